@@ -1,0 +1,2 @@
+/** Public face of the agent pack. */
+export * from './service.ts'

@@ -1,0 +1,100 @@
+/** Agents at work: the prompt queue, turns, steering and aborting. */
+import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { errorSpec, serviceToken } from '../../kernel/index.ts'
+import type { Origin, WirePart } from '../history/index.ts'
+import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+
+export const PromptMissing = errorSpec('prompt_missing', 40402, 'prompt not found')
+export const PromptCompleted = errorSpec('prompt_completed', 40903, 'prompt already completed')
+export const PromptInUse = errorSpec('prompt_in_use', 40927, 'prompt_id is in use')
+
+export interface Prompt {
+  readonly prompt_id: string
+  readonly user_message_id: string
+  readonly status: 'running' | 'queued' | 'blocked'
+  readonly content: readonly WirePart[]
+  readonly created_at: string
+}
+
+export interface PromptInput {
+  readonly content: readonly WirePart[]
+  readonly prompt_id?: string
+  readonly origin?: Origin
+}
+
+/** What the agent is set to; persisted. */
+export interface AgentSettings {
+  /** Model alias; undefined until bound. */
+  readonly model?: string
+  /** Effort level; undefined = default of the model. */
+  readonly thinking?: string
+  readonly profile?: string
+  readonly disabled_tools?: readonly string[]
+}
+
+export interface InFlightTurn {
+  readonly turn_id: number
+  /** Text of the current step only. */
+  readonly assistant_text: string
+  readonly thinking_text: string
+  readonly running_tools: readonly Readonly<Record<string, unknown>>[]
+  readonly current_prompt_id?: string
+}
+
+/** The engine of one agent. */
+export interface Agent {
+  readonly host: AgentHost
+  settings(): AgentSettings
+  /** Applies and persists settings. An unknown model throws ModelUnresolved (40113). */
+  configure(change: Partial<AgentSettings>): Promise<void>
+  /** Resolved model of the next turn. Throws 40110..40113. */
+  model(): ResolvedModel
+  /** Accepts a prompt (durable before it resolves) and starts it when idle. Throws 40903, 40927. */
+  submit(input: PromptInput): Promise<Prompt>
+  active(): Prompt | undefined
+  queued(): readonly Prompt[]
+  /** Merges queued prompts into the running turn. Throws PromptMissing. */
+  steer(prompt_ids: readonly string[]): Promise<void>
+  /** Aborts a running or queued prompt. Throws PromptMissing, PromptCompleted. */
+  abortPrompt(prompt_id: string): Promise<void>
+  /** Cancels the running turn, if any; resolves when it has ended. `user` false: programmatic (shutdown). */
+  abort(user: boolean): Promise<void>
+  inFlight(): InFlightTurn | undefined
+  /** Tokens spent and context size, for the snapshot and the status rollup. */
+  usage(): { readonly total: TokenUsage; readonly context_tokens: number; readonly max_context_tokens?: number; readonly turn_count: number }
+}
+
+export interface Agents {
+  of(host: AgentHost): Promise<Agent>
+  /** Main agent of a session. */
+  main(session_id: string): Promise<Agent>
+}
+export const Agents = serviceToken<Agents>('agents')
+
+export interface TurnInfo {
+  readonly agent: AgentHost
+  readonly turn_id: number
+  readonly step: number
+}
+
+export interface TurnHooks {
+  /** Waterfall: what goes to the model. Called before each request. */
+  readonly beforeStep: AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>
+  /** Bail on a failed request: `retry` sends it again at once, `fail` ends the turn; undefined: the usual retry table. */
+  readonly modelError: AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>
+  /** Bail when the model has nothing more to do: a text continues the turn as a user message. undefined: the turn ends. */
+  readonly shouldContinue: AsyncSeriesBailHook<[TurnInfo], { readonly text: string; readonly origin: Origin }>
+  /** Notify. */
+  readonly afterStep: AsyncSeriesHook<[TurnInfo]>
+  /** Notify. */
+  readonly turnEnd: AsyncSeriesHook<[TurnInfo & { readonly reason: 'completed' | 'cancelled' | 'failed' | 'blocked' }]>
+}
+export const TurnHooks = serviceToken<TurnHooks>('turn-hooks')
+
+/** Blocks of the system prompt, contributed by packs; joined in `order`. */
+export interface PromptBlock {
+  readonly name: string
+  readonly order: number
+  render(agent: AgentHost): string | Promise<string>
+}

@@ -1,0 +1,2 @@
+/** Public face of the config pack. */
+export * from './service.ts'

@@ -1,0 +1,2 @@
+/** Public face of the history pack. */
+export * from './service.ts'

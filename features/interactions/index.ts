@@ -1,0 +1,2 @@
+/** Public face of the interactions pack. */
+export * from './service.ts'

@@ -1,0 +1,38 @@
+/** Requests to the human: parked until answered over REST, withdrawn with the turn. Approvals now; questions use the same broker. */
+import { errorSpec, serviceToken } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { ToolDisplay } from '../tools/index.ts'
+
+export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
+export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved')
+export const ApprovalExpired = errorSpec('approval_expired', 41001, 'the approval timed out')
+
+export interface ApprovalAsk {
+  readonly agent: AgentHost
+  readonly turn_id?: number
+  readonly tool_call_id: string
+  readonly tool_name: string
+  /** Short phrase: `Running: ls`. */
+  readonly action: string
+  readonly display: ToolDisplay
+}
+
+export interface ApprovalAnswer {
+  readonly decision: 'approved' | 'rejected' | 'cancelled'
+  /** Only with approved: remember for the rest of the session. */
+  readonly scope?: 'session'
+  readonly feedback?: string
+  readonly selected_label?: string
+  /** Set when nobody answered in time. */
+  readonly expired?: boolean
+}
+
+export interface Interactions {
+  /**
+   * Announces the request (work_changed first) and waits for the answer. Resolves with `cancelled` when the signal aborts or
+   * the request expires; never rejects.
+   */
+  approve(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer>
+}
+
+export const Interactions = serviceToken<Interactions>('interactions')

@@ -1,0 +1,2 @@
+/** Public face of the llm pack. */
+export * from './service.ts'

@@ -1,0 +1,129 @@
+/** The model port: one request shape, one stream of parts, adapters keyed by wire protocol. */
+import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+
+export const NoProvider = errorSpec('no_provider', 40110, 'no provider is configured')
+export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential')
+export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the provider credential was rejected')
+export const ModelUnresolved = errorSpec('model_unresolved', 40113, 'the model could not be resolved')
+
+/** Tokens of one request. `inputOther` is the uncached part of the input. */
+export interface TokenUsage {
+  readonly inputOther: number
+  readonly output: number
+  readonly inputCacheRead: number
+  readonly inputCacheCreation: number
+}
+
+export interface LlmToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON text exactly as the model wrote it. */
+  readonly arguments: string
+}
+
+export type LlmContent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
+  | { readonly type: 'image'; readonly media_type: string; readonly data: string }
+  | { readonly type: 'image_url'; readonly url: string }
+
+export type LlmMessage =
+  | { readonly role: 'user'; readonly content: readonly LlmContent[] }
+  | { readonly role: 'assistant'; readonly content: readonly LlmContent[]; readonly tool_calls: readonly LlmToolCall[] }
+  | { readonly role: 'tool'; readonly tool_call_id: string; readonly name: string; readonly content: readonly LlmContent[]; readonly is_error: boolean }
+
+export interface LlmTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments object. */
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+export interface LlmRequest {
+  readonly model: ResolvedModel
+  readonly system: string
+  readonly messages: readonly LlmMessage[]
+  readonly tools: readonly LlmTool[]
+  /** Session id: cache key where the protocol has one. */
+  readonly cache_key: string
+  /** `off`, `on` or a named level. */
+  readonly effort: string
+  readonly max_output_tokens?: number
+}
+
+export interface ResolvedModel {
+  /** Alias id: key of the model table. */
+  readonly alias: string
+  readonly provider_id: string
+  /** Wire protocol = adapter key: `svc`, `compat_chat`, ... or one that a pack contributed. */
+  readonly protocol: string
+  /** Upstream model name. */
+  readonly name: string
+  readonly display_name: string
+  readonly base_url?: string
+  readonly api_key?: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Window in tokens. */
+  readonly max_context_size: number
+  readonly max_output_size?: number
+  readonly capabilities: readonly string[]
+  readonly support_efforts?: readonly string[]
+  readonly default_effort?: string
+  readonly off_effort?: string
+  readonly reasoning_key?: string
+}
+
+export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered' | 'paused' | 'other'
+
+/** A failed model request. It travels inside the stream; streams never reject. */
+export interface LlmError {
+  /** Engine code: provider.api_error, provider.rate_limit, provider.auth_error, provider.connection_error, provider.overloaded, provider.filtered, context.overflow, model.not_configured, internal */
+  readonly code: string
+  readonly message: string
+  /** Error class name for `turn.step.retrying`. */
+  readonly name: string
+  readonly retryable: boolean
+  readonly status?: number
+  readonly retry_after_ms?: number
+  readonly request_id?: string
+  readonly trace_id?: string
+}
+
+export type LlmPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string }
+  | { readonly type: 'tool_arguments'; readonly id: string; readonly text: string }
+  | { readonly type: 'usage'; readonly usage: TokenUsage }
+  | { readonly type: 'finish'; readonly reason: FinishReason; readonly raw_reason?: string; readonly response_id?: string; readonly trace_id?: string }
+  | { readonly type: 'error'; readonly error: LlmError }
+
+/** Speaks one wire protocol. `stream` never rejects: a failure is the last part. Abort closes the upstream connection and ends the stream. */
+export interface LlmAdapter {
+  readonly protocol: string
+  /** True when requests need a credential; then a model without one answers 40111 before the turn. */
+  readonly needs_credential: boolean
+  stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
+}
+
+export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters')
+
+/** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
+export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Used when the user has configured no default model. */
+  readonly fallback_default?: boolean
+}
+export const LlmModels = extensionPoint<ContributedModel>('llm-models')
+
+export interface Llm {
+  /** Resolves an alias, or the default model. Throws 40110, 40111, 40113 (with details). */
+  resolve(alias?: string): ResolvedModel
+  /** Default alias, if any: configured `default_model`, else a contributed fallback. */
+  defaultAlias(): string | undefined
+  /** Effort to use: requested > config thinking > model default (engine rules). */
+  effort(model: ResolvedModel, requested?: string): string
+  stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
+}
+
+export const Llm = serviceToken<Llm>('llm')

@@ -1,0 +1,2 @@
+/** Public face of the permissions pack. */
+export * from './service.ts'

@@ -1,0 +1,2 @@
+/** Public face of the sessions pack. */
+export * from './service.ts'

@@ -1,0 +1,95 @@
+/** What other packs get from sessions: records, loaded sessions and their agents as slot hosts, live work state. */
+import { errorSpec, serviceToken, type SlotHost } from '../../kernel/index.ts'
+
+export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
+export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
+
+export type TurnReason = 'completed' | 'cancelled' | 'failed'
+
+export interface AgentRecord {
+  readonly type: 'main' | 'sub' | 'independent'
+  readonly parent_agent_id?: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+/** Persisted state of a session (`state.json`). Times are ISO 8601, UTC. */
+export interface SessionState {
+  readonly id: string
+  readonly version: number
+  readonly workspace_id: string
+  readonly cwd: string
+  readonly title: string
+  readonly title_kind: 'replaceable' | 'generated' | 'custom'
+  readonly last_prompt?: string
+  readonly created_at: string
+  readonly updated_at: string
+  readonly archived: boolean
+  readonly archived_at?: string
+  readonly forked_from?: string
+  readonly last_turn_reason?: TurnReason
+  readonly agents: Readonly<Record<string, AgentRecord>>
+  /** Client metadata, without `cwd`. */
+  readonly metadata: Readonly<Record<string, unknown>>
+}
+
+/** Live work of a session, and the single place that emits `event.session.work_changed` (only when the tuple changed). */
+export interface SessionWork {
+  readonly busy: boolean
+  readonly main_turn_active: boolean
+  readonly pending_interaction: 'none' | 'approval' | 'question'
+  turnStarted(agent_id: string): void
+  /** Settles the turn; for the main agent also `last_turn_reason` (persisted). */
+  turnEnded(agent_id: string, reason: TurnReason): Promise<void>
+  activeTurns(): readonly string[]
+  /** One more (+1) or one less (-1) open approval or question. */
+  pending(kind: 'approval' | 'question', change: 1 | -1): void
+  /** One more or one less piece of background work. */
+  background(change: 1 | -1): void
+}
+
+/** A loaded session. Packs hang their state on it with slots; `own` and slots end when it is unloaded. */
+export interface Session extends SlotHost {
+  readonly id: string
+  readonly workspace_id: string
+  /** Working directory, absolute. */
+  readonly cwd: string
+  /** `<home>/sessions/<workspace_id>/<id>` */
+  readonly dir: string
+  /** False when another server process owns this session: reads work, writes throw SessionBusy. */
+  readonly writable: boolean
+  readonly state: SessionState
+  readonly work: SessionWork
+  /** Changes persisted state; `touch` moves `updated_at`. Resolves when on disk. */
+  update(change: (state: SessionState) => SessionState, options?: { readonly touch?: boolean }): Promise<SessionState>
+  /** First prompt sets title (while replaceable and empty) and last_prompt; emits session.meta.updated. */
+  promptSubmitted(text: string): Promise<void>
+  agents(): readonly AgentHost[]
+  agent(id: string): AgentHost | undefined
+  /** The main agent, created (agent.created) at the first call. */
+  main(): Promise<AgentHost>
+  createAgent(record: AgentRecord): Promise<AgentHost>
+}
+
+/** One conversation inside a session: the slot host for history, queue, permissions. */
+export interface AgentHost extends SlotHost {
+  readonly id: string
+  readonly record: AgentRecord
+  readonly session: Session
+  /** `<session dir>/agents/<id>` */
+  readonly dir: string
+}
+
+export interface Sessions {
+  exists(id: string): Promise<boolean>
+  /** Persisted facts without loading; undefined when unknown. */
+  state(id: string): Promise<SessionState | undefined>
+  /** Loads (resumes) the session, single-flight. Throws SessionMissing. */
+  load(id: string): Promise<Session>
+  /** The session if it is loaded in this process. */
+  loaded(id: string): Session | undefined
+  allLoaded(): readonly Session[]
+  /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
+  onLoad(listener: (session: Session) => unknown): () => void
+}
+
+export const Sessions = serviceToken<Sessions>('sessions')

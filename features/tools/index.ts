@@ -1,0 +1,2 @@
+/** Public face of the tools pack. */
+export * from './service.ts'

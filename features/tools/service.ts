@@ -1,0 +1,134 @@
+/** Tools as values, the registry, the hooks around a call, and the port the agent uses. */
+import type { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+import type { TObject } from '@sinclair/typebox'
+import { extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { LlmContent, LlmTool, LlmToolCall } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+
+/** Shown in approvals and tool events (`tool_input_display`); union on `kind`. */
+export type ToolDisplay = { readonly kind: string } & Readonly<Record<string, unknown>>
+
+export interface ToolUpdate {
+  readonly kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
+  readonly text?: string
+  readonly percent?: number
+  readonly customKind?: string
+  readonly customData?: unknown
+  readonly replace?: boolean
+}
+
+/** Resources a call touches; paths absolute. Calls that do not conflict run side by side. `exclusive` conflicts with all. */
+export type ToolAccess =
+  | { readonly kind: 'exclusive' }
+  | { readonly kind: 'read' | 'write' | 'readwrite' | 'search'; readonly path: string; readonly recursive?: boolean }
+
+export interface ToolResult {
+  readonly output: string | readonly LlmContent[]
+  readonly is_error?: boolean
+  /** Appended for the model only. */
+  readonly note?: string
+  /** Ends the turn after this batch. */
+  readonly stop_turn?: boolean
+  /** Set when the text was already shortened by the tool. */
+  readonly truncated?: boolean
+}
+
+export interface ToolEnv {
+  readonly agent: AgentHost
+  /** Working directory of the session, absolute. */
+  readonly cwd: string
+  readonly turn_id: number
+  readonly tool_call_id: string
+  readonly now: () => Date
+}
+
+/** A call that was understood: what it will do, before anything happens. */
+export interface ToolExecution {
+  /** Short phrase: `Running: ls -la`. */
+  readonly description: string
+  readonly display?: ToolDisplay
+  readonly accesses: readonly ToolAccess[]
+  /** Rule remembered by "approve for this session": `Bash(ls -la)`, glob characters escaped. */
+  readonly approval_rule: string
+  /** Matches the argument part of a permission rule against this call; absent: rules with arguments never match. */
+  readonly matches?: (argument_pattern: string) => boolean
+  run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
+}
+
+export interface Tool<P extends TObject = TObject> {
+  /** PascalCase; part of the observable contract. */
+  readonly name: string
+  readonly description: string
+  /** Closed object schema. */
+  readonly parameters: P
+  readonly source: 'builtin' | 'skill' | 'mcp'
+  /** Understands the arguments; throws ToolRefusal for problems the model should read. */
+  // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds many parameter shapes; the registry validates before calling
+  prepare(args: any, env: ToolEnv): Promise<ToolExecution> | ToolExecution
+  /** JSON Schema for the model when it differs from `parameters` (MCP). */
+  readonly model_schema?: Readonly<Record<string, unknown>>
+}
+
+/** Thrown by `prepare` (or `run`): becomes an error result with this text. */
+export class ToolRefusal extends Error {}
+
+export const Tools = extensionPoint<Tool>('tools')
+
+/** A prepared call on its way to execution. */
+export interface ToolCallContext {
+  readonly call: LlmToolCall
+  readonly args: Readonly<Record<string, unknown>>
+  readonly tool: Tool
+  readonly execution: ToolExecution
+  readonly env: ToolEnv
+  /** The turn's abort signal. */
+  readonly signal: AbortSignal
+}
+
+/** A verdict of `toolHooks.before`: undefined means no opinion, `run` allows and ends the asking, `deny` settles the call with an error result. */
+export type ToolVerdict = { readonly kind: 'run' } | { readonly kind: 'deny'; readonly output: string; readonly stop_turn?: boolean }
+
+export interface ToolHooks {
+  /** Bail, in stages: guards -100, dedupe 0, permission 100 (so the user is asked last). undefined = no opinion. */
+  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolVerdict>
+  /** Waterfall on the result of a call that ran or was denied. */
+  readonly after: AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>
+}
+export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
+
+/** How the agent sees tools; results come in call order. Provided by the tools pack, used by the turn. */
+export interface ToolRunner {
+  /** Tool list for the model, filtered by policy. */
+  list(agent: AgentHost): readonly LlmTool[]
+  /**
+   * Prepares all calls in order (validation, permission), then executes. Never rejects. Events go through `report`:
+   * `started` after the decision (also for denied calls), `progress`, and `finished` in completion order.
+   */
+  run(input: ToolRunInput): Promise<readonly ToolOutcome[]>
+}
+
+export interface ToolRunInput {
+  readonly agent: AgentHost
+  readonly turn_id: number
+  readonly calls: readonly LlmToolCall[]
+  readonly signal: AbortSignal
+  readonly report: (event: ToolReport) => void | Promise<void>
+}
+
+export type ToolReport =
+  | {
+      readonly type: 'started'
+      readonly call: LlmToolCall
+      readonly args: Readonly<Record<string, unknown>>
+      readonly description?: string
+      readonly display?: ToolDisplay
+    }
+  | { readonly type: 'progress'; readonly call: LlmToolCall; readonly update: ToolUpdate }
+  | { readonly type: 'finished'; readonly call: LlmToolCall; readonly result: ToolResult }
+
+export interface ToolOutcome {
+  readonly call: LlmToolCall
+  readonly result: ToolResult
+}
+
+export const ToolRunner = serviceToken<ToolRunner>('tool-runner')

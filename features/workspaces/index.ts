@@ -1,0 +1,2 @@
+/** Public face of the workspaces pack. */
+export * from './service.ts'

@@ -1,0 +1,33 @@
+/** What other packs get from workspaces (project directories). */
+import { errorSpec, serviceToken } from '../../kernel/index.ts'
+
+export const WorkspaceMissing = errorSpec('workspace_missing', 40410, 'workspace not found')
+/** Shared with every route that takes a directory. */
+export const PathMissing = errorSpec('path_missing', 40409, 'path not found')
+
+export interface WorkspaceRecord {
+  readonly id: string
+  readonly root: string
+  readonly name: string
+  readonly created_at: string
+  readonly last_opened_at: string
+}
+
+export interface Workspaces {
+  list(): Promise<WorkspaceRecord[]>
+  get(id: string): Promise<WorkspaceRecord | undefined>
+  /** Registers the directory, or refreshes `last_opened_at`; emits created or updated. Throws PathMissing (40409). */
+  register(root: string, name?: string): Promise<WorkspaceRecord>
+  /** Workspace id of a root (contract 3; `wd_<slug>_<hash12>`). */
+  idOf(root: string): string
+  trusted(id: string): Promise<boolean>
+  onTrustChange(listener: (id: string, trusted: boolean) => void): () => void
+}
+
+export const Workspaces = serviceToken<Workspaces>('workspaces')
+
+/** Counts sessions per workspace id; contributed by the sessions pack. */
+export interface SessionCounter {
+  count(workspace_id: string): Promise<number>
+}
+export const SessionCounter = serviceToken<SessionCounter>('session-counter')

@@ -1,0 +1,136 @@
+/** Declarations of the wire: routes, events, frames and stores as pure data. One declaration drives validation, types and documents. */
+import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { ErrorSpec } from './errors.ts'
+
+type MaybeObject = TObject | undefined
+type MaybeSchema = TSchema | undefined
+export type StaticOr<S, Fallback> = S extends TSchema ? Static<S> : Fallback
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export interface RouteSpec<
+  P extends MaybeObject = MaybeObject,
+  Q extends MaybeObject = MaybeObject,
+  B extends MaybeSchema = MaybeSchema,
+  D extends TSchema = TSchema
+> {
+  readonly method: Method
+  /**
+   * Path template. `{x}` fills one segment, `{x}:action` is an action tail (split at the last colon of the decoded segment),
+   * `{+x}` takes the rest of the path (RFC 6570 §3.2.3) and may carry an action: `/fs/{+path}:download`.
+   */
+  readonly path: string
+  readonly summary: string
+  readonly description?: string
+  /** Values arrive as decoded strings and are coerced to the schema (integers and booleans strictly). */
+  readonly params?: P
+  readonly query?: Q
+  /**
+   * JSON body. Unknown keys are stripped unless the object schema says `additionalProperties: false`.
+   * A missing body is `undefined`: wrap in `Type.Optional(...)` to accept it.
+   */
+  readonly body?: B
+  /** Shape of the envelope's `data` on success. For `binary` replies: ignored. */
+  readonly data: D
+  /** Failures this route answers beside the general ones. */
+  readonly errors?: readonly ErrorSpec[]
+  /** HTTP status of success; default 200. 204 sends no body. */
+  readonly status?: number
+  /** Envelope code of success; default 0 (contract 1, Errors rule 3). */
+  readonly successCode?: number
+  /** `none` exempts the route from authentication. Default `token`. */
+  readonly auth?: 'token' | 'none'
+  /** Request body limit in bytes; default: the kernel's `body_limit_bytes` (1 MiB). */
+  readonly bodyLimit?: number
+  /** `stream`: the body is not read; the handler gets it as `request.stream` (uploads). Default `json`. */
+  readonly bodyType?: 'json' | 'stream'
+  /** The reply is a byte stream (`binary(...)`), with these media types and HTTP statuses in the documents. */
+  readonly binary?: { readonly types: readonly string[]; readonly statuses?: readonly number[] }
+}
+
+export type AnyRoute = RouteSpec<MaybeObject, MaybeObject, MaybeSchema, TSchema>
+export type ParamsOf<R> = R extends RouteSpec<infer P, MaybeObject, MaybeSchema, TSchema> ? StaticOr<P, Record<string, never>> : never
+export type QueryOf<R> = R extends RouteSpec<MaybeObject, infer Q, MaybeSchema, TSchema> ? StaticOr<Q, Record<string, never>> : never
+export type BodyOf<R> = R extends RouteSpec<MaybeObject, MaybeObject, infer B, TSchema> ? StaticOr<B, undefined> : never
+export type DataOf<R> = R extends RouteSpec<MaybeObject, MaybeObject, MaybeSchema, infer D> ? Static<D> : never
+
+/** Declares a route; bind it with `ctx.route(spec, handler)`. */
+export function defineRoute<
+  D extends TSchema,
+  P extends MaybeObject = undefined,
+  Q extends MaybeObject = undefined,
+  B extends MaybeSchema = undefined
+>(spec: RouteSpec<P, Q, B, D>): RouteSpec<P, Q, B, D> {
+  return spec
+}
+
+export type EventScope = 'session' | 'global'
+
+export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = EventScope> {
+  readonly type: string
+  /** Whose `seq` it takes: the session's journal, or the global one (envelope `session_id` is `__global__`). */
+  readonly scope: S
+  /** Durable events take a sequence number, are journaled and replayed; volatile ones are neither. */
+  readonly durable: boolean
+  /** Fields beside the base fields `type`, `agentId`, `sessionId`, which the kernel adds. */
+  readonly payload: P
+  readonly summary?: string
+  /** `everyone`: a session event that reaches every connection, unfiltered. Default: subscribers; global events always reach everyone. */
+  readonly deliver?: 'everyone'
+  /** True: `agent_filter` does not apply (agent.created, agent.disposed). */
+  readonly unfiltered?: boolean
+  /** Volatile text stream: adjacent frames with equal `by` fields may be sent as one, the `append` field concatenated. */
+  readonly merge?: { readonly by: readonly string[]; readonly append: string }
+}
+
+/** Declares an event. Only its owner emits it: `const emit = ctx.event(spec)`; others listen with `ctx.on(spec, fn)`. */
+export function defineEvent<P extends TSchema, const S extends EventScope>(spec: EventSpec<P, S>): EventSpec<P, S> {
+  return spec
+}
+
+export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSchema> {
+  readonly type: string
+  readonly summary?: string
+  readonly payload: P
+  /** Shape of the ack's payload on success. */
+  readonly ack: A
+  readonly errors?: readonly ErrorSpec[]
+}
+
+/** Declares a WebSocket request frame; bind it with `ctx.frame(spec, handler)`, the handler returns the ack payload. */
+export function defineFrame<P extends TSchema, A extends TSchema>(spec: FrameSpec<P, A>): FrameSpec<P, A> {
+  return spec
+}
+
+/** A frame the server sends outside the event scheme (terminal_output, transcript.ops); listed in the documents. */
+export interface OutFrameSpec<P extends TSchema = TSchema> {
+  readonly type: string
+  readonly summary?: string
+  readonly payload: P
+}
+
+export function defineOutFrame<P extends TSchema>(spec: OutFrameSpec<P>): OutFrameSpec<P> {
+  return spec
+}
+
+export type StoreKind = 'kv' | 'document' | 'log' | 'blob'
+
+export interface StoreSpec<V extends TSchema = TSchema, K extends StoreKind = StoreKind> {
+  /** Unique within the pack; part of the place on disk. */
+  readonly name: string
+  readonly value: V
+  /**
+   * Access pattern. `kv` (default): many small records, ordered keys. `document`: one JSON file per id, replaced atomically.
+   * `log`: append-only records per id. `blob`: files of bytes.
+   */
+  readonly kind?: K
+  /** Shape version of stored values; default 1. */
+  readonly version?: number
+  /** Brings a value of an older version up to date. */
+  readonly migrate?: (value: unknown, from: number) => unknown
+}
+
+/** Declares persistence; open it with `ctx.store(spec)` (the pack's own place) or `host.store(spec)` (a session's or agent's). */
+export function defineStore<V extends TSchema, const K extends StoreKind = 'kv'>(spec: StoreSpec<V, K>): StoreSpec<V, K> {
+  return spec
+}

@@ -1,0 +1,88 @@
+/** Expected failures: one code, one owner, one spec. Everything that is not an AppError is a bug and answers 50001. */
+
+export interface ErrorSpec {
+  /** snake_case, unique: `bookmark_limit`. */
+  readonly name: string
+  /** Envelope code, unique (contract 1, Errors). */
+  readonly code: number
+  /** Default text: short, lower case, names the thing. */
+  readonly message: string
+  /** HTTP status; 200 unless the contract names another. */
+  readonly status: number
+}
+
+/** One field of a validation failure; `path` is joined with dots (`content.0.type`, `body.label`), empty at the root. */
+export interface Detail {
+  readonly path: string
+  readonly message: string
+}
+
+/** Declares an expected failure. The kernel refuses two different specs with one code. */
+export function errorSpec(name: string, code: number, message: string, status = 200): ErrorSpec {
+  return { name, code, message, status }
+}
+
+export interface AppErrorOptions {
+  /** Replaces the default text; never a secret. */
+  readonly message?: string | undefined
+  /** Non-null `data` of the error envelope, for example `{ resolved: false }`. */
+  readonly data?: unknown
+  /** Structured `details`: an array of fields for 40001, an object elsewhere. */
+  readonly details?: readonly Detail[] | Readonly<Record<string, unknown>> | undefined
+  readonly cause?: unknown
+}
+
+const brand = Symbol.for('svc-code.AppError')
+
+/** An expected failure on its way to the envelope. */
+export class AppError extends Error {
+  readonly spec: ErrorSpec
+  readonly data: unknown
+  readonly details: AppErrorOptions['details']
+  readonly [brand] = true
+
+  constructor(spec: ErrorSpec, options: AppErrorOptions = {}) {
+    super(options.message ?? spec.message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'AppError'
+    this.spec = spec
+    this.data = options.data ?? null
+    this.details = options.details
+  }
+
+  get code(): number {
+    return this.spec.code
+  }
+
+  /** True also for an AppError of another copy of this module (a third-party pack with its own dependency). */
+  static is(error: unknown): error is AppError {
+    return typeof error === 'object' && error !== null && brand in error
+  }
+}
+
+/** 40001: `details` lists each offending field (contract 1, Response envelope). */
+export const ValidationFailed = errorSpec('validation_failed', 40001, 'validation failed')
+export const Unauthorized = errorSpec('unauthorized', 40101, 'Unauthorized', 401)
+/** Host header refused (DNS rebinding). */
+export const HostRefused = errorSpec('host_refused', 40301, 'host not allowed', 403)
+/** Unknown route, or a route of a pack that is not active. The contract names no code for it; HTTP 404 as everywhere. */
+export const RouteMissing = errorSpec('route_missing', 40400, 'no such route', 404)
+export const Banned = errorSpec('auth_banned', 42901, 'Too many failed auth attempts', 429)
+export const InternalError = errorSpec('internal_error', 50001, 'internal error')
+export const PersistenceFailed = errorSpec('persistence_failed', 50003, 'could not be saved')
+
+export const generalErrors: readonly ErrorSpec[] = [
+  ValidationFailed,
+  Unauthorized,
+  HostRefused,
+  RouteMissing,
+  Banned,
+  InternalError,
+  PersistenceFailed
+]
+
+/** A 40001 with one entry per offending field; the message is `path: text` of the first. */
+export function invalid(details: readonly Detail[], cause?: unknown): AppError {
+  const first = details[0]
+  const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
+  return new AppError(ValidationFailed, { message, details, cause })
+}

@@ -1,0 +1,40 @@
+/** What the kernel tells about itself: the service behind health, meta, connections, shutdown and the API documents. */
+import type { ConnectionInfo } from './hub-types.ts'
+import { serviceToken } from './token.ts'
+
+export type PackState = 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
+
+/** One row of `meta.features`. */
+export interface Feature {
+  readonly name: string
+  readonly state: PackState
+  readonly meta: {
+    readonly version?: string
+    /** Ids of needed services that nobody provides yet. */
+    readonly waiting_for?: readonly string[]
+    /** Why the pack failed. */
+    readonly error?: string
+  }
+}
+
+export interface KernelInfo {
+  readonly version: string
+  /** ULID of this server instance. */
+  readonly server_id: string
+  readonly started_at: Date
+  readonly home: string
+  readonly dangerous_bypass_auth: boolean
+  /** Bound to a loopback address only. */
+  readonly loopback: boolean
+  readonly allow_remote_shutdown: boolean
+  readonly debug_endpoints: boolean
+  features(): readonly Feature[]
+  connections(): readonly ConnectionInfo[]
+  openapi(): object
+  asyncapi(): object
+  /** Begins a graceful shutdown and returns at once. */
+  shutdown(): void
+}
+
+/** Provided by the kernel itself. */
+export const KernelInfo = serviceToken<KernelInfo>('kernel-info')

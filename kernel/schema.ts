@@ -1,0 +1,140 @@
+/** Compiled checkers, the coercion rule for params and queries, error details, and wire shapes that many routes share. */
+import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { Value, type ValueError } from '@sinclair/typebox/value'
+import type { Detail } from './errors.ts'
+
+export { Type, type Static, type TObject, type TSchema }
+
+const formats: Readonly<Record<string, (text: string) => boolean>> = {
+  'date-time': text => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
+  uri: text => URL.canParse(text)
+}
+for (const [name, check] of Object.entries(formats)) if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, check)
+
+const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+/** The checker of a schema, compiled at its first use (a mid-size schema costs about half a millisecond). */
+export function checker<S extends TSchema>(schema: S): TypeCheck<S> {
+  let check = compiled.get(schema)
+  if (!check) {
+    check = TypeCompiler.Compile(schema)
+    compiled.set(schema, check)
+  }
+  return check as TypeCheck<S>
+}
+
+/** Fields that miss the schema; empty when the value is fine. `root` prefixes the paths (`body`). At most 50 entries. */
+export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
+  const check = checker(schema)
+  if (check.Check(value)) return []
+  const details: Detail[] = []
+  const seen = new Set<string>()
+  for (const error of check.Errors(value)) {
+    for (const leaf of leaves(error)) {
+      const path = joinPath(root, leaf.path)
+      if (seen.has(path)) continue
+      seen.add(path)
+      details.push({ path, message: leaf.message.charAt(0).toLowerCase() + leaf.message.slice(1) })
+      if (details.length >= 50) return details
+    }
+  }
+  return details
+}
+
+/** A union reports itself only; the useful errors are in the branch whose discriminator fits, or which got furthest. */
+function leaves(error: ValueError): ValueError[] {
+  if (error.errors.length === 0) return [error]
+  let best: ValueError[] = []
+  for (const branch of error.errors) {
+    const found = [...branch].flatMap(leaves)
+    if (found.length === 0) continue
+    const wrongTag = found.some(leaf => /\/(type|kind|transport|source|op)$/.test(leaf.path) && leaf.schema.const !== undefined)
+    if (wrongTag) continue
+    if (best.length === 0 || depth(found) > depth(best)) best = found
+  }
+  if (best.length > 0 && depth(best) > depth([error])) return best
+  const tags = error.errors.flatMap(branch => [...branch]).filter(leaf => leaf.schema.const !== undefined)
+  const tag = tags[0]
+  if (tag && tags.every(leaf => leaf.path === tag.path)) {
+    const allowed = [...new Set(tags.map(leaf => JSON.stringify(leaf.schema.const)))].join(', ')
+    return [{ ...tag, message: `Expected one of ${allowed}` }]
+  }
+  return [error]
+}
+
+function depth(errors: readonly ValueError[]): number {
+  return Math.max(...errors.map(error => error.path.split('/').length))
+}
+
+function joinPath(root: string, pointer: string): string {
+  const parts = pointer
+    .split('/')
+    .slice(1)
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return [root, ...parts].filter(part => part !== '').join('.')
+}
+
+/** Fills defaults and strips unknown keys in place (unless the schema forbids them), so a parsed JSON body can be used as it is. */
+export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
+  return Value.Default(schema, Value.Clean(schema, value)) as Static<S>
+}
+
+/**
+ * Turns decoded query or path strings into the types of an object schema: integers and numbers by strict decimal notation,
+ * booleans from true/1/false/0, arrays from repeated keys. What does not fit stays as it is and fails the check.
+ */
+export function coerce(schema: TObject, raw: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const value: Record<string, unknown> = {}
+  for (const [key, field] of Object.entries(schema.properties)) {
+    const given = raw[key]
+    if (given !== undefined) value[key] = coerceField(field, given)
+    else if (field.default !== undefined) value[key] = structuredClone(field.default)
+  }
+  return value
+}
+
+function coerceField(field: TSchema, given: unknown): unknown {
+  const kind = field[Kind]
+  if (kind === 'Array') return (Array.isArray(given) ? given : [given]).map(item => coerceField(field.items as TSchema, item))
+  if (Array.isArray(given)) return kind === 'Union' ? given : coerceField(field, given[0])
+  if (typeof given !== 'string') return given
+  if (kind === 'Integer') return /^-?\d{1,15}$/.test(given) ? Number(given) : given
+  if (kind === 'Number') return /^-?\d+(\.\d+)?$/.test(given) ? Number(given) : given
+  if (kind === 'Boolean') return given === 'true' || given === '1' ? true : given === 'false' || given === '0' ? false : given
+  if (kind === 'Union') {
+    for (const branch of field.anyOf as TSchema[]) {
+      const tried = coerceField(branch, given)
+      if (checker(branch).Check(tried)) return tried
+    }
+  }
+  return given
+}
+
+/** One of some strings; prints as `anyOf` of `const`, valid in OpenAPI 3.1. */
+export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string; default?: T[number] } = {}) {
+  return Type.Union(
+    values.map(value => Type.Literal(value as T[number])),
+    options
+  )
+}
+
+/** Instant on the wire: ISO 8601, UTC, milliseconds. */
+export const Time = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
+
+/** Cursor-style page (contract 1, Pagination styles). */
+export function page<S extends TSchema>(item: S) {
+  return Type.Object({ items: Type.Array(item), has_more: Type.Boolean() })
+}
+
+/** Query fields of cursor-style lists. Combine with `Type.Composite([cursorQuery(20), ...])`. `before_id` and `after_id` exclude each other. */
+export function cursorQuery(defaultSize?: number) {
+  const size = { minimum: 1, maximum: 100, ...(defaultSize === undefined ? {} : { default: defaultSize }) }
+  return Type.Object({
+    before_id: Type.Optional(Type.String()),
+    after_id: Type.Optional(Type.String()),
+    page_size: Type.Optional(Type.Integer(size))
+  })
+}
+
+export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])

@@ -1,0 +1,91 @@
+/** The four persistence ports. Every promise resolves only when the change would survive `kill -9` (and, where fsync is used, power loss). */
+import type { Readable } from 'node:stream'
+import type { Static, TSchema } from '@sinclair/typebox'
+import type { StoreKind, StoreSpec } from '../contract.ts'
+
+export interface KeyRange {
+  readonly prefix?: string
+  readonly gt?: string
+  readonly gte?: string
+  readonly lt?: string
+  readonly lte?: string
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
+export type KvOp<V> = { readonly type: 'put'; readonly key: string; readonly value: V } | { readonly type: 'delete'; readonly key: string }
+
+/** Ordered records by key. Shared by all server processes of one home. */
+export interface KvStore<V> {
+  get(key: string): Promise<V | undefined>
+  has(key: string): Promise<boolean>
+  put(key: string, value: V): Promise<void>
+  delete(key: string): Promise<void>
+  /** All or nothing. */
+  batch(ops: readonly KvOp<V>[]): Promise<void>
+  keys(range?: KeyRange): Promise<string[]>
+  values(range?: KeyRange): Promise<V[]>
+  entries(range?: KeyRange): Promise<[string, V][]>
+}
+
+/**
+ * One JSON file per id, replaced atomically. Ids are relative paths of safe segments (`a/b`); anything else throws.
+ * Unreadable or invalid files are set aside (`<name>.damaged-<time>`) with a warning and count as absent.
+ */
+export interface DocumentStore<V> {
+  get(id: string): Promise<V | undefined>
+  put(id: string, value: V): Promise<void>
+  /** Read-modify-write, serialised per id within this process and against other processes. Returning undefined deletes. */
+  update(id: string, change: (current: V | undefined) => V | undefined): Promise<V | undefined>
+  delete(id: string): Promise<void>
+  ids(): Promise<string[]>
+}
+
+/** Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line is set aside with a warning and skipped. */
+export interface LogStore<V> {
+  /** Resolves when the records are on disk; concurrent appends share one write (group commit). Order is the call order. */
+  append(id: string, ...records: V[]): Promise<void>
+  read(id: string): Promise<V[]>
+  /** Replaces the whole log atomically. */
+  rewrite(id: string, records: readonly V[]): Promise<void>
+  delete(id: string): Promise<void>
+  ids(): Promise<string[]>
+  /** Waits for appends in flight and releases the file handle of this id. */
+  release(id: string): Promise<void>
+}
+
+export interface BlobInfo {
+  readonly size: number
+  readonly modified_at: Date
+}
+
+/** Files of bytes. A put becomes visible complete or not at all. */
+export interface BlobStore {
+  put(id: string, source: Readable | Uint8Array, options?: { readonly maxBytes?: number }): Promise<BlobInfo>
+  /** Absolute path of the file, for readers that stream it. */
+  path(id: string): string
+  stat(id: string): Promise<BlobInfo | undefined>
+  open(id: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>
+  delete(id: string): Promise<void>
+  ids(): Promise<string[]>
+}
+
+/** The port that belongs to a store spec. */
+export type StoreOf<S> =
+  S extends StoreSpec<infer V extends TSchema, infer K extends StoreKind>
+    ? K extends 'document'
+      ? DocumentStore<Static<V>>
+      : K extends 'log'
+        ? LogStore<Static<V>>
+        : K extends 'blob'
+          ? BlobStore
+          : KvStore<Static<V>>
+    : never
+
+/** Opens stores of one home. One instance per kernel. */
+export interface Storage {
+  /** Opens (once) the store of a spec. kv: `namespace` is the key prefix space; others: a directory, relative to the home. */
+  open<S extends StoreSpec>(spec: S, place: { readonly namespace: string; readonly dir: string }): StoreOf<S>
+  /** Waits for all writes and closes every handle. */
+  close(): Promise<void>
+}
