@@ -1,7 +1,7 @@
 /** Kernel lifecycle hooks (tapable) and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
-import type { Logger } from './log.ts'
 import type { EmittedEvent } from './hub-types.ts'
+import type { Logger } from './log.ts'
 
 /** Hooks of one kernel. Made per kernel instance, never at module level. */
 export function createKernelHooks() {
@@ -44,7 +44,12 @@ const dead = new WeakSet<(...args: never[]) => unknown>()
  * Adds a tap and returns its undo. tapable has no untap: the tap turns into a no-op (undefined means "no opinion" in every
  * hook kind) and is swept from `hook.taps` at once and at the next registration. Taps of notify hooks are caught and logged one by one.
  */
-export function ownedTap(hook: AnyHook, fn: (...args: never[]) => unknown, options: TapOptions & { name: string }, log: Logger): () => void {
+export function ownedTap(
+  hook: AnyHook,
+  fn: (...args: never[]) => unknown,
+  options: TapOptions & { name: string },
+  log: Logger
+): () => void {
   sweep(hook)
   const kind = hook.constructor.name
   const isAsync = kind.startsWith('Async')

@@ -32,11 +32,26 @@ export {
   ValidationFailed
 } from './errors.ts'
 export type { KernelHooks, TapOptions } from './hooks.ts'
-export type { Connection, ConnectionInfo, EmittedEvent, Emit, EventTarget, Streams, Watermark } from './hub-types.ts'
+export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
 export { type Feature, KernelInfo } from './info.ts'
+export { acquireLock, type Lock, lockHolder, withLock } from './lock.ts'
 export type { Logger } from './log.ts'
 export { type Collection, definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput } from './pack.ts'
-export { checker, coerce, cursorQuery, nullable, oneOf, page, problems, type Static, Time, type TObject, type TSchema, tidy, Type } from './schema.ts'
+export {
+  checker,
+  coerce,
+  cursorQuery,
+  nullable,
+  oneOf,
+  page,
+  problems,
+  type Static,
+  Time,
+  type TObject,
+  type TSchema,
+  Type,
+  tidy
+} from './schema.ts'
 export { Scope } from './scope.ts'
 export { defineSlot, type Slot, SlotHost } from './slot.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'

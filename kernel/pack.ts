@@ -1,7 +1,9 @@
 /** The pack door: `definePack` and the context that `setup` receives. */
-import type { Readable } from 'node:stream'
+
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { BinaryReply } from './binary.ts'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
 import type { KernelHooks, TapOptions } from './hooks.ts'
@@ -11,7 +13,6 @@ import type { Dispose } from './scope.ts'
 import type { Slot } from './slot.ts'
 import type { StoreOf } from './storage/ports.ts'
 import type { ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './token.ts'
-import type { BinaryReply } from './binary.ts'
 
 export interface RequestInfo {
   /** ULID; the envelope's `request_id`. */
@@ -43,7 +44,9 @@ export interface FrameInput<F extends FrameSpec> {
   readonly payload: F extends FrameSpec<infer P, TSchema> ? Static<P> : never
   readonly connection: Connection
 }
-export type FrameHandler<F extends FrameSpec> = (input: FrameInput<F>) => Awaitable<F extends FrameSpec<TSchema, infer A> ? Static<A> : never>
+export type FrameHandler<F extends FrameSpec> = (
+  input: FrameInput<F>
+) => Awaitable<F extends FrameSpec<TSchema, infer A> ? Static<A> : never>
 
 /** Live list behind an extension point. */
 export interface Collection<T> {
@@ -97,8 +100,7 @@ export interface PackContext<C = unknown> {
 
 // biome-ignore lint/suspicious/noExplicitAny: argument types are inferred from tapable's own declaration
 export type TapFn<H> = H extends { tapPromise(options: any, fn: infer F): void }
-  ? // biome-ignore lint/suspicious/noExplicitAny: as above
-    F extends (...args: infer A) => Promise<infer R>
+  ? F extends (...args: infer A) => Promise<infer R>
     ? (...args: A) => R | Promise<R> | undefined
     : never
   : // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -142,9 +144,11 @@ export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | 
 }
 
 /** Declares a pack. */
-export function definePack<N extends Needs = Record<never, never>, O extends Needs = Record<never, never>, C extends TObject | undefined = undefined>(
-  spec: PackSpec<N, O, C>
-): Pack {
+export function definePack<
+  N extends Needs = Record<never, never>,
+  O extends Needs = Record<never, never>,
+  C extends TObject | undefined = undefined
+>(spec: PackSpec<N, O, C>): Pack {
   return {
     kind: 'pack',
     name: spec.name,

@@ -4,7 +4,7 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import type { Detail } from './errors.ts'
 
-export { Type, type Static, type TObject, type TSchema }
+export { type Static, type TObject, type TSchema, Type }
 
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': text => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),

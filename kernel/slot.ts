@@ -15,6 +15,26 @@ export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open:
   return { kind: 'slot', name, open }
 }
 
+/** Hosts that hold a value, by slot name: a slot is emptied everywhere when the pack that owns it unloads. */
+const holders = new Map<string, Set<SlotHost>>()
+
+/** Closes a slot's values on all hosts; failures are reported together. */
+export async function emptySlot(name: string): Promise<void> {
+  const results = await Promise.allSettled([...(holders.get(name) ?? [])].map(host => host.drop(name)))
+  const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+  if (errors.length > 0) throw new AggregateError(errors, `slot ${name} could not be closed everywhere`)
+}
+
+function holding(name: string, host: SlotHost): () => void {
+  const hosts = holders.get(name) ?? new Set()
+  holders.set(name, hosts)
+  hosts.add(host)
+  return () => {
+    hosts.delete(host)
+    if (hosts.size === 0) holders.delete(name)
+  }
+}
+
 interface Filled {
   readonly value: unknown
   readonly forget: () => Promise<void>
@@ -33,8 +53,10 @@ export abstract class SlotHost {
     const filled = this.#filled.get(slot.name)
     if (filled) return filled.value as T
     const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
+    const released = holding(slot.name, this)
     const forget = this.own(async () => {
       this.#filled.delete(slot.name)
+      released()
       const settled = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
       if (typeof settled?.close === 'function') await settled.close()
     })
@@ -47,9 +69,9 @@ export abstract class SlotHost {
     return this.#filled.get(slot.name)?.value as T | undefined
   }
 
-  /** Closes one slot's value; the next `get` opens a new one. */
-  async drop(slot: Slot<unknown, never> | Slot<unknown>): Promise<void> {
-    await this.#filled.get(slot.name)?.forget()
+  /** Closes the value of the slot of that name; the next `get` opens a new one. */
+  async drop(slot: string): Promise<void> {
+    await this.#filled.get(slot)?.forget()
   }
 
   own(dispose: Dispose): () => Promise<void> {

@@ -32,4 +32,6 @@ export type Needs = Readonly<Record<string, ServiceToken<unknown>>>
 export type Resolved<N extends Needs> = { readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? T : never }
 
 /** What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it. */
-export type ResolvedOptional<N extends Needs> = { readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never }
+export type ResolvedOptional<N extends Needs> = {
+  readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
+}

@@ -1,0 +1,13 @@
+/** Checks the deployment options of a pack against its schema and fills in defaults. */
+import type { Pack } from './pack.ts'
+import { problems, tidy } from './schema.ts'
+
+/** Throws with the offending fields named; the pack then fails. */
+export function deploymentConfig(pack: Pack, given: unknown): unknown {
+  if (!pack.config) return {}
+  const value = tidy(pack.config, structuredClone(given ?? {}))
+  const details = problems(pack.config, value)
+  if (details.length === 0) return value
+  const text = details.map(detail => `${detail.path || 'config'}: ${detail.message}`).join('; ')
+  throw new Error(`bad deployment config for pack ${pack.name}: ${text}`)
+}

@@ -1,0 +1,298 @@
+/** Start and stop of a server: wires log, storage, gate, hub, HTTP side and the pack lifecycle into one. */
+import { mkdir } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import { join, resolve } from 'node:path'
+import { monotonicFactory } from 'ulid'
+import { createGate, type Gate } from './auth.ts'
+import { type ContextParts, createContext } from './context.ts'
+import { deploymentConfig } from './deployment.ts'
+import { createDocuments } from './documents.ts'
+import { createKernelHooks, type KernelHooks } from './hooks.ts'
+import { createHub, type Hub } from './hub.ts'
+import { type Feature, KernelInfo } from './info.ts'
+import { registerInstance } from './instances.ts'
+import { Lifecycle } from './lifecycle.ts'
+import { closeServer, createServer, listen } from './listen.ts'
+import { createLog, type Logger } from './log.ts'
+import { type KernelOptions, withDefaults } from './options.ts'
+import type { Pack } from './pack.ts'
+import { Registry } from './registry.ts'
+import { createHttp, type HttpSide } from './router.ts'
+import { PointTable, ServiceTable } from './services.ts'
+import { createStorage } from './storage/index.ts'
+import type { Storage } from './storage/ports.ts'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  /** `http://host:port`, with brackets around IPv6. */
+  readonly url: string
+}
+
+/** Counts of what packs have registered, for leak checks. */
+export interface Inspection {
+  readonly routes: string[]
+  readonly services: string[]
+  readonly events: string[]
+  readonly frames: string[]
+  readonly taps: number
+  readonly items: number
+}
+
+export class Kernel {
+  readonly server_id: string
+  readonly started_at: Date
+  readonly hooks: KernelHooks = createKernelHooks()
+  readonly hub: Hub
+  readonly gate: Gate
+  readonly log: Logger
+  readonly home: string
+  /** Resolves when a shutdown (request or `stop`) is complete. */
+  readonly done: Promise<void>
+  readonly #options: ReturnType<typeof withDefaults>
+  readonly #storage: Storage
+  readonly #http: HttpSide
+  readonly #services = new ServiceTable()
+  readonly #points: PointTable
+  readonly #registry = new Registry()
+  readonly #lifecycle: Lifecycle
+  readonly #documents: ReturnType<typeof createDocuments>
+  #server: Server | undefined
+  #address: Address | undefined
+  #unregister: (() => Promise<void>) | undefined
+  #stopping: Promise<void> | undefined
+  #finished: () => void = () => undefined
+
+  /** Use `createKernel`, which prepares the home and reads the token. */
+  constructor(options: ReturnType<typeof withDefaults>, parts: { gate: Gate; log: Logger; newId: () => string }) {
+    this.#options = options
+    this.home = options.home
+    this.gate = parts.gate
+    this.log = parts.log
+    this.done = new Promise(finished => {
+      this.#finished = finished
+    })
+    const { now, strict, onViolation } = options
+    const { log, gate, newId } = parts
+    this.server_id = newId()
+    this.started_at = now()
+    this.#storage = createStorage({ home: this.home, log })
+    this.hub = createHub({
+      dir: join(this.home, 'server', 'events'),
+      gate,
+      hooks: this.hooks,
+      log,
+      now,
+      newId,
+      strict,
+      onViolation,
+      server_id: this.server_id,
+      bufferBytes: options.connectionBufferBytes
+    })
+    this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
+    this.#points = new PointTable((err, point) => log.error({ err, point }, 'a change listener failed'))
+    this.#documents = createDocuments(this.#registry, options.version)
+    this.#services.add(KernelInfo.id, 'the kernel', this.#info())
+    const contexts: ContextParts = {
+      home: this.home,
+      log: pack => log.child({ pack }),
+      storage: this.#storage,
+      hub: this.hub,
+      hooks: this.hooks,
+      points: this.#points,
+      now,
+      newId,
+      graceMs: options.graceMs,
+      remount: () => this.#remount()
+    }
+    this.#lifecycle = new Lifecycle({
+      log,
+      services: this.#services,
+      registry: this.#registry,
+      setupTimeoutMs: options.setupTimeoutMs,
+      graceMs: options.graceMs,
+      setup: async unit => {
+        const config = deploymentConfig(unit.pack, options.config[unit.name])
+        const context = createContext(unit, config, contexts)
+        await unit.pack.setup(context, this.#resolve(unit.pack) as never)
+      },
+      onState: (name, state) => this.hooks.packState.call(name, state),
+      remount: () => this.#remount()
+    })
+    this.#lifecycle.add(options.packs)
+  }
+
+  /** Activates the packs and begins to listen. Rejects with one error when a required pack is not active. */
+  async start(): Promise<Address> {
+    try {
+      await this.#lifecycle.settle()
+      this.#checkRequired()
+      const server = createServer(this.#http.handler)
+      server.on('upgrade', (req, socket, head) => this.hub.upgrade(req, socket, head))
+      this.#server = server
+      const bound = await listen(server, { host: this.#options.host, port: this.#options.port })
+      const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
+      this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
+      if (this.#options.register) {
+        this.#unregister = await registerInstance(this.home, {
+          server_id: this.server_id,
+          host: bound.host,
+          port: bound.port,
+          started_at: this.started_at.getTime(),
+          host_version: this.#options.version
+        })
+      }
+      await this.hooks.started.promise()
+      this.log.info({ host: bound.host, port: bound.port }, 'listening')
+      return this.#address
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  get address(): Address {
+    if (!this.#address) throw new Error('the server is not listening')
+    return this.#address
+  }
+
+  /** Adds or re-enables a pack while requests, sockets and turns go on. */
+  load(pack: Pack | string): Promise<void> {
+    return this.#lifecycle.load(pack)
+  }
+
+  /** Takes a pack and its dependents out; running requests get a grace time. */
+  unload(name: string): Promise<void> {
+    return this.#lifecycle.unload(name)
+  }
+
+  /** Unloads and activates again, optionally with a new version of the pack. */
+  reload(name: string, replacement?: Pack): Promise<void> {
+    return this.#lifecycle.reload(name, replacement)
+  }
+
+  /** The single source of `meta.features`. */
+  features(): Feature[] {
+    return this.#lifecycle.features()
+  }
+
+  inspect(): Inspection {
+    const hooks = Object.values(this.hooks)
+    return {
+      routes: this.#registry
+        .routes()
+        .map(route => `${route.spec.method} ${route.spec.path}`)
+        .sort(),
+      services: this.#services.ids(),
+      events: this.#registry
+        .events()
+        .map(spec => spec.type)
+        .sort(),
+      frames: this.#registry
+        .frames()
+        .map(frame => frame.spec.type)
+        .sort(),
+      taps: hooks.reduce((sum, hook) => sum + hook.taps.length, 0),
+      items: this.#points.size()
+    }
+  }
+
+  /**
+   * Graceful end: sockets are closed first, then listening ends, `stopping` lets running turns settle, packs unload in reverse
+   * order, everything is flushed. Later calls wait for the first.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop().finally(() => this.#finished())
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
+      ['sockets', () => this.hub.closeSockets()],
+      ['listener', () => this.#server && closeServer(this.#server, this.#options.graceMs)],
+      ['hooks', () => this.hooks.stopping.promise()],
+      ['packs', () => this.#lifecycle.stop()],
+      ['journals', () => this.hub.stop()],
+      ['storage', () => this.#storage.close()],
+      ['registry', () => this.#unregister?.()],
+      ['gate', () => this.gate.close()]
+    ]
+    for (const [name, step] of steps) {
+      try {
+        await step()
+      } catch (err) {
+        this.log.error({ err, step: name }, 'a step of the shutdown failed')
+      }
+    }
+    this.log.info('stopped')
+    this.log.flush()
+  }
+
+  #remount(): void {
+    this.#http.mount(this.#registry.routes())
+    this.hub.setFrames(this.#registry.frames())
+    this.#documents.changed()
+  }
+
+  #resolve(pack: Pack): Record<string, unknown> {
+    const resolved: Record<string, unknown> = {}
+    for (const [key, token] of Object.entries(pack.needs)) resolved[key] = this.#services.get(token.id)
+    for (const [key, token] of Object.entries(pack.optional)) resolved[key] = () => this.#services.get(token.id)
+    return resolved
+  }
+
+  #checkRequired(): void {
+    const failed = this.#options.required.flatMap(name => {
+      const error = this.#lifecycle.failure(name)
+      return error ? [{ name, error }] : []
+    })
+    if (failed.length === 0) return
+    const text = failed.map(({ name, error }) => `${name}: ${error.message}`).join('; ')
+    throw new AggregateError(
+      failed.map(({ error }) => error),
+      `required packs are not active: ${text}`
+    )
+  }
+
+  #info(): KernelInfo {
+    const options = this.#options
+    return {
+      version: options.version,
+      server_id: this.server_id,
+      started_at: this.started_at,
+      home: this.home,
+      dangerous_bypass_auth: options.dangerousBypassAuth,
+      loopback: this.gate.loopback,
+      allow_remote_shutdown: options.allowRemoteShutdown,
+      debug_endpoints: options.debugEndpoints,
+      features: () => this.features(),
+      connections: () => this.hub.connections(),
+      openapi: () => this.#documents.openapi(),
+      asyncapi: () => this.#documents.asyncapi(),
+      shutdown: () => {
+        setImmediate(() => void this.stop())
+      }
+    }
+  }
+}
+
+/** Prepares the home (0700), log, token and gate, and builds a kernel that is not started yet. */
+export async function createKernel(given: KernelOptions): Promise<Kernel> {
+  const options = withDefaults({ ...given, home: resolve(given.home) })
+  await mkdir(options.home, { recursive: true, mode: 0o700 })
+  const log = createLog(options.log, options.home)
+  const ulid = monotonicFactory()
+  const newId = options.newId ?? (() => ulid())
+  const gate = await createGate({
+    home: options.home,
+    host: options.host,
+    log,
+    now: options.now,
+    password: options.password,
+    dangerousBypassAuth: options.dangerousBypassAuth,
+    allowedHosts: options.allowedHosts,
+    disableHostCheck: options.disableHostCheck,
+    corsOrigins: options.corsOrigins
+  })
+  return new Kernel(options, { gate, log, newId })
+}

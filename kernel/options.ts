@@ -1,0 +1,71 @@
+/** Options of a kernel with their defaults. */
+import type { LogOptions } from './log.ts'
+import type { Pack } from './pack.ts'
+
+export interface KernelOptions {
+  /** Home directory. */
+  readonly home: string
+  readonly packs: readonly Pack[]
+  /** Product version, reported by meta and the documents. */
+  readonly version?: string
+  /** Deployment options by pack name. */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Names of packs without which start fails. */
+  readonly required?: readonly string[]
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 58627; 0 takes any free port. A taken port is retried with the next, at most 100 times (contract 1). */
+  readonly port?: number
+  readonly log?: LogOptions
+  readonly now?: () => Date
+  readonly newId?: () => string
+  /** Accepted beside the token. */
+  readonly password?: string | undefined
+  readonly dangerousBypassAuth?: boolean
+  readonly allowRemoteShutdown?: boolean
+  readonly debugEndpoints?: boolean
+  readonly allowedHosts?: readonly string[]
+  readonly disableHostCheck?: boolean
+  readonly corsOrigins?: readonly string[]
+  /** JSON body limit in bytes; default 1 MiB. */
+  readonly bodyLimitBytes?: number
+  /** Unsent bytes after which a slow WebSocket reader loses its connection; default 8 MiB. */
+  readonly connectionBufferBytes?: number
+  /** Time limit of a pack's setup, ms; default 10 s. */
+  readonly setupTimeoutMs?: number
+  /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
+  readonly graceMs?: number
+  /** Write the instance registry entry; default true. */
+  readonly register?: boolean
+  /** Check replies, events and acks against their schemas. For tests. */
+  readonly strict?: boolean
+  readonly onViolation?: (error: Error) => void
+}
+
+type Filled = Required<Omit<KernelOptions, 'newId' | 'password'>> & Pick<KernelOptions, 'newId' | 'password'>
+
+export function withDefaults(options: KernelOptions): Filled {
+  return {
+    version: '0.0.0',
+    config: {},
+    required: [],
+    host: '127.0.0.1',
+    port: 58627,
+    log: {},
+    now: () => new Date(),
+    dangerousBypassAuth: false,
+    allowRemoteShutdown: false,
+    debugEndpoints: false,
+    allowedHosts: [],
+    disableHostCheck: false,
+    corsOrigins: [],
+    bodyLimitBytes: 1_048_576,
+    connectionBufferBytes: 8 * 1_048_576,
+    setupTimeoutMs: 10_000,
+    graceMs: 5_000,
+    register: true,
+    strict: false,
+    onViolation: () => undefined,
+    ...options
+  }
+}

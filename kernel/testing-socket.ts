@@ -1,0 +1,107 @@
+/** A WebSocket client for tests: frames are recorded, waits are for frames, acks are matched by id. */
+import { WebSocket } from 'ws'
+
+/** Any frame of the server. */
+export interface Frame {
+  readonly type: string
+  readonly seq?: number
+  readonly epoch?: string
+  readonly session_id?: string
+  readonly id?: string
+  readonly code?: number
+  readonly msg?: string
+  readonly volatile?: boolean
+  readonly offset?: number
+  readonly timestamp?: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads of many shapes
+  readonly payload: any
+}
+
+export interface SocketOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly protocols?: readonly string[]
+  /** Default `/api/v1/ws`. */
+  readonly path?: string
+}
+
+interface Waiter {
+  fits(frame: Frame): boolean
+  resolve(frame: Frame): void
+  reject(error: Error): void
+}
+
+export class SocketClient {
+  readonly frames: Frame[] = []
+  readonly ws: WebSocket
+  readonly closed: Promise<{ code: number; reason: string }>
+  readonly #waiters = new Set<Waiter>()
+  #next = 1
+
+  private constructor(ws: WebSocket) {
+    this.ws = ws
+    ws.on('message', data => this.#receive(JSON.parse(data.toString()) as Frame))
+    this.closed = new Promise(resolve => {
+      ws.on('close', (code, reason) => {
+        resolve({ code, reason: reason.toString() })
+        for (const waiter of this.#waiters) waiter.reject(new Error(`the socket closed with ${code}`))
+        this.#waiters.clear()
+      })
+    })
+    ws.on('error', () => undefined) // a failed connection is reported through `open` and `closed`
+  }
+
+  /** Connects with the token in the header (unless protocols are given); resolves after server_hello. */
+  static async open(url: string, token: string, options: SocketOptions = {}): Promise<SocketClient> {
+    const headers = options.protocols ? options.headers : { authorization: `Bearer ${token}`, ...options.headers }
+    const ws = new WebSocket(`${url.replace(/^http/, 'ws')}${options.path ?? '/api/v1/ws'}`, [...(options.protocols ?? [])], {
+      headers: { ...headers }
+    })
+    const client = new SocketClient(ws)
+    await Promise.race([
+      client.next('server_hello'),
+      new Promise((_, reject) => {
+        ws.once('unexpected-response', (_req, res) => reject(new Error(`upgrade refused with ${res.statusCode}`)))
+        ws.once('error', reject)
+      })
+    ])
+    return client
+  }
+
+  /** First frame (received already or to come) of that type, or that fits. */
+  next(fits: string | ((frame: Frame) => boolean)): Promise<Frame> {
+    const test = typeof fits === 'string' ? (frame: Frame) => frame.type === fits : fits
+    const seen = this.frames.find(test)
+    if (seen) return Promise.resolve(seen)
+    return new Promise((resolve, reject) => this.#waiters.add({ fits: test, resolve, reject }))
+  }
+
+  /** Sends a control frame and resolves with its ack. */
+  request(type: string, payload: unknown = {}): Promise<Frame> {
+    const id = `t${this.#next++}`
+    const ack = this.next(frame => frame.type === 'ack' && frame.id === id)
+    this.ws.send(JSON.stringify({ type, id, payload }))
+    return ack
+  }
+
+  send(frame: unknown): void {
+    this.ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  }
+
+  close(): Promise<{ code: number; reason: string }> {
+    this.ws.close()
+    return this.closed
+  }
+
+  terminate(): void {
+    this.ws.terminate()
+  }
+
+  #receive(frame: Frame): void {
+    this.frames.push(frame)
+    for (const waiter of [...this.#waiters]) {
+      if (!waiter.fits(frame)) continue
+      this.#waiters.delete(waiter)
+      waiter.resolve(frame)
+    }
+  }
+}
