@@ -1,0 +1,61 @@
+/** What the demo model says next: understands a few requests and answers from the tool results it got. */
+import type { LlmContent, LlmMessage } from '../../features/llm/index.ts'
+
+export interface Move {
+  readonly text: string
+  readonly tool?: { readonly id: string; readonly name: string; readonly args: Readonly<Record<string, unknown>> }
+}
+
+interface Wish {
+  readonly say: string
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** One move: call the tool of the next unfulfilled wish, or sum up. */
+export function nextMove(messages: readonly LlmMessage[]): Move {
+  const at = messages.findLastIndex(message => message.role === 'user' && !isReminder(textOf(message.content)))
+  const asked = messages[at]
+  const wishes = asked ? wishesOf(textOf(asked.content)) : []
+  const results = messages.slice(at + 1).filter(message => message.role === 'tool')
+  if (wishes.length === 0)
+    return { text: 'I am the demo model. Ask me to "list the files", "read <file>" or "run <command>"; join wishes with "then".' }
+  const wish = wishes[results.length]
+  const last = results.at(-1)
+  const said = last ? `${report(wishes[results.length - 1], last)} ` : ''
+  if (!wish) return { text: `${said}That is all you asked for.` }
+  return { text: `${said}${wish.say}`, tool: { id: `demo_${messages.length}_${results.length}`, name: wish.name, args: wish.args } }
+}
+
+function isReminder(text: string): boolean {
+  return text.startsWith('<system-reminder>')
+}
+
+function textOf(content: readonly LlmContent[]): string {
+  return content
+    .map(part => (part.type === 'text' ? part.text : ''))
+    .join('\n')
+    .trim()
+}
+
+function wishesOf(text: string): Wish[] {
+  return text.split(/[,;.]?\s+(?:and\s+)?then\s+|\n+/i).flatMap((part): Wish[] => {
+    const wish = part.trim().replace(/^please\s+/i, '')
+    const file = /^(?:read|show|open)\s+(?:me\s+)?(?:the\s+file\s+)?[`"']?([^`"']+?)[`"']?[.!]?$/i.exec(wish)?.[1]
+    const command = /^(?:run|execute)\s+[`"']?(.+?)[`"']?$/i.exec(wish)?.[1]
+    if (/^(?:list|show)\b.*\bfiles\b/i.test(wish)) return [{ say: 'I look for the files.', name: 'Glob', args: { pattern: '**/*' } }]
+    if (command) return [{ say: `I run ${command}.`, name: 'Bash', args: { command } }]
+    if (file) return [{ say: `I read ${file}.`, name: 'Read', args: { path: file } }]
+    return []
+  })
+}
+
+function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'tool' }>): string {
+  const lines = textOf(result.content)
+    .split('\n')
+    .filter(line => line.trim() !== '')
+  if (result.is_error) return `That did not work: ${lines.at(-1) ?? 'no reason was given'}.`
+  if (wish?.name === 'Glob') return `I found ${lines.length} ${lines.length === 1 ? 'file' : 'files'}: ${lines.join(', ')}.`
+  if (wish?.name === 'Read') return `The file has ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} with text.`
+  return `The command printed ${lines.length} ${lines.length === 1 ? 'line' : 'lines'}.`
+}

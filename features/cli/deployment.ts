@@ -1,0 +1,78 @@
+/** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
+import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { FlagValues } from './options.ts'
+
+export interface Deployment {
+  readonly home: string
+  readonly load: readonly { readonly spec: string; readonly from: string }[]
+  readonly disable: readonly string[]
+  readonly require: readonly string[]
+  /** Options by pack name. */
+  readonly config: Readonly<Record<string, unknown>>
+}
+
+/** `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. */
+export function homeOf(flags: FlagValues, env: NodeJS.ProcessEnv): string {
+  const given = flags.home ?? env.SVC_CODE_HOME
+  return given ? resolve(given) : join(homedir(), '.svc-code')
+}
+
+/** Comma-separated environment value as a list. */
+export function listOf(value: string | undefined): string[] {
+  return (value ?? '')
+    .split(',')
+    .map(item => item.trim())
+    .filter(item => item !== '')
+}
+
+/** Reads `[packs]`. A file that cannot be parsed counts as empty here: the config pack reports it. Wrong types throw with the key named. */
+export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
+  const home = homeOf(flags, env)
+  const file = join(home, 'config.toml')
+  const table = await packsTable(file)
+  return {
+    home,
+    load: [
+      ...strings(table, 'load').map(spec => ({ spec, from: dirname(file) })),
+      ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))
+    ],
+    disable: [...strings(table, 'disable'), ...(flags.disable ?? [])],
+    require: [...strings(table, 'require'), ...(flags.require ?? [])],
+    config: record(table.config, 'packs.config')
+  }
+}
+
+async function packsTable(file: string): Promise<Record<string, unknown>> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw error
+  }
+  if (!/^\s*\[\s*packs|^\s*packs\s*[.=]/m.test(text)) return {}
+  const { parse } = await import('smol-toml')
+  let parsed: Record<string, unknown>
+  try {
+    parsed = parse(text)
+  } catch {
+    return {} // the config pack keeps serving, refuses writes and names the line
+  }
+  return record(parsed.packs, 'packs')
+}
+
+function record(value: unknown, key: string): Record<string, unknown> {
+  if (value === undefined) return {}
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${key} in config.toml must be a table`)
+  return { ...value }
+}
+
+function strings(table: Readonly<Record<string, unknown>>, key: string): string[] {
+  const value = table[key]
+  if (value === undefined) return []
+  if (!Array.isArray(value) || value.some(item => typeof item !== 'string'))
+    throw new Error(`packs.${key} in config.toml must be an array of strings`)
+  return value as string[]
+}

@@ -1,0 +1,79 @@
+/** `svc-code token`, `packs` and `instances`: looks at a home and its running servers. */
+import type { Feature } from '../../kernel/index.ts'
+import { type Instance, listInstances } from '../../kernel/instances.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { ensureToken, rotateToken } from '../../kernel/token-file.ts'
+import { homeOf, readDeployment } from './deployment.ts'
+import type { FlagValues } from './options.ts'
+import { deploymentPacks, kernelOptions, why } from './serve.ts'
+
+export async function token(words: readonly string[], flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
+  const home = homeOf(flags, env)
+  return `${words[0] === 'rotate' ? await rotateToken(home) : await ensureToken(home)}\n`
+}
+
+export async function instances(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
+  const home = homeOf(flags, env)
+  const running = await listInstances(home)
+  if (running.length === 0) return `no server is running on ${home}\n`
+  const rows = running.map(one => [
+    one.server_id,
+    urlOf(one),
+    `pid ${one.pid}`,
+    `since ${new Date(one.started_at).toISOString()}`,
+    one.host_version ?? ''
+  ])
+  return table(rows)
+}
+
+/** Asks the running server of the home; without one, the packs are activated here once, to see what they say. */
+export async function packs(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
+  const deployment = await readDeployment(flags, env)
+  const features = (await askRunning(deployment.home)) ?? (await tryPacks(flags, env))
+  return table([
+    ['pack', 'state', 'version', 'why'],
+    ...features.map(feature => [feature.name, feature.state, feature.meta.version ?? '-', why(feature)]),
+    ...deployment.disable.map(name => [name, 'disabled', '-', 'by --disable or config.toml'])
+  ])
+}
+
+async function askRunning(home: string): Promise<readonly Feature[] | undefined> {
+  const [first] = await listInstances(home)
+  if (!first) return undefined
+  const headers = { authorization: `Bearer ${await ensureToken(home)}` }
+  try {
+    const answer = await fetch(`${urlOf(first)}/api/v1/meta`, { headers, signal: AbortSignal.timeout(3_000) })
+    const envelope = (await answer.json()) as { code: number; data: { features: Feature[] } }
+    return envelope.code === 0 ? envelope.data.features : undefined
+  } catch {
+    return undefined // it just went away, or its meta pack is off: look for ourselves
+  }
+}
+
+async function tryPacks(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<readonly Feature[]> {
+  const deployment = await readDeployment(flags, env)
+  const options = { ...kernelOptions(flags, env, deployment), host: '127.0.0.1', port: 0, register: false, required: [] }
+  const kernel = await createKernel({ ...options, packs: await deploymentPacks(deployment) })
+  await kernel.start()
+  const features = kernel.features()
+  await kernel.stop()
+  return features
+}
+
+function urlOf(instance: Instance): string {
+  const host = instance.host === '0.0.0.0' ? '127.0.0.1' : instance.host === '::' ? '::1' : instance.host
+  return `http://${host.includes(':') ? `[${host}]` : host}:${instance.port}`
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)))
+  return rows
+    .map(
+      row =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`
+    )
+    .join('')
+}

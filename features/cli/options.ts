@@ -1,0 +1,158 @@
+/** The command line as data: commands, flags, help text, and errors that say what would have been right. */
+import { parseArgs } from 'node:util'
+
+export type Command = 'serve' | 'token' | 'packs' | 'instances' | 'help' | 'version'
+
+interface Flag {
+  readonly type: 'string' | 'boolean'
+  readonly multiple?: boolean
+  readonly short?: string
+  readonly value?: string
+  readonly help: string
+}
+
+export const flags = {
+  host: { type: 'string', value: 'address', help: 'address to listen on (default 127.0.0.1)' },
+  port: { type: 'string', value: 'number', help: 'port (default 58627; a taken one is retried with the next; 0 takes any)' },
+  home: { type: 'string', value: 'dir', help: 'home directory (default ~/.svc-code, or SVC_CODE_HOME)' },
+  'log-level': { type: 'string', value: 'level', help: 'trace, debug, info, warn, error or silent (default info, to <home>/logs)' },
+  'dangerous-bypass-auth': { type: 'boolean', help: 'serve everything without a token' },
+  'allow-remote-shutdown': { type: 'boolean', help: 'keep POST /api/v1/shutdown on non-loopback binds' },
+  'debug-endpoints': { type: 'boolean', help: 'allow packs to mount debug routes (loopback only)' },
+  'insecure-no-tls': { type: 'boolean', help: 'allow a non-loopback bind without TLS' },
+  'allowed-host': {
+    type: 'string',
+    multiple: true,
+    value: 'host',
+    help: 'accept this Host header; a leading dot takes subdomains (repeatable)'
+  },
+  'cors-origin': { type: 'string', multiple: true, value: 'origin', help: 'accept this browser origin (repeatable)' },
+  pack: { type: 'string', multiple: true, value: 'path|module', help: 'load a further pack (repeatable)' },
+  disable: { type: 'string', multiple: true, value: 'pack', help: 'leave a pack out (repeatable)' },
+  require: { type: 'string', multiple: true, value: 'pack', help: 'refuse to start unless this pack is active (repeatable)' },
+  help: { type: 'boolean', short: 'h', help: 'show this text' },
+  version: { type: 'boolean', short: 'v', help: 'show the version' }
+} as const satisfies Record<string, Flag>
+
+export type FlagName = keyof typeof flags
+export type FlagValues = {
+  readonly [K in FlagName]?: (typeof flags)[K] extends { multiple: true }
+    ? string[]
+    : (typeof flags)[K] extends { type: 'string' }
+      ? string
+      : boolean
+}
+
+export interface CommandLine {
+  readonly command: Command
+  /** Words after the command: `rotate`. */
+  readonly words: readonly string[]
+  readonly flags: FlagValues
+}
+
+/** A command line that cannot be understood; the text says what would have been right. Exit code 2. */
+export class UsageError extends Error {}
+
+const commands: Readonly<Record<string, Command>> = { serve: 'serve', token: 'token', packs: 'packs', instances: 'instances', help: 'help' }
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
+
+export function parseCommandLine(args: readonly string[]): CommandLine {
+  for (const arg of args) {
+    const name = /^--(?:no-)?([^=]+)/.exec(arg)?.[1]
+    if (name !== undefined && !(name in flags))
+      throw new UsageError(`unknown option --${name}.${suggestion(name, Object.keys(flags), '--')}`)
+  }
+  let parsed: { values: FlagValues; positionals: string[] }
+  try {
+    const options: Record<string, { type: 'string' | 'boolean'; multiple?: boolean; short?: string }> = {}
+    for (const [name, flag] of Object.entries(flags) as [string, Flag][]) {
+      options[name] = { type: flag.type, ...(flag.multiple ? { multiple: true } : {}), ...(flag.short ? { short: flag.short } : {}) }
+    }
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true }) as typeof parsed
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message.split('\n')[0]}\nsvc-code --help lists the options.`)
+  }
+  const [word = 'serve', ...words] = parsed.positionals
+  if (parsed.values.help) return { command: 'help', words, flags: parsed.values }
+  if (parsed.values.version) return { command: 'version', words, flags: parsed.values }
+  const command = commands[word]
+  if (!command) throw new UsageError(`unknown command '${word}'.${suggestion(word, Object.keys(commands), '')}`)
+  check(command, words, parsed.values)
+  return { command, words, flags: parsed.values }
+}
+
+function check(command: Command, words: readonly string[], values: FlagValues): void {
+  const allowed = command === 'token' ? ['rotate'] : []
+  const odd = words.find((word, at) => at > 0 || !allowed.includes(word))
+  if (odd !== undefined) {
+    throw new UsageError(
+      `'${odd}' does not belong here: svc-code ${command}${allowed.length > 0 ? ` [${allowed.join('|')}]` : ' takes no further words'}.`
+    )
+  }
+  if (values.port !== undefined && !(/^\d{1,5}$/.test(values.port) && Number(values.port) <= 65_535)) {
+    throw new UsageError(`--port ${values.port} is not a port: give a number from 0 to 65535.`)
+  }
+  const level = values['log-level']
+  if (level !== undefined && !logLevels.includes(level)) {
+    throw new UsageError(`--log-level ${level} is unknown: give one of ${logLevels.join(', ')}.`)
+  }
+  for (const origin of values['cors-origin'] ?? []) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new UsageError(`--cors-origin ${origin} is not an origin: give scheme, host and port only, such as https://app.example:8443.`)
+    }
+  }
+}
+
+function suggestion(given: string, known: readonly string[], prefix: string): string {
+  const ranked = known.map(name => ({ name, far: distance(given, name) })).sort((a, b) => a.far - b.far)
+  const best = ranked[0]
+  if (best && best.far <= Math.max(2, Math.floor(given.length / 3))) return ` Did you mean ${prefix}${best.name}?`
+  return ` Known: ${known.map(name => prefix + name).join(', ')}.`
+}
+
+/** Levenshtein distance; the words are short. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+export function helpText(version: string): string {
+  const shown = (Object.entries(flags) as [string, Flag][]).map(([name, flag]) => {
+    const left = `  ${flag.short ? `-${flag.short}, ` : ''}--${name}${flag.value ? ` <${flag.value}>` : ''}`
+    return `${left.padEnd(34)} ${flag.help}`
+  })
+  return `svc-code ${version}: the local server of a coding agent
+
+usage
+  svc-code [serve] [options]         start the server
+  svc-code token [rotate]            print the token, or replace it (a running server follows)
+  svc-code packs                     packs with state, version and why they are not active
+  svc-code instances                 running servers of this home
+
+options
+${shown.join('\n')}
+
+environment
+  SVC_CODE_HOME                      home directory
+  SVC_CODE_PASSWORD                  password accepted beside the token
+  SVC_CODE_ALLOWED_HOSTS             like --allowed-host, comma separated
+  SVC_CODE_CORS_ORIGINS              like --cors-origin, comma separated
+  SVC_CODE_DISABLE_HOST_CHECK=1      accept any Host header
+
+Packs per deployment can also stand in <home>/config.toml:
+  [packs]
+  load = ["./my-pack.js"]
+  disable = ["tools-shell"]
+  require = ["agent"]
+  [packs.config.interactions]
+  approval_ttl_ms = 3600000
+`
+}

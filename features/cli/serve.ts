@@ -1,0 +1,102 @@
+/** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
+
+import { assertBind } from '../../kernel/bind.ts'
+import type { Feature, Pack } from '../../kernel/index.ts'
+import { createKernel, type Kernel } from '../../kernel/kernel.ts'
+import type { KernelOptions } from '../../kernel/options.ts'
+import { loadDefaultPacks } from '../default-packs.ts'
+import { type Deployment, listOf, readDeployment } from './deployment.ts'
+import type { FlagValues } from './options.ts'
+import { productVersion } from './version.ts'
+
+/** Runs until the server has stopped; resolves to the exit code. */
+export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void): Promise<number> {
+  const deployment = await readDeployment(flags, env)
+  const options = kernelOptions(flags, env, deployment)
+  for (const warning of assertBind({
+    host: options.host ?? '127.0.0.1',
+    insecureNoTls: flags['insecure-no-tls'] ?? false,
+    password: options.password
+  })) {
+    out(`warning: ${warning}\n`)
+  }
+  const kernel = await createKernel({ ...options, packs: await deploymentPacks(deployment) })
+  const stop = onSignals(kernel, out)
+  try {
+    const { url } = await kernel.start()
+    out(banner(url, kernel, options.dangerousBypassAuth ?? false))
+    await kernel.done
+    return 0
+  } finally {
+    stop()
+  }
+}
+
+export async function deploymentPacks(deployment: Deployment): Promise<Pack[]> {
+  const packs = await loadDefaultPacks(deployment.disable)
+  if (deployment.load.length === 0) return packs
+  const { loadPack } = await import('./load-pack.ts')
+  for (const { spec, from } of deployment.load) packs.push(...(await loadPack(spec, from)))
+  return packs.filter(pack => !deployment.disable.includes(pack.name))
+}
+
+export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment): Omit<KernelOptions, 'packs'> {
+  return {
+    home: deployment.home,
+    version: productVersion(),
+    config: deployment.config,
+    required: deployment.require,
+    ...(flags.host === undefined ? {} : { host: flags.host }),
+    ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
+    log: { level: flags['log-level'] ?? env.SVC_CODE_LOG_LEVEL ?? 'info', file: true },
+    password: env.SVC_CODE_PASSWORD || undefined,
+    dangerousBypassAuth: flags['dangerous-bypass-auth'] ?? false,
+    allowRemoteShutdown: flags['allow-remote-shutdown'] ?? false,
+    debugEndpoints: flags['debug-endpoints'] ?? false,
+    allowedHosts: [...(flags['allowed-host'] ?? []), ...listOf(env.SVC_CODE_ALLOWED_HOSTS)],
+    disableHostCheck: env.SVC_CODE_DISABLE_HOST_CHECK === '1',
+    corsOrigins: [...(flags['cors-origin'] ?? []), ...listOf(env.SVC_CODE_CORS_ORIGINS)]
+  }
+}
+
+/** First signal: graceful. Second: at once. */
+function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
+  let signals = 0
+  const handle = () => {
+    signals++
+    if (signals > 1) process.exit(130)
+    out('stopping; press Ctrl+C again to force\n')
+    void kernel.stop()
+  }
+  const names = ['SIGINT', 'SIGTERM'] as const
+  for (const name of names) process.on(name, handle)
+  return () => {
+    for (const name of names) process.off(name, handle)
+  }
+}
+
+function banner(url: string, kernel: Kernel, bypass: boolean): string {
+  const token = kernel.gate.token
+  const features = kernel.features()
+  const odd = features.filter(feature => feature.state !== 'Active')
+  const lines = [
+    `svc-code ${productVersion()} is listening on ${url}`,
+    '',
+    `  open    ${url}/#token=${token}`,
+    `  token   ${token}`,
+    `  home    ${kernel.home}`,
+    `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
+    ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
+    `  stop    Ctrl+C, or POST ${url}/api/v1/shutdown`,
+    ...(bypass ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
+    ''
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Why a pack is not active, in a few words. */
+export function why(feature: Feature): string {
+  if (feature.meta.error !== undefined) return feature.meta.error
+  if (feature.meta.waiting_for) return `waits for ${feature.meta.waiting_for.join(', ')}`
+  return ''
+}

@@ -1,0 +1,28 @@
+/** The packs of a full server, in activation order for ties. Loaded one by one, so that a disabled pack costs nothing. */
+import type { Pack } from '../kernel/index.ts'
+
+type Loader = () => Promise<{ default: Pack }>
+
+export const defaultPacks: Readonly<Record<string, Loader>> = {
+  meta: () => import('./meta/pack.ts'),
+  config: () => import('./config/pack.ts'),
+  workspaces: () => import('./workspaces/pack.ts'),
+  sessions: () => import('./sessions/pack.ts'),
+  llm: () => import('./llm/pack.ts'),
+  'llm-chat': () => import('./llm-chat/pack.ts'),
+  history: () => import('./history/pack.ts'),
+  interactions: () => import('./interactions/pack.ts'),
+  tools: () => import('./tools/pack.ts'),
+  'tools-files': () => import('./tools-files/pack.ts'),
+  'tools-shell': () => import('./tools-shell/pack.ts'),
+  permissions: () => import('./permissions/pack.ts'),
+  agent: () => import('./agent/pack.ts'),
+  prompts: () => import('./prompts/pack.ts'),
+  messages: () => import('./messages/pack.ts')
+}
+
+/** Loads the default packs but the disabled ones. */
+export async function loadDefaultPacks(disabled: readonly string[] = []): Promise<Pack[]> {
+  const wanted = Object.entries(defaultPacks).filter(([name]) => !disabled.includes(name))
+  return Promise.all(wanted.map(async ([, load]) => (await load()).default))
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+/** The command line `svc-code`. Exit codes: 0 done, 1 failed, 2 the command line was not understood. */
+import { helpText, parseCommandLine, UsageError } from './cli/options.ts'
+import { productVersion } from './cli/version.ts'
+
+async function main(args: readonly string[]): Promise<number> {
+  const line = parseCommandLine(args)
+  const out = (text: string) => {
+    process.stdout.write(text)
+  }
+  switch (line.command) {
+    case 'help':
+      out(helpText(productVersion()))
+      return 0
+    case 'version':
+      out(`${productVersion()}\n`)
+      return 0
+    case 'serve':
+      return (await import('./cli/serve.ts')).serve(line.flags, process.env, out)
+    default: {
+      const commands = await import('./cli/inspect.ts')
+      if (line.command === 'token') out(await commands.token(line.words, line.flags, process.env))
+      else if (line.command === 'packs') out(await commands.packs(line.flags, process.env))
+      else out(await commands.instances(line.flags, process.env))
+      return 0
+    }
+  }
+}
+
+main(process.argv.slice(2)).then(
+  code => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`svc-code: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(error instanceof UsageError ? 2 : 1)
+  }
+)

@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as tick } from 'node:timers/promises'
+import { defineEvent, definePack, defineRoute, errorSpec, extensionPoint, type Pack, serviceToken, Type } from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+
+interface Clock {
+  tick(): number
+}
+const Clock = serviceToken<Clock>('clock')
+const Other = serviceToken<object>('other')
+
+const clock = definePack({ name: 'clock', version: '2.0.0', provides: [Clock], setup: ctx => ctx.provide(Clock, { tick: () => 1 }) })
+const ping = defineRoute({ method: 'GET', path: '/api/v1/ping', summary: 'Ping', data: Type.Object({ tick: Type.Integer() }) })
+const reader = definePack({
+  name: 'reader',
+  needs: { clock: Clock },
+  setup: (ctx, { clock: c }) => ctx.route(ping, () => ({ tick: c.tick() }))
+})
+const failing = (name: string, message: string) =>
+  definePack({
+    name,
+    setup: () => {
+      throw new Error(message)
+    }
+  })
+const states = (features: readonly { name: string; state: string }[]) => Object.fromEntries(features.map(one => [one.name, one.state]))
+
+test('packs activate in the order of their needs, whatever the order of the list', async t => {
+  const { kernel, call } = await startTestKernel(t, { packs: [reader, clock] })
+  assert.deepEqual(kernel.features(), [
+    { name: 'reader', state: 'Active', meta: {} },
+    { name: 'clock', state: 'Active', meta: { version: '2.0.0' } }
+  ])
+  assert.equal((await call(ping)).data.tick, 1)
+})
+
+test('a failing pack is Failed with its reason and stops nobody else', async t => {
+  const { kernel, call } = await startTestKernel(t, { packs: [failing('bad', 'no compiler'), clock, reader] })
+  assert.equal((await call(ping)).code, 0)
+  assert.deepEqual(kernel.features()[0], { name: 'bad', state: 'Failed', meta: { error: 'no compiler' } })
+})
+
+test('required packs that are not active end the start with one error that names every one and its cause', async t => {
+  await assert.rejects(
+    startTestKernel(t, {
+      packs: [failing('bad', 'no compiler'), failing('worse', 'no disk'), reader],
+      required: ['bad', 'worse', 'reader', 'absent']
+    }),
+    (error: Error) =>
+      ['bad: no compiler', 'worse: no disk', 'reader: waiting for clock', 'absent: no such pack'].every(part =>
+        error.message.includes(part)
+      )
+  )
+})
+
+test('a cycle of needs fails its members with the cycle named, and leaves others alone', async t => {
+  const a = definePack({ name: 'a', needs: { other: Other }, provides: [Clock], setup: () => undefined })
+  const b = definePack({ name: 'b', needs: { clock: Clock }, provides: [Other], setup: () => undefined })
+  const { kernel } = await startTestKernel(t, { packs: [a, b, reader] })
+  const features = kernel.features()
+  assert.equal(features[0]?.state, 'Failed')
+  assert.equal(features[1]?.state, 'Failed')
+  assert.match(features[0]?.meta.error ?? '', /needs form a cycle: (a -> b -> a|b -> a -> b)/)
+  assert.deepEqual(features[2], { name: 'reader', state: 'Pending', meta: { waiting_for: ['clock'] } })
+})
+
+test('a setup that throws half-way is undone completely, in reverse order', async t => {
+  const undone: string[] = []
+  const half = definePack({
+    name: 'half',
+    provides: [Clock],
+    setup: ctx => {
+      ctx.own(() => undone.push('first'))
+      ctx.own(() => undone.push('second'))
+      ctx.route(ping, () => ({ tick: 0 }))
+      ctx.provide(Clock, { tick: () => 0 })
+      throw new Error('half-way')
+    }
+  })
+  const { kernel, call } = await startTestKernel(t, { packs: [half, reader] })
+  assert.deepEqual(undone, ['second', 'first'])
+  assert.deepEqual(states(kernel.features()), { half: 'Failed', reader: 'Pending' })
+  assert.equal((await call(ping)).code, 40400)
+})
+
+test('a setup that hangs fails after its time limit and can do nothing afterwards', async t => {
+  let late: (() => void) | undefined
+  const hanging = definePack({
+    name: 'hanging',
+    setup: ctx =>
+      new Promise<void>(() => {
+        late = () => ctx.route(ping, () => ({ tick: 0 }))
+      })
+  })
+  const { kernel } = await startTestKernel(t, { packs: [hanging], setupTimeoutMs: 20 })
+  assert.match(kernel.features()[0]?.meta.error ?? '', /longer than 20 ms/)
+  assert.throws(() => late?.(), /not active/)
+})
+
+test('a failure is sticky: load does not retry it, reload does', async t => {
+  let broken = true
+  const moody = definePack({
+    name: 'moody',
+    setup: () => {
+      if (broken) throw new Error('not today')
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [moody] })
+  broken = false
+  await kernel.load('moody')
+  assert.equal(kernel.features()[0]?.state, 'Failed')
+  await kernel.reload('moody')
+  assert.equal(kernel.features()[0]?.state, 'Active')
+})
+
+test('unloading takes dependents down first, and loading brings them back', async t => {
+  const order: string[] = []
+  const noisy = (pack: Pack): Pack => ({
+    ...pack,
+    setup: async (ctx, services) => {
+      await pack.setup(ctx, services)
+      ctx.own(() => order.push(pack.name))
+    }
+  })
+  const { kernel, call } = await startTestKernel(t, { packs: [noisy(clock), noisy(reader)] })
+  await kernel.unload('clock')
+  assert.deepEqual(order, ['reader', 'clock'])
+  assert.deepEqual(kernel.features(), [{ name: 'reader', state: 'Pending', meta: { waiting_for: ['clock'] } }])
+  await kernel.load('clock')
+  assert.equal((await call(ping)).data.tick, 1)
+})
+
+test('reload can bring a new version while requests go on', async t => {
+  const { kernel, call } = await startTestKernel(t, { packs: [clock, reader] })
+  const answers = Promise.all(Array.from({ length: 20 }, () => call(ping)))
+  await kernel.reload('clock', definePack({ name: 'clock', provides: [Clock], setup: ctx => ctx.provide(Clock, { tick: () => 2 }) }))
+  for (const answer of await answers) assert.ok(answer.code === 0 || answer.code === 40400)
+  assert.equal((await call(ping)).data.tick, 2)
+})
+
+test('a running request finishes within the grace time of its pack; afterwards it is aborted', async t => {
+  let entered: () => void = () => undefined
+  const inside = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  const slow = defineRoute({ method: 'GET', path: '/api/v1/slow', summary: 'Slow', data: Type.Object({ aborted: Type.Boolean() }) })
+  const pack = definePack({
+    name: 'slow',
+    setup: ctx =>
+      ctx.route(slow, async ({ signal }) => {
+        entered()
+        await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+        return { aborted: true }
+      })
+  })
+  const { kernel, call } = await startTestKernel(t, { packs: [pack], graceMs: 10 })
+  const answer = call(slow)
+  await inside
+  const unloading = kernel.unload('slow')
+  assert.equal((await answer).data.aborted, true)
+  await unloading
+})
+
+test('clashes fail the later pack and name both', async t => {
+  const route = definePack({ name: 'route-twin', setup: ctx => ctx.route({ ...ping }, () => ({ tick: 0 })) })
+  const service = definePack({ name: 'service-twin', provides: [Clock], setup: ctx => ctx.provide(Clock, { tick: () => 0 }) })
+  const happened = defineEvent({ type: 'event.happened', scope: 'global', durable: true, payload: Type.Object({}) })
+  const events = (name: string) => definePack({ name, setup: ctx => void ctx.event(happened) })
+  const codes = (name: string) => definePack({ name, errors: [errorSpec(`${name}_missing`, 40999, 'missing')], setup: () => undefined })
+  const { kernel } = await startTestKernel(t, {
+    packs: [clock, reader, route, service, events('events-a'), events('events-b'), codes('codes_a'), codes('codes_b')]
+  })
+  const errors = Object.fromEntries(kernel.features().map(one => [one.name, one.meta.error]))
+  assert.match(errors['route-twin'] ?? '', /GET \/api\/v1\/ping of route-twin clashes with reader/)
+  assert.match(errors['service-twin'] ?? '', /'clock' of service-twin clashes with clock/)
+  assert.match(errors['events-b'] ?? '', /event\.happened of events-b clashes with events-a/)
+  assert.match(errors.codes_b ?? '', /40999 is 'codes_a_missing' of codes_a and 'codes_b_missing' of codes_b/)
+})
+
+test('deployment config is checked against the schema, and defaults are filled in', async t => {
+  const seen: unknown[] = []
+  const configured = (name: string) =>
+    definePack({ name, config: Type.Object({ size: Type.Integer({ minimum: 1, default: 7 }) }), setup: ctx => void seen.push(ctx.config) })
+  const { kernel } = await startTestKernel(t, { packs: [configured('fine'), configured('odd')], config: { odd: { size: 0 } } })
+  assert.deepEqual(seen, [{ size: 7 }])
+  assert.match(kernel.features()[1]?.meta.error ?? '', /bad deployment config for pack odd: size/)
+})
+
+test('what a pack contributes, taps and listens to leaves with it', async t => {
+  const Words = extensionPoint<string>('words')
+  const said = defineEvent({ type: 'event.said', scope: 'global', durable: false, payload: Type.Object({}) })
+  let read: () => readonly string[] = () => []
+  let speak: () => void = () => undefined
+  let heard = 0
+  const owner = definePack({
+    name: 'owner',
+    setup: ctx => {
+      const words = ctx.collect(Words)
+      read = () => words.items()
+      const emit = ctx.event(said)
+      speak = () => emit({})
+    }
+  })
+  const guest = definePack({
+    name: 'guest',
+    setup: ctx => {
+      ctx.contribute(Words, 'hello')
+      ctx.on(said, () => heard++)
+      ctx.tap(ctx.hooks.packState, () => undefined)
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [owner] })
+  const before = kernel.inspect()
+  await kernel.load(guest)
+  assert.deepEqual(read(), ['hello'])
+  speak()
+  await kernel.unload('guest')
+  speak()
+  assert.equal(heard, 1)
+  assert.deepEqual(read(), [])
+  assert.deepEqual(kernel.inspect(), before)
+})
+
+test('a throwing tap or clean-up is reported and stops nobody', async t => {
+  const clumsy = definePack({
+    name: 'clumsy',
+    setup: ctx => {
+      ctx.tap(ctx.hooks.packState, () => {
+        throw new Error('tap')
+      })
+      ctx.own(() => {
+        throw new Error('clean-up')
+      })
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [clumsy, clock] })
+  await kernel.unload('clumsy')
+  assert.deepEqual(states(kernel.features()), { clock: 'Active' })
+})
+
+test('background work is aborted and awaited when its pack unloads', async t => {
+  let ended = false
+  const worker = definePack({
+    name: 'worker',
+    setup: ctx =>
+      ctx.background(async signal => {
+        await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+        await tick()
+        ended = true
+      })
+  })
+  const { kernel } = await startTestKernel(t, { packs: [worker] })
+  await kernel.unload('worker')
+  assert.equal(ended, true)
+})
+
+test('two packs of one name are refused before anything starts', async t => {
+  const { home } = await startTestKernel(t, { packs: [] })
+  await assert.rejects(createKernel({ home, packs: [clock, clock] }), /two packs named 'clock'/)
+})
