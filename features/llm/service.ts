@@ -30,7 +30,13 @@ export type LlmContent =
 export type LlmMessage =
   | { readonly role: 'user'; readonly content: readonly LlmContent[] }
   | { readonly role: 'assistant'; readonly content: readonly LlmContent[]; readonly tool_calls: readonly LlmToolCall[] }
-  | { readonly role: 'tool'; readonly tool_call_id: string; readonly name: string; readonly content: readonly LlmContent[]; readonly is_error: boolean }
+  | {
+      readonly role: 'tool'
+      readonly tool_call_id: string
+      readonly name: string
+      readonly content: readonly LlmContent[]
+      readonly is_error: boolean
+    }
 
 export interface LlmTool {
   readonly name: string
@@ -65,12 +71,18 @@ export interface ResolvedModel {
   readonly headers: Readonly<Record<string, string>>
   /** Window in tokens. */
   readonly max_context_size: number
+  /** Largest input in tokens; absent: the window. */
+  readonly max_input_size?: number
   readonly max_output_size?: number
   readonly capabilities: readonly string[]
   readonly support_efforts?: readonly string[]
   readonly default_effort?: string
   readonly off_effort?: string
   readonly reasoning_key?: string
+  /** `all`: earlier reasoning is sent back with every message; `off`: never. Default `all`. */
+  readonly thinking_keep?: string
+  readonly temperature?: number
+  readonly top_p?: number
 }
 
 export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered' | 'paused' | 'other'
@@ -95,14 +107,27 @@ export type LlmPart =
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string }
   | { readonly type: 'tool_arguments'; readonly id: string; readonly text: string }
   | { readonly type: 'usage'; readonly usage: TokenUsage }
-  | { readonly type: 'finish'; readonly reason: FinishReason; readonly raw_reason?: string; readonly response_id?: string; readonly trace_id?: string }
+  | {
+      readonly type: 'finish'
+      readonly reason: FinishReason
+      readonly raw_reason?: string
+      readonly response_id?: string
+      readonly trace_id?: string
+    }
   | { readonly type: 'error'; readonly error: LlmError }
 
-/** Speaks one wire protocol. `stream` never rejects: a failure is the last part. Abort closes the upstream connection and ends the stream. */
+/**
+ * Speaks one wire protocol. `stream` never rejects: a failure is the last part. Abort closes the upstream connection and ends the stream.
+ * Callers go through `Llm.stream`, which enforces this also for an adapter that does not keep it.
+ */
 export interface LlmAdapter {
   readonly protocol: string
   /** True when requests need a credential; then a model without one answers 40111 before the turn. */
   readonly needs_credential: boolean
+  /** True when the adapter calls a URL; a configured model without one answers 40113. Default false. */
+  readonly needs_base_url?: boolean
+  /** Used when neither the model nor its provider names a URL. */
+  readonly default_base_url?: string
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
 
@@ -121,8 +146,15 @@ export interface Llm {
   resolve(alias?: string): ResolvedModel
   /** Default alias, if any: configured `default_model`, else a contributed fallback. */
   defaultAlias(): string | undefined
-  /** Effort to use: requested > config thinking > model default (engine rules). */
+  /** Effort to use: environment > requested > config thinking > model default; never throws, what the model cannot do becomes its default. */
   effort(model: ResolvedModel, requested?: string): string
+  /** Throws 40001 (path `thinking`) when a `svc` model does not offer this level. For the moment a user asks for it. */
+  checkEffort(model: ResolvedModel, requested: string): void
+  /**
+   * Sends the request through the adapter of its protocol. Never rejects. The last part is exactly one `finish` or `error`; an answer
+   * without content is a retryable error. After an abort the stream ends at once, without a last part: look at the signal.
+   * Error texts carry neither the key nor header values of the model.
+   */
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
 

@@ -1,0 +1,38 @@
+/** How hard a model thinks: `off`, `on` or a named level. */
+import { invalid } from '../../kernel/index.ts'
+import type { ThinkingConfig } from './sections.ts'
+import type { ResolvedModel } from './service.ts'
+
+/** Level a model uses when nobody chose one: its declared default, else the middle of its levels, else on or off by capability. */
+export function defaultEffort(model: ResolvedModel): string {
+  const levels = model.support_efforts ?? []
+  if (model.default_effort !== undefined && levels.includes(model.default_effort)) return model.default_effort
+  const middle = levels[Math.floor((levels.length - 1) / 2)]
+  return middle ?? (canThink(model) ? 'on' : 'off')
+}
+
+/** `forced` (environment) > requested > configuration > model default; what the model cannot do becomes its default. */
+export function chooseEffort(model: ResolvedModel, config: ThinkingConfig, requested?: string, forced?: string): string {
+  const configured = config.enabled === false ? 'off' : config.effort
+  const wanted = forced || requested || configured || defaultEffort(model)
+  return offers(model, wanted) ? wanted : defaultEffort(model)
+}
+
+/** Throws 40001 at path `thinking` when the model is known not to offer the level. */
+export function checkEffort(model: ResolvedModel, requested: string): void {
+  if (model.protocol !== 'svc' || requested === 'off' || offers(model, requested)) return
+  const known = ['off', 'on', ...(model.support_efforts ?? [])].join(', ')
+  throw invalid([{ path: 'thinking', message: `model ${model.alias} has no thinking level ${requested}; it has ${known}` }])
+}
+
+/** Only `svc` declares its levels reliably; other providers get the string as it is. */
+function offers(model: ResolvedModel, effort: string): boolean {
+  if (effort === 'off') return !model.capabilities.includes('always_thinking')
+  if (model.protocol !== 'svc' || effort === 'on') return true
+  const levels = model.support_efforts
+  return levels === undefined ? canThink(model) : levels.includes(effort)
+}
+
+function canThink(model: ResolvedModel): boolean {
+  return model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
+}

@@ -1,0 +1,64 @@
+/** Models: resolves aliases and sends requests through the adapter of their protocol. */
+import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
+import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
+import { checkEffort, chooseEffort } from './effort.ts'
+import { guardStream } from './guard.ts'
+import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
+import { defaultModelSection, llmSections, modelsSection, nonBlank, providersSection, thinkingSection } from './sections.ts'
+import { CredentialRejected, Llm, LlmAdapters, LlmModels, type LlmPart, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
+
+export default definePack({
+  name: 'llm',
+  description: 'Providers, model aliases and the port to model adapters',
+  needs: { config: Config, info: KernelInfo },
+  provides: [Llm],
+  errors: [NoProvider, NoCredential, CredentialRejected, ModelUnresolved],
+  setup(ctx, { config, info }) {
+    const adapters = ctx.collect(LlmAdapters)
+    const models = ctx.collect(LlmModels)
+    // Sections differ in their schema type; the point holds them as sections of any schema.
+    for (const section of llmSections) ctx.contribute(ConfigSections, section as ConfigSection)
+
+    const table = (): ModelTable => ({
+      providers: config.get(providersSection),
+      models: config.get(modelsSection),
+      default_model: config.get(defaultModelSection),
+      contributed: models.items(),
+      adapters: adapters.items(),
+      user_agent: `svc-code/${info.version}`,
+      thinking_keep: config.get(thinkingSection).keep,
+      temperature: decimal(process.env.SVC_CODE_MODEL_TEMPERATURE),
+      top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P)
+    })
+
+    ctx.provide(Llm, {
+      resolve: alias => resolveModel(alias, table()),
+      defaultAlias: () => defaultAlias(table()),
+      effort: (model, requested) =>
+        chooseEffort(model, config.get(thinkingSection), requested, nonBlank(process.env.SVC_CODE_MODEL_THINKING_EFFORT)),
+      checkEffort,
+      stream(request, signal) {
+        const { model } = request
+        const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
+        if (!adapter) return missing(model.protocol)
+        const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
+        return guardStream(
+          lazily(() => adapter.stream(request, signal)),
+          model,
+          signal,
+          failed
+        )
+      }
+    })
+  }
+})
+
+async function* missing(protocol: string): AsyncGenerator<LlmPart, void, undefined> {
+  const { message } = new AppError(ModelUnresolved, { message: `no adapter speaks the protocol ${protocol}` })
+  yield { type: 'error', error: { code: 'model.not_configured', name: 'AdapterMissing', message, retryable: false } }
+}
+
+function decimal(value: string | undefined): number | undefined {
+  const number = Number.parseFloat(value ?? '')
+  return Number.isFinite(number) ? number : undefined
+}

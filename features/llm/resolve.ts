@@ -1,0 +1,105 @@
+/** From an alias to everything a request needs: record, provider, protocol, URL, credential. Pure; the errors are the readiness codes. */
+import { AppError } from '../../kernel/index.ts'
+import { isLoopback, type ModelRecord, nonBlank, type ProviderRecord, providerKey, providerUrl } from './sections.ts'
+import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
+
+/** What there is to choose from at this moment. */
+export interface ModelTable {
+  readonly providers: Readonly<Record<string, ProviderRecord>>
+  readonly models: Readonly<Record<string, ModelRecord>>
+  readonly default_model: string | undefined
+  readonly contributed: readonly ContributedModel[]
+  readonly adapters: readonly LlmAdapter[]
+  /** Sent with every request: `svc-code/<version>`. */
+  readonly user_agent: string
+  readonly thinking_keep: string | undefined
+  readonly temperature: number | undefined
+  readonly top_p: number | undefined
+}
+
+/** Configured `default_model`, else the first contributed fallback. */
+export function defaultAlias(table: ModelTable): string | undefined {
+  return nonBlank(table.default_model) ?? table.contributed.find(model => model.fallback_default)?.alias
+}
+
+/**
+ * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
+ * needs a key and none is set (servers on loopback need none), ModelUnresolved (40113) for everything else.
+ */
+export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
+  if (Object.keys(table.providers).length === 0 && table.contributed.length === 0) throw new AppError(NoProvider)
+  const id = nonBlank(alias) ?? defaultAlias(table)
+  if (id === undefined) throw unresolved('no model was chosen and there is no default model', {})
+  if (Object.hasOwn(table.models, id)) return configured(id, table.models[id]!, table)
+  const model = table.contributed.find(candidate => candidate.alias === id)
+  if (!model) throw unresolved(`model ${id} is not known`, { model_id: id })
+  return contributed(model, table)
+}
+
+function configured(alias: string, stored: ModelRecord, table: ModelTable): ResolvedModel {
+  const record: ModelRecord = { ...stored, ...stored.overrides }
+  const provider_id = record.provider
+  const where = { model_id: alias, provider_id }
+  if (!Object.hasOwn(table.providers, provider_id)) throw unresolved(`provider ${provider_id} of model ${alias} is not configured`, where)
+  const provider = table.providers[provider_id]!
+  const protocol = nonBlank(record.protocol) ?? nonBlank(provider.type) ?? 'compat_chat'
+  const adapter = adapterOf(protocol, table, where)
+  const base_url = nonBlank(record.base_url) ?? providerUrl(provider) ?? adapter.default_base_url
+  if (adapter.needs_base_url && base_url === undefined) throw unresolved(`provider ${provider_id} has no base_url`, where)
+  if (base_url !== undefined && !isHttpUrl(base_url))
+    throw unresolved(`base_url of provider ${provider_id} is not an http(s) address`, where)
+  const api_key = nonBlank(record.api_key) ?? providerKey(provider)
+  const { max_context_size, max_input_size } = record
+  return ready(adapter, {
+    alias,
+    provider_id,
+    protocol,
+    name: record.model,
+    display_name: nonBlank(record.display_name) ?? (nonBlank(record.model) || alias),
+    headers: { 'user-agent': table.user_agent, ...lowerCased(provider.custom_headers) },
+    max_context_size,
+    capabilities: record.capabilities ?? [],
+    ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
+    ...(api_key && { api_key }),
+    ...(max_input_size && { max_input_size: Math.min(max_input_size, max_context_size) }),
+    ...(record.max_output_size && { max_output_size: record.max_output_size }),
+    ...(record.support_efforts && { support_efforts: record.support_efforts }),
+    ...(record.default_effort && { default_effort: record.default_effort }),
+    ...(record.off_effort && { off_effort: record.off_effort }),
+    ...(record.reasoning_key && { reasoning_key: record.reasoning_key }),
+    ...(table.thinking_keep && { thinking_keep: table.thinking_keep }),
+    ...(table.temperature !== undefined && { temperature: table.temperature }),
+    ...(table.top_p !== undefined && { top_p: table.top_p })
+  })
+}
+
+function contributed({ fallback_default: _, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
+  const adapter = adapterOf(model.protocol, table, { model_id: model.alias, provider_id: model.provider_id })
+  return ready(adapter, { ...model, headers: { 'user-agent': table.user_agent, ...lowerCased(model.headers) } })
+}
+
+function ready(adapter: LlmAdapter, model: ResolvedModel): ResolvedModel {
+  if (adapter.needs_credential && model.api_key === undefined && !isLoopback(model.base_url)) {
+    const { provider_id } = model
+    throw new AppError(NoCredential, { message: `provider ${provider_id} has no credential`, details: { provider_id } })
+  }
+  return model
+}
+
+function adapterOf(protocol: string, table: ModelTable, where: Readonly<Record<string, string>>): LlmAdapter {
+  const adapter = table.adapters.find(candidate => candidate.protocol === protocol)
+  if (!adapter) throw unresolved(`no adapter speaks the protocol ${protocol}`, where)
+  return adapter
+}
+
+function unresolved(message: string, details: Readonly<Record<string, string>>): AppError {
+  return new AppError(ModelUnresolved, { message, ...(Object.keys(details).length > 0 && { details }) })
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
+function lowerCased(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]))
+}

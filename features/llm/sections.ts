@@ -1,0 +1,205 @@
+/** Sections of the user's configuration file that describe providers and models, and the model that the environment may define. */
+import { type Static, Type } from '../../kernel/index.ts'
+import type { ConfigSection } from '../config/index.ts'
+
+const text = Type.String()
+const strings = Type.Array(Type.String())
+const size = Type.Integer({ minimum: 1, description: 'Tokens' })
+const map = Type.Record(Type.String(), Type.String())
+
+const OauthRef = Type.Object({
+  storage: Type.Union([Type.Literal('file'), Type.Literal('keyring')]),
+  key: Type.String(),
+  oauth_host: Type.Optional(text)
+})
+
+/** One provider of the file; unknown keys are kept. */
+export const ProviderRecord = Type.Object({
+  type: Type.Optional(Type.String({ description: 'Wire protocol of its models; compat_chat when absent' })),
+  api_key: Type.Optional(text),
+  base_url: Type.Optional(text),
+  oauth: Type.Optional(OauthRef),
+  env: Type.Optional(map),
+  custom_headers: Type.Optional(map),
+  default_model: Type.Optional(text),
+  model_source: Type.Optional(Type.Union([Type.Literal('static'), Type.Literal('discover'), Type.Literal('oauth-catalog')])),
+  source: Type.Optional(Type.Object({ kind: Type.String(), url: Type.String(), api_key: Type.Optional(text) }))
+})
+export type ProviderRecord = Static<typeof ProviderRecord>
+
+const tuning = {
+  max_input_size: Type.Optional(size),
+  max_output_size: Type.Optional(size),
+  capabilities: Type.Optional(strings),
+  display_name: Type.Optional(text),
+  support_efforts: Type.Optional(strings),
+  default_effort: Type.Optional(text),
+  off_effort: Type.Optional(text),
+  reasoning_key: Type.Optional(text),
+  adaptive_thinking: Type.Optional(Type.Boolean()),
+  api_key: Type.Optional(text),
+  oauth: Type.Optional(OauthRef)
+}
+
+/** One model alias of the file. `overrides` survive a refresh of the record and win over it. */
+export const ModelRecord = Type.Object({
+  provider: Type.String(),
+  model: Type.String(),
+  max_context_size: size,
+  ...tuning,
+  protocol: Type.Optional(text),
+  base_url: Type.Optional(text),
+  beta_api: Type.Optional(Type.Boolean()),
+  name: Type.Optional(text),
+  aliases: Type.Optional(strings),
+  overrides: Type.Optional(Type.Object({ ...tuning, max_context_size: Type.Optional(size) }))
+})
+export type ModelRecord = Static<typeof ModelRecord>
+
+const Providers = Type.Record(Type.String(), ProviderRecord)
+const Models = Type.Record(Type.String(), ModelRecord)
+/** A string that may be missing as a whole: the checker sees a string, the type says that nobody may have set it. */
+const Name = Type.Unsafe<string | undefined>(Type.String())
+
+/** Id of the provider that `SVC_CODE_MODEL_NAME` defines, and prefix of its alias. */
+export const ENVIRONMENT_PROVIDER = 'environment'
+
+/** `providers.<id>`; on the wire without secrets (contract 1, Configuration). */
+export const providersSection: ConfigSection<typeof Providers> = {
+  name: 'providers',
+  schema: Providers,
+  default: {},
+  secrets: ['*.api_key', '*.oauth', '*.env', '*.custom_headers', '*.source.api_key'],
+  overlay: env => {
+    const model = environmentModel(env)
+    return model && { [ENVIRONMENT_PROVIDER]: model.provider }
+  },
+  toWire: providers => Object.fromEntries(Object.entries(providers).map(([id, record]) => [id, providerToWire(record)]))
+}
+
+/** `models.<alias>`. */
+export const modelsSection: ConfigSection<typeof Models> = {
+  name: 'models',
+  schema: Models,
+  default: {},
+  secrets: ['*.api_key', '*.oauth', '*.custom_headers', '*.overrides.api_key', '*.overrides.oauth'],
+  overlay: env => {
+    const model = environmentModel(env)
+    return model && { [model.alias]: model.record }
+  }
+}
+
+/** Alias used by sessions that name no model. */
+export const defaultModelSection: ConfigSection<typeof Name> = {
+  name: 'default_model',
+  schema: Name,
+  default: undefined,
+  overlay: env => environmentModel(env)?.alias
+}
+
+export const defaultProviderSection: ConfigSection<typeof Name> = { name: 'default_provider', schema: Name, default: undefined }
+
+const Thinking = Type.Object({
+  enabled: Type.Optional(Type.Boolean({ default: true })),
+  effort: Type.Optional(text),
+  keep: Type.Optional(Type.String({ default: 'all' }))
+})
+export type ThinkingConfig = Static<typeof Thinking>
+
+/** `thinking`: whether and how hard models think unless a session says otherwise. */
+export const thinkingSection: ConfigSection<typeof Thinking> = {
+  name: 'thinking',
+  schema: Thinking,
+  default: {},
+  overlay: env => {
+    const effort = nonBlank(env.SVC_CODE_MODEL_THINKING_EFFORT)
+    const keep = nonBlank(env.SVC_CODE_MODEL_THINKING_KEEP)
+    return effort || keep ? { ...(effort && { effort }), ...(keep && { keep }) } : undefined
+  }
+}
+
+/** Everything this pack contributes to the configuration. */
+export const llmSections = [providersSection, modelsSection, defaultModelSection, defaultProviderSection, thinkingSection] as const
+
+/** What `GET /config` shows of a provider. */
+export function providerToWire(record: ProviderRecord) {
+  const base_url = nonBlank(record.base_url)
+  const default_model = nonBlank(record.default_model)
+  return {
+    type: record.type ?? '',
+    ...(base_url && { base_url }),
+    ...(default_model && { default_model }),
+    has_api_key: providerKey(record) !== undefined
+  }
+}
+
+/** Key of a provider: its own, else the entry of its `env` table whose name ends in `API_KEY`. */
+export function providerKey(record: ProviderRecord): string | undefined {
+  return nonBlank(record.api_key) ?? fromEnvTable(record, 'API_KEY')
+}
+
+/** URL of a provider: its own, else the entry of its `env` table whose name ends in `BASE_URL`. */
+export function providerUrl(record: ProviderRecord): string | undefined {
+  return nonBlank(record.base_url) ?? fromEnvTable(record, 'BASE_URL')
+}
+
+function fromEnvTable(record: ProviderRecord, ending: string): string | undefined {
+  for (const [name, value] of Object.entries(record.env ?? {})) {
+    if (name.toUpperCase().endsWith(ending) && nonBlank(value)) return value.trim()
+  }
+  return undefined
+}
+
+export function nonBlank(value: string | undefined): string | undefined {
+  const trimmed = value?.trim()
+  return trimmed === '' ? undefined : trimmed
+}
+
+interface EnvironmentModel {
+  readonly alias: string
+  readonly provider: ProviderRecord
+  readonly record: ModelRecord
+}
+
+/**
+ * The model that `SVC_CODE_MODEL_NAME` and its companions define: in memory only, and the default. Needs `SVC_CODE_MODEL_API_KEY`, or
+ * a `SVC_CODE_MODEL_BASE_URL` on this machine (local servers take no key).
+ */
+export function environmentModel(env: NodeJS.ProcessEnv): EnvironmentModel | undefined {
+  const get = (name: string) => nonBlank(env[`SVC_CODE_MODEL_${name}`])
+  const model = get('NAME')
+  const api_key = get('API_KEY')
+  const base_url = get('BASE_URL')
+  if (model === undefined || (api_key === undefined && !isLoopback(base_url))) return undefined
+  const max_output_size = positive(get('MAX_COMPLETION_TOKENS')) ?? positive(get('MAX_OUTPUT_SIZE'))
+  const display_name = get('DISPLAY_NAME')
+  const reasoning_key = get('REASONING_KEY')
+  const adaptive = get('ADAPTIVE_THINKING')
+  const capabilities = (get('CAPABILITIES') ?? 'image_in,thinking').split(',').flatMap(name => nonBlank(name) ?? [])
+  return {
+    alias: `${ENVIRONMENT_PROVIDER}/${model}`,
+    provider: { type: get('PROVIDER_TYPE') ?? 'svc', ...(api_key && { api_key }), ...(base_url && { base_url }) },
+    record: {
+      provider: ENVIRONMENT_PROVIDER,
+      model,
+      max_context_size: positive(get('MAX_CONTEXT_SIZE')) ?? 262144,
+      capabilities,
+      ...(max_output_size && { max_output_size }),
+      ...(display_name && { display_name }),
+      ...(reasoning_key && { reasoning_key }),
+      ...(adaptive && { adaptive_thinking: adaptive === 'true' || adaptive === '1' })
+    }
+  }
+}
+
+function positive(value: string | undefined): number | undefined {
+  const number = Number(value)
+  return Number.isSafeInteger(number) && number > 0 ? number : undefined
+}
+
+/** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. */
+export function isLoopback(url: string | undefined): boolean {
+  if (url === undefined || !URL.canParse(url)) return false
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
