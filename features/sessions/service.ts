@@ -1,5 +1,6 @@
 /** What other packs get from sessions: records, loaded sessions and their agents as slot hosts, live work state. */
-import { errorSpec, serviceToken, type SlotHost } from '../../kernel/index.ts'
+import { errorSpec, extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
+import type { SessionObject } from './contract.ts'
 
 export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
 export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
@@ -38,8 +39,11 @@ export interface SessionWork {
   readonly main_turn_active: boolean
   readonly pending_interaction: 'none' | 'approval' | 'question'
   turnStarted(agent_id: string): void
-  /** Settles the turn; for the main agent also `last_turn_reason` (persisted). */
-  turnEnded(agent_id: string, reason: TurnReason): Promise<void>
+  /**
+   * Settles the turn; for the main agent also `last_turn_reason` (persisted). Emits before it returns, resolves when on disk.
+   * `announce`: emit even when nothing changed, for a turn that an earlier process left open.
+   */
+  turnEnded(agent_id: string, reason: TurnReason, options?: { readonly announce?: boolean }): Promise<void>
   activeTurns(): readonly string[]
   /** One more (+1) or one less (-1) open approval or question. */
   pending(kind: 'approval' | 'question', change: 1 | -1): void
@@ -79,6 +83,12 @@ export interface AgentHost extends SlotHost {
   readonly dir: string
 }
 
+/** Live facts that only the snapshot shows (contract 2, Session object). */
+export interface SessionLive {
+  readonly model: string
+  readonly usage: SessionObject['usage']
+}
+
 export interface Sessions {
   exists(id: string): Promise<boolean>
   /** Persisted facts without loading; undefined when unknown. */
@@ -88,8 +98,25 @@ export interface Sessions {
   /** The session if it is loaded in this process. */
   loaded(id: string): Session | undefined
   allLoaded(): readonly Session[]
+  /** Persisted facts of all sessions, newest `updated_at` first; sessions of other server processes appear within seconds. */
+  list(): Promise<readonly SessionState[]>
+  /** The session object of the wire (contract 2), live facts included. Throws SessionMissing. Does not load the session. */
+  object(id: string, live?: SessionLive): Promise<SessionObject>
   /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
   onLoad(listener: (session: Session) => unknown): () => void
 }
 
 export const Sessions = serviceToken<Sessions>('sessions')
+
+/**
+ * Applies one field of `agent_config` to the main agent (contract 2, profile update). Fields that nobody handles are accepted and
+ * ignored. Handlers run by `order`: model 10, thinking 20, permission_mode 30, plan_mode 40, swarm_mode 50, goal_objective 60,
+ * goal_control 70. Two handlers of one field: the one that came first.
+ */
+export interface AgentConfigHandler {
+  readonly field: string
+  readonly order: number
+  /** `value` has passed the route's schema. Steps already applied stay when a later one throws. */
+  apply(session: Session, value: unknown): Promise<void>
+}
+export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers')

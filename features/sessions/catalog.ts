@@ -1,0 +1,194 @@
+/**
+ * All sessions of the home, without loading them: an index of the `state.json` files, read lazily, kept by this process's own changes
+ * and compared with the disk now and then, because other server processes share the home.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DocumentStore, Logger } from '../../kernel/index.ts'
+import type { SessionState } from './service.ts'
+
+const parallelReads = 32
+/** A list waits so long for the comparison with the disk, then answers from the index; the comparison goes on. */
+const listWaitMs = 50
+const idForm = /^session_[A-Za-z0-9_-]{1,128}$/
+
+export interface CatalogPorts {
+  /** Absolute path of `<home>/sessions`. */
+  readonly root: string
+  readonly store: DocumentStore<SessionState>
+  readonly log: Logger
+  /** The index is compared with the disk at most this often. */
+  readonly scanMs: number
+  /** Rebuilds the facts of a session whose state file was lost or damaged; undefined when there is nothing to go by. */
+  readonly rescue: (workspace_id: string, id: string) => Promise<SessionState | undefined>
+}
+
+interface Row {
+  state: SessionState
+  /** Modification time of the file when it was read; -1 after a change of our own. */
+  mtime: number
+}
+
+export class Catalog {
+  readonly #ports: CatalogPorts
+  readonly #rows = new Map<string, Row>()
+  readonly #pinned = new Set<string>()
+  #sorted: readonly SessionState[] | undefined
+  #scanned = Number.NEGATIVE_INFINITY
+  #scanning: Promise<void> | undefined
+  #complete = false
+
+  constructor(ports: CatalogPorts) {
+    this.#ports = ports
+  }
+
+  /** `<home>/sessions/<workspace_id>/<id>` */
+  dir(state: SessionState): string {
+    return join(this.#ports.root, state.workspace_id, state.id)
+  }
+
+  /** Facts of one session from the index, else from the disk. */
+  async find(id: string): Promise<SessionState | undefined> {
+    const row = this.#rows.get(id)
+    if (row) return row.state
+    if (!idForm.test(id)) return undefined
+    const places = await Promise.all(
+      (await directories(this.#ports.root)).map(async workspace_id =>
+        (await isThere(join(this.#ports.root, workspace_id, id))) ? workspace_id : undefined
+      )
+    )
+    for (const workspace_id of places) {
+      if (workspace_id === undefined) continue
+      const state = await this.#read(workspace_id, id)
+      if (state) return this.#index(id, { state, mtime: -1 }).state
+    }
+    return undefined
+  }
+
+  /** Reads the facts from the disk again: another process may have changed them. */
+  async refresh(state: SessionState): Promise<SessionState> {
+    const fresh = await this.#read(state.workspace_id, state.id)
+    return fresh ? this.#index(state.id, { state: fresh, mtime: -1 }).state : state
+  }
+
+  /** Newest `updated_at` first, then id descending. */
+  async list(): Promise<readonly SessionState[]> {
+    if (performance.now() - this.#scanned >= this.#ports.scanMs) {
+      this.#scanning ??= this.#scan().finally(() => {
+        this.#scanning = undefined
+      })
+    }
+    if (this.#scanning) await (this.#complete ? Promise.race([this.#scanning, timeout(listWaitMs)]) : this.#scanning)
+    this.#sorted ??= [...this.#rows.values()].map(row => row.state).sort(newestFirst)
+    return this.#sorted
+  }
+
+  /** Shows a changed state at once; resolves when it is on disk. */
+  async put(state: SessionState): Promise<void> {
+    this.#index(state.id, { state, mtime: -1 })
+    await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
+  }
+
+  /** Shows a new session once it is on disk. */
+  async create(state: SessionState): Promise<void> {
+    await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
+    this.#index(state.id, { state, mtime: -1 })
+  }
+
+  /** While pinned, memory is the truth: the session is loaded and owned here. */
+  pin(id: string): void {
+    this.#pinned.add(id)
+  }
+
+  unpin(id: string): void {
+    this.#pinned.delete(id)
+  }
+
+  #index(id: string, row: Row): Row {
+    this.#rows.set(id, row)
+    this.#sorted = undefined
+    return row
+  }
+
+  async #read(workspace_id: string, id: string): Promise<SessionState | undefined> {
+    return (await this.#ports.store.get(documentId(workspace_id, id))) ?? (await this.#ports.rescue(workspace_id, id))
+  }
+
+  async #scan(): Promise<void> {
+    const seen = new Set<string>()
+    const found: { workspace_id: string; id: string }[] = []
+    for (const workspace_id of await directories(this.#ports.root)) {
+      for (const id of await directories(join(this.#ports.root, workspace_id))) {
+        if (!idForm.test(id)) continue
+        seen.add(id)
+        if (!this.#pinned.has(id)) found.push({ workspace_id, id })
+      }
+    }
+    let next = 0
+    const worker = async () => {
+      for (let item = found[next++]; item; item = found[next++]) await this.#compare(item.workspace_id, item.id)
+    }
+    await Promise.all(Array.from({ length: parallelReads }, worker))
+    for (const id of this.#rows.keys()) {
+      if (!seen.has(id) && !this.#pinned.has(id) && !(await this.#stillThere(id))) {
+        this.#rows.delete(id)
+        this.#sorted = undefined
+      }
+    }
+    this.#scanned = performance.now()
+    this.#complete = true
+  }
+
+  /** A session made while the scan ran is not in its listing. */
+  async #stillThere(id: string): Promise<boolean> {
+    const row = this.#rows.get(id)
+    return row !== undefined && (await isThere(this.dir(row.state)))
+  }
+
+  async #compare(workspace_id: string, id: string): Promise<void> {
+    const before = this.#rows.get(id)
+    try {
+      const mtime = await modified(join(this.#ports.root, workspace_id, id, 'state.json'))
+      if (before && mtime !== undefined && before.mtime === mtime) return
+      const state = await this.#read(workspace_id, id)
+      // A change of our own that came while the file was read is newer than what was read.
+      if (!state || this.#rows.get(id) !== before || this.#pinned.has(id)) return
+      this.#index(id, { state, mtime: mtime ?? -1 })
+    } catch (err) {
+      this.#ports.log.warn({ err, session_id: id }, 'a session could not be read for the list')
+    }
+  }
+}
+
+function documentId(workspace_id: string, id: string): string {
+  return `${workspace_id}/${id}/state`
+}
+
+function newestFirst(a: SessionState, b: SessionState): number {
+  if (a.updated_at !== b.updated_at) return a.updated_at < b.updated_at ? 1 : -1
+  return a.id < b.id ? 1 : a.id > b.id ? -1 : 0
+}
+
+async function directories(dir: string): Promise<string[]> {
+  try {
+    return (await readdir(dir, { withFileTypes: true })).filter(entry => entry.isDirectory()).map(entry => entry.name)
+  } catch {
+    return [] // no sessions yet, or the directory left while we looked
+  }
+}
+
+const isThere = async (path: string): Promise<boolean> => (await modified(path)) !== undefined
+
+async function modified(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs
+  } catch {
+    return undefined // absent or out of reach: both mean "not here"
+  }
+}
+
+function timeout(ms: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, ms).unref()
+  })
+}

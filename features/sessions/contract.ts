@@ -1,0 +1,232 @@
+/** Wire shapes, routes, events and stores of sessions (contract 2, Sessions). */
+import { cursorQuery, defineEvent, defineRoute, defineStore, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+import { PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
+import { SessionBusy, SessionMissing } from './service.ts'
+
+const Reason = oneOf(['completed', 'cancelled', 'failed'])
+const Pending = oneOf(['none', 'approval', 'question'])
+
+/** Tokens and costs; all zero outside the snapshot. */
+export const SessionUsage = Type.Object({
+  input_tokens: Type.Integer({ description: 'uncached input' }),
+  output_tokens: Type.Integer(),
+  cache_read_tokens: Type.Integer(),
+  cache_creation_tokens: Type.Integer(),
+  context_tokens: Type.Integer(),
+  context_limit: Type.Optional(Type.Integer()),
+  total_cost_usd: Type.Optional(Type.Number()),
+  turn_count: Type.Optional(Type.Integer())
+})
+
+/** Contract 2, Session object. */
+export const SessionObject = Type.Object({
+  id: Type.String(),
+  workspace_id: Type.String(),
+  title: Type.String({ description: 'empty when untitled' }),
+  created_at: Time,
+  updated_at: Time,
+  archived: Type.Boolean(),
+  archived_at: Type.Optional(Time),
+  busy: Type.Boolean(),
+  main_turn_active: Type.Boolean(),
+  pending_interaction: Pending,
+  last_turn_reason: Type.Optional(Reason),
+  last_prompt: Type.Optional(Type.String()),
+  metadata: Type.Record(Type.String(), Type.Unknown(), { description: 'custom metadata; always carries cwd' }),
+  agent_config: Type.Object({ model: Type.String() }),
+  usage: SessionUsage,
+  permission_rules: Type.Array(Type.Unknown()),
+  message_count: Type.Integer(),
+  last_seq: Type.Integer()
+})
+export type SessionObject = Static<typeof SessionObject>
+
+const params = Type.Object({ session_id: Type.String() })
+const Metadata = Type.Record(Type.String(), Type.Unknown())
+const Title = Type.String({ minLength: 1 })
+const item = '/api/v1/sessions/{session_id}' as const
+
+export const createSession = defineRoute({
+  method: 'POST',
+  path: '/api/v1/sessions',
+  summary: 'Create a session',
+  body: Type.Object({
+    workspace_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(Metadata),
+    title: Type.Optional(Title),
+    agent_config: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'accepted, not applied' }))
+  }),
+  data: SessionObject,
+  errors: [PathMissing, WorkspaceMissing]
+})
+
+export const listSessions = defineRoute({
+  method: 'GET',
+  path: '/api/v1/sessions',
+  summary: 'List sessions, newest updated_at first',
+  query: Type.Composite([
+    cursorQuery(),
+    Type.Object({
+      busy: Type.Optional(Type.Boolean()),
+      include_archive: Type.Optional(Type.Boolean()),
+      archived_only: Type.Optional(Type.Boolean()),
+      exclude_empty: Type.Optional(Type.Boolean()),
+      workspace_id: Type.Optional(Type.String())
+    })
+  ]),
+  data: page(SessionObject),
+  errors: [WorkspaceMissing]
+})
+
+export const readSession = defineRoute({
+  method: 'GET',
+  path: item,
+  summary: 'Read a session',
+  params,
+  data: SessionObject,
+  errors: [SessionMissing]
+})
+
+export const readProfile = defineRoute({
+  method: 'GET',
+  path: `${item}/profile`,
+  summary: 'Read a session',
+  params,
+  data: SessionObject,
+  errors: [SessionMissing]
+})
+
+export const updateProfile = defineRoute({
+  method: 'POST',
+  path: `${item}/profile`,
+  summary: 'Update title, metadata and main-agent configuration',
+  params,
+  body: Type.Object({
+    title: Type.Optional(Title),
+    metadata: Type.Optional(Metadata),
+    agent_config: Type.Optional(
+      Type.Object({
+        model: Type.Optional(Type.String()),
+        thinking: Type.Optional(Type.String()),
+        permission_mode: Type.Optional(oneOf(['manual', 'yolo', 'auto'])),
+        plan_mode: Type.Optional(Type.Boolean()),
+        swarm_mode: Type.Optional(Type.Boolean()),
+        goal_objective: Type.Optional(Type.String()),
+        goal_control: Type.Optional(oneOf(['pause', 'resume', 'cancel'])),
+        system_prompt: Type.Optional(Type.Unknown({ description: 'not applied' })),
+        tools: Type.Optional(Type.Unknown({ description: 'not applied' })),
+        mcp_servers: Type.Optional(Type.Unknown({ description: 'not applied' }))
+      })
+    ),
+    permission_rules: Type.Optional(Type.Array(Type.Unknown(), { description: 'not applied' }))
+  }),
+  data: SessionObject,
+  errors: [SessionMissing, SessionBusy]
+})
+
+export const archiveSession = defineRoute({
+  method: 'POST',
+  path: `${item}:archive`,
+  summary: 'Archive a session',
+  params,
+  data: Type.Object({ archived: Type.Boolean() }),
+  errors: [SessionMissing, SessionBusy]
+})
+
+export const restoreSession = defineRoute({
+  method: 'POST',
+  path: `${item}:restore`,
+  summary: 'Un-archive and resume a session',
+  params,
+  data: SessionObject,
+  errors: [SessionMissing, SessionBusy]
+})
+
+export const sessionCreated = defineEvent({
+  type: 'event.session.created',
+  scope: 'session',
+  durable: true,
+  deliver: 'everyone',
+  payload: Type.Object({ session: SessionObject })
+})
+
+export const sessionArchived = defineEvent({
+  type: 'event.session.archived',
+  scope: 'global',
+  durable: true,
+  payload: Type.Object({ workspace_id: Type.String(), sessionId: Type.String() })
+})
+
+export const sessionMetaUpdated = defineEvent({
+  type: 'session.meta.updated',
+  scope: 'session',
+  durable: true,
+  deliver: 'everyone',
+  payload: Type.Object({
+    title: Type.Optional(Type.String()),
+    patch: Type.Object({
+      title: Type.Optional(Type.String()),
+      isCustomTitle: Type.Optional(Type.Boolean()),
+      lastPrompt: Type.Optional(Type.String())
+    })
+  })
+})
+
+export const workChanged = defineEvent({
+  type: 'event.session.work_changed',
+  scope: 'session',
+  durable: true,
+  deliver: 'everyone',
+  payload: Type.Object({
+    busy: Type.Boolean(),
+    main_turn_active: Type.Boolean(),
+    pending_interaction: Pending,
+    last_turn_reason: Type.Optional(Reason)
+  })
+})
+
+export const agentCreated = defineEvent({
+  type: 'agent.created',
+  scope: 'session',
+  durable: true,
+  unfiltered: true,
+  payload: Type.Object({})
+})
+
+export const agentDisposed = defineEvent({
+  type: 'agent.disposed',
+  scope: 'session',
+  durable: true,
+  unfiltered: true,
+  payload: Type.Object({})
+})
+
+/** `<home>/sessions/<workspace_id>/<session_id>/state.json` */
+export const stateStore = defineStore({
+  name: 'sessions',
+  kind: 'document',
+  value: Type.Object({
+    id: Type.String(),
+    version: Type.Integer(),
+    workspace_id: Type.String(),
+    cwd: Type.String(),
+    title: Type.String(),
+    title_kind: oneOf(['replaceable', 'generated', 'custom']),
+    last_prompt: Type.Optional(Type.String()),
+    created_at: Time,
+    updated_at: Time,
+    archived: Type.Boolean(),
+    archived_at: Type.Optional(Time),
+    forked_from: Type.Optional(Type.String()),
+    last_turn_reason: Type.Optional(Reason),
+    agents: Type.Record(
+      Type.String(),
+      Type.Object({
+        type: oneOf(['main', 'sub', 'independent']),
+        parent_agent_id: Type.Optional(Type.String()),
+        labels: Type.Optional(Type.Record(Type.String(), Type.String()))
+      })
+    ),
+    metadata: Type.Record(Type.String(), Type.Unknown())
+  })
+})

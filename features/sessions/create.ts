@@ -1,0 +1,65 @@
+/** Creating a session: where it lives and its first state (contract 2, POST sessions). */
+import { AppError, invalid } from '../../kernel/index.ts'
+import { WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
+import type { SessionState } from './service.ts'
+
+export interface CreateInput {
+  readonly workspace_id?: string
+  readonly metadata?: Readonly<Record<string, unknown>>
+  readonly title?: string
+}
+
+const workspaceForm = /^wd_[a-z0-9._-]+_[0-9a-f]{12}$/
+
+/**
+ * The workspace and working directory of a new session. Registers (or touches) the workspace, so its event precedes the session's.
+ * Throws 40001, 40409 (PathMissing), 40410 (WorkspaceMissing).
+ */
+export async function placeOf(input: CreateInput, workspaces: Workspaces): Promise<{ workspace: WorkspaceRecord; cwd: string }> {
+  const cwd = input.metadata?.cwd
+  if (cwd !== undefined && (typeof cwd !== 'string' || cwd === '')) {
+    throw invalid([{ path: 'metadata.cwd', message: 'expected a directory path' }])
+  }
+  if (input.workspace_id === undefined) {
+    if (cwd === undefined) throw invalid([{ path: 'metadata.cwd', message: 'required when workspace_id is absent' }])
+    return { workspace: await workspaces.register(cwd), cwd }
+  }
+  const known = await knownWorkspace(input.workspace_id, workspaces)
+  if (cwd !== undefined && bare(cwd) !== bare(known.root)) {
+    throw invalid([{ path: 'metadata.cwd', message: 'differs from the workspace root' }])
+  }
+  return { workspace: await workspaces.register(known.root), cwd: known.root }
+}
+
+/** Throws 40001 for an id that cannot be one, WorkspaceMissing (40410) for an unknown one. */
+export async function knownWorkspace(id: string, workspaces: Workspaces): Promise<WorkspaceRecord> {
+  if (!workspaceForm.test(id)) throw invalid([{ path: 'workspace_id', message: 'not a workspace id' }])
+  const known = await workspaces.get(id)
+  if (!known) throw new AppError(WorkspaceMissing)
+  return known
+}
+
+export function firstState(id: string, workspace_id: string, cwd: string, input: CreateInput, now: Date): SessionState {
+  const at = now.toISOString()
+  return {
+    id,
+    version: 1,
+    workspace_id,
+    cwd,
+    title: input.title ?? '',
+    title_kind: input.title === undefined ? 'replaceable' : 'custom',
+    created_at: at,
+    updated_at: at,
+    archived: false,
+    agents: {},
+    metadata: customMetadata(input.metadata ?? {})
+  }
+}
+
+/** `cwd` is a fact of the session and `goal` belongs to the server: neither is custom metadata. */
+export function customMetadata(metadata: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { cwd: _cwd, goal: _goal, ...custom } = metadata
+  return custom
+}
+
+const bare = (path: string): string => path.replaceAll('\\', '/').replace(/\/+$/, '')

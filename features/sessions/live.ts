@@ -1,0 +1,190 @@
+/** A loaded session and its agents: slot hosts with persisted state. */
+import { join } from 'node:path'
+import { AppError, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
+import { type AgentHost, type AgentRecord, type Session, SessionBusy, type SessionState } from './service.ts'
+import { lastPromptOf, titleOf } from './title.ts'
+import { Work, type WorkPorts } from './work.ts'
+
+export interface LiveSessionPorts {
+  readonly now: () => Date
+  /** Shows the state in lists at once; resolves when it is on disk. */
+  readonly save: (state: SessionState) => Promise<void>
+  readonly store: <S extends StoreSpec>(spec: S, dir: string) => StoreOf<S>
+  readonly workChanged: (session: LiveSession, work: Parameters<WorkPorts['announce']>[0]) => void
+  readonly metaUpdated: (
+    id: string,
+    payload: { title?: string; patch: { title?: string; isCustomTitle?: boolean; lastPrompt?: string } }
+  ) => void
+  readonly agentCreated: (session_id: string, agent_id: string) => void
+  readonly idle: () => void
+  /** A write nobody waits for failed. */
+  readonly failed: (error: unknown) => void
+}
+
+class LiveAgent extends SlotHost implements AgentHost {
+  readonly id: string
+  readonly record: AgentRecord
+  readonly session: Session
+  readonly dir: string
+  readonly #store: LiveSessionPorts['store']
+
+  constructor(id: string, record: AgentRecord, session: Session, store: LiveSessionPorts['store']) {
+    super()
+    this.id = id
+    this.record = record
+    this.session = session
+    this.dir = join(session.dir, 'agents', id)
+    this.#store = store
+  }
+
+  store<S extends StoreSpec>(spec: S): StoreOf<S> {
+    return this.#store(spec, this.dir)
+  }
+}
+
+export class LiveSession extends SlotHost implements Session {
+  readonly dir: string
+  readonly writable: boolean
+  readonly work: Work
+  readonly loadedAt = performance.now()
+  usedAt = this.loadedAt
+  readonly #ports: LiveSessionPorts
+  readonly #agents = new Map<string, LiveAgent>()
+  #state: SessionState
+  #main: Promise<AgentHost> | undefined
+  #saving: Promise<void> | undefined
+  #next: Promise<void> | undefined
+
+  constructor(state: SessionState, dir: string, writable: boolean, ports: LiveSessionPorts) {
+    super()
+    this.#state = state
+    this.dir = dir
+    this.writable = writable
+    this.#ports = ports
+    for (const [id, record] of Object.entries(state.agents)) this.#attach(id, record)
+    this.work = new Work({
+      announce: work => ports.workChanged(this, work),
+      reason: () => this.#state.last_turn_reason,
+      setReason: reason => this.#setReason(reason),
+      idle: ports.idle
+    })
+  }
+
+  get id(): string {
+    return this.#state.id
+  }
+
+  get workspace_id(): string {
+    return this.#state.workspace_id
+  }
+
+  get cwd(): string {
+    return this.#state.cwd
+  }
+
+  get state(): SessionState {
+    return this.#state
+  }
+
+  store<S extends StoreSpec>(spec: S): StoreOf<S> {
+    return this.#ports.store(spec, this.dir)
+  }
+
+  async update(change: (state: SessionState) => SessionState, options: { readonly touch?: boolean } = {}): Promise<SessionState> {
+    this.assertWritable()
+    this.#state = this.#touched(change(this.#state), options.touch)
+    await this.#save()
+    return this.#state
+  }
+
+  async promptSubmitted(text: string): Promise<void> {
+    const lastPrompt = lastPromptOf(text)
+    const title = this.#state.title_kind === 'replaceable' && this.#state.title === '' ? titleOf(text) : ''
+    await this.update(state => ({ ...state, ...(title === '' ? {} : { title }), last_prompt: lastPrompt }), { touch: true })
+    this.#ports.metaUpdated(
+      this.id,
+      title === '' ? { patch: { lastPrompt } } : { title, patch: { title, isCustomTitle: false, lastPrompt } }
+    )
+  }
+
+  agents(): readonly AgentHost[] {
+    return [...this.#agents.values()]
+  }
+
+  agent(id: string): AgentHost | undefined {
+    return this.#agents.get(id)
+  }
+
+  main(): Promise<AgentHost> {
+    const main = this.#agents.get('main')
+    if (main) return Promise.resolve(main)
+    this.#main ??= this.#create('main', { type: 'main' }).finally(() => {
+      this.#main = undefined
+    })
+    return this.#main
+  }
+
+  createAgent(record: AgentRecord): Promise<AgentHost> {
+    if (record.type === 'main') return this.main()
+    let number = 0
+    while (this.#agents.has(`agent-${number}`) || this.#state.agents[`agent-${number}`]) number++
+    return this.#create(`agent-${number}`, record)
+  }
+
+  assertWritable(): void {
+    if (!this.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+  }
+
+  async #create(id: string, record: AgentRecord): Promise<AgentHost> {
+    await this.update(state => ({ ...state, agents: { ...state.agents, [id]: record } }))
+    const agent = this.#attach(id, record)
+    this.#ports.agentCreated(this.id, id)
+    return agent
+  }
+
+  #attach(id: string, record: AgentRecord): LiveAgent {
+    const agent = new LiveAgent(id, record, this, this.#ports.store)
+    this.#agents.set(id, agent)
+    this.own(() => agent.closeHost())
+    return agent
+  }
+
+  /** Starting a turn clears the reason in memory only: a crash leaves its own reason behind, so the write would be wasted. */
+  #setReason(reason: SessionState['last_turn_reason']): Promise<void> {
+    const { last_turn_reason: _old, ...state } = this.#state
+    if (reason === undefined) {
+      this.#state = state
+      return Promise.resolve()
+    }
+    this.#state = this.#touched({ ...state, last_turn_reason: reason }, true)
+    return this.#save().catch(this.#ports.failed)
+  }
+
+  #touched(state: SessionState, touch: boolean | undefined): SessionState {
+    if (!touch) return state
+    const now = this.#ports.now().toISOString()
+    return { ...state, updated_at: now > state.updated_at ? now : state.updated_at }
+  }
+
+  /** One write at a time; changes that arrive meanwhile share the next one. */
+  #save(): Promise<void> {
+    if (!this.#saving) {
+      this.#saving = this.#ports.save(this.#state).finally(() => {
+        this.#saving = undefined
+      })
+      return this.#saving
+    }
+    this.#next ??= this.#saving
+      .catch(() => undefined) // whoever asked for that write has seen its failure
+      .then(() => {
+        this.#next = undefined
+        return this.#save()
+      })
+    return this.#next
+  }
+
+  /** Resolves when no write is under way. */
+  async settled(): Promise<void> {
+    while (this.#saving) await this.#saving.catch(() => undefined) // as above
+  }
+}

@@ -1,0 +1,172 @@
+/** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
+import { randomUUID } from 'node:crypto'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, acquireLock, definePack, type Static, Type } from '../../kernel/index.ts'
+import { SessionCounter, Workspaces } from '../workspaces/index.ts'
+import { Catalog } from './catalog.ts'
+import {
+  agentCreated,
+  agentDisposed,
+  archiveSession,
+  createSession,
+  listSessions,
+  readProfile,
+  readSession,
+  restoreSession,
+  sessionArchived,
+  sessionCreated,
+  sessionMetaUpdated,
+  stateStore,
+  updateProfile,
+  workChanged
+} from './contract.ts'
+import { customMetadata, firstState, knownWorkspace, placeOf } from './create.ts'
+import { AgentConfigHandlers, type SessionLive, SessionMissing, type SessionState, Sessions } from './service.ts'
+import { SessionTable } from './table.ts'
+import { listPage, queryProblem, sessionObject } from './view.ts'
+
+export default definePack({
+  name: 'sessions',
+  version: '1.0.0',
+  description: 'Sessions: create, list, read, profile, archive; loads them and unloads the idle ones',
+  needs: { workspaces: Workspaces },
+  provides: [Sessions, SessionCounter],
+  config: Type.Object({
+    max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
+    idle_ms: Type.Integer({ minimum: 0, default: 10_000, description: 'a session stays loaded at least this long after its last use' }),
+    scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' })
+  }),
+  setup(ctx, { workspaces }) {
+    const root = join(ctx.home, 'sessions')
+    const emitCreated = ctx.event(sessionCreated)
+    const emitArchived = ctx.event(sessionArchived)
+    const emitMeta = ctx.event(sessionMetaUpdated)
+    const emitWork = ctx.event(workChanged)
+    const emitAgentCreated = ctx.event(agentCreated)
+    ctx.event(agentDisposed)
+    const handlers = ctx.collect(AgentConfigHandlers)
+
+    /** A session whose state file was lost opens again with what the workspace and the directory tell. */
+    const rescue = async (workspace_id: string, id: string): Promise<SessionState | undefined> => {
+      const dir = join(root, workspace_id, id)
+      const agents = await readdir(join(dir, 'agents')).catch(() => undefined) // no agents: an empty or foreign directory
+      const workspace = agents && (await workspaces.get(workspace_id))
+      if (!agents || !workspace) return undefined
+      ctx.log.warn({ session_id: id }, 'session state was lost; rebuilt from its workspace')
+      const state = firstState(id, workspace_id, workspace.root, {}, (await stat(dir)).birthtime)
+      const records = agents.map(name => [name, { type: name === 'main' ? ('main' as const) : ('sub' as const) }])
+      return { ...state, last_prompt: '', agents: Object.fromEntries(records) }
+    }
+
+    const catalog = new Catalog({
+      root,
+      store: ctx.store(stateStore, { dir: 'sessions' }),
+      log: ctx.log,
+      scanMs: ctx.config.scan_interval_ms,
+      rescue
+    })
+    const table = new SessionTable({
+      catalog,
+      streams: ctx.streams,
+      log: ctx.log,
+      lock: path => acquireLock(path, {}),
+      maxIdle: ctx.config.max_idle,
+      idleMs: ctx.config.idle_ms,
+      live: {
+        now: ctx.now,
+        store: (spec, dir) => ctx.storeAt(spec, dir),
+        workChanged: (session, work) => {
+          const reason = session.state.last_turn_reason
+          emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
+        },
+        metaUpdated: (id, payload) => emitMeta(payload, id),
+        agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, agent_id })
+      }
+    })
+    ctx.own(() => table.closeAll())
+
+    const isBusy = (id: string) => table.loaded(id)?.work.busy === true
+    const object = async (id: string, live?: SessionLive) => {
+      const loaded = table.loaded(id)
+      const state = loaded?.state ?? (await catalog.find(id))
+      if (!state) throw new AppError(SessionMissing)
+      return sessionObject(state, loaded?.work, live)
+    }
+
+    ctx.provide(Sessions, {
+      exists: async id => (table.loaded(id) ?? (await catalog.find(id))) !== undefined,
+      state: async id => table.loaded(id)?.state ?? (await catalog.find(id)),
+      load: id => table.load(id),
+      loaded: id => table.loaded(id),
+      allLoaded: () => table.all(),
+      list: () => catalog.list(),
+      object,
+      onLoad: listener => table.onLoad(listener)
+    })
+    ctx.provide(SessionCounter, {
+      count: async workspace_id => (await catalog.list()).filter(state => state.workspace_id === workspace_id).length
+    })
+    ctx.tap(ctx.hooks.attachStream, async id => {
+      if (!(await catalog.find(id))) return 'missing'
+      await table.load(id)
+      return 'live'
+    })
+
+    ctx.route(createSession, async ({ body }) => {
+      const { workspace, cwd } = await placeOf(body, workspaces)
+      const state = firstState(`session_${randomUUID()}`, workspace.id, cwd, body, ctx.now())
+      await catalog.create(state)
+      const session = await table.load(state.id)
+      const created = sessionObject(session.state, session.work)
+      emitCreated({ session: created }, session.id)
+      return created
+    })
+    ctx.route(listSessions, async ({ query }) => {
+      const problem = queryProblem(query)
+      if (problem) throw problem
+      if (query.workspace_id !== undefined) await knownWorkspace(query.workspace_id, workspaces)
+      const { rows, has_more } = listPage(await catalog.list(), query, isBusy)
+      return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
+    })
+    ctx.route(readSession, ({ params }) => object(params.session_id))
+    ctx.route(readProfile, ({ params }) => object(params.session_id))
+    ctx.route(updateProfile, async ({ params: { session_id }, body }) => {
+      if (body.title !== undefined || body.metadata || body.agent_config) await applyProfile(session_id, body)
+      return await object(session_id)
+    })
+    ctx.route(archiveSession, async ({ params: { session_id } }) => {
+      const session = await table.load(session_id)
+      const archived_at = ctx.now().toISOString()
+      if (!session.state.archived) await session.update(state => ({ ...state, archived: true, archived_at }))
+      emitArchived({ workspace_id: session.workspace_id, sessionId: session_id })
+      return { archived: true }
+    })
+    ctx.route(restoreSession, async ({ params: { session_id } }) => {
+      const session = await table.load(session_id)
+      if (session.state.archived) await session.update(({ archived_at: _at, ...state }) => ({ ...state, archived: false }))
+      return sessionObject(session.state, session.work)
+    })
+
+    /** In the contract's order: title, metadata, agent_config. Earlier steps stay when a later one fails. */
+    async function applyProfile(session_id: string, change: Static<NonNullable<typeof updateProfile.body>>) {
+      const session = await table.load(session_id)
+      const { title, metadata, agent_config } = change
+      if (title !== undefined) {
+        await session.update(state => ({ ...state, title, title_kind: 'custom' }))
+        emitMeta({ title, patch: { title, isCustomTitle: true } }, session_id)
+      }
+      if (metadata) {
+        await session.update(state => ({ ...state, metadata: { ...state.metadata, ...customMetadata(metadata) } }), { touch: true })
+      }
+      const wanted: Readonly<Record<string, unknown>> = agent_config ?? {}
+      const done = new Set<string>()
+      for (const handler of [...handlers.items()].sort((a, b) => a.order - b.order)) {
+        const value = wanted[handler.field]
+        if (value === undefined || done.has(handler.field)) continue
+        done.add(handler.field)
+        await handler.apply(session, value)
+      }
+    }
+  }
+})

@@ -1,0 +1,166 @@
+/** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
+import { join } from 'node:path'
+import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
+import type { Catalog } from './catalog.ts'
+import { LiveSession, type LiveSessionPorts } from './live.ts'
+import { type Session, SessionMissing, type SessionState } from './service.ts'
+
+/** A session that another process owns is read again when it is asked for later than this. */
+const foreignMs = 1000
+
+export interface TablePorts {
+  readonly catalog: Catalog
+  readonly streams: Pick<Streams, 'open' | 'close' | 'subscribers'>
+  readonly log: Logger
+  /** Takes the session's lock; undefined while another live process holds it. */
+  readonly lock: (path: string) => Promise<{ release(): Promise<void> } | undefined>
+  readonly live: Omit<LiveSessionPorts, 'save' | 'idle' | 'failed'>
+  /** Loaded sessions without work and subscribers that are kept. */
+  readonly maxIdle: number
+  /** A session stays loaded at least this long after its last use. */
+  readonly idleMs: number
+}
+
+type Listener = (session: Session) => unknown
+
+export class SessionTable {
+  readonly #ports: TablePorts
+  /** In order of use, the least recent first. */
+  readonly #live = new Map<string, LiveSession>()
+  readonly #loading = new Map<string, Promise<LiveSession>>()
+  readonly #closing = new Map<string, Promise<void>>()
+  readonly #listeners: Listener[] = []
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(ports: TablePorts) {
+    this.#ports = ports
+  }
+
+  loaded(id: string): LiveSession | undefined {
+    return this.#live.get(id)
+  }
+
+  all(): readonly LiveSession[] {
+    return [...this.#live.values()]
+  }
+
+  onLoad(listener: Listener): () => void {
+    this.#listeners.push(listener)
+    return () => {
+      const at = this.#listeners.indexOf(listener)
+      if (at >= 0) this.#listeners.splice(at, 1)
+    }
+  }
+
+  async load(id: string): Promise<LiveSession> {
+    const live = this.#live.get(id)
+    if (live) {
+      if (live.writable || performance.now() - live.loadedAt < foreignMs) return this.#used(live)
+      await this.unload(id)
+    }
+    let loading = this.#loading.get(id)
+    if (!loading) {
+      loading = this.#load(id).finally(() => this.#loading.delete(id))
+      this.#loading.set(id, loading)
+    }
+    return await loading
+  }
+
+  /** Closes slots, journal and lock of a session. A session that is wanted again meanwhile is loaded after that. */
+  unload(id: string): Promise<void> {
+    const live = this.#live.get(id)
+    const closing = this.#closing.get(id)
+    if (closing || !live) return closing ?? Promise.resolve()
+    this.#live.delete(id)
+    const done = this.#close(live).finally(() => this.#closing.delete(id))
+    this.#closing.set(id, done)
+    return done
+  }
+
+  async closeAll(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await Promise.allSettled(this.#loading.values())
+    await Promise.all([...this.#live.keys()].map(id => this.unload(id)))
+    await Promise.all(this.#closing.values())
+  }
+
+  async #load(id: string): Promise<LiveSession> {
+    await this.#closing.get(id)
+    if (this.#closed) throw new Error('the sessions pack is closing')
+    const known = await this.#ports.catalog.find(id)
+    if (!known) throw new AppError(SessionMissing)
+    const dir = this.#ports.catalog.dir(known)
+    const lock = await this.#ports.lock(join(dir, 'lock'))
+    try {
+      const session = this.#make(await this.#ports.catalog.refresh(known), dir, lock !== undefined)
+      if (lock) {
+        session.own(() => lock.release())
+        this.#ports.catalog.pin(id)
+      }
+      await this.#ports.streams.open(id)
+      for (const listener of [...this.#listeners]) await this.#repair(listener, session)
+      this.#live.set(id, session)
+      this.#sweep()
+      return session
+    } catch (error) {
+      this.#ports.catalog.unpin(id)
+      await lock?.release()
+      throw error
+    }
+  }
+
+  #make(state: SessionState, dir: string, writable: boolean): LiveSession {
+    const { catalog, live, log } = this.#ports
+    return new LiveSession(state, dir, writable, {
+      ...live,
+      save: next => catalog.put(next),
+      idle: () => this.#sweep(),
+      failed: err => log.error({ err, session_id: state.id }, 'session state could not be saved')
+    })
+  }
+
+  /** A repair that fails must not keep the session from opening. */
+  async #repair(listener: Listener, session: LiveSession): Promise<void> {
+    try {
+      await listener(session)
+    } catch (err) {
+      this.#ports.log.error({ err, session_id: session.id }, 'a step of loading a session failed')
+    }
+  }
+
+  async #close(session: LiveSession): Promise<void> {
+    const errors: unknown[] = []
+    await session.settled()
+    for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
+    await session.settled()
+    if (this.#ports.streams.subscribers(session.id) === 0 || session.writable) await this.#ports.streams.close(session.id)
+    errors.push(...(await session.closeHost()))
+    this.#ports.catalog.unpin(session.id)
+    for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')
+  }
+
+  #used(session: LiveSession): LiveSession {
+    session.usedAt = performance.now()
+    this.#live.delete(session.id)
+    this.#live.set(session.id, session)
+    return session
+  }
+
+  #sweep(): void {
+    if (this.#closed || this.#live.size <= this.#ports.maxIdle) return
+    const now = performance.now()
+    for (const session of this.all()) {
+      if (this.#live.size <= this.#ports.maxIdle) return
+      const idle = !session.work.busy && session.work.pending_interaction === 'none' && this.#ports.streams.subscribers(session.id) === 0
+      if (idle && now - session.usedAt >= this.#ports.idleMs) {
+        void this.unload(session.id).catch(err => this.#ports.log.warn({ err, session_id: session.id }, 'unloading a session failed'))
+      }
+    }
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#sweep()
+    }, this.#ports.idleMs + 1000).unref()
+  }
+}

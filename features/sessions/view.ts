@@ -1,0 +1,96 @@
+/** The session object of the wire, and which sessions a list shows. */
+import { type AppError, invalid } from '../../kernel/index.ts'
+import type { SessionObject } from './contract.ts'
+import type { SessionLive, SessionState, SessionWork } from './service.ts'
+
+type WorkFacts = Pick<SessionWork, 'busy' | 'main_turn_active' | 'pending_interaction'>
+
+const cold: WorkFacts = { busy: false, main_turn_active: false, pending_interaction: 'none' }
+const noUsage: SessionObject['usage'] = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cache_read_tokens: 0,
+  cache_creation_tokens: 0,
+  total_cost_usd: 0,
+  context_tokens: 0,
+  context_limit: 0,
+  turn_count: 0
+}
+
+/** Contract 2, Session object. `work` is undefined for a session that is not loaded here; `live` is for the snapshot only. */
+export function sessionObject(state: SessionState, work: WorkFacts = cold, live?: SessionLive): SessionObject {
+  return {
+    id: state.id,
+    workspace_id: state.workspace_id,
+    title: state.title,
+    created_at: state.created_at,
+    updated_at: state.updated_at,
+    archived: state.archived,
+    ...(state.archived_at === undefined || !state.archived ? {} : { archived_at: state.archived_at }),
+    busy: work.busy,
+    main_turn_active: work.main_turn_active,
+    pending_interaction: work.pending_interaction,
+    ...(state.last_turn_reason === undefined ? {} : { last_turn_reason: state.last_turn_reason }),
+    ...(state.last_prompt === undefined ? {} : { last_prompt: state.last_prompt }),
+    metadata: { ...withoutGoal(state.metadata), cwd: state.cwd },
+    agent_config: { model: live?.model ?? '' },
+    usage: live?.usage ?? noUsage,
+    permission_rules: [],
+    message_count: 0,
+    last_seq: 0
+  }
+}
+
+function withoutGoal(metadata: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { goal: _goal, ...rest } = metadata
+  return rest
+}
+
+export interface ListQuery {
+  readonly before_id?: string
+  readonly after_id?: string
+  readonly page_size?: number
+  readonly busy?: boolean
+  readonly include_archive?: boolean
+  readonly archived_only?: boolean
+  readonly exclude_empty?: boolean
+  readonly workspace_id?: string
+}
+
+/** Rejects queries whose parts exclude each other (40001). */
+export function queryProblem(query: ListQuery): AppError | undefined {
+  if (query.before_id !== undefined && query.after_id !== undefined) {
+    return invalid([{ path: 'before_id', message: 'before_id and after_id exclude each other' }])
+  }
+  if (query.archived_only && query.include_archive) {
+    return invalid([{ path: 'archived_only', message: 'archived_only and include_archive exclude each other' }])
+  }
+  return undefined
+}
+
+/**
+ * Slices the sorted sessions (contract 2 and its list rules): filters act before slicing, `busy` after it, except with `archived_only`.
+ * An unknown cursor gives an empty page.
+ */
+export function listPage(
+  sorted: readonly SessionState[],
+  query: ListQuery,
+  isBusy: (id: string) => boolean
+): { rows: SessionState[]; has_more: boolean } {
+  const fitsBusy = (state: SessionState) => query.busy === undefined || isBusy(state.id) === query.busy
+  const pivot = query.before_id ?? query.after_id
+  const at = pivot === undefined ? -1 : sorted.findIndex(state => state.id === pivot)
+  if (pivot !== undefined && at < 0) return { rows: [], has_more: false }
+  const window = pivot === undefined ? sorted : query.before_id === undefined ? sorted.slice(0, at) : sorted.slice(at + 1)
+  const rows = window.filter(
+    state =>
+      (query.archived_only ? state.archived : query.include_archive || !state.archived) &&
+      (!query.exclude_empty || state.last_prompt !== undefined) &&
+      (query.workspace_id === undefined || state.workspace_id === query.workspace_id) &&
+      (!query.archived_only || fitsBusy(state))
+  )
+  const paged = query.page_size !== undefined || pivot !== undefined || query.archived_only === true
+  const size = paged ? (query.page_size ?? 20) : rows.length
+  const has_more = rows.length > size
+  return { rows: rows.slice(0, size).filter(fitsBusy), has_more }
+}
