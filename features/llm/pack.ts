@@ -42,12 +42,7 @@ export default definePack({
         const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
         if (!adapter) return missing(model.protocol)
         const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
-        return guardStream(
-          lazily(() => adapter.stream(request, signal)),
-          model,
-          signal,
-          failed
-        )
+        return guardStream(() => adapter.stream(request, signal), model, signal, failed)
       }
     })
   }
