@@ -1,0 +1,126 @@
+/** Blob store: files of bytes, visible complete or not at all. */
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, readdir, rename, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { Readable } from 'node:stream'
+import { isProcessAlive } from '../process-life.ts'
+import { notSaved, removeFile, type Sync } from './atomic.ts'
+import { ensureDir, fileOf, idsBelow, isMissing, syncDir } from './paths.ts'
+import type { BlobStore } from './ports.ts'
+
+/** The source was longer than `maxBytes`; nothing was stored. The pack that set the limit answers it with its own error. */
+export class BlobTooLarge extends Error {
+  readonly max_bytes: number
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes`)
+    this.name = 'BlobTooLarge'
+    this.max_bytes = maxBytes
+  }
+}
+
+/** `open` found no such blob. */
+export class BlobMissing extends Error {
+  constructor(id: string) {
+    super(`no blob ${id}`)
+    this.name = 'BlobMissing'
+  }
+}
+
+export interface BlobOptions {
+  /** Texts of errors name files relative to it. */
+  readonly home: string
+  readonly sync: Sync
+}
+
+/**
+ * The blob store of a directory (absolute). Temporary files lie in `<dir>/~`; what a killed process left there goes at the first put.
+ * Two puts of one id at once: the one that ends last stays.
+ */
+export function openBlobs(dir: string, options: BlobOptions): BlobStore {
+  const place = (id: string) => fileOf(dir, id, '')
+  const inbox = join(dir, '~')
+  let swept: Promise<void> | undefined
+  const guard = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).syscall ? notSaved(relative(options.home, place(id)), error) : error
+    }
+  }
+  const info = async (file: string) => {
+    const { size, mtime } = await stat(file)
+    return { size, modified_at: mtime }
+  }
+  return {
+    path: place,
+    put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
+      const file = place(id)
+      return guard(id, async () => {
+        await ensureDir(inbox)
+        swept ??= sweep(inbox)
+        await swept
+        const temporary = join(inbox, `${process.pid}-${randomUUID()}`)
+        try {
+          await receive(temporary, source, maxBytes, options.sync)
+          await ensureDir(dirname(file))
+          await rename(temporary, file)
+        } catch (error) {
+          if (source instanceof Readable) source.destroy()
+          await removeFile(temporary).catch(() => undefined) // the first error tells more
+          throw error
+        }
+        if (options.sync === 'fsync') await syncDir(dirname(file))
+        return info(file)
+      })
+    },
+    stat: async id => {
+      try {
+        return await info(place(id))
+      } catch (error) {
+        if (isMissing(error)) return undefined
+        throw error
+      }
+    },
+    open: async (id, range) => {
+      let handle: FileHandle
+      try {
+        handle = await open(place(id), 'r')
+      } catch (error) {
+        if (isMissing(error)) throw new BlobMissing(id)
+        throw notSaved(relative(options.home, place(id)), error)
+      }
+      return handle.createReadStream(range ? { start: range.start, end: range.end } : {})
+    },
+    delete: async id => {
+      await guard(id, () => removeFile(place(id)))
+    },
+    ids: () => idsBelow(dir, '')
+  }
+}
+
+/** Writes a source to a new file. A source that ends early (an aborted upload) rejects like one that fails. */
+async function receive(file: string, source: Readable | Uint8Array, maxBytes: number, sync: Sync): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    let size = 0
+    const write = async (chunk: Uint8Array) => {
+      size += chunk.length
+      if (size > maxBytes) throw new BlobTooLarge(maxBytes)
+      await handle.appendFile(chunk)
+    }
+    if (source instanceof Uint8Array) await write(source)
+    else for await (const chunk of source) await write(typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array))
+    if (sync === 'fsync') await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Removes the temporary files of processes that are gone. */
+async function sweep(inbox: string): Promise<void> {
+  for (const name of await readdir(inbox)) {
+    const pid = Number(name.split('-', 1)[0])
+    if (Number.isSafeInteger(pid) && pid > 0 && !(await isProcessAlive(pid))) await removeFile(join(inbox, name))
+  }
+}

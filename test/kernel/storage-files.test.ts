@@ -1,0 +1,190 @@
+/** Document, log and blob stores on the file system: the shared suites, crashes, damage. */
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { defineStore, type StoreSpec } from '../../kernel/contract.ts'
+import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
+import { Type } from '../../kernel/schema.ts'
+import { createStorage } from '../../kernel/storage/index.ts'
+import type { StoreOf } from '../../kernel/storage/ports.ts'
+import { startChild } from '../helpers/child.ts'
+import { freshDir, warnings } from '../helpers/temp.ts'
+import { blobSpec, blobSuite, documentSpec, documentSuite, logSpec, logSuite } from '../suites/storage-port.ts'
+
+const place = { namespace: 'test', dir: 'test' }
+
+async function opened<S extends StoreSpec>(t: TestContext, spec: S) {
+  const home = await freshDir(t)
+  const log = warnings()
+  let storage = createStorage({ home, log })
+  t.after(() => storage.close())
+  return {
+    dir: join(home, 'test'),
+    home,
+    log,
+    store: storage.open(spec, place) as StoreOf<S>,
+    reopen: async () => {
+      await storage.close()
+      storage = createStorage({ home, log })
+      return storage.open(spec, place) as StoreOf<S>
+    }
+  }
+}
+
+documentSuite('documents on files', t => opened(t, documentSpec))
+logSuite('logs on files', t => opened(t, logSpec))
+blobSuite('blobs on files', t => opened(t, blobSpec))
+
+test('a document is the value itself, readable by its owner only, with nothing else left beside it', async t => {
+  const { store, dir } = await opened(t, documentSpec)
+  await store.put('a', { n: 1 })
+  assert.equal(await readFile(join(dir, 'a.json'), 'utf8'), '{"n":1}')
+  assert.equal((await stat(join(dir, 'a.json'))).mode & 0o777, 0o600)
+  assert.equal((await stat(dir)).mode & 0o777, 0o700)
+  assert.deepEqual(await readdir(dir), ['a.json'])
+})
+
+test('a damaged document is set aside with a warning and counts as absent', async t => {
+  const { store, dir, log } = await opened(t, documentSpec)
+  await mkdir(dir)
+  for (const [id, text] of Object.entries({ torn: '{"n":', wrong: '{"n":"x"}', empty: '' })) {
+    await writeFile(join(dir, `${id}.json`), text)
+    assert.equal(await store.get(id), undefined)
+    const aside = (await readdir(dir)).filter(name => name.startsWith(`${id}.json.damaged-`))
+    assert.equal(await readFile(join(dir, aside[0]!), 'utf8'), text)
+  }
+  assert.equal(log.texts.length, 3)
+  assert.deepEqual(await store.ids(), [])
+  assert.deepEqual(await store.update('torn', now => ({ n: now ? 0 : 5 })), { n: 5 })
+})
+
+test('an older document is brought up to date, a newer one is left alone and refused', async t => {
+  const { store, reopen, dir, home, log } = await opened(t, documentSpec)
+  await store.put('a', { n: 1 })
+  const value = Type.Object({ count: Type.Integer() })
+  const migrate = (old: unknown, from: number) => ({ count: (old as { n: number }).n * 10 + from })
+  const storage = createStorage({ home, log })
+  t.after(() => storage.close())
+  const newer = storage.open(defineStore({ name: 'items', kind: 'document', value, version: 2, migrate }), place)
+  assert.deepEqual(await newer.get('a'), { count: 11 })
+  await newer.put('a', { count: 3 })
+  assert.equal(await readFile(join(dir, 'a.json'), 'utf8'), '{"$version":2,"count":3}')
+  assert.deepEqual(await newer.get('a'), { count: 3 })
+  await assert.rejects(
+    (await reopen()).update('a', () => ({ n: 1 })),
+    error => AppError.is(error) && error.spec === PersistenceFailed
+  )
+  assert.equal(await readFile(join(dir, 'a.json'), 'utf8'), '{"$version":2,"count":3}')
+})
+
+test('three processes changing one document lose no change', async t => {
+  const home = await freshDir(t)
+  const children = [1, 2, 3].map(() => startChild(t, 'storage-child', 'count', home, '40'))
+  assert.deepEqual(await Promise.all(children.map(child => child.end())), [0, 0, 0])
+  assert.equal(await readFile(join(home, 'test', 'counter.json'), 'utf8'), '{"n":120}')
+})
+
+test('documents acknowledged before kill -9 are there after it', async t => {
+  const { home, store } = await opened(t, documentSpec)
+  const child = startChild(t, 'storage-child', 'write', home, 'document')
+  await child.atLeast(60)
+  await child.kill()
+  for (let slot = 0; slot < 8; slot++) {
+    const acknowledged = child.lines.map(Number).filter(n => n % 8 === slot)
+    const found = await store.get(`d${slot}`)
+    assert.ok(found && found.n >= Math.max(...acknowledged))
+  }
+})
+
+test('log records acknowledged before kill -9 are there after it, in order', async t => {
+  const { home, store } = await opened(t, logSpec)
+  const child = startChild(t, 'storage-child', 'write', home, 'log')
+  await child.atLeast(200)
+  await child.kill()
+  const read = (await store.read('all')).map(item => item.n)
+  assert.deepEqual(
+    read,
+    Array.from(read, (_, n) => n)
+  )
+  assert.ok(read.length > Math.max(...child.lines.map(Number)))
+})
+
+test('a torn tail is not read, and cut off before the first append', async t => {
+  const { store, reopen, dir, log } = await opened(t, logSpec)
+  await store.append('a', { n: 0 }, { n: 1, note: 'x'.repeat(200_000) })
+  const again = await reopen()
+  await truncate(join(dir, 'a.jsonl'), 100_000)
+  assert.deepEqual(await again.read('a'), [{ n: 0 }])
+  await again.append('a', { n: 2 })
+  assert.deepEqual(await again.read('a'), [{ n: 0 }, { n: 2 }])
+  assert.deepEqual(log.texts, ['torn tail of a log cut off'])
+})
+
+test('a last record that only misses its newline is kept', async t => {
+  const { store, dir } = await opened(t, logSpec)
+  await mkdir(dir)
+  await writeFile(join(dir, 'a.jsonl'), '{"n":0}\n{"n":1}')
+  assert.equal((await store.read('a')).length, 2)
+  await store.append('a', { n: 2 })
+  assert.deepEqual(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n{"n":1}\n{"n":2}\n')
+})
+
+test('damaged lines are skipped with a warning and copied beside the log once', async t => {
+  const { store, dir, log } = await opened(t, logSpec)
+  await mkdir(dir)
+  await writeFile(join(dir, 'a.jsonl'), '{"n":0}\nrubbish\n\n{"n":"x"}\n\0\0\n{"n":1}\n')
+  assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 1 }])
+  assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 1 }])
+  assert.equal(await readFile(join(dir, 'a.jsonl.damaged'), 'utf8'), 'rubbish\n{"n":"x"}\n\0\0\n')
+  assert.equal(log.texts.length, 2)
+})
+
+test('a log whose file was removed meanwhile is made anew, and no append is lost', async t => {
+  const { store, dir } = await opened(t, logSpec)
+  await store.append('a', { n: 0 })
+  await rm(dir, { recursive: true })
+  await store.append('a', { n: 1 })
+  assert.deepEqual(await store.read('a'), [{ n: 1 }])
+})
+
+test('an append that cannot be written is refused, and later ones work', async t => {
+  const { store, dir } = await opened(t, logSpec)
+  await mkdir(join(dir, 'a.jsonl'), { recursive: true })
+  await assert.rejects(store.append('a', { n: 0 }), error => AppError.is(error) && error.spec === PersistenceFailed)
+  await rm(join(dir, 'a.jsonl'), { recursive: true })
+  await store.append('a', { n: 1 })
+  assert.deepEqual(await store.read('a'), [{ n: 1 }])
+})
+
+test('a long log is read in slices: other work goes on meanwhile', async t => {
+  const { store } = await opened(t, logSpec)
+  await store.rewrite(
+    'a',
+    Array.from({ length: 60_000 }, (_, n) => ({ n, note: 'x'.repeat(40) }))
+  )
+  let turns = 0
+  const beat = setInterval(() => turns++, 1)
+  const read = await store.read('a')
+  clearInterval(beat)
+  assert.equal(read.length, 60_000)
+  assert.ok(turns > 1)
+})
+
+test('nothing is accepted after close', async t => {
+  const { home, log } = await opened(t, logSpec)
+  const storage = createStorage({ home, log })
+  const store = storage.open(logSpec, place)
+  const pending = store.append('a', { n: 0 })
+  await storage.close()
+  await pending
+  await assert.rejects(store.append('a', { n: 1 }), error => AppError.is(error) && error.spec === PersistenceFailed)
+})
+
+test('what a killed put left behind is removed by the next process', async t => {
+  const { store, dir } = await opened(t, blobSpec)
+  await mkdir(join(dir, '~'), { recursive: true })
+  await writeFile(join(dir, '~', '2147483646-x'), 'half')
+  await store.put('a', Buffer.from('x'))
+  assert.deepEqual(await readdir(join(dir, '~')), [])
+})

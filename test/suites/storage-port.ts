@@ -1,0 +1,213 @@
+/**
+ * What every implementation of a storage port must do. An implementor calls the suite of its kind with a name and a function that opens
+ * a store; `reopen` closes everything and opens the same place again, as after a restart.
+ */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { defineStore } from '../../kernel/contract.ts'
+import { Type } from '../../kernel/schema.ts'
+import { BlobMissing, BlobTooLarge } from '../../kernel/storage/index.ts'
+import type { BlobStore, DocumentStore, LogStore } from '../../kernel/storage/ports.ts'
+
+export interface Opened<S> {
+  readonly store: S
+  reopen(): Promise<S>
+}
+export type Open<S> = (t: TestContext) => Promise<Opened<S>>
+
+export const Item = Type.Object({ n: Type.Integer(), note: Type.Optional(Type.String()) })
+export interface Item {
+  n: number
+  note?: string
+}
+export const documentSpec = defineStore({ name: 'items', kind: 'document', value: Item })
+export const logSpec = defineStore({ name: 'items', kind: 'log', value: Item })
+export const blobSpec = defineStore({ name: 'items', kind: 'blob', value: Type.Any() })
+
+const badIds = ['', '.', '..', '../a', 'a/../b', '/a', 'a/', 'a//b', 'a b', 'a\\b', 'a~', 'ä', 'a\0b', 'x'.repeat(201)]
+
+export function documentSuite(name: string, open: Open<DocumentStore<Item>>): void {
+  const it = (what: string, run: (t: TestContext, opened: Opened<DocumentStore<Item>>) => Promise<void>) =>
+    test(`${name}: ${what}`, async t => run(t, await open(t)))
+
+  it('a document is there after a restart and gone after a delete', async (_t, { store, reopen }) => {
+    assert.equal(await store.get('a'), undefined)
+    await store.put('a', { n: 1, note: 'é\n' })
+    await store.put('b/c', { n: 2 })
+    const again = await reopen()
+    assert.deepEqual(await again.get('a'), { n: 1, note: 'é\n' })
+    assert.deepEqual(await again.ids(), ['a', 'b/c'])
+    await again.delete('a')
+    await again.delete('never')
+    assert.equal(await again.get('a'), undefined)
+    assert.deepEqual(await again.ids(), ['b/c'])
+  })
+
+  it('changes asked for at once are made one after the other', async (_t, { store }) => {
+    const results = await Promise.all(Array.from({ length: 20 }, () => store.update('a', now => ({ n: (now?.n ?? 0) + 1 }))))
+    assert.deepEqual(
+      results.map(result => result?.n),
+      Array.from({ length: 20 }, (_, i) => i + 1)
+    )
+  })
+
+  it('a change that answers undefined deletes, one that throws changes nothing', async (_t, { store }) => {
+    await store.put('a', { n: 1 })
+    await assert.rejects(
+      store.update('a', () => {
+        throw new Error('no')
+      }),
+      /no/
+    )
+    assert.deepEqual(await store.get('a'), { n: 1 })
+    assert.equal(await store.update('a', () => undefined), undefined)
+    assert.equal(await store.get('a'), undefined)
+  })
+
+  it('the last of several puts stays', async (_t, { store }) => {
+    await Promise.all([1, 2, 3].map(n => store.put('a', { n })))
+    assert.deepEqual(await store.get('a'), { n: 3 })
+  })
+
+  it('a value that misses the schema is refused', async (_t, { store }) => {
+    await assert.rejects(store.put('a', { n: 'one' } as never), /schema at n/)
+    assert.equal(await store.get('a'), undefined)
+  })
+
+  it('ids that could leave the directory are refused', async (_t, { store }) => {
+    for (const id of badIds) {
+      await assert.rejects(async () => store.put(id, { n: 1 }), /not a usable id/)
+      await assert.rejects(async () => store.get(id), /not a usable id/)
+    }
+  })
+}
+
+export function logSuite(name: string, open: Open<LogStore<Item>>): void {
+  const it = (what: string, run: (t: TestContext, opened: Opened<LogStore<Item>>) => Promise<void>) =>
+    test(`${name}: ${what}`, async t => run(t, await open(t)))
+  const numbers = (items: readonly Item[]) => items.map(item => item.n)
+  const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+  it('records come back in the order of the calls, after a restart too', async (_t, { store, reopen }) => {
+    await Promise.all(upTo(200).map(n => store.append('a', { n })))
+    await store.append('a', { n: 200 }, { n: 201, note: 'two\nlines' })
+    assert.deepEqual(numbers(await store.read('a')), upTo(202))
+    const again = await reopen()
+    await again.append('a', { n: 202 })
+    const read = await again.read('a')
+    assert.deepEqual(numbers(read), upTo(203))
+    assert.equal(read[201]?.note, 'two\nlines')
+  })
+
+  it('reading sees everything appended before it, without waiting for the append', async (_t, { store }) => {
+    const appended = store.append('a', { n: 0 })
+    assert.deepEqual(numbers(await store.read('a')), [0])
+    await appended
+  })
+
+  it('a missing log is empty, and appending nothing makes none', async (_t, { store }) => {
+    await store.append('a')
+    assert.deepEqual(await store.read('a'), [])
+    assert.deepEqual(await store.ids(), [])
+  })
+
+  it('a rewrite replaces what was appended before it and nothing after it', async (_t, { store, reopen }) => {
+    const all = [
+      store.append('a', { n: 0 }),
+      store.append('a', { n: 1 }),
+      store.rewrite('a', [{ n: 7 }, { n: 8 }]),
+      store.append('a', { n: 9 })
+    ]
+    await Promise.all(all)
+    assert.deepEqual(numbers(await store.read('a')), [7, 8, 9])
+    assert.deepEqual(numbers(await (await reopen()).read('a')), [7, 8, 9])
+  })
+
+  it('a deleted log starts anew', async (_t, { store }) => {
+    await store.append('a/b', { n: 0 })
+    assert.deepEqual(await store.ids(), ['a/b'])
+    await store.delete('a/b')
+    await store.delete('a/b')
+    assert.deepEqual(await store.ids(), [])
+    await store.append('a/b', { n: 1 })
+    assert.deepEqual(numbers(await store.read('a/b')), [1])
+  })
+
+  it('a released log can be used again', async (_t, { store }) => {
+    const pending = store.append('a', { n: 0 })
+    await store.release('a')
+    await pending
+    await store.append('a', { n: 1 })
+    assert.deepEqual(numbers(await store.read('a')), [0, 1])
+  })
+
+  it('many logs at once keep their records apart', async (_t, { store }) => {
+    const ids = upTo(150).map(n => `log-${n}`)
+    for (let round = 0; round < 2; round++) await Promise.all(ids.map((id, n) => store.append(id, { n }, { n: round })))
+    for (const [n, id] of ids.entries()) assert.deepEqual(numbers(await store.read(id)), [n, 0, n, 1])
+  })
+
+  it('a value that misses the schema and a bad id are refused', async (_t, { store }) => {
+    await assert.rejects(store.append('a', { n: 1.5 }), /schema at n/)
+    for (const id of badIds) await assert.rejects(async () => store.append(id, { n: 1 }), /not a usable id/)
+    assert.deepEqual(await store.read('a'), [])
+  })
+}
+
+export function blobSuite(name: string, open: Open<BlobStore>): void {
+  const it = (what: string, run: (t: TestContext, opened: Opened<BlobStore>) => Promise<void>) =>
+    test(`${name}: ${what}`, async t => run(t, await open(t)))
+
+  it('bytes and streams are there after a restart', async (_t, { store, reopen }) => {
+    const info = await store.put('a', Buffer.from('hello'))
+    assert.equal(info.size, 5)
+    assert.ok(info.modified_at instanceof Date)
+    await store.put('b/c.txt', Readable.from([Buffer.from('one '), 'two']))
+    const again = await reopen()
+    assert.equal(await text(await again.open('a')), 'hello')
+    assert.equal(await text(await again.open('b/c.txt')), 'one two')
+    assert.deepEqual(await again.ids(), ['a', 'b/c.txt'])
+    assert.equal((await again.stat('b/c.txt'))?.size, 7)
+  })
+
+  it('a range has both ends in it', async (_t, { store }) => {
+    await store.put('a', Buffer.from('0123456789'))
+    assert.equal(await text(await store.open('a', { start: 2, end: 4 })), '234')
+  })
+
+  it('a source over the limit is refused and leaves nothing, the old content included', async (_t, { store }) => {
+    await store.put('a', Buffer.from('old'))
+    const source = Readable.from([Buffer.alloc(600), Buffer.alloc(600)])
+    await assert.rejects(store.put('a', source, { maxBytes: 1000 }), BlobTooLarge)
+    assert.ok(source.destroyed)
+    assert.equal(await text(await store.open('a')), 'old')
+    assert.deepEqual(await store.ids(), ['a'])
+  })
+
+  it('a source that breaks off leaves nothing', async (_t, { store }) => {
+    const broken = new Readable({ read: () => undefined })
+    const put = store.put('a', broken)
+    broken.push('half')
+    broken.destroy()
+    await assert.rejects(put)
+    assert.equal(await store.stat('a'), undefined)
+    assert.deepEqual(await store.ids(), [])
+  })
+
+  it('a missing blob is told apart', async (_t, { store }) => {
+    await assert.rejects(store.open('a'), BlobMissing)
+    await store.delete('a')
+    await store.put('a', Buffer.from('x'))
+    await store.delete('a')
+    assert.equal(await store.stat('a'), undefined)
+  })
+
+  it('ids that could leave the directory are refused', async (_t, { store }) => {
+    for (const id of badIds) {
+      await assert.rejects(store.put(id, Buffer.from('x')), /not a usable id/)
+      assert.throws(() => store.path(id), /not a usable id/)
+    }
+  })
+}
