@@ -1,7 +1,8 @@
 /** Requests to the human: parked until answered over REST, withdrawn with the turn. Approvals now; questions use the same broker. */
-import { errorSpec, serviceToken } from '../../kernel/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import { errorSpec, type Static, serviceToken } from '../../kernel/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
 import type { ToolDisplay } from '../tools/index.ts'
+import type { ApprovalRequest } from './contract.ts'
 
 export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
 export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved')
@@ -33,6 +34,8 @@ export interface Interactions {
    * the request expires; never rejects.
    */
   approve(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer>
+  /** Open approvals of all agents of a session in wire form, oldest first; for the snapshot. */
+  pendingApprovals(session: Session): readonly Static<typeof ApprovalRequest>[]
 }
 
 export const Interactions = serviceToken<Interactions>('interactions')

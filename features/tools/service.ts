@@ -1,6 +1,7 @@
 /** Tools as values, the registry, the hooks around a call, and the port the agent uses. */
-import type { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+
 import type { TObject } from '@sinclair/typebox'
+import type { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { LlmContent, LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -74,6 +75,15 @@ export class ToolRefusal extends Error {}
 
 export const Tools = extensionPoint<Tool>('tools')
 
+/** Switches tools off for an agent (session `disabled_tools`, profile, configuration). Any refusal hides the tool and fails its calls. */
+export interface ToolPolicy {
+  readonly name: string
+  /** Why the tool is off, as a sentence for the model; undefined: no objection. Called often, so it does no I/O. */
+  refuses(agent: AgentHost, tool: Tool): string | undefined
+}
+
+export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies')
+
 /** A prepared call on its way to execution. */
 export interface ToolCallContext {
   readonly call: LlmToolCall
@@ -90,7 +100,7 @@ export type ToolVerdict = { readonly kind: 'run' } | { readonly kind: 'deny'; re
 
 export interface ToolHooks {
   /** Bail, in stages: guards -100, dedupe 0, permission 100 (so the user is asked last). undefined = no opinion. */
-  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolVerdict>
+  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>
   /** Waterfall on the result of a call that ran or was denied. */
   readonly after: AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>
 }

@@ -1,0 +1,74 @@
+/** Wire shapes, routes and events of approvals (contract 2, Approval request, Approvals and questions). */
+import { defineEvent, defineRoute, oneOf, Time, Type } from '../../kernel/index.ts'
+import { SessionMissing } from '../sessions/index.ts'
+import { AlreadyResolved, ApprovalExpired, ApprovalMissing } from './service.ts'
+
+/** What is about to happen; union on `kind`, the fields depend on it. */
+const Display = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'display union on `kind`' })
+
+/** A tool call that waits for the user. */
+export const ApprovalRequest = Type.Object({
+  approval_id: Type.String({ description: 'approval_<uuid>' }),
+  session_id: Type.String(),
+  turn_id: Type.Optional(Type.Integer({ minimum: 0, description: '0-based turn number' })),
+  tool_call_id: Type.String(),
+  tool_name: Type.String(),
+  action: Type.String({ description: 'short phrase: `Running: ls`' }),
+  tool_input_display: Display,
+  created_at: Time,
+  expires_at: Type.String({ format: 'date-time', description: 'the request is withdrawn at this instant' })
+})
+
+const Decision = oneOf(['approved', 'rejected', 'cancelled'])
+
+const session = { session_id: Type.String({ minLength: 1 }) }
+
+/** Open approvals of a session, oldest first. Loads a cold session. */
+export const listApprovals = defineRoute({
+  method: 'GET',
+  path: '/api/v1/sessions/{session_id}/approvals',
+  summary: 'List pending approvals',
+  params: Type.Object(session),
+  query: Type.Object({ status: oneOf(['pending']) }),
+  data: Type.Object({ items: Type.Array(ApprovalRequest) }),
+  errors: [SessionMissing]
+})
+
+/** Answers an approval; the waiting tool call goes on or not. */
+export const resolveApproval = defineRoute({
+  method: 'POST',
+  path: '/api/v1/sessions/{session_id}/approvals/{approval_id}',
+  summary: 'Resolve an approval',
+  params: Type.Object({ ...session, approval_id: Type.String({ minLength: 1 }) }),
+  body: Type.Object({
+    decision: Decision,
+    scope: Type.Optional(oneOf(['session'], { description: 'with approved: remember for the rest of the session; else ignored' })),
+    feedback: Type.Optional(Type.String({ description: 'handed back to the agent' })),
+    selected_label: Type.Optional(Type.String({ description: 'label of the chosen option when the request offers some' }))
+  }),
+  data: Type.Object({ resolved: Type.Literal(true), resolved_at: Time }),
+  errors: [SessionMissing, ApprovalMissing, AlreadyResolved, ApprovalExpired]
+})
+
+export const approvalRequested = defineEvent({
+  type: 'event.approval.requested',
+  scope: 'session',
+  durable: true,
+  payload: ApprovalRequest,
+  summary: 'A tool call waits for the user; `event.session.work_changed` was sent before'
+})
+
+export const approvalResolved = defineEvent({
+  type: 'event.approval.resolved',
+  scope: 'session',
+  durable: true,
+  payload: Type.Object({
+    approval_id: Type.String(),
+    decision: Decision,
+    scope: Type.Optional(oneOf(['session'])),
+    feedback: Type.Optional(Type.String()),
+    selected_label: Type.Optional(Type.String()),
+    resolved_at: Time
+  }),
+  summary: 'An approval was answered, withdrawn with its turn, or expired (both `cancelled`)'
+})

@@ -1,0 +1,60 @@
+/** Understands the argument text a model wrote: JSON, schema, and the key under which equal calls are recognised. */
+import { problems, type TObject } from '../../kernel/index.ts'
+import type { LlmToolCall } from '../llm/index.ts'
+import type { Tool } from './service.ts'
+
+export interface ParsedCall {
+  readonly call: LlmToolCall
+  /** What the schema judges; `{}` for an absent, empty or unreadable text. */
+  readonly value: unknown
+  /** The arguments as an object, for events. */
+  readonly args: Readonly<Record<string, unknown>>
+  /** Equal for calls of one tool with the same arguments, whatever the order of keys. */
+  readonly key: string
+}
+
+export function parseCall(call: LlmToolCall): ParsedCall {
+  const text = call.arguments.trim()
+  let value: unknown = {}
+  let canonical = text
+  if (text !== '') {
+    try {
+      value = JSON.parse(text)
+      canonical = stable(value)
+    } catch {
+      value = {} // the schema error then names the missing fields; the raw text stays the key
+    }
+  } else canonical = '{}'
+  const args = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+  return { call, value, args, key: `${call.name}\n${canonical}` }
+}
+
+/** What is wrong with the arguments, as one sentence naming the tool and the violations; undefined when they fit. */
+export function violation(tool: Tool, value: unknown): string | undefined {
+  const found = problems(closed(tool.parameters), value)
+  if (found.length === 0) return undefined
+  const listed = found.slice(0, 5).map(each => (each.path ? `${each.path}: ${each.message}` : each.message))
+  const more = found.length > 5 ? `; and ${found.length - 5} more` : ''
+  return `Invalid arguments for tool ${tool.name}: ${listed.join('; ')}${more}`
+}
+
+const closedSchemas = new WeakMap<TObject, TObject>()
+
+/** The schema with unknown keys forbidden, unless the tool explicitly allows them. */
+export function closed(schema: TObject): TObject {
+  if (schema.additionalProperties !== undefined) return schema
+  let made = closedSchemas.get(schema)
+  if (!made) {
+    made = { ...schema, additionalProperties: false }
+    closedSchemas.set(schema, made)
+  }
+  return made
+}
+
+function stable(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner
+  )
+}

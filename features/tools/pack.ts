@@ -1,0 +1,50 @@
+/** Wires the tools pack: registry, hooks around a call, the runner, and the tool list. */
+import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { definePack, Type } from '../../kernel/index.ts'
+import { Config, ConfigSections } from '../config/index.ts'
+import { Sessions } from '../sessions/index.ts'
+import { listTools, toolsSection } from './contract.ts'
+import { configPolicy, Registry } from './registry.ts'
+import { RepeatSlot } from './repeats.ts'
+import { createRunner } from './runner.ts'
+import { type ToolCallContext, ToolHooks, ToolPolicies, type ToolResult, ToolRunner, Tools, type ToolVerdict } from './service.ts'
+
+export default definePack({
+  name: 'tools',
+  description: 'Tool registry, hooks around a call, and the runner that executes the calls of a response',
+  needs: { sessions: Sessions },
+  optional: { config: Config },
+  provides: [ToolHooks, ToolRunner],
+  config: Type.Object({
+    abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' })
+  }),
+  setup(ctx, { sessions, config }) {
+    const hooks: ToolHooks = {
+      before: new AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>(['context']),
+      after: new AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>(['result', 'context'])
+    }
+    const tools = ctx.collect(Tools)
+    const policies = ctx.collect(ToolPolicies)
+    const registry = new Registry({ tools: () => tools.items(), policies: () => policies.items() })
+
+    ctx.slot(RepeatSlot)
+    ctx.contribute(ConfigSections, toolsSection)
+    ctx.contribute(
+      ToolPolicies,
+      configPolicy(() => config()?.get(toolsSection) ?? toolsSection.default)
+    )
+    ctx.provide(ToolHooks, hooks)
+    ctx.provide(
+      ToolRunner,
+      createRunner({ registry, hooks, log: ctx.log, now: () => ctx.now(), newId: () => ctx.newId(), abandonMs: ctx.config.abandon_ms })
+    )
+
+    ctx.route(listTools, ({ query: { session_id } }) => {
+      const session =
+        session_id === undefined
+          ? [...sessions.allLoaded()].sort((a, b) => b.state.created_at.localeCompare(a.state.created_at))[0]
+          : sessions.loaded(session_id)
+      return { tools: session ? registry.forClients(session.agent('main')) : [] }
+    })
+  }
+})

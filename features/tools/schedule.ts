@@ -1,0 +1,59 @@
+/** Runs calls side by side where they cannot disturb each other, in order where they could. */
+import type { ToolAccess } from './service.ts'
+
+export interface Job {
+  readonly accesses: readonly ToolAccess[]
+  /** Never rejects. */
+  run(): Promise<void>
+}
+
+/** Starts each job as soon as it conflicts with no running and no earlier waiting job; resolves when all have ended. No numeric cap. */
+export async function schedule(jobs: readonly Job[]): Promise<void> {
+  const waiting = [...jobs]
+  const running = new Set<Job>()
+  await new Promise<void>(resolve => {
+    const pump = () => {
+      const passed: Job[] = []
+      for (const job of [...waiting]) {
+        const free = [...running, ...passed].every(other => !conflict(job.accesses, other.accesses))
+        if (!free) {
+          passed.push(job)
+          continue
+        }
+        waiting.splice(waiting.indexOf(job), 1)
+        running.add(job)
+        void job.run().finally(() => {
+          running.delete(job)
+          pump()
+        })
+      }
+      if (waiting.length === 0 && running.size === 0) resolve()
+    }
+    pump()
+  })
+}
+
+/** Whether two calls must not run at the same time. A call without accesses conflicts with nothing. */
+export function conflict(a: readonly ToolAccess[], b: readonly ToolAccess[]): boolean {
+  if (a.length === 0 || b.length === 0) return false
+  return a.some(one => b.some(other => collide(one, other)))
+}
+
+function collide(a: ToolAccess, b: ToolAccess): boolean {
+  if (a.kind === 'exclusive' || b.kind === 'exclusive') return true
+  if (!writes(a.kind) && !writes(b.kind)) return false
+  const left = fold(a.path)
+  const right = fold(b.path)
+  return (
+    left === right || (a.recursive === true && right.startsWith(below(left))) || (b.recursive === true && left.startsWith(below(right)))
+  )
+}
+
+const writes = (kind: string) => kind === 'write' || kind === 'readwrite'
+const fold = (path: string) =>
+  path
+    .replaceAll('\\', '/')
+    .replace(/\/+/g, '/')
+    .replace(/(?<=.)\/$/, '')
+    .toLowerCase()
+const below = (path: string) => (path.endsWith('/') ? path : `${path}/`)

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SessionApprovals } from '../../../features/interactions/approvals.ts'
+import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from '../../../features/interactions/service.ts'
+import { AppError } from '../../../kernel/index.ts'
+import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
+
+async function scene(t: TestLike, options: { readonly ttlMs?: number } = {}) {
+  const agent = await fakeAgent(t)
+  const told = agent.session.told
+  let time = 0
+  let ids = 0
+  const approvals = new SessionApprovals(agent.session, {
+    emitRequested: payload => told.push(`requested ${payload.approval_id}`),
+    emitResolved: payload => told.push(`resolved ${payload.approval_id} ${payload.decision}`),
+    record: async (_ask, type) => void told.push(type),
+    log: silent,
+    now: () => new Date(time),
+    newId: () => String(ids++),
+    ttlMs: options.ttlMs ?? 86_400_000
+  })
+  t.after(() => approvals.close())
+  const ask: ApprovalAsk = {
+    agent,
+    turn_id: 0,
+    tool_call_id: 'call_1',
+    tool_name: 'Bash',
+    action: 'Running: ls',
+    display: { kind: 'command', command: 'ls' }
+  }
+  const control = new AbortController()
+  return {
+    approvals,
+    told,
+    ask,
+    control,
+    pass: (ms: number) => {
+      time += ms
+    },
+    /** Asks and returns once the request is open. */
+    async open() {
+      const answer = approvals.ask(ask, control.signal)
+      await new Promise(setImmediate)
+      return { answer, id: approvals.pending().at(-1)?.approval_id ?? '' }
+    }
+  }
+}
+
+const refusedWith = (code: number) => (error: unknown) => AppError.is(error) && error.code === code
+
+test('an answer resolves the request once; its events frame the change of work', async t => {
+  const { approvals, told, open } = await scene(t)
+  const { answer, id } = await open()
+  assert.equal(approvals.pending()[0]?.expires_at, '1970-01-02T00:00:00.000Z')
+
+  await approvals.resolve(id, { decision: 'approved', scope: 'session' })
+
+  assert.deepEqual(await answer, { decision: 'approved', scope: 'session' })
+  assert.deepEqual(told, [
+    'interaction.request',
+    'approval +1',
+    'requested approval_0',
+    'interaction.resolved',
+    'approval -1',
+    'resolved approval_0 approved'
+  ])
+  assert.deepEqual(approvals.pending(), [])
+  await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
+  await assert.rejects(approvals.resolve('approval_x', { decision: 'approved' }), refusedWith(ApprovalMissing.code))
+})
+
+test('a settled id is forgotten after a minute', async t => {
+  const { approvals, open, pass } = await scene(t)
+  const { id } = await open()
+  await approvals.resolve(id, { decision: 'rejected' })
+  pass(59_999)
+  await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
+  pass(1)
+  await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(ApprovalMissing.code))
+})
+
+test('two answers at once: one wins, the other hears that it came too late', async t => {
+  const { approvals, open } = await scene(t)
+  const { answer, id } = await open()
+  const [first, second] = await Promise.allSettled([
+    approvals.resolve(id, { decision: 'approved' }),
+    approvals.resolve(id, { decision: 'rejected' })
+  ])
+  assert.equal(first.status, 'fulfilled')
+  assert.equal(second.status, 'rejected')
+  assert.equal((await answer).decision, 'approved')
+})
+
+test('an abort withdraws the request', async t => {
+  const { approvals, told, open, control } = await scene(t)
+  const { answer, id } = await open()
+  control.abort()
+  assert.deepEqual(await answer, { decision: 'cancelled' })
+  assert.deepEqual(told.slice(3, 5), ['resolved approval_0 cancelled', 'approval -1'])
+  await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
+})
+
+test('an expired request is withdrawn and says so to a late answer', async t => {
+  const { approvals, told, ask, control } = await scene(t, { ttlMs: 1 })
+  const hold = setInterval(() => undefined, 1_000) // the expiry timer alone does not keep the process alive
+  t.after(() => clearInterval(hold))
+  assert.deepEqual(await approvals.ask(ask, control.signal), { decision: 'cancelled', expired: true })
+  assert.ok(told.includes('resolved approval_0 cancelled'))
+  await assert.rejects(approvals.resolve('approval_0', { decision: 'approved' }), refusedWith(ApprovalExpired.code))
+})
+
+test('an aborted turn asks nothing, and closing withdraws what is open', async t => {
+  const { approvals, told, ask, open } = await scene(t)
+  assert.deepEqual(await approvals.ask(ask, AbortSignal.abort()), { decision: 'cancelled' })
+  assert.deepEqual(told, [])
+  const { answer } = await open()
+  await approvals.close()
+  assert.deepEqual(await answer, { decision: 'cancelled' })
+})

@@ -1,0 +1,210 @@
+/** Small stand-ins for sessions and agents, and a runner with scripted tools. */
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+import type { AgentHost, AgentRecord, Session, SessionState, SessionWork } from '../../../features/sessions/index.ts'
+import { Registry } from '../../../features/tools/registry.ts'
+import { createRunner } from '../../../features/tools/runner.ts'
+import type { Tool, ToolCallContext, ToolHooks, ToolPolicy, ToolReport, ToolResult, ToolVerdict } from '../../../features/tools/service.ts'
+import { SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+
+export interface TestLike {
+  after(fn: () => unknown): void
+}
+
+export const silent = pino({ level: 'silent' })
+
+export async function temporary(t: TestLike): Promise<string> {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'svc-code-tools-')))
+  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }))
+  return dir
+}
+
+export class FakeSession extends SlotHost implements Session {
+  readonly id: string
+  readonly workspace_id = 'wd_fake'
+  readonly cwd: string
+  readonly dir: string
+  readonly writable = true
+  readonly state: SessionState
+  /** What the work was told, in order. */
+  readonly told: string[] = []
+  readonly #agents: FakeAgent[] = []
+
+  constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly created_at?: string }) {
+    super()
+    this.id = place.id ?? 'session_a'
+    this.cwd = place.cwd
+    this.dir = place.dir ?? join(place.cwd, '.session')
+    const at = place.created_at ?? '2026-01-01T00:00:00.000Z'
+    this.state = {
+      id: this.id,
+      version: 1,
+      workspace_id: this.workspace_id,
+      cwd: this.cwd,
+      title: '',
+      title_kind: 'replaceable',
+      created_at: at,
+      updated_at: at,
+      archived: false,
+      agents: {},
+      metadata: {}
+    }
+  }
+
+  readonly work: SessionWork = {
+    busy: false,
+    main_turn_active: false,
+    pending_interaction: 'none',
+    turnStarted: () => undefined,
+    turnEnded: async () => undefined,
+    activeTurns: () => [],
+    pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
+    background: () => undefined
+  }
+
+  add(id: string, record: AgentRecord = { type: 'main' }): FakeAgent {
+    const agent = new FakeAgent(this, id, record)
+    this.#agents.push(agent)
+    return agent
+  }
+
+  agents(): readonly AgentHost[] {
+    return this.#agents
+  }
+  agent(id: string): AgentHost | undefined {
+    return this.#agents.find(agent => agent.id === id)
+  }
+  async main(): Promise<AgentHost> {
+    return this.agent('main') ?? this.add('main')
+  }
+  createAgent(): Promise<AgentHost> {
+    throw new Error('not used')
+  }
+  async update(): Promise<SessionState> {
+    return this.state
+  }
+  async promptSubmitted(): Promise<void> {}
+  store<S extends StoreSpec>(): StoreOf<S> {
+    throw new Error('no stores here')
+  }
+}
+
+export class FakeAgent extends SlotHost implements AgentHost {
+  readonly id: string
+  readonly record: AgentRecord
+  readonly session: FakeSession
+  readonly dir: string
+
+  constructor(session: FakeSession, id: string, record: AgentRecord) {
+    super()
+    this.session = session
+    this.id = id
+    this.record = record
+    this.dir = join(session.dir, 'agents', id)
+  }
+
+  store<S extends StoreSpec>(): StoreOf<S> {
+    throw new Error('no stores here')
+  }
+}
+
+export async function fakeAgent(t: TestLike, place?: { readonly cwd?: string }): Promise<FakeAgent> {
+  const agent = new FakeSession({ cwd: place?.cwd ?? (await temporary(t)), dir: await temporary(t) }).add('main')
+  t.after(async () => {
+    await agent.closeHost()
+    await agent.session.closeHost()
+  })
+  return agent
+}
+
+export function newHooks(): ToolHooks {
+  return {
+    before: new AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>(['context']),
+    after: new AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>(['result', 'context'])
+  }
+}
+
+export interface Scene {
+  readonly agent: FakeAgent
+  readonly hooks: ToolHooks
+  /** Reports as `started A`, `finished A`, ... by call id. */
+  readonly log: string[]
+  readonly reports: ToolReport[]
+  /** Runs calls given as `[id, tool name, argument text]`. */
+  run(calls: readonly (readonly [string, string, string?])[], options?: { signal?: AbortSignal; turn_id?: number }): Promise<ToolResult[]>
+}
+
+/** A runner over these tools, for one fresh agent. */
+export async function scene(
+  t: TestLike,
+  tools: readonly Tool[],
+  options: { readonly policies?: readonly ToolPolicy[]; readonly abandonMs?: number; readonly agent?: FakeAgent } = {}
+): Promise<Scene> {
+  const agent = options.agent ?? (await fakeAgent(t))
+  const hooks = newHooks()
+  const log: string[] = []
+  const reports: ToolReport[] = []
+  let ids = 0
+  const runner = createRunner({
+    registry: new Registry({ tools: () => tools, policies: () => options.policies ?? [] }),
+    hooks,
+    log: silent,
+    now: () => new Date(0),
+    newId: () => `id${ids++}`,
+    abandonMs: options.abandonMs ?? 2_000
+  })
+  return {
+    agent,
+    hooks,
+    log,
+    reports,
+    async run(calls, { signal = new AbortController().signal, turn_id = 0 } = {}) {
+      const outcomes = await runner.run({
+        agent,
+        turn_id,
+        calls: calls.map(([id, name, args]) => ({ id, name, arguments: args ?? '' })),
+        signal,
+        report(event) {
+          reports.push(event)
+          log.push(`${event.type} ${event.call.id}`)
+        }
+      })
+      return outcomes.map(outcome => outcome.result)
+    }
+  }
+}
+
+export interface ScriptedTool {
+  readonly name: string
+  readonly parameters?: TObject
+  readonly accesses?: (args: Record<string, unknown>) => readonly import('../../../features/tools/service.ts').ToolAccess[]
+  readonly run?: (args: Record<string, unknown>, signal: AbortSignal) => Promise<ToolResult> | ToolResult
+}
+
+/** A tool that accepts `{ path?: string }` and answers `<name> <path>`. */
+export function scripted({ name, parameters, accesses, run }: ScriptedTool): Tool {
+  return {
+    name,
+    description: `${name} for tests`,
+    parameters: parameters ?? Type.Object({ path: Type.Optional(Type.String()) }),
+    source: 'builtin',
+    prepare: (args: Record<string, unknown>) => ({
+      description: `${name}: ${args.path ?? ''}`,
+      accesses: accesses?.(args) ?? [],
+      approval_rule: name,
+      run: async (_progress, signal) => (run ? run(args, signal) : { output: `${name} ${args.path ?? ''}` })
+    })
+  }
+}
+
+/** A promise with its resolver. */
+export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
+  let open: (value: T) => void = () => undefined
+  const opened = new Promise<T>(resolve => {
+    open = resolve
+  })
+  return { opened, open }
+}

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { escapeGlob, isSensitive, matchPath, matchText } from '../../../features/tools/index.ts'
+
+test('a text glob spans blanks, slashes and lines, and an escaped text matches itself only', () => {
+  assert.ok(matchText('git *', 'git push origin/main\nnow'))
+  assert.ok(!matchText('git *', 'gitk'))
+  assert.ok(matchText('l?', 'ls'))
+  for (const text of ['ls *', 'echo [a] {b} \\ ?', '!important']) assert.ok(matchText(escapeGlob(text), text))
+  assert.ok(!matchText(escapeGlob('ls *'), 'ls -la'))
+})
+
+test('a hostile text cannot make a glob slow', () => {
+  assert.ok(!matchText('*a*a*a*a*a*a*a*a*b', 'a'.repeat(20_000)))
+})
+
+test('a path glob knows segments, double stars, classes and braces, in every form of the path', () => {
+  const places = { cwd: '/work/app', home: '/home/me' }
+  const fits = (pattern: string, path: string) => matchPath(pattern, path, places)
+  assert.ok(fits('src/*.ts', '/work/app/src/a.ts'))
+  assert.ok(fits('./src/**', '/work/app/src/deep/er/a.ts'))
+  assert.ok(fits('SRC/**/*.{ts,js}', '/work/app/src/deep/a.JS'))
+  assert.ok(fits('~/notes/[a-c].md', '/home/me/notes/b.md'))
+  assert.ok(fits('/work/**', '/work/app/x'))
+  assert.ok(!fits('src/*.ts', '/work/app/src/deep/a.ts'))
+  assert.ok(!fits('src/**', '/elsewhere/src/a.ts'))
+})
+
+test('sensitive names are known by their base name, whatever the case', () => {
+  for (const name of [
+    '.env',
+    '.ENV',
+    'a/.env.local',
+    'id_rsa',
+    'id_rsa-old',
+    'id_rsa_work',
+    'credentials.bak',
+    'x/.aws/credentials',
+    '.gcp/credentials/k'
+  ])
+    assert.ok(isSensitive(name), name)
+  for (const name of ['.env.example', 'id_rsa.pub', 'environment', 'credentials.ts', 'my-credentials', '.envrc'])
+    assert.ok(!isSensitive(name), name)
+})

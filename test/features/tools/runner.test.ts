@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { ToolRefusal } from '../../../features/tools/service.ts'
+import { Type } from '../../../kernel/index.ts'
+import { gate, scene, scripted } from './fakes.ts'
+
+test('every call is prepared and announced before the first one runs, and results come back in call order', async t => {
+  const slow = gate()
+  const order: string[] = []
+  const { run, log, hooks } = await scene(t, [
+    scripted({ name: 'Slow', run: () => slow.opened.then(() => ({ output: 'slow' })) }),
+    scripted({
+      name: 'Fast',
+      run: () => {
+        order.push('ran')
+        slow.open()
+        return { output: 'fast' }
+      }
+    })
+  ])
+  hooks.before.tapPromise('test', async ({ call }) => {
+    order.push(`asked ${call.id}`)
+    return undefined
+  })
+
+  const results = await run([
+    ['A', 'Slow'],
+    ['B', 'Fast']
+  ])
+
+  assert.deepEqual(
+    results.map(result => result.output),
+    ['slow', 'fast']
+  )
+  assert.deepEqual(order, ['asked A', 'asked B', 'ran'])
+  assert.deepEqual(log, ['started A', 'started B', 'finished B', 'finished A'])
+})
+
+test('a denied call is announced, fails with the text of the verdict, and the others run', async t => {
+  const { run, log, hooks } = await scene(t, [scripted({ name: 'One' }), scripted({ name: 'Two' })])
+  hooks.before.tapPromise('test', async ({ call }) => (call.name === 'One' ? { kind: 'deny', output: 'not this one' } : { kind: 'run' }))
+
+  const [one, two] = await run([
+    ['A', 'One'],
+    ['B', 'Two']
+  ])
+
+  assert.deepEqual(one, { output: 'not this one', is_error: true })
+  assert.equal(two?.is_error, undefined)
+  assert.deepEqual(log.slice(0, 2), ['started A', 'started B'])
+  assert.ok(log.includes('finished A'))
+})
+
+test('a hook that fails closes the way', async t => {
+  const { run, hooks } = await scene(t, [scripted({ name: 'One', run: () => assert.fail('must not run') })])
+  hooks.before.tapPromise('test', async () => {
+    throw new Error('broken hook')
+  })
+  const [result] = await run([['A', 'One']])
+  assert.equal(result?.is_error, true)
+})
+
+test('missing, empty and unreadable arguments count as an empty object; violations name the tool and the field', async t => {
+  const strict = scripted({ name: 'Strict', parameters: Type.Object({ path: Type.String() }) })
+  const { run, reports } = await scene(t, [strict, scripted({ name: 'Lax' })])
+
+  const [empty, broken, wrong, extra, list, missing] = await run([
+    ['A', 'Lax', ''],
+    ['B', 'Strict', '{"path": '],
+    ['C', 'Strict', '{"path": 7}'],
+    ['D', 'Strict', '{"path": "x", "more": 1}'],
+    ['E', 'Strict', '[]'],
+    ['F', 'Nothing']
+  ])
+
+  assert.equal(empty?.is_error, undefined)
+  assert.match(String(broken?.output), /Strict: path: /)
+  assert.match(String(wrong?.output), /path: expected string/)
+  assert.match(String(extra?.output), /more: /)
+  assert.equal(list?.is_error, true)
+  assert.match(String(missing?.output), /not found: Nothing/)
+  const started = reports.find(each => each.type === 'started' && each.call.id === 'B')
+  assert.deepEqual(started?.type === 'started' && started.args, {})
+})
+
+test('a refusal of the tool reaches the model as it is', async t => {
+  const tool = { ...scripted({ name: 'Picky' }), prepare: () => Promise.reject(new ToolRefusal('no such place')) }
+  const { run } = await scene(t, [tool])
+  assert.deepEqual(await run([['A', 'Picky']]), [{ output: 'no such place', is_error: true }])
+})
+
+test('the same call twice in one response runs once and answers twice', async t => {
+  let runs = 0
+  const { run, log } = await scene(t, [scripted({ name: 'Once', run: () => ({ output: `run ${++runs}` }) })])
+  const results = await run([
+    ['A', 'Once', '{"path":"x"}'],
+    ['B', 'Once', ' { "path" : "x" } '],
+    ['C', 'Once', '{"path":"y"}']
+  ])
+  assert.equal(runs, 2)
+  assert.equal(results[0]?.output, results[1]?.output)
+  assert.deepEqual(log.slice(0, 3), ['started A', 'started B', 'started C'])
+  assert.equal(log.filter(line => line.startsWith('finished')).length, 3)
+})
+
+test('a call repeated step after step is reminded from the third time and stopped at the twelfth', async t => {
+  const { run } = await scene(t, [scripted({ name: 'Again' })])
+  const outputs: string[] = []
+  for (let step = 1; step <= 12; step++) {
+    const [result] = await run([[`c${step}`, 'Again']])
+    outputs.push(String(result?.output))
+    assert.equal(result?.stop_turn, step === 12 ? true : undefined)
+  }
+  assert.doesNotMatch(outputs[1]!, /Reminder/)
+  assert.match(outputs[2]!, /Reminder/)
+  assert.match(outputs[4]!, /5 times/)
+  assert.match(outputs[7]!, /final answer/)
+})
+
+test('another call between, or a new turn, ends the repetition', async t => {
+  const { run } = await scene(t, [scripted({ name: 'Again' }), scripted({ name: 'Other' })])
+  await run([['1', 'Again']])
+  await run([['2', 'Again']])
+  await run([['3', 'Other']])
+  assert.doesNotMatch(String((await run([['4', 'Again']]))[0]?.output), /Reminder/)
+  await run([['5', 'Again']])
+  assert.doesNotMatch(String((await run([['6', 'Again']], { turn_id: 1 }))[0]?.output), /Reminder/)
+})
+
+test('a verdict that stops the turn skips the later calls and lets the earlier ones run', async t => {
+  const { run, hooks, log } = await scene(t, [scripted({ name: 'One' }), scripted({ name: 'Two' }), scripted({ name: 'Three' })])
+  hooks.before.tapPromise('test', async ({ call }) =>
+    call.name === 'Two' ? { kind: 'deny', output: 'enough', stop_turn: true } : undefined
+  )
+  const [one, two, three] = await run([
+    ['A', 'One'],
+    ['B', 'Two'],
+    ['C', 'Three']
+  ])
+  assert.equal(one?.is_error, undefined)
+  assert.deepEqual(two, { output: 'enough', is_error: true, stop_turn: true })
+  assert.match(String(three?.output), /skipped because a previous tool call stopped the turn/)
+  assert.equal(log.filter(line => line.startsWith('started')).length, 3)
+})
+
+test('an abort reaches the running call, an ignored one is abandoned, and finished results stay', async t => {
+  const control = new AbortController()
+  let heard = false
+  const { run } = await scene(
+    t,
+    [
+      scripted({ name: 'Done' }),
+      scripted({
+        name: 'Deaf',
+        run: (_args, signal) => {
+          signal.addEventListener('abort', () => {
+            heard = true
+          })
+          control.abort(Object.assign(new Error('stop'), { name: 'UserAbort' }))
+          return new Promise(() => undefined)
+        }
+      }),
+      scripted({ name: 'Later', accesses: () => [{ kind: 'exclusive' }] })
+    ],
+    { abandonMs: 1 }
+  )
+  const [done, deaf, later] = await run(
+    [
+      ['A', 'Done'],
+      ['B', 'Deaf'],
+      ['C', 'Later']
+    ],
+    { signal: control.signal }
+  )
+  assert.equal(done?.is_error, undefined)
+  assert.equal(heard, true)
+  assert.match(String(deaf?.output), /interrupted this tool call on purpose/)
+  assert.equal(later?.is_error, true)
+})
+
+test('another abort says only that the call was aborted', async t => {
+  const { run } = await scene(t, [scripted({ name: 'One' })])
+  const [result] = await run([['A', 'One']], { signal: AbortSignal.abort(new Error('shutdown')) })
+  assert.match(String(result?.output), /was aborted/)
+})
+
+test('a long result is kept on disk and shortened for the model', async t => {
+  const text = 'x'.repeat(60_000)
+  const { run } = await scene(t, [scripted({ name: 'Long', run: () => ({ output: text }) })])
+  const [result] = await run([['A', 'Long']])
+  const output = String(result?.output)
+  assert.ok(output.length < 3_000)
+  const path = /saved to (\S+)/.exec(output)?.[1] ?? ''
+  assert.equal(await readFile(path, 'utf8'), text)
+})
+
+test('an empty result says so, and a result of media only gets a leading text', async t => {
+  const image = { type: 'image' as const, media_type: 'image/png', data: 'AA==' }
+  const { run } = await scene(t, [
+    scripted({ name: 'Empty', run: () => ({ output: ' \n' }) }),
+    scripted({ name: 'Media', run: () => ({ output: [image] }) })
+  ])
+  const [empty, media] = await run([
+    ['A', 'Empty'],
+    ['B', 'Media']
+  ])
+  assert.match(String(empty?.output), /empty/)
+  assert.equal(Array.isArray(media?.output) && media.output[0]?.type, 'text')
+})
+
+test('after-hooks shape the result, also of denied calls', async t => {
+  const { run, hooks } = await scene(t, [scripted({ name: 'One' }), scripted({ name: 'Two' })])
+  hooks.before.tapPromise('test', async ({ call }) => (call.name === 'Two' ? { kind: 'deny', output: 'no' } : undefined))
+  hooks.after.tapPromise('test', async result => ({ ...result, output: `${result.output}!` }))
+  const [one, two] = await run([
+    ['A', 'One'],
+    ['B', 'Two']
+  ])
+  assert.equal(one?.output, 'One !')
+  assert.equal(two?.output, 'no!')
+})
+
+test('a policy hides a tool from the model and fails its calls', async t => {
+  const { run } = await scene(t, [scripted({ name: 'One' })], { policies: [{ name: 'test', refuses: () => 'switched off' }] })
+  assert.deepEqual(await run([['A', 'One']]), [{ output: 'switched off', is_error: true }])
+})
