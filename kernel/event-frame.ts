@@ -1,0 +1,67 @@
+/** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
+import type { EventSpec } from './contract.ts'
+import type { EventTarget } from './hub-types.ts'
+
+/** `session_id` of global events. */
+export const globalStream = '__global__'
+
+/** An emitted event before it has a number. */
+export interface Draft {
+  readonly spec: EventSpec
+  readonly session_id: string
+  readonly agent_id: string
+  readonly timestamp: string
+  readonly offset: number | undefined
+  /** The wire payload; a shallow copy of what the owner passed. */
+  readonly fields: Readonly<Record<string, unknown>>
+  /** Its JSON text, taken at emission. Undefined for text streams: their payload may still grow by merging. */
+  readonly text: string | undefined
+}
+
+/** An event with its number, on its way to disk and sockets. */
+export interface EventFrame {
+  readonly draft: Draft
+  readonly seq: number
+  readonly epoch: string
+  /** JSON text and a newline, as in the journal; undefined as long as the frame may still be merged. */
+  readonly line: Buffer | undefined
+}
+
+/** Reaches every connection, whatever it subscribed to. */
+export function reachesEveryone(spec: EventSpec): boolean {
+  return spec.scope === 'global' || spec.deliver === 'everyone'
+}
+
+/** Adds the base fields. The owner's own `agentId` and `sessionId` win (event.session.archived names the real session), `type` never. */
+export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarget, now: Date): Draft {
+  const at = target.time ?? now
+  const fields: Record<string, unknown> = { type: spec.type, agentId: target.agent_id ?? 'main', sessionId: target.session_id }
+  if (target.time) fields.time = target.time.getTime()
+  Object.assign(fields, payload, { type: spec.type })
+  return {
+    spec,
+    session_id: target.session_id,
+    agent_id: typeof fields.agentId === 'string' ? fields.agentId : 'main',
+    timestamp: at.toISOString(),
+    offset: target.offset,
+    fields,
+    text: spec.merge && !spec.durable ? undefined : JSON.stringify(fields)
+  }
+}
+
+export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
+  return { draft, seq, epoch, line: draft.text === undefined ? undefined : frameLine(draft, seq, epoch, draft.text) }
+}
+
+/** JSON text of a frame and a newline. `payload` replaces the draft's when frames were merged. */
+export function frameLine(draft: Draft, seq: number, epoch: string, payload: string): Buffer {
+  const { spec, session_id, timestamp, offset } = draft
+  const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
+  const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`
+  return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${payload}}\n`)
+}
+
+/** The bytes a socket gets: the line without its newline. */
+export function wireBytes(line: Buffer): Buffer {
+  return line.subarray(0, line.length - 1)
+}

@@ -1,0 +1,181 @@
+/** The event side of a kernel: emission, listeners, journals and sockets behind one object. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Gate } from './auth.ts'
+import type { EventSpec } from './contract.ts'
+import { draftEvent, globalStream } from './event-frame.ts'
+import { Fanout } from './fanout.ts'
+import type { KernelHooks } from './hooks.ts'
+import type { ConnectionInfo, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
+import { Listeners } from './listeners.ts'
+import type { Logger } from './log.ts'
+import type { MountedFrame } from './registry.ts'
+import { problems } from './schema.ts'
+import { SocketSide } from './socket-side.ts'
+import { StreamTable } from './stream-table.ts'
+
+export interface HubOptions {
+  /** Directory of the journals, `<home>/server/events`; made when the first event needs it. */
+  readonly dir: string
+  readonly gate: Gate
+  readonly hooks: KernelHooks
+  readonly log: Logger
+  now(): Date
+  newId(): string
+  /** Check payloads and acks against their specs and report what misses to `onViolation`. */
+  readonly strict: boolean
+  onViolation(error: Error): void
+  /** Unsent bytes a connection may pile up before it is closed with 1013; default 8 MiB. */
+  readonly bufferBytes?: number | undefined
+  /** Largest message a client may send, in bytes; default 16 MiB. Larger ones close the connection with 1009. */
+  readonly messageBytes?: number | undefined
+  readonly server_id: string
+}
+
+export interface Hub extends Streams {
+  /**
+   * Emits an event. Its number is given now (or when the journal has opened), listeners run before this returns (save inside
+   * another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON and on
+   * a session id that cannot be one.
+   */
+  emit(spec: EventSpec, payload: unknown, target?: string | EventTarget): void
+  /** Listens to one event type; returns the undo. */
+  on(type: string, listener: (event: EmittedEvent) => void): () => void
+  /** Listens to all events; returns the undo. */
+  tap(listener: (event: EmittedEvent) => void): () => void
+  /** Replaces the request frames of packs. */
+  setFrames(frames: readonly MountedFrame[]): void
+  /** Tells the specs of all events, so that filters treat replayed events of earlier processes as live ones. */
+  setEvents(specs: readonly EventSpec[]): void
+  /** Open connections, oldest first. */
+  connections(): ConnectionInfo[]
+  /** Handler of the HTTP server's `upgrade` event. */
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Closes all sockets with 1001 and takes no new ones; who does not go within a second is cut. */
+  closeSockets(): Promise<void>
+  /** Closes sockets, writes everything and closes the journals. Later events reach listeners only. */
+  stop(): Promise<void>
+}
+
+export function createHub(options: HubOptions): Hub {
+  return new KernelHub(options)
+}
+
+class KernelHub implements Hub {
+  readonly #options: HubOptions
+  readonly #listeners: Listeners
+  readonly #fanout = new Fanout()
+  readonly #table: StreamTable
+  readonly #sockets: SocketSide
+  /** Specs of everything that may be in a journal. */
+  readonly #specs = new Map<string, EventSpec>()
+  #ended = false
+  #stopping: Promise<void> | undefined
+
+  constructor(options: HubOptions) {
+    this.#options = options
+    const { dir, server_id, log, hooks } = options
+    this.#listeners = new Listeners(hooks, log)
+    this.#table = new StreamTable({
+      dir,
+      server_id,
+      log,
+      now: () => options.now(),
+      newId: () => options.newId(),
+      deliver: frame => this.#fanout.deliver(frame),
+      idle: session_id => this.#fanout.subscribers(session_id) === 0
+    })
+    this.#sockets = new SocketSide({ ...options, fanout: this.#fanout, table: this.#table, spec: type => this.#specs.get(type) })
+  }
+
+  emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream): void {
+    const given = typeof target === 'string' ? { session_id: target } : target
+    const to = spec.scope === 'global' ? { ...given, session_id: globalStream } : given
+    if (spec.scope === 'session' && to.session_id === globalStream) throw new Error(`event '${spec.type}' needs a session`)
+    if (this.#options.strict) this.#check(spec, payload)
+    if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
+    const now = this.#options.now()
+    const draft = draftEvent(spec, payload, to, now)
+    if (this.#ended) this.#options.log.debug({ event: spec.type }, 'an event came after the end')
+    else this.#table.get(to.session_id).push(draft)
+    this.#listeners.notify({
+      type: spec.type,
+      payload,
+      session_id: to.session_id,
+      agent_id: draft.agent_id,
+      durable: spec.durable,
+      offset: to.offset,
+      at: to.time ?? now
+    })
+  }
+
+  on(type: string, listener: (event: EmittedEvent) => void): () => void {
+    return this.#listeners.on(type, listener)
+  }
+
+  tap(listener: (event: EmittedEvent) => void): () => void {
+    return this.#listeners.tap(listener)
+  }
+
+  setFrames(frames: readonly MountedFrame[]): void {
+    this.#sockets.setFrames(frames)
+  }
+
+  setEvents(specs: readonly EventSpec[]): void {
+    for (const spec of specs) this.#specs.set(spec.type, spec)
+  }
+
+  async open(session_id: string): Promise<Watermark> {
+    if (this.#ended) throw new Error('the event journals are closed')
+    const stream = this.#table.get(session_id)
+    const { epoch, seq } = await stream.open()
+    return stream.watermark ?? { seq, epoch }
+  }
+
+  watermark(session_id: string): Watermark | undefined {
+    return this.#table.find(session_id)?.watermark
+  }
+
+  async flushed(session_id?: string): Promise<void> {
+    await this.#table.settled(session_id)
+    this.#fanout.flush(session_id)
+  }
+
+  async close(session_id: string): Promise<void> {
+    const closing = this.#table.close(session_id)
+    await closing
+    if (!this.#table.find(session_id)) this.#sockets.endSubscriptions(session_id)
+  }
+
+  subscribers(session_id: string): number {
+    return this.#fanout.subscribers(session_id)
+  }
+
+  connections(): ConnectionInfo[] {
+    return this.#sockets.connections()
+  }
+
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.upgrade(req, socket, head)
+  }
+
+  closeSockets(): Promise<void> {
+    return this.#sockets.close()
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.#sockets.close()
+    this.#ended = true
+    await this.#table.closeAll()
+  }
+
+  #check(spec: EventSpec, payload: unknown): void {
+    const [first] = problems(spec.payload, payload)
+    if (first) this.#options.onViolation(new Error(`event '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
+  }
+}

@@ -1,0 +1,41 @@
+/** A hub on an http server of its own, without a kernel around it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { ulid } from 'ulid'
+import { createKernelHooks } from '../../kernel/hooks.ts'
+import { createHub, type HubOptions } from '../../kernel/hub.ts'
+import { openGate } from './gate.ts'
+
+export interface TestHubOptions extends Partial<HubOptions> {
+  /** Sessions that exist; default: all. */
+  readonly sessions?: readonly string[]
+}
+
+/** Starts a hub that stops with the test. Clock at 0, every session exists, violations are collected. */
+export async function startHub(t: TestContext, options: TestHubOptions = {}) {
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'svc-hub-')))
+  const violations: Error[] = []
+  const hooks = options.hooks ?? createKernelHooks()
+  const { sessions } = options
+  hooks.attachStream.tap('test', id => (sessions && !sessions.includes(id) ? 'missing' : 'live'))
+  const hub = createHub({
+    gate: openGate(),
+    log: pino({ level: 'silent' }),
+    now: () => new Date(0),
+    newId: () => ulid(),
+    strict: true,
+    onViolation: error => violations.push(error),
+    server_id: ulid(),
+    ...options,
+    dir,
+    hooks
+  })
+  t.after(async () => {
+    await hub.stop()
+    if (!options.dir) await rm(dir, { recursive: true, force: true })
+  })
+  return { hub, dir, hooks, violations }
+}
