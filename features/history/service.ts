@@ -1,6 +1,6 @@
 /** The history of an agent: append-only records on disk, folded into messages, projected to what the model sees. */
-import { serviceToken, type Slot } from '../../kernel/index.ts'
-import type { LlmContent, LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
+import { serviceToken } from '../../kernel/index.ts'
+import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 
 /** Why a message exists. */
@@ -47,10 +47,79 @@ export interface TurnRecord {
 
 export interface PromptRecord {
   readonly prompt_id: string
+  /** Empty once the prompt has settled: the message holds it. */
   readonly content: readonly WirePart[]
   readonly created_at: string
   readonly status: 'queued' | 'running' | 'blocked' | 'completed' | 'failed' | 'aborted'
   readonly turn_id?: number
+  /** Absent: the user. */
+  readonly origin?: Origin
+}
+
+/**
+ * The records that the fold understands; `time` (ms) is stamped by `append`. Everything else passes by.
+ * A `message` without `content` takes that of its accepted prompt. Message ids that are not given follow from the position.
+ */
+export type CoreRecord =
+  | { readonly type: 'prompt.accepted'; readonly prompt_id: string; readonly content: readonly WirePart[]; readonly origin?: Origin }
+  | {
+      readonly type: 'prompt.settled'
+      readonly prompt_ids: readonly string[]
+      readonly status: 'completed' | 'failed' | 'aborted' | 'blocked'
+    }
+  | { readonly type: 'prompt.steered'; readonly prompt_ids: readonly string[]; readonly turn_id: number }
+  | {
+      readonly type: 'message'
+      readonly id?: string
+      readonly role: 'user' | 'system'
+      readonly content?: readonly WirePart[]
+      readonly origin?: Origin
+      readonly prompt_id?: string
+      readonly turn_id?: number
+    }
+  | { readonly type: 'turn.started'; readonly turn_id: number; readonly origin: Origin; readonly prompt_id?: string }
+  | { readonly type: 'step.begin'; readonly turn_id: number; readonly step: number; readonly step_id: string }
+  | {
+      readonly type: 'step.message'
+      readonly turn_id: number
+      readonly step: number
+      readonly content: readonly WirePart[]
+      readonly tool_calls: readonly LlmToolCall[]
+    }
+  | {
+      readonly type: 'tool.result'
+      readonly turn_id: number
+      readonly step: number
+      readonly tool_call_id: string
+      readonly tool_name: string
+      readonly content: readonly WirePart[]
+      readonly is_error?: boolean
+      readonly note?: string
+      /** Made up because the call never answered. */
+      readonly synthetic?: boolean
+    }
+  | {
+      readonly type: 'step.end'
+      readonly turn_id: number
+      readonly step: number
+      /** `end_turn`, `tool_use`, ..., or `interrupted` and `error`. */
+      readonly reason: string
+      readonly model?: string
+      readonly usage?: TokenUsage
+    }
+  | {
+      readonly type: 'turn.ended'
+      readonly turn_id: number
+      readonly reason: NonNullable<TurnRecord['reason']>
+      readonly interrupt_reason?: string
+      readonly error?: { readonly code: string; readonly message: string }
+    }
+
+/** A step whose end was not recorded. */
+export interface OpenStep {
+  readonly turn_id: number
+  readonly step: number
+  readonly step_id: string
 }
 
 /**
@@ -73,17 +142,22 @@ export interface History {
   usage(): TokenUsage
   contextTokens(): number
   /** Appends records; resolves when on disk. Folding happens at once. `time` is stamped. */
-  append(...records: HistoryRecord[]): Promise<void>
-  /** Records of one type, oldest first. */
+  append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
+  /** Usage by model alias, over the agent's life. */
+  usageByModel(): Readonly<Record<string, TokenUsage>>
+  /** True when the id was used by a tool call of this agent. */
+  hasToolCall(id: string): boolean
+  /** The step that was begun and not ended, while it runs or after a crash. */
+  openStep(): OpenStep | undefined
+  /** Tool calls without a result, in call order. */
+  openCalls(): readonly LlmToolCall[]
+  /** Records of one type that the fold does not know, oldest first. */
   records(type: string): readonly HistoryRecord[]
   /** Repaired view for the model (engine: projection): every tool call has exactly one result, neighbours merged. */
   project(): LlmMessage[]
   /** Partial assistant message while a step streams; replaced by the sealed one at step end. In memory only. */
-  setPartial(parts: readonly LlmContent[] | undefined): void
+  setPartial(parts: readonly WirePart[] | undefined): void
 }
-
-/** Slot: `await agent.get(HistorySlot)`. */
-export type HistorySlot = Slot<Promise<History>, AgentHost>
 
 export interface Histories {
   of(agent: AgentHost): Promise<History>

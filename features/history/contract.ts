@@ -1,0 +1,12 @@
+/** The journal of an agent on disk. */
+import { defineStore, Type } from '../../kernel/index.ts'
+
+/** Records follow this shape since version 1.0; unknown types are kept and skipped. */
+export const protocolVersion = '1.0'
+
+/** `agents/<id>/wire.jsonl`: the first record is `metadata { protocol_version, created_at }`. */
+export const wireStore = defineStore({
+  name: 'wire',
+  kind: 'log',
+  value: Type.Object({ type: Type.String(), time: Type.Optional(Type.Number({ description: 'ms' })) }, { additionalProperties: true })
+})

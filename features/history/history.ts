@@ -1,0 +1,126 @@
+/** The journal of one agent: appended records, folded at once, acknowledged when on disk. */
+import { AppError, type LogStore } from '../../kernel/index.ts'
+import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
+import { SessionBusy } from '../sessions/index.ts'
+import { protocolVersion } from './contract.ts'
+import { Fold } from './fold.ts'
+import { project } from './project.ts'
+import type { CoreRecord, History, HistoryMessage, HistoryRecord, OpenStep, PromptRecord, TurnRecord, WirePart } from './service.ts'
+import { estimateMessage } from './tokens.ts'
+
+const logId = 'wire'
+
+export interface HistoryPorts {
+  readonly log: LogStore<{ type: string; time?: number }>
+  readonly now: () => Date
+  readonly session_id: string
+  /** False: appends throw SessionBusy. */
+  readonly writable: boolean
+}
+
+export class AgentHistory implements History {
+  readonly #ports: HistoryPorts
+  #fold: Fold
+  #started = false
+  #partial: readonly WirePart[] | undefined
+
+  constructor(ports: HistoryPorts) {
+    this.#ports = ports
+    this.#fold = new Fold(ports.session_id)
+  }
+
+  /** Reads the journal. */
+  async open(): Promise<this> {
+    const fold = new Fold(this.#ports.session_id)
+    const records = await this.#ports.log.read(logId)
+    for (const record of records) fold.apply(record)
+    this.#fold = fold
+    this.#started = records.length > 0
+    return this
+  }
+
+  messages(): readonly HistoryMessage[] {
+    if (!this.#partial) return this.#fold.messages
+    const { turn_id, step } = this.#fold.openStep ?? {}
+    const partial: HistoryMessage = {
+      id: this.#fold.nextId(),
+      role: 'assistant',
+      created_at: this.#ports.now().toISOString(),
+      content: this.#partial.map(part => ({ ...part })),
+      ...(turn_id === undefined ? {} : { turn_id }),
+      ...(step === undefined ? {} : { step })
+    }
+    return [...this.#fold.messages, partial]
+  }
+
+  turns(): readonly TurnRecord[] {
+    return this.#fold.turns
+  }
+
+  prompts(): readonly PromptRecord[] {
+    return [...this.#fold.prompts.values()]
+  }
+
+  prompt(prompt_id: string): PromptRecord | undefined {
+    return this.#fold.prompts.get(prompt_id)
+  }
+
+  usage(): TokenUsage {
+    return this.#fold.usage
+  }
+
+  usageByModel(): Readonly<Record<string, TokenUsage>> {
+    return this.#fold.usageByModel
+  }
+
+  contextTokens(): number {
+    const { messages, anchor } = this.#fold
+    let tokens = anchor.tokens
+    for (let at = anchor.length; at < messages.length; at++) tokens += estimateMessage(messages[at] as HistoryMessage)
+    return tokens
+  }
+
+  hasToolCall(id: string): boolean {
+    return this.#fold.callIds.has(id)
+  }
+
+  openStep(): OpenStep | undefined {
+    return this.#fold.openStep
+  }
+
+  openCalls(): readonly LlmToolCall[] {
+    return [...this.#fold.openCalls.values()]
+  }
+
+  records(type: string): readonly HistoryRecord[] {
+    return this.#fold.others.get(type) ?? []
+  }
+
+  project(): LlmMessage[] {
+    return project(this.#fold.messages)
+  }
+
+  setPartial(parts: readonly WirePart[] | undefined): void {
+    this.#partial = parts
+  }
+
+  /** When the disk refuses, the state is read back from it, so memory never promises what the disk does not hold. */
+  async append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
+    if (!this.#ports.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    const time = this.#ports.now().getTime()
+    const stamped = records.map(record => ({ time, ...record }) as HistoryRecord)
+    const first = this.#started ? [] : [{ type: 'metadata', protocol_version: protocolVersion, created_at: time }]
+    this.#started = true
+    for (const record of stamped) this.#fold.apply(record)
+    try {
+      await this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
+    } catch (error) {
+      await this.open()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#ports.log.release(logId)
+  }
+}

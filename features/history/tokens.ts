@@ -1,0 +1,35 @@
+/** Token estimates (engine notes, usage and context size): ASCII characters count a quarter, others one; a medium counts 2000. */
+import type { HistoryMessage, WirePart } from './service.ts'
+
+const mediaTokens = 2000
+const known = new WeakMap<HistoryMessage, number>()
+
+/** `ceil(ascii / 4) + non-ascii` in UTF-16 units. */
+export function estimateText(text: string): number {
+  let ascii = 0
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 128) ascii++
+  return Math.ceil(ascii / 4) + (text.length - ascii)
+}
+
+export function estimateMessage(message: HistoryMessage): number {
+  let tokens = known.get(message)
+  if (tokens === undefined) {
+    tokens = estimateText(message.role) + sum(message.content, partTokens) + estimateText(message.note ?? '')
+    tokens += sum(message.tool_calls ?? [], call => estimateText(call.name) + estimateText(call.arguments))
+    known.set(message, tokens)
+  }
+  return tokens
+}
+
+function partTokens(part: WirePart): number {
+  if (part.type === 'text') return estimateText(String(part.text ?? ''))
+  if (part.type === 'thinking') return estimateText(String(part.thinking ?? ''))
+  if (part.type === 'image' || part.type === 'video') return mediaTokens
+  return estimateText(JSON.stringify(part))
+}
+
+function sum<T>(items: readonly T[], value: (item: T) => number): number {
+  let total = 0
+  for (const item of items) total += value(item)
+  return total
+}

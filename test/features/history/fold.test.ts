@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Fold } from '../../../features/history/fold.ts'
+import { AgentHistory } from '../../../features/history/history.ts'
+import type { CoreRecord, HistoryMessage, HistoryRecord } from '../../../features/history/index.ts'
+import { interruptedResult, project } from '../../../features/history/project.ts'
+import { estimateText } from '../../../features/history/tokens.ts'
+
+const text = (value: string) => [{ type: 'text', text: value }]
+const user = (id: string, value: string, kind = 'user'): HistoryMessage => ({
+  id,
+  role: 'user',
+  created_at: '',
+  content: text(value),
+  origin: { kind }
+})
+const calls = (id: string, ...ids: string[]): HistoryMessage => ({
+  id,
+  role: 'assistant',
+  created_at: '',
+  content: [],
+  tool_calls: ids.map(call => ({ id: call, name: 'Read', arguments: '{}' }))
+})
+const result = (id: string, value: string, extra: Partial<HistoryMessage> = {}): HistoryMessage => ({
+  id: `r-${id}`,
+  role: 'tool',
+  created_at: '',
+  tool_call_id: id,
+  tool_name: 'Read',
+  content: value === '' ? [] : text(value),
+  ...extra
+})
+
+/** A log in memory that can be told to refuse. */
+function memoryLog() {
+  const lines: string[] = []
+  const log = {
+    lines,
+    refuse: false,
+    append: async (_id: string, ...records: unknown[]) => {
+      if (log.refuse) throw new Error('disk full')
+      for (const record of records) lines.push(JSON.stringify(record))
+    },
+    read: async () => lines.map(line => JSON.parse(line) as { type: string }),
+    rewrite: async () => undefined,
+    delete: async () => undefined,
+    ids: async () => [],
+    release: async () => undefined
+  }
+  return log
+}
+
+const open = (log: ReturnType<typeof memoryLog>) =>
+  new AgentHistory({ log, now: () => new Date(1000), session_id: 'session_a', writable: true }).open()
+
+const turn: CoreRecord[] = [
+  { type: 'prompt.accepted', prompt_id: 'msg_1', content: text('hello') },
+  { type: 'turn.started', turn_id: 0, origin: { kind: 'user' }, prompt_id: 'msg_1' },
+  { type: 'message', id: 'msg_1', role: 'user', prompt_id: 'msg_1', origin: { kind: 'user' }, turn_id: 0 },
+  { type: 'step.begin', turn_id: 0, step: 1, step_id: 's1' },
+  { type: 'step.message', turn_id: 0, step: 1, content: text('let me look'), tool_calls: [{ id: 'c1', name: 'Read', arguments: '{}' }] },
+  { type: 'tool.result', turn_id: 0, step: 1, tool_call_id: 'c1', tool_name: 'Read', content: text('data') },
+  {
+    type: 'step.end',
+    turn_id: 0,
+    step: 1,
+    reason: 'tool_use',
+    model: 'm',
+    usage: { inputOther: 10, output: 5, inputCacheRead: 1, inputCacheCreation: 0 }
+  },
+  { type: 'turn.ended', turn_id: 0, reason: 'completed' },
+  { type: 'prompt.settled', prompt_ids: ['msg_1'], status: 'completed' }
+]
+
+test('replaying the journal gives the state that was live', async () => {
+  const log = memoryLog()
+  const live = await open(log)
+  for (const record of turn) await live.append(record)
+  await live.append({ type: 'permission.mode', mode: 'yolo' })
+
+  const again = await open(log)
+
+  assert.deepEqual(again.messages(), live.messages())
+  assert.deepEqual(again.turns(), live.turns())
+  assert.deepEqual(again.prompts(), live.prompts())
+  assert.deepEqual(again.usage(), live.usage())
+  assert.equal(again.contextTokens(), live.contextTokens())
+  assert.equal(again.records('permission.mode')[0]?.mode, 'yolo')
+  assert.equal(again.prompt('msg_1')?.status, 'completed')
+  assert.equal((JSON.parse(log.lines[0] ?? '{}') as { type: string }).type, 'metadata')
+  assert.ok(again.hasToolCall('c1'))
+})
+
+test('messages without an id are named after their position', async () => {
+  const history = await open(memoryLog())
+  await history.append(...turn)
+  assert.deepEqual(
+    history.messages().map(message => message.id),
+    ['msg_1', 'msg_session_a_000001', 'msg_session_a_000002']
+  )
+})
+
+test('the partial message is listed while it streams and never projected', async () => {
+  const history = await open(memoryLog())
+  await history.append(...turn.slice(0, 4))
+  history.setPartial(text('so f'))
+  assert.equal(history.messages().at(-1)?.content[0]?.text, 'so f')
+  assert.equal(history.project().length, 1)
+  history.setPartial(undefined)
+  assert.equal(history.messages().length, 1)
+})
+
+test('a refused write leaves nothing behind in memory', async () => {
+  const log = memoryLog()
+  const history = await open(log)
+  log.refuse = true
+  await assert.rejects(history.append(turn[0] as HistoryRecord), /disk full/)
+  assert.equal(history.prompt('msg_1'), undefined)
+  log.refuse = false
+  await history.append(turn[0] as HistoryRecord)
+  assert.equal(history.prompt('msg_1')?.status, 'queued')
+})
+
+test('results stand after their calls in call order, missing ones are made up, orphans are dropped', () => {
+  const projected = project([
+    user('u', 'go'),
+    calls('a', 'x', 'y'),
+    result('y', 'Y'),
+    result('ghost', 'boo'),
+    user('v', 'next'),
+    result('x', 'late')
+  ])
+  assert.deepEqual(
+    projected.map(message => [message.role, message.role === 'tool' ? message.tool_call_id : '']),
+    [
+      ['user', ''],
+      ['assistant', ''],
+      ['tool', 'x'],
+      ['tool', 'y'],
+      ['user', '']
+    ]
+  )
+  const missing = project([calls('a', 'x')])[1]
+  assert.ok(missing?.role === 'tool' && missing.is_error && JSON.stringify(missing.content).includes(interruptedResult.slice(0, 30)))
+})
+
+test('submissions in a row become one message, injections keep their own', () => {
+  const projected = project([user('a', 'one'), user('b', 'two'), user('c', 'note', 'injection'), user('d', 'three')])
+  assert.deepEqual(
+    projected.map(message => message.content),
+    [[{ type: 'text', text: 'one\n\ntwo' }], [{ type: 'text', text: 'note' }], [{ type: 'text', text: 'three' }]]
+  )
+})
+
+test('errors, empty outputs and notes are marked for the model only', () => {
+  const [, failed, empty, noted] = project([
+    calls('a', 'x', 'y', 'z'),
+    result('x', 'no such file', { is_error: true }),
+    result('y', ''),
+    result('z', 'text', { note: '3 lines' })
+  ])
+  assert.match(JSON.stringify(failed?.content), /<system>The tool call failed\.<\/system>\\nno such file/)
+  assert.match(JSON.stringify(empty?.content), /no output/)
+  assert.deepEqual(noted?.content, [{ type: 'text', text: 'text\n3 lines' }])
+})
+
+test('whatever the history, every projected call has exactly one result right after it', () => {
+  const id = fc.constantFrom('a', 'b', 'c', 'd')
+  const message = fc.oneof(
+    fc.string().map(value => user('u', value)),
+    fc.uniqueArray(id, { maxLength: 3 }).map(ids => calls('m', ...ids)),
+    id.map(call => result(call, 'out'))
+  )
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 12 }), messages => {
+      const projected = project(messages)
+      for (let at = 0; at < projected.length; at++) {
+        const one = projected[at]
+        if (one?.role !== 'assistant') continue
+        const after = projected.slice(at + 1, at + 1 + one.tool_calls.length)
+        assert.deepEqual(
+          after.map(next => (next.role === 'tool' ? next.tool_call_id : next.role)),
+          one.tool_calls.map(call => call.id)
+        )
+      }
+      assert.equal(
+        projected.filter(one => one.role === 'tool').length,
+        projected.reduce((count, one) => count + (one.role === 'assistant' ? one.tool_calls.length : 0), 0)
+      )
+    })
+  )
+})
+
+test('a fold of damaged or unknown records does not throw', () => {
+  const fold = new Fold('session_a')
+  fold.apply({ type: 'tool.result' })
+  fold.apply({ type: 'turn.ended', turn_id: 7, reason: 'completed' })
+  fold.apply({ type: 'something.new', value: 1 })
+  assert.equal(fold.others.get('something.new')?.length, 1)
+})
+
+test('tokens: a quarter per ascii character, one per other unit', () => {
+  assert.equal(estimateText('abcde'), 2)
+  assert.equal(estimateText('äö'), 2)
+})
