@@ -1,4 +1,94 @@
-/** pino logging: one root, a child per pack, secrets redacted. */
-import type { Logger as PinoLogger } from 'pino'
+/** pino logging: one root, a child per pack, secrets redacted, lines written at once (nothing is lost on exit or crash). */
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Logger as PinoLogger, pino } from 'pino'
+import { redactLine } from './redact.ts'
 
 export type Logger = PinoLogger
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+export interface LogOptions {
+  /** Default `info`; `silent` opens nothing. */
+  readonly level?: LogLevel
+  /** Absolute path; default `<home>/logs/svc-code.log`. Ignored when `to` is given. */
+  readonly file?: string
+  /** Write here instead of a file. */
+  readonly to?: 'stderr' | { write(line: string): void }
+  /** Size at which the file is rotated, bytes; default 6 MiB. */
+  readonly maxBytes?: number
+  /** Rotated files that are kept (`.1` is the newest); default 5. */
+  readonly keep?: number
+}
+
+/** The root logger of a home. `log.child({ pack })` makes a pack's own. */
+export function createLog(options: LogOptions, home: string): Logger {
+  const level = options.level ?? 'info'
+  const target = level === 'silent' ? { write: () => undefined } : destination(options, home)
+  return pino(
+    { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
+    { write: (line: string) => target.write(redactLine(line)) }
+  )
+}
+
+function destination(options: LogOptions, home: string): { write(line: string): void } {
+  if (typeof options.to === 'object') return options.to
+  if (options.to === 'stderr') return { write: line => tryWrite(2, line) }
+  const file = options.file ?? join(home, 'logs', 'svc-code.log')
+  return new RotatingFile(file, options.maxBytes ?? 6 * 1_048_576, options.keep ?? 5)
+}
+
+/** Appends synchronously and rotates by size. Several processes may share the file: whoever finds it already rotated just reopens. */
+class RotatingFile {
+  readonly #path: string
+  readonly #maxBytes: number
+  readonly #keep: number
+  #fd: number | undefined
+  #size = 0
+
+  constructor(path: string, maxBytes: number, keep: number) {
+    this.#path = path
+    this.#maxBytes = maxBytes
+    this.#keep = keep
+  }
+
+  write(line: string): void {
+    try {
+      if (this.#fd !== undefined && this.#size >= this.#maxBytes) this.#rotate()
+      this.#fd ??= this.#open()
+      this.#size += writeSync(this.#fd, line)
+    } catch {
+      this.#close() // a full or missing disk must not end the server; the next line tries again
+    }
+  }
+
+  #open(): number {
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+    const fd = openSync(this.#path, 'a', 0o600)
+    this.#size = fstatSync(fd).size
+    return fd
+  }
+
+  #rotate(): void {
+    const ours = this.#fd === undefined ? undefined : fstatSync(this.#fd).ino
+    this.#close()
+    if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== ours) return
+    for (let n = this.#keep; n > 0; n--) {
+      const older = n === 1 ? this.#path : `${this.#path}.${n - 1}`
+      if (statSync(older, { throwIfNoEntry: false })) renameSync(older, `${this.#path}.${n}`)
+    }
+  }
+
+  #close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd)
+    this.#fd = undefined
+  }
+}
+
+function tryWrite(fd: number, line: string): void {
+  try {
+    writeSync(fd, line)
+  } catch {
+    // a closed or full pipe on the other side: there is nobody to tell
+  }
+}

@@ -1,0 +1,108 @@
+/** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isProcessAlive, processStart } from './process-life.ts'
+
+export interface Instance {
+  readonly server_id: string
+  readonly pid: number
+  readonly host: string
+  readonly port: number
+  /** Epoch ms. */
+  readonly started_at: number
+  /** Epoch ms; rewritten every 15 s. */
+  readonly heartbeat_at: number
+  readonly host_version?: string
+  /** Tells a reused process id apart, where the system knows. */
+  readonly process_start?: string | undefined
+}
+
+export interface RegisterOptions extends Omit<Instance, 'pid' | 'heartbeat_at' | 'process_start'> {
+  /** Heartbeat period in ms; default 15 s. */
+  readonly heartbeatMs?: number
+}
+
+/** Registers this process and keeps the heartbeat; the returned function removes the entry. Entries of dead processes are swept. */
+export async function registerInstance(home: string, options: RegisterOptions): Promise<() => Promise<void>> {
+  const { heartbeatMs = 15_000, ...fields } = options
+  const dir = instancesDir(home)
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  await listInstances(home)
+  const path = join(dir, `${fields.server_id}.json`)
+  let writing: Promise<void> = Promise.resolve()
+  let closed = false
+  const process_start = await processStart(process.pid)
+  const write = async () => {
+    if (closed) return
+    const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start }
+    await replaceFile(path, `${JSON.stringify(entry)}\n`)
+  }
+  await write()
+  const timer = setInterval(() => {
+    writing = writing.then(write).catch(() => undefined) // a full disk must not end the server; the next beat tries again
+  }, heartbeatMs)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    closed = true
+    await writing
+    await rm(path, { force: true })
+  }
+}
+
+/** Running servers of a home, oldest first. Removes what dead processes left behind. */
+export async function listInstances(home: string): Promise<Instance[]> {
+  const dir = instancesDir(home)
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const found = await Promise.all(names.map(name => readEntry(dir, name)))
+  return found.filter(entry => entry !== undefined).sort((a, b) => a.started_at - b.started_at || (a.server_id < b.server_id ? -1 : 1))
+}
+
+function instancesDir(home: string): string {
+  return join(home, 'server', 'instances')
+}
+
+async function readEntry(dir: string, name: string): Promise<Instance | undefined> {
+  const path = join(dir, name)
+  const temporary = /\.(\d+)\.[0-9a-f]+\.tmp$/.exec(name)
+  if (temporary) {
+    if (!(await isProcessAlive(Number(temporary[1])))) await rm(path, { force: true })
+    return undefined
+  }
+  if (!name.endsWith('.json')) return undefined
+  const entry = parse(await readFile(path, 'utf8').catch(() => '')) // removed by its owner between the listing and now
+  if (!entry) return undefined
+  if (await isProcessAlive(entry.pid, entry.process_start)) return entry
+  await rm(path, { force: true })
+  return undefined
+}
+
+function parse(text: string): Instance | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Instance> | null
+    const complete =
+      typeof value?.server_id === 'string' &&
+      typeof value.pid === 'number' &&
+      typeof value.port === 'number' &&
+      typeof value.host === 'string' &&
+      typeof value.started_at === 'number'
+    return complete ? (value as Instance) : undefined
+  } catch {
+    return undefined // foreign or damaged file: not an instance
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const temp = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
+  const file = await open(temp, 'wx', 0o600)
+  try {
+    await file.writeFile(text)
+  } finally {
+    await file.close()
+  }
+  await rename(temp, path)
+}

@@ -1,0 +1,82 @@
+/** The listening socket: server options, port retry, orderly close. */
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/**
+ * An HTTP server with the limits of this product: 60 s for the header block, none for the reply (streams, slow turns).
+ * Bodies have their own clock in the request pipeline, because uploads may take longer than any fixed limit.
+ */
+export function createServer(handler: (req: IncomingMessage, res: ServerResponse) => void): Server {
+  // A request without Host is answered by the Host check (403 with an envelope) instead of the library's bare 400.
+  const server = createHttpServer({ requireHostHeader: false, requestTimeout: 0, headersTimeout: 60_000, noDelay: true }, handler)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const status =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? '431 Request Header Fields Too Large'
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? '408 Request Timeout'
+          : '400 Bad Request'
+    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  })
+  return server
+}
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  /** How many following ports are tried when the port is taken; default 100. Never for port 0, never beyond 65535. */
+  readonly retries?: number
+}
+
+/** Binds and resolves to the real address. Rejects with the system error, or when every tried port is taken. */
+export async function listen(server: Server, options: ListenOptions): Promise<{ host: string; port: number }> {
+  const { host, port, retries = 100 } = options
+  const last = port === 0 ? 0 : Math.min(port + retries, 65_535)
+  for (let attempt = port; ; attempt++) {
+    try {
+      await bind(server, host, attempt)
+      return { host, port: (server.address() as AddressInfo).port }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+      if (attempt >= last) {
+        const range = attempt === port ? `port ${port} is` : `ports ${port} to ${attempt} are`
+        throw new Error(`${range} taken on ${host}; choose another one with --port`, { cause: error })
+      }
+    }
+  }
+}
+
+function bind(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: Error) => {
+      server.off('listening', bound)
+      reject(error)
+    }
+    const bound = () => {
+      server.off('error', failed)
+      resolve()
+    }
+    server.once('error', failed)
+    server.once('listening', bound)
+    // An empty host means all addresses, as the library does without one.
+    server.listen(host === '' ? { port } : { host, port })
+  })
+}
+
+/** Stops listening, lets running replies finish for at most `graceMs`, then cuts what is left. */
+export function closeServer(server: Server, graceMs: number): Promise<void> {
+  if (!server.listening) return Promise.resolve()
+  return new Promise(resolve => {
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

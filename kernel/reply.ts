@@ -1,0 +1,165 @@
+/** Sends byte replies: single ranges, ETags, back-pressure, and an end when the client goes away. */
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { FileReply, StreamReply } from './binary.ts'
+
+/**
+ * Streams the reply and resolves to the HTTP status that was sent. Rejects before the headers when the file or stream cannot be
+ * read (the caller answers an envelope); later failures cut the connection and reject too.
+ */
+export function sendBinary(
+  reply: FileReply | StreamReply,
+  req: IncomingMessage,
+  res: ServerResponse,
+  signal: AbortSignal
+): Promise<number> {
+  return 'file' in reply ? sendFile(reply, req, res, signal) : sendStream(reply, req, res, signal)
+}
+
+async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
+  // Without O_NONBLOCK a pipe in place of the file would hang the open.
+  const file = await open(reply.file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stat = await file.stat()
+    if (!stat.isFile()) throw new Error('not a regular file')
+    const etag = reply.etag ?? fileEtag(stat)
+    res.setHeader('etag', etag)
+    res.setHeader('last-modified', stat.mtime.toUTCString())
+    if (reply.conditional !== false && etagMatches(req.headers['if-none-match'], etag)) {
+      res.writeHead(304).end()
+      return 304
+    }
+    await describe(reply, reply.type ?? 'application/octet-stream', res)
+    const range = rangeApplies(req, etag, stat.mtime) ? parseRange(req.headers.range, stat.size) : undefined
+    if (range) res.setHeader('content-range', `bytes ${range.start}-${range.end}/${stat.size}`)
+    const { start, end } = range ?? { start: 0, end: stat.size - 1 }
+    const status = range ? 206 : 200
+    res.writeHead(status, { 'content-length': end - start + 1 })
+    if (req.method === 'HEAD' || stat.size === 0) res.end()
+    else await sendBytes(file, { start, end }, res, signal)
+    return status
+  } catch (error) {
+    if (!res.headersSent) clearHeaders(reply, res)
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
+async function sendBytes(file: FileHandle, range: Range, res: ServerResponse, signal: AbortSignal): Promise<void> {
+  const source = file.createReadStream({ ...range, autoClose: false, highWaterMark: 256 * 1024 })
+  await pipeline(source, res, { signal, end: false })
+  // A file that shrank meanwhile cannot fill the announced length: only a cut connection says so.
+  if (source.bytesRead < range.end - range.start + 1) res.destroy()
+  else res.end()
+}
+
+async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
+  try {
+    await firstByte(reply.stream, signal)
+    await describe(reply, reply.type, res)
+  } catch (error) {
+    reply.stream.destroy()
+    clearHeaders(reply, res)
+    throw error
+  }
+  res.writeHead(200, reply.size === undefined ? {} : { 'content-length': reply.size })
+  if (req.method === 'HEAD') {
+    reply.stream.destroy()
+    res.end()
+  } else await pipeline(reply.stream, res, { signal })
+  return 200
+}
+
+/** Waits until the stream has something to say, so that an early failure can still become an envelope. */
+function firstByte(stream: Readable, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (stream.errored) return reject(stream.errored)
+    if (stream.readableLength > 0 || stream.readableEnded) return resolve()
+    const settle = (act: () => void) => {
+      stream.off('readable', ready)
+      stream.off('end', ready)
+      stream.off('close', ready)
+      stream.off('error', failed)
+      signal.removeEventListener('abort', aborted)
+      act()
+    }
+    const ready = () => settle(resolve)
+    const failed = (error: Error) => settle(() => reject(error))
+    const aborted = () => settle(() => reject(signal.reason))
+    stream.once('readable', ready)
+    stream.once('end', ready)
+    stream.once('close', ready)
+    stream.once('error', failed)
+    signal.addEventListener('abort', aborted)
+    if (signal.aborted) aborted()
+  })
+}
+
+async function describe(reply: FileReply | StreamReply, type: string, res: ServerResponse): Promise<void> {
+  res.setHeader('content-type', type)
+  if (reply.filename !== undefined || reply.disposition !== undefined) {
+    const { create } = await import('content-disposition')
+    res.setHeader('content-disposition', create(reply.filename, { type: reply.disposition ?? 'attachment' }))
+  }
+  for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value)
+}
+
+function clearHeaders(reply: FileReply | StreamReply, res: ServerResponse): void {
+  const own = ['etag', 'last-modified', 'content-type', 'content-disposition', 'content-range']
+  for (const name of [...own, ...Object.keys(reply.headers ?? {})]) res.removeHeader(name)
+}
+
+interface Range {
+  readonly start: number
+  /** Inclusive. */
+  readonly end: number
+}
+
+/** `<mtime ms>-<size>-<inode>`, each in base 36. */
+export function fileEtag(stat: { readonly mtimeMs: number; readonly size: number; readonly ino: number }): string {
+  return [Math.floor(stat.mtimeMs), stat.size, stat.ino].map(part => part.toString(36)).join('-')
+}
+
+/** One satisfiable range; undefined (send everything) for malformed, several, reversed or unsatisfiable ones: never a 416. */
+export function parseRange(header: string | undefined, size: number): Range | undefined {
+  const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '')
+  if (!match || size === 0) return undefined
+  const [, from, to] = match
+  if (from === '') {
+    const length = Number(to)
+    return to === '' || length === 0 ? undefined : { start: Math.max(0, size - length), end: size - 1 }
+  }
+  const start = Number(from)
+  const end = to === '' ? size - 1 : Math.min(Number(to), size - 1)
+  return start >= size || start > end ? undefined : { start, end }
+}
+
+/** If-Range (RFC 9110 §13.1.5): a range of another version of the file would be a mixture. HEAD takes no ranges. */
+function rangeApplies(req: IncomingMessage, etag: string, modified: Date): boolean {
+  if (req.method !== 'GET') return false
+  const condition = req.headers['if-range']
+  return (
+    condition === undefined ||
+    typeof condition !== 'string' ||
+    unquoted(condition) === unquoted(etag) ||
+    condition === modified.toUTCString()
+  )
+}
+
+/** Exact text as sent, the quoted form, a list of them, or `*`. */
+export function etagMatches(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  if (header === etag || header.trim() === '*') return true
+  return header.split(',').some(entry => unquoted(entry) === unquoted(etag))
+}
+
+function unquoted(tag: string): string {
+  return tag
+    .trim()
+    .replace(/^W\//, '')
+    .replace(/^"(.*)"$/, '$1')
+}

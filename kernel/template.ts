@@ -1,0 +1,107 @@
+/** Path templates: what a declared path means, in which order paths are tried, and the raw path a request really asks for. */
+
+export interface Template {
+  /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
+  readonly shape: readonly string[]
+  /** Parameter names in order of appearance. */
+  readonly names: readonly string[]
+  /** Action of the last segment (`{id}:fork`). */
+  readonly action: string | undefined
+}
+
+const parameter = /^\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}(?::([A-Za-z0-9_-]+))?$/
+
+/** Throws an Error naming the path when the template is not one that `RouteSpec.path` describes. */
+export function parseTemplate(path: string): Template {
+  const wrong = (why: string) => new Error(`path ${path}: ${why}`)
+  if (!path.startsWith('/')) throw wrong('must begin with /')
+  const segments = path.slice(1).split('/')
+  const shape: string[] = []
+  const names: string[] = []
+  let action: string | undefined
+  for (const [index, segment] of segments.entries()) {
+    const match = parameter.exec(segment)
+    if (!match) {
+      if (segment === '' && path !== '/') throw wrong('has an empty segment or a trailing slash')
+      if (/[{}?#%\s]/.test(segment)) throw wrong(`segment '${segment}' is neither literal text nor {name}, {name}:action, {+name}`)
+      shape.push(segment)
+      continue
+    }
+    const [, plus, name, tail] = match
+    if ((plus || tail) && index !== segments.length - 1) throw wrong('a long tail or an action is only possible in the last segment')
+    if (names.includes(name!)) throw wrong(`names the parameter '${name}' twice`)
+    names.push(name!)
+    shape.push(plus ? '{+}' : '{}')
+    action = tail
+  }
+  return { shape, names, action }
+}
+
+/** Matches raw paths, case-sensitively and without a trailing slash. One unnamed group per parameter. */
+export function patternOf(shape: readonly string[]): RegExp {
+  const parts = shape.map(part => (part === '{}' ? '([^/]+)' : part === '{+}' ? '(.*)' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')))
+  return new RegExp(`^/${parts.join('/')}$`)
+}
+
+/** Literals before parameters before long tails, segment by segment, so the order of registration never matters. */
+export function compareShapes(a: readonly string[], b: readonly string[]): number {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const difference = rank(a[i]!) - rank(b[i]!)
+    if (difference !== 0) return difference
+    if (a[i] !== b[i]) return a[i]! < b[i]! ? -1 : 1
+  }
+  return b.length - a.length
+}
+
+function rank(part: string): number {
+  return part === '{}' ? 1 : part === '{+}' ? 2 : 0
+}
+
+/**
+ * The target to route by: the path of an absolute-form target (RFC 9112 §3.2.2), with percent-encoded unreserved characters decoded
+ * and nothing else (RFC 3986 §6.2.2.2). Dot segments and doubled slashes stay and match no literal route.
+ */
+export function routableTarget(target: string): string {
+  let text = target
+  if (!text.startsWith('/')) {
+    const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(text)?.[1]
+    if (rest === undefined) return text
+    text = rest.startsWith('/') ? rest : `/${rest}`
+  }
+  if (!text.includes('%')) return text
+  const end = text.search(/[?#]/)
+  const path = end < 0 ? text : text.slice(0, end)
+  return path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) + (end < 0 ? '' : text.slice(end))
+}
+
+function decodeUnreserved(sequence: string): string {
+  const char = String.fromCharCode(Number.parseInt(sequence.slice(1), 16))
+  return /[A-Za-z0-9\-._~]/.test(char) ? char : sequence
+}
+
+/**
+ * Would any reading of this path lead into the API? Unknown paths that do need a credential before they are told apart (404).
+ * Case, doubled slashes, backslashes, dot segments and repeated encoding are all seen through; what cannot be read counts as yes.
+ */
+export function isReserved(path: string): boolean {
+  let text = path
+  for (let round = 0; text.includes('%'); round++) {
+    if (round === 4) return true
+    try {
+      const decoded = decodeURIComponent(text)
+      if (decoded === text) break
+      text = decoded
+    } catch {
+      return true // undecodable: nobody can say where it leads
+    }
+  }
+  if (!text.startsWith('/')) return true
+  const segments: string[] = []
+  for (const segment of text.toLowerCase().replaceAll('\\', '/').split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '' && segment !== '.') segments.push(segment)
+  }
+  const first = segments[0] ?? ''
+  return first === 'api' || first === 'openapi.json' || first === 'asyncapi.json'
+}

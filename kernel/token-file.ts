@@ -1,0 +1,138 @@
+/** The token file `<home>/server.token`: made once, shared by all servers of a home, re-read when it changes. */
+import { randomBytes } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sameText } from './password.ts'
+
+const name = 'server.token'
+
+/** Absolute path of the token file of a home. */
+export function tokenPath(home: string): string {
+  return join(home, name)
+}
+
+/** The current token, or undefined when none was made yet. */
+export async function readToken(home: string): Promise<string | undefined> {
+  try {
+    return (await readFile(tokenPath(home), 'utf8')).trim() || undefined
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Replaces the token atomically and returns the new one. Running servers of the home accept it at once. */
+export async function rotateToken(home: string): Promise<string> {
+  const { temp, token } = await writeTemp(home)
+  await rename(temp, tokenPath(home))
+  return token
+}
+
+/** Reads the token, making one first if there is none: of several servers that start together, one wins. */
+async function ensureToken(home: string): Promise<void> {
+  if ((await readToken(home)) !== undefined) return
+  const { temp } = await writeTemp(home)
+  try {
+    await link(temp, tokenPath(home)) // unlike rename, fails when another process was faster
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if ((await readToken(home)) === undefined) await rename(temp, tokenPath(home)) // an empty file is no token
+  } finally {
+    await rm(temp, { force: true })
+  }
+}
+
+/** 32 random bytes as base64url, on disk before the name changes. */
+async function writeTemp(home: string): Promise<{ temp: string; token: string }> {
+  await mkdir(home, { recursive: true, mode: 0o700 })
+  const token = randomBytes(32).toString('base64url')
+  const temp = `${tokenPath(home)}.${process.pid}.${randomBytes(6).toString('hex')}.tmp`
+  const file = await open(temp, 'wx', 0o600)
+  try {
+    await file.writeFile(`${token}\n`)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return { temp, token }
+}
+
+interface Version {
+  readonly mtimeNs: bigint
+  readonly ino: bigint
+  readonly size: bigint
+  readonly mode: bigint
+}
+
+/** The token as a running server knows it. */
+export class TokenFile {
+  readonly #path: string
+  readonly #onIgnored: (reason: string) => void
+  #token: Buffer
+  #version: Version
+  #lookedAt = Number.NEGATIVE_INFINITY
+
+  constructor(path: string, token: string, version: Version, onIgnored: (reason: string) => void) {
+    this.#path = path
+    this.#token = Buffer.from(token)
+    this.#version = version
+    this.#onIgnored = onIgnored
+  }
+
+  /** Throws when the file can be read by others, or is empty. `onIgnored` hears why a later rewrite was not taken over. */
+  static async open(home: string, onIgnored: (reason: string) => void): Promise<TokenFile> {
+    await ensureToken(home)
+    const path = tokenPath(home)
+    const version = statSync(path, { bigint: true })
+    if (tooOpen(version)) {
+      throw new Error(`${path} can be read by other users (mode ${modeText(version)}); run: chmod 600 ${path}`)
+    }
+    const token = await readToken(home)
+    if (!token) throw new Error(`${path} is empty; remove it and start again`)
+    return new TokenFile(path, token, version, onIgnored)
+  }
+
+  /**
+   * Constant-time comparison. Looks at the file at most every 20 ms, and always before it refuses, so a rotated token works at once
+   * and the old one ends at once. `now` in ms.
+   */
+  matches(candidate: string, now: number): boolean {
+    if (now - this.#lookedAt >= 20 || now < this.#lookedAt) this.#refresh(now)
+    if (sameText(candidate, this.#token)) return true
+    return this.#refresh(now) && sameText(candidate, this.#token)
+  }
+
+  /** True when a new token was taken over. Two system calls of some microseconds; the file is a line. */
+  #refresh(now: number): boolean {
+    this.#lookedAt = now
+    const version = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    const known = this.#version
+    if (!version) return false
+    if (version.mtimeNs === known.mtimeNs && version.ino === known.ino && version.size === known.size && version.mode === known.mode) {
+      return false
+    }
+    this.#version = version
+    if (tooOpen(version)) {
+      this.#onIgnored(`the token file can be read by other users (mode ${modeText(version)}); the old token stays`)
+      return false
+    }
+    try {
+      const token = readFileSync(this.#path, 'utf8').trim()
+      if (token) this.#token = Buffer.from(token)
+      else this.#onIgnored('the token file is empty; the old token stays')
+      return token !== ''
+    } catch (error) {
+      this.#onIgnored(`the token file cannot be read (${(error as NodeJS.ErrnoException).code}); the old token stays`)
+      return false
+    }
+  }
+}
+
+function tooOpen(version: Version): boolean {
+  return process.platform !== 'win32' && (version.mode & 0o077n) !== 0n
+}
+
+function modeText(version: Version): string {
+  return `0${(version.mode & 0o777n).toString(8)}`
+}
