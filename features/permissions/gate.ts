@@ -1,0 +1,76 @@
+/** The permission gate before a tool call: decides, asks the user where needed, remembers the answer. */
+import { realpath } from 'node:fs/promises'
+import type { Logger } from '../../kernel/index.ts'
+import type { ApprovalAnswer, Interactions } from '../interactions/index.ts'
+import type { ToolCallContext, ToolDisplay, ToolVerdict } from '../tools/index.ts'
+import { decide } from './decide.ts'
+import { findWorkTree } from './git.ts'
+import type { Pattern, Rule } from './rules.ts'
+import type { Permissions } from './service.ts'
+
+export interface GatePorts {
+  readonly permissions: Permissions
+  readonly remembered: (context: ToolCallContext) => Promise<readonly Pattern[]>
+  readonly rules: () => Promise<readonly Rule[]>
+  readonly interactions: () => Interactions | undefined
+  readonly log: Logger
+}
+
+/** Verdict for a call that is about to run. Always an opinion: `run` or `deny`. */
+export async function permit(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {
+  const { agent, cwd } = context.env
+  const opinion = await decide({
+    tool: context.tool.name,
+    execution: context.execution,
+    mode: await ports.permissions.mode(agent),
+    rules: await ports.rules(),
+    remembered: await ports.remembered(context),
+    cwd: await realpath(cwd).catch(() => cwd), // a vanished directory contains nothing; its name is still good for comparing
+    workTree: () => findWorkTree(cwd)
+  })
+  if (opinion.kind === 'approve') return { kind: 'run' }
+  if (opinion.kind === 'deny') return deny(context, opinion.text)
+  return askUser(context, ports)
+}
+
+async function askUser(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {
+  const { agent, turn_id } = context.env
+  const interactions = ports.interactions()
+  if (!interactions) return deny(context, `The call of ${context.tool.name} needs an approval, but nobody can be asked on this server.`)
+  const answer = await interactions.approve(
+    {
+      agent,
+      turn_id,
+      tool_call_id: context.call.id,
+      tool_name: context.tool.name,
+      action: context.execution.description,
+      display: context.execution.display ?? genericDisplay(context)
+    },
+    context.signal
+  )
+  if (answer.decision !== 'approved') return deny(context, refusalText(context.tool.name, answer))
+  if (answer.scope === 'session') {
+    try {
+      await ports.permissions.remember(agent, context.execution.approval_rule)
+    } catch (error) {
+      ports.log.error({ err: error, tool: context.tool.name }, 'an approval could not be remembered; it counts for this call only')
+    }
+  }
+  return { kind: 'run' }
+}
+
+function genericDisplay(context: ToolCallContext): ToolDisplay {
+  return { kind: 'generic', summary: context.execution.description, detail: context.args }
+}
+
+function refusalText(tool: string, answer: ApprovalAnswer): string {
+  if (answer.expired) return `Nobody answered the approval request for ${tool} in time, so the call was not made.`
+  const reason = answer.feedback ? ` Reason: ${answer.feedback}` : ''
+  if (answer.decision === 'cancelled') return `The approval of ${tool} was cancelled, so the call was not made.${reason}`
+  return `The user rejected the call of ${tool}.${reason}`
+}
+
+function deny(context: ToolCallContext, text: string): ToolVerdict {
+  const hint = context.env.agent.record.type === 'main' ? '' : ' Try another way; neither repeat this call nor work around the decision.'
+  return { kind: 'deny', output: text + hint }
+}

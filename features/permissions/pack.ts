@@ -1,0 +1,69 @@
+/** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
+import { definePack, defineSlot } from '../../kernel/index.ts'
+import { Config, ConfigSections } from '../config/index.ts'
+import { Histories } from '../history/index.ts'
+import { Interactions } from '../interactions/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { ToolHooks } from '../tools/index.ts'
+import { AgentPermissions } from './agent-permissions.ts'
+import { defaultModeSection, permissionSection } from './contract.ts'
+import { permit } from './gate.ts'
+import { type Rule, rulesOf } from './rules.ts'
+import { Permissions } from './service.ts'
+
+export default definePack({
+  name: 'permissions',
+  description: 'Decides which tool calls run, which are denied and which are asked for',
+  needs: { hooks: ToolHooks },
+  optional: { config: Config, histories: Histories, interactions: Interactions },
+  provides: [Permissions],
+  setup(ctx, { hooks, config, histories, interactions }) {
+    ctx.contribute(ConfigSections, permissionSection)
+    ctx.contribute(ConfigSections, defaultModeSection)
+
+    const slot = defineSlot<Promise<AgentPermissions>, AgentHost>('permissions', async agent => {
+      await config()?.ready()
+      return new AgentPermissions(await histories()?.of(agent), config()?.get(defaultModeSection) ?? defaultModeSection.default)
+    })
+    ctx.slot(slot)
+
+    const parent = (agent: AgentHost) => {
+      const id = agent.record.parent_agent_id
+      return id === undefined ? undefined : agent.session.agent(id)
+    }
+
+    const permissions: Permissions = {
+      async mode(agent) {
+        const { mode, fallback } = await agent.get(slot)
+        const caller = parent(agent)
+        return mode ?? (caller ? permissions.mode(caller) : fallback)
+      },
+      async setMode(agent, mode) {
+        const reached = agent.record.type === 'main' ? agent.session.agents() : [agent]
+        await Promise.all([...new Set([agent, ...reached])].map(async each => (await each.get(slot)).setMode(mode)))
+      },
+      async remember(agent, rule) {
+        await (await agent.get(slot)).remember(rule)
+      }
+    }
+    ctx.provide(Permissions, permissions)
+
+    /** An agent may do what was approved for itself or for those that called it. */
+    const remembered = async (agent: AgentHost | undefined): Promise<AgentPermissions['rules']> =>
+      agent ? [...(await agent.get(slot)).rules, ...(await remembered(parent(agent)))] : []
+
+    let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
+    const rules = async () => {
+      await config()?.ready()
+      const from = config()?.get(permissionSection) ?? permissionSection.default
+      if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
+      return parsed.rules
+    }
+
+    ctx.tap(
+      hooks.before,
+      context => permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log }),
+      { name: 'permission', stage: 100 }
+    )
+  }
+})
