@@ -231,6 +231,7 @@ export class Kernel {
   #remount(): void {
     this.#http.mount(this.#registry.routes())
     this.hub.setFrames(this.#registry.frames())
+    this.hub.setEvents(this.#registry.events())
     this.#documents.changed()
   }
 

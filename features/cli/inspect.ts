@@ -2,14 +2,19 @@
 import type { Feature } from '../../kernel/index.ts'
 import { type Instance, listInstances } from '../../kernel/instances.ts'
 import { createKernel } from '../../kernel/kernel.ts'
-import { ensureToken, rotateToken } from '../../kernel/token-file.ts'
+import { readToken, rotateToken } from '../../kernel/token-file.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './options.ts'
 import { deploymentPacks, kernelOptions, why } from './serve.ts'
 
 export async function token(words: readonly string[], flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
   const home = homeOf(flags, env)
-  return `${words[0] === 'rotate' ? await rotateToken(home) : await ensureToken(home)}\n`
+  return `${words[0] === 'rotate' ? await rotateToken(home) : await shownToken(home)}\n`
+}
+
+/** The token; a home without one gets it now, as the first start would do. */
+async function shownToken(home: string): Promise<string> {
+  return (await readToken(home)) ?? (await rotateToken(home))
 }
 
 export async function instances(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
@@ -40,7 +45,7 @@ export async function packs(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<
 async function askRunning(home: string): Promise<readonly Feature[] | undefined> {
   const [first] = await listInstances(home)
   if (!first) return undefined
-  const headers = { authorization: `Bearer ${await ensureToken(home)}` }
+  const headers = { authorization: `Bearer ${(await readToken(home)) ?? ''}` }
   try {
     const answer = await fetch(`${urlOf(first)}/api/v1/meta`, { headers, signal: AbortSignal.timeout(3_000) })
     const envelope = (await answer.json()) as { code: number; data: { features: Feature[] } }

@@ -54,7 +54,7 @@ export interface CommandLine {
 export class UsageError extends Error {}
 
 const commands: Readonly<Record<string, Command>> = { serve: 'serve', token: 'token', packs: 'packs', instances: 'instances', help: 'help' }
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
+export const logLevels: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
 export function parseCommandLine(args: readonly string[]): CommandLine {
   for (const arg of args) {

@@ -3,10 +3,12 @@
 import { assertBind } from '../../kernel/bind.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
+import type { LogLevel } from '../../kernel/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
+import { readToken } from '../../kernel/token-file.ts'
 import { loadDefaultPacks } from '../default-packs.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
-import type { FlagValues } from './options.ts'
+import { type FlagValues, logLevels } from './options.ts'
 import { productVersion } from './version.ts'
 
 /** Runs until the server has stopped; resolves to the exit code. */
@@ -24,7 +26,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const stop = onSignals(kernel, out)
   try {
     const { url } = await kernel.start()
-    out(banner(url, kernel, options.dangerousBypassAuth ?? false))
+    out(banner(url, kernel, (await readToken(kernel.home)) ?? '', options.dangerousBypassAuth ?? false))
     await kernel.done
     return 0
   } finally {
@@ -48,7 +50,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     required: deployment.require,
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
-    log: { level: flags['log-level'] ?? env.SVC_CODE_LOG_LEVEL ?? 'info', file: true },
+    log: { level: (flags['log-level'] ?? logLevelOf(env)) as LogLevel },
     password: env.SVC_CODE_PASSWORD || undefined,
     dangerousBypassAuth: flags['dangerous-bypass-auth'] ?? false,
     allowRemoteShutdown: flags['allow-remote-shutdown'] ?? false,
@@ -57,6 +59,12 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     disableHostCheck: env.SVC_CODE_DISABLE_HOST_CHECK === '1',
     corsOrigins: [...(flags['cors-origin'] ?? []), ...listOf(env.SVC_CODE_CORS_ORIGINS)]
   }
+}
+
+/** An unknown level in the environment is not worth refusing to start. */
+function logLevelOf(env: NodeJS.ProcessEnv): string {
+  const level = env.SVC_CODE_LOG_LEVEL ?? ''
+  return logLevels.includes(level) ? level : 'info'
 }
 
 /** First signal: graceful. Second: at once. */
@@ -75,8 +83,7 @@ function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
   }
 }
 
-function banner(url: string, kernel: Kernel, bypass: boolean): string {
-  const token = kernel.gate.token
+function banner(url: string, kernel: Kernel, token: string, bypass: boolean): string {
   const features = kernel.features()
   const odd = features.filter(feature => feature.state !== 'Active')
   const lines = [
