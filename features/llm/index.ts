@@ -1,4 +1,6 @@
 /** Public face of the llm pack. */
+
+export { formatError, statusError, streamError, traceOf, transportError } from './errors.ts'
 export {
   defaultModelSection,
   defaultProviderSection,
@@ -12,3 +14,4 @@ export {
   thinkingSection
 } from './sections.ts'
 export * from './service.ts'
+export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'

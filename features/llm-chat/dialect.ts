@@ -1,0 +1,49 @@
+/** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
+import type { LlmRequest, LlmTool } from '../llm/index.ts'
+import { inlineRefs } from './inline-refs.ts'
+
+export interface Dialect {
+  readonly protocol: 'compat_chat' | 'svc'
+  /** Key under which reasoning goes back before the upstream has shown its own; undefined: it stays away. */
+  readonly reasoning_key: string | undefined
+  /** Request fields that say how hard to think. */
+  thinking(request: LlmRequest): Readonly<Record<string, unknown>>
+  /** Name of the output limit. */
+  limitKey(model_name: string): 'max_tokens' | 'max_completion_tokens'
+  tool(tool: LlmTool): Readonly<Record<string, unknown>>
+}
+
+/** Model families (by upstream name) that refuse `max_tokens`. */
+const completionLimitFamilies = [/(^|\/)o[1-9]/, /(^|\/)gpt-[5-9]/]
+
+/** Engine reference: named level as it is; `off` as the model's `off_effort`; `on` leaves the choice to the model. */
+export const compatChat: Dialect = {
+  protocol: 'compat_chat',
+  reasoning_key: undefined,
+  thinking({ effort, messages, model }) {
+    if (effort === 'off') return model.off_effort ? { reasoning_effort: model.off_effort } : {}
+    if (effort !== 'on' && effort !== '') return { reasoning_effort: effort }
+    // Some servers refuse reasoning in the history when the request itself does not ask for any.
+    const thought = messages.some(message => message.role === 'assistant' && message.content.some(part => part.type === 'thinking'))
+    return thought ? { reasoning_effort: 'medium' } : {}
+  },
+  limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
+  tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })
+}
+
+export const svc: Dialect = {
+  protocol: 'svc',
+  reasoning_key: 'reasoning_content',
+  thinking({ effort, model }) {
+    const thinks = model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
+    if (!thinks) return {}
+    if (effort === 'off') return { thinking: { type: 'disabled' } }
+    const keep = model.thinking_keep ?? 'all'
+    return { thinking: { type: 'enabled', ...(effort !== 'on' && effort !== '' && { effort }), ...(keep !== 'off' && { keep }) } }
+  },
+  limitKey: () => 'max_completion_tokens',
+  tool: ({ name, description, parameters }) =>
+    name.startsWith('$')
+      ? { type: 'builtin_function', function: { name } }
+      : { type: 'function', function: { name, description, parameters: inlineRefs(parameters) } }
+}

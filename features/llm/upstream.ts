@@ -1,0 +1,99 @@
+/** HTTP to model providers: one connection pool, proxies from the environment, streams without a time limit. undici loads with the first request. */
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { isLoopback } from './sections.ts'
+import type { ResolvedModel } from './service.ts'
+
+export interface UpstreamReply {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Readable
+}
+
+export interface Upstream {
+  /**
+   * Posts JSON to a path below the model's base URL (its query is kept) and resolves with the head of the reply. Rejects with the
+   * transport's error; abort closes the connection. `headers` come first, the model's own headers win.
+   */
+  post(
+    model: ResolvedModel,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal
+  ): Promise<UpstreamReply>
+  /** Closes every connection. */
+  close(): Promise<void>
+}
+
+const CONNECT_TIMEOUT_MS = 10_000
+/** Local servers read the whole prompt before they answer. */
+const HEADERS_TIMEOUT_MS = 600_000
+
+/** HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. */
+export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
+  let pools: Promise<Pools> | undefined
+  let closed = false
+  return {
+    async post(model, path, body, headers, signal) {
+      if (closed) throw new Error('the connection pool is closed')
+      pools ??= openPools(env)
+      const { request, direct, outside } = await pools
+      const url = new URL(model.base_url ?? '')
+      url.pathname = url.pathname.replace(/\/+$/, '') + path
+      const reply = await request(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers, ...model.headers },
+        body: JSON.stringify(body),
+        dispatcher: isLoopback(url.href) ? direct : outside,
+        signal
+      })
+      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+    },
+    async close() {
+      closed = true
+      if (!pools) return
+      const { direct, outside } = await pools
+      await Promise.all([...new Set([direct, outside])].map(pool => pool.destroy()))
+    }
+  }
+}
+
+interface Pools {
+  readonly request: typeof import('undici').request
+  readonly direct: Dispatcher
+  readonly outside: Dispatcher
+}
+
+async function openPools(env: NodeJS.ProcessEnv): Promise<Pools> {
+  const { Agent, EnvHttpProxyAgent, request } = await import('undici')
+  const options = { allowH2: false, bodyTimeout: 0, headersTimeout: HEADERS_TIMEOUT_MS, connect: { timeout: CONNECT_TIMEOUT_MS } }
+  const direct = new Agent(options)
+  const httpProxy = env.http_proxy || env.HTTP_PROXY
+  const httpsProxy = env.https_proxy || env.HTTPS_PROXY
+  if (!httpProxy && !httpsProxy) return { request, direct, outside: direct }
+  const noProxy = env.no_proxy ?? env.NO_PROXY ?? ''
+  const outside = new EnvHttpProxyAgent({ ...options, ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy })
+  return { request, direct, outside }
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) found[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return found
+}
+
+/** Reads at most `limit` bytes of a body as text and lets the rest go. */
+export async function readText(body: Readable, limit = 64 * 1024): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= limit) break
+  }
+  return Buffer.concat(chunks).toString('utf8', 0, limit)
+}
