@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../../kernel/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
+import { headOf } from './bound-text.ts'
 import type { ToolResult } from './service.ts'
 import { EMPTY, MEDIA_ONLY } from './texts.ts'
 
@@ -47,7 +48,7 @@ async function shorten(text: string, call: LlmToolCall, ports: LimitPorts): Prom
     ports.log.error({ err: error }, 'a long tool result could not be saved')
     header.push('The rest could not be saved. Narrow the call down to get a shorter output.')
   }
-  header.push(`First ${PREVIEW_CHARS} characters:`, '', text.slice(0, PREVIEW_CHARS))
+  header.push(`First ${PREVIEW_CHARS} characters:`, '', headOf(text, PREVIEW_CHARS))
   return header.join('\n')
 }
 

@@ -1,0 +1,107 @@
+/** One shell command in a process group of its own: started, read, ended with everything it started. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { StringDecoder } from 'node:string_decoder'
+
+export interface CommandOptions {
+  readonly shell: string
+  readonly command: string
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  /** Called for each piece of text, in arrival order. */
+  readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
+  /** Between SIGTERM and SIGKILL, in ms. */
+  readonly killGraceMs: number
+  /** How long to read on after the exit while something else still holds the pipes, in ms. */
+  readonly drainMs: number
+}
+
+export type CommandEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'signal'; readonly signal: string }
+  | { readonly kind: 'failed'; readonly error: Error }
+
+/** A running command. */
+export class Command {
+  /** Resolves once: after the exit and the end of the output. Never rejects. */
+  readonly ended: Promise<CommandEnd>
+  readonly #child: ChildProcess
+  readonly #options: CommandOptions
+  #over = false
+  #killTimer: NodeJS.Timeout | undefined
+  #killAt = 0
+
+  constructor(options: CommandOptions) {
+    this.#options = options
+    this.#child = spawn(options.shell, ['-c', options.command], {
+      cwd: options.cwd,
+      env: options.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe']
+    })
+    this.#read('stdout')
+    this.#read('stderr')
+    this.ended = this.#wait()
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** SIGTERM to the whole group, SIGKILL after the grace time. Does nothing once the command has ended. */
+  stop(graceMs: number = this.#options.killGraceMs): void {
+    if (this.#over) return
+    this.#signal('SIGTERM')
+    const timer = setTimeout(() => this.#signal('SIGKILL'), graceMs)
+    timer.unref()
+    clearTimeout(this.#killTimer)
+    this.#killTimer = timer
+    this.#killAt = Date.now() + graceMs
+  }
+
+  #read(kind: 'stdout' | 'stderr'): void {
+    const stream = this.#child[kind]
+    if (!stream) return
+    const decoder = new StringDecoder('utf8')
+    const pass = (text: string) => {
+      if (text !== '') this.#options.onText(kind, text)
+    }
+    stream.on('data', (chunk: Buffer) => pass(decoder.write(chunk)))
+    stream.on('close', () => pass(decoder.end()))
+    stream.on('error', () => undefined) // a broken pipe is the end of the output; the exit says why
+  }
+
+  async #wait(): Promise<CommandEnd> {
+    const end = await new Promise<CommandEnd>(resolve => {
+      const child = this.#child
+      child.once('error', error => resolve({ kind: 'failed', error }))
+      child.once('exit', (code, signal) => {
+        const result: CommandEnd = code === null ? { kind: 'signal', signal: signal ?? 'unknown' } : { kind: 'exit', code }
+        // the rest of a stopped group keeps its grace time, though the shell went first
+        const left = Math.max(0, this.#killAt - Date.now())
+        const timer = setTimeout(() => {
+          child.stdout?.destroy()
+          child.stderr?.destroy()
+          resolve(result)
+        }, left + this.#options.drainMs)
+        child.once('close', () => {
+          clearTimeout(timer)
+          resolve(result)
+        })
+      })
+    })
+    clearTimeout(this.#killTimer)
+    this.#signal('SIGKILL') // whatever the command left behind in its group
+    this.#over = true
+    return end
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.#child.pid
+    if (pid === undefined || this.#over) return
+    try {
+      process.kill(-pid, signal)
+    } catch {
+      // nobody is left in the group
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** Surroundings of a command: which shell, which variables. */
+import { accessSync, constants } from 'node:fs'
+
+/** `/bin/bash` where it exists, else `sh` from PATH. */
+export function findShell(): string {
+  for (const path of ['/bin/bash', '/usr/bin/bash']) {
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // try the next place
+    }
+  }
+  return 'sh'
+}
+
+/** The server's environment without its own secrets, made for commands that nobody watches. */
+export function commandEnv(base: NodeJS.ProcessEnv, shell: string): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = {}
+  for (const [name, value] of Object.entries(base)) {
+    if (!/^SVC_CODE_.*(?:KEY|TOKEN|PASSWORD|SECRET)/.test(name)) env[name] = value
+  }
+  return { ...env, NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: base.GIT_TERMINAL_PROMPT ?? '0', SHELL: shell }
+}

@@ -1,0 +1,102 @@
+/** Collects what a command prints: bounded text for the model, the whole of it on disk when it is longer, live pieces for clients. */
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { dirname } from 'node:path'
+import { CUT_MARK, headOf, type ToolUpdate, tailOf } from '../tools/index.ts'
+
+/** Characters of the output that go to the model (with the closing lines below 50000); the rest is cut in the middle. */
+const KEEP_CHARS = 49_000
+const HEAD_CHARS = 20_000
+/** A command that prints more is killed. */
+export const MAX_BYTES = 16 * 1024 * 1024
+/** Characters of one live piece; of more only the end is shown. */
+const PIECE_CHARS = 16 * 1024
+
+/** The text of one command's output. */
+export class Output {
+  readonly #logPath: string
+  #head = ''
+  #tail = ''
+  #cut = false
+  #bytes = 0
+  #log: WriteStream | undefined
+  #failed = false
+
+  constructor(logPath: string) {
+    this.#logPath = logPath
+  }
+
+  /** Bytes so far (UTF-8). */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  add(text: string): void {
+    this.#bytes += Buffer.byteLength(text)
+    if (this.#log) this.#log.write(text)
+    this.#tail += text
+    if (!this.#cut && this.#tail.length > KEEP_CHARS) {
+      this.#openLog()?.write(this.#tail)
+      this.#cut = true
+      this.#head = headOf(this.#tail, HEAD_CHARS)
+    }
+    if (this.#cut && this.#tail.length > 2 * KEEP_CHARS) this.#tail = this.#tail.slice(-(KEEP_CHARS - HEAD_CHARS))
+  }
+
+  /** The bounded text, and where the whole is when it was cut. Closes the file. */
+  async finish(): Promise<{ readonly text: string; readonly logPath?: string; readonly truncated: boolean }> {
+    if (!this.#cut) return { text: this.#tail, truncated: false }
+    const log = this.#log
+    if (log) {
+      await new Promise<void>(resolve => {
+        log.once('close', resolve)
+        log.end()
+      })
+    }
+    const text = `${this.#head}\n${CUT_MARK}\n${tailOf(this.#tail, KEEP_CHARS - HEAD_CHARS)}`
+    return { text, truncated: true, ...(log && !this.#failed ? { logPath: this.#logPath } : {}) }
+  }
+
+  /** Undefined when the file cannot be made: the text is cut all the same, and no path is promised. */
+  #openLog(): WriteStream | undefined {
+    try {
+      mkdirSync(dirname(this.#logPath), { recursive: true, mode: 0o700 })
+    } catch {
+      return undefined
+    }
+    this.#log = createWriteStream(this.#logPath, { mode: 0o600 })
+    this.#log.on('error', () => {
+      this.#failed = true
+    })
+    return this.#log
+  }
+}
+
+/** Passes live text on in pieces: at once after a pause, else every 50 ms, a new piece for each change of stream. */
+export class Pieces {
+  readonly #send: (update: ToolUpdate) => void
+  #kind: 'stdout' | 'stderr' = 'stdout'
+  #text = ''
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(send: (update: ToolUpdate) => void) {
+    this.#send = send
+  }
+
+  add(kind: 'stdout' | 'stderr', text: string): void {
+    if (kind !== this.#kind) this.flush()
+    this.#kind = kind
+    this.#text += text
+    if (this.#text.length > 2 * PIECE_CHARS) this.#text = this.#text.slice(-PIECE_CHARS)
+    this.#timer ??= setTimeout(() => this.flush(), 50)
+  }
+
+  /** Sends what is waiting. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    if (this.#text === '') return
+    const text = tailOf(this.#text, PIECE_CHARS)
+    this.#text = ''
+    this.#send({ kind: this.#kind, text })
+  }
+}

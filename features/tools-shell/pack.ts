@@ -1,0 +1,40 @@
+/** Wires tools-shell: contributes Bash and ends running commands with the pack. */
+import { definePack, Type } from '../../kernel/index.ts'
+import { ToolHooks, Tools } from '../tools/index.ts'
+import { CLOSE_GRACE_MS, createBash } from './bash.ts'
+import type { Command } from './command.ts'
+import { findShell } from './environment.ts'
+
+export default definePack({
+  name: 'tools-shell',
+  description: 'Bash: runs shell commands',
+  needs: { hooks: ToolHooks },
+  config: Type.Object({
+    kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL' }),
+    drain_ms: Type.Integer({
+      minimum: 0,
+      default: 250,
+      description: 'reading on after the exit while another process holds the output open'
+    })
+  }),
+  setup(ctx) {
+    const running = new Set<Command>()
+    ctx.own(async () => {
+      for (const command of running) command.stop(CLOSE_GRACE_MS)
+      await Promise.all([...running].map(command => command.ended))
+    })
+    ctx.contribute(
+      Tools,
+      createBash({
+        shell: findShell(),
+        newId: () => ctx.newId(),
+        own(command) {
+          running.add(command)
+          return () => running.delete(command)
+        },
+        killGraceMs: ctx.config.kill_grace_ms,
+        drainMs: ctx.config.drain_ms
+      })
+    )
+  }
+})

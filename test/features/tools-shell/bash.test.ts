@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createBash } from '../../../features/tools-shell/bash.ts'
+import type { Command } from '../../../features/tools-shell/command.ts'
+import { commandEnv, findShell } from '../../../features/tools-shell/environment.ts'
+import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
+
+async function bash(t: TestLike) {
+  const agent = await fakeAgent(t, { cwd: await temporary(t) })
+  const running = new Set<Command>()
+  let ids = 0
+  const tool = createBash({
+    shell: findShell(),
+    newId: () => `id${ids++}`,
+    own(command) {
+      running.add(command)
+      return () => running.delete(command)
+    },
+    killGraceMs: 200,
+    drainMs: 50
+  })
+  const stage = await scene(t, [tool], { agent })
+  t.after(() => assert.equal(running.size, 0))
+  return {
+    ...stage,
+    running,
+    cwd: agent.session.cwd,
+    async bash(args: Record<string, unknown>, signal?: AbortSignal) {
+      const [result] = await stage.run([['call', 'Bash', JSON.stringify(args)]], signal ? { signal } : {})
+      return { ...result, output: String(result?.output) }
+    },
+    /** Live output so far. */
+    live: () => stage.reports.flatMap(report => (report.type === 'progress' ? [report.update] : []))
+  }
+}
+
+/** Resolves when the process has ended (a zombie that nobody has collected yet has ended too). */
+async function ended(pid: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(pid, 0)
+      if (/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) return
+    } catch {
+      return
+    }
+    await new Promise(setImmediate)
+  }
+}
+
+test('the output of both streams is the result, and arrives live', async t => {
+  const { bash: run, live, reports } = await bash(t)
+  const result = await run({ command: 'echo one; sleep 0.05; echo two >&2', description: 'counts' })
+  assert.equal(result.output, 'one\ntwo')
+  assert.equal(result.is_error, undefined)
+  assert.deepEqual(live(), [
+    { kind: 'stdout', text: 'one\n' },
+    { kind: 'stderr', text: 'two\n' }
+  ])
+  const started = reports.find(report => report.type === 'started')
+  assert.match(started?.type === 'started' ? (started.description ?? '') : '', /^Running: echo one/)
+})
+
+test('a failing command answers its output and its exit code as an error', async t => {
+  const { bash: run } = await bash(t)
+  assert.deepEqual(await run({ command: 'echo no; exit 3' }), { output: 'no\nThe command failed with exit code 3.', is_error: true })
+})
+
+test('it runs in the working directory or in cwd, without input, in a plain terminal', async t => {
+  const { bash: run, cwd } = await bash(t)
+  await mkdir(join(cwd, 'sub'))
+  assert.equal((await run({ command: 'pwd' })).output, cwd)
+  assert.equal((await run({ command: 'pwd; cat; echo $NO_COLOR $TERM', cwd: 'sub' })).output, `${join(cwd, 'sub')}\n1 dumb`)
+  assert.match((await run({ command: 'pwd', cwd: 'nowhere' })).output, /does not exist/)
+})
+
+test('characters split between chunks stay whole', async t => {
+  const { bash: run } = await bash(t)
+  assert.equal((await run({ command: "printf '\\xe2\\x82'; sleep 0.05; printf '\\xac'" })).output, '€')
+})
+
+test('a command over its time is killed with everything it started', async t => {
+  const { bash: run } = await bash(t)
+  const result = await run({ command: 'sleep 60 & echo $!; wait', timeout: 1 })
+  assert.equal(result.is_error, true)
+  assert.match(result.output, /killed after 1 s/)
+  await ended(Number.parseInt(result.output, 10))
+})
+
+test('a background process that holds the output open neither hangs the call nor survives it', async t => {
+  const { bash: run } = await bash(t)
+  const result = await run({ command: 'sleep 60 & echo $!' })
+  assert.equal(result.is_error, undefined)
+  await ended(Number.parseInt(result.output, 10))
+})
+
+test('an abort kills a command, even one that ignores the polite signal', async t => {
+  const { bash: run, running } = await bash(t)
+  const control = new AbortController()
+  const result = run({ command: "trap '' TERM; echo ready; sleep 60" }, control.signal)
+  while (running.size === 0) await new Promise(setImmediate)
+  control.abort(new Error('shutdown'))
+  assert.match((await result).output, /aborted/)
+})
+
+test('long output is cut in the middle and kept whole on disk', async t => {
+  const { bash: run } = await bash(t)
+  const result = await run({ command: 'seq 1 40000; echo end' })
+  assert.ok(result.output.length < 51_000)
+  assert.match(result.output, /^1\n2\n/)
+  assert.match(result.output, /\[\.\.\.truncated\]/)
+  assert.match(result.output, /\nend\n/)
+  const path = /whole output is in (\S+)/.exec(result.output)?.[1] ?? ''
+  const whole = await readFile(path, 'utf8')
+  assert.ok(whole.startsWith('1\n2\n') && whole.endsWith('40000\nend\n'))
+  assert.equal(whole.split('\n').length, 40_002)
+})
+
+test('a flood is stopped', async t => {
+  const { bash: run } = await bash(t)
+  const result = await run({ command: 'yes flood' })
+  assert.equal(result.is_error, true)
+  assert.match(result.output, /more than 16 MiB/)
+})
+
+test('a closing session ends its commands', async t => {
+  const { bash: run, agent, running } = await bash(t)
+  const result = run({ command: 'sleep 60' })
+  while (running.size === 0) await new Promise(setImmediate)
+  await agent.closeHost()
+  assert.equal((await result).is_error, true)
+})
+
+test('an approval for the session covers exactly this command', async t => {
+  const { cwd, agent } = await bash(t)
+  const tool = createBash({ shell: 'sh', newId: () => 'x', own: () => () => undefined, killGraceMs: 1, drainMs: 1 })
+  const env = { agent, cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
+  const execution = await tool.prepare({ command: 'ls *' }, env)
+  assert.equal(execution.approval_rule, 'Bash(ls \\*)')
+  assert.equal(execution.matches?.('ls \\*'), true)
+  assert.equal((await tool.prepare({ command: 'ls -la' }, env)).matches?.('ls \\*'), false)
+})
+
+test("the server's own secrets stay out of the environment of commands", () => {
+  const env = commandEnv(
+    { PATH: '/bin', SVC_CODE_MODEL_API_KEY: 'k', SVC_CODE_PASSWORD: 'p', SVC_CODE_HOME: '/h', GIT_TERMINAL_PROMPT: '1' },
+    '/bin/sh'
+  )
+  assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHELL: '/bin/sh' })
+})
