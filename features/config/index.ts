@@ -1,2 +1,19 @@
 /** Public face of the config pack. */
+export { ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
+export {
+  backgroundSection,
+  defaultPlanModeSection,
+  experimentalSection,
+  extraSkillDirsSection,
+  hookEvents,
+  hooksSection,
+  loopControlSection,
+  mergeSkillsSection,
+  modelCatalogSection,
+  planModeSection,
+  secondaryModelSection,
+  servicesSection,
+  subagentSection,
+  telemetrySection
+} from './sections.ts'
 export * from './service.ts'

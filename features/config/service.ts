@@ -1,5 +1,5 @@
 /** What other packs get from the user's configuration file (`<home>/config.toml`). */
-import type { TSchema, Static } from '@sinclair/typebox'
+import type { Static, TSchema } from '@sinclair/typebox'
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 
 /** One top-level domain of the configuration, contributed by the pack that uses it. */
@@ -14,10 +14,19 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. */
   readonly overlay?: (env: NodeJS.ProcessEnv) => Partial<Static<S>> | undefined
   /** Wire form for GET/POST config when it differs from camelCased keys (providers). */
-  readonly toWire?: (value: Static<S>) => unknown
+  toWire?(value: Static<S>): unknown
+  /** Keys of the domain that are no longer read, with the key that replaced them: a file that has one gets a diagnostic. */
+  readonly retired?: Readonly<Record<string, string>>
 }
 
 export const ConfigSections = extensionPoint<ConfigSection>('config-sections')
+
+/** Something in the file or the environment that is not used as written. Never carries a value. */
+export interface ConfigDiagnostic {
+  /** Top-level key; absent when the file as a whole is meant. */
+  readonly domain?: string
+  readonly message: string
+}
 
 export interface ConfigChange {
   /** Top-level keys that changed. */
@@ -25,15 +34,18 @@ export interface ConfigChange {
 }
 
 export interface Config {
-  /** Effective value of a domain: default < file < environment. Typed by the section's schema. */
+  /** Effective value of a domain: default < file < environment. Typed by the section's schema; cached and frozen. */
   get<S extends TSchema>(section: ConfigSection<S>): Static<S>
   /** Deep-merge patch in file form (snake_case), validated whole, written in one atomic save. null deletes a key here. Throws 40001. */
   patch(change: Readonly<Record<string, unknown>>): Promise<void>
   /** Read-modify-write of the latest file content (plain objects, snake_case) in one save, serialised across processes. */
   update(change: (file: Record<string, unknown>) => void): Promise<void>
+  /** Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). */
   onChange(listener: (change: ConfigChange) => void): () => void
   /** The first read of the file; resolves at once when loaded. */
   ready(): Promise<void>
+  /** What is not used as written right now: an unparsable file, invalid domains, retired keys, sections that clash. */
+  diagnostics(): readonly ConfigDiagnostic[]
 }
 
 export const Config = serviceToken<Config>('config')

@@ -1,0 +1,88 @@
+/** Wire of the config pack (contract 1, Configuration). */
+import { defineEvent, defineRoute, nullable, oneOf, type TSchema, Type } from '../../kernel/index.ts'
+import { camelSchema } from './casing.ts'
+import { ownSections } from './sections.ts'
+
+const open = Type.Record(Type.String(), Type.Unknown())
+
+const ProviderEntry = Type.Object({
+  type: Type.String({ description: 'Wire protocol; empty when the record names none' }),
+  base_url: Type.Optional(Type.String()),
+  default_model: Type.Optional(Type.String()),
+  has_api_key: Type.Boolean()
+})
+
+const mode = oneOf(['manual', 'yolo', 'auto'])
+/** Inner shapes of this pack's own domains, as they are on the wire. */
+const ownDomains: Record<string, TSchema> = Object.fromEntries(ownSections.map(({ name, schema }) => [name, camelSchema(schema)]))
+
+/** The effective configuration without secrets. Domains of further packs come beside these. */
+export const ConfigObject = Type.Object(
+  {
+    providers: Type.Record(Type.String(), ProviderEntry),
+    default_provider: Type.Optional(Type.String()),
+    default_model: Type.Optional(Type.String({ description: 'Model alias id' })),
+    models: Type.Record(Type.String(), open, { description: 'Model alias id to model record' }),
+    thinking: open,
+    yolo: Type.Boolean({ description: 'True when default_permission_mode is yolo' }),
+    default_permission_mode: mode,
+    permission: open,
+    ...ownDomains,
+    raw: Type.Record(Type.String(), Type.Unknown(), { description: 'Parsed content of the file, in its own spelling, without secrets' })
+  },
+  { description: 'Keys at the top are snake_case, those inside a domain camelCase' }
+)
+
+const patchOf = (schema: TSchema) => Type.Optional(nullable(schema))
+const loose = patchOf(open)
+
+/** Partial configuration. Keys may be snake_case or camelCase at any depth. Absent and null keep, tables merge, arrays and scalars replace. */
+export const ConfigPatch = Type.Object(
+  {
+    providers: loose,
+    default_provider: patchOf(Type.String()),
+    default_model: patchOf(Type.String()),
+    models: loose,
+    thinking: loose,
+    plan_mode: patchOf(Type.Boolean()),
+    yolo: patchOf(Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' })),
+    default_permission_mode: patchOf(mode),
+    default_plan_mode: patchOf(Type.Boolean()),
+    permission: loose,
+    hooks: patchOf(Type.Array(Type.Unknown())),
+    services: loose,
+    merge_all_available_skills: patchOf(Type.Boolean()),
+    extra_skill_dirs: patchOf(Type.Array(Type.String())),
+    loop_control: loose,
+    background: loose,
+    subagent: loose,
+    secondary_model: loose,
+    experimental: loose,
+    telemetry: patchOf(Type.Boolean())
+  },
+  { additionalProperties: Type.Unknown() }
+)
+
+export const readConfig = defineRoute({ method: 'GET', path: '/api/v1/config', summary: 'Effective configuration', data: ConfigObject })
+
+export const patchConfig = defineRoute({
+  method: 'POST',
+  path: '/api/v1/config',
+  summary: 'Merge a patch into the configuration',
+  description: 'All or nothing: one invalid domain (40001) and nothing is written. An empty patch answers the configuration.',
+  body: ConfigPatch,
+  data: ConfigObject
+})
+
+/** Sent after every change of the file: a patch, an edit in an editor, another process. */
+export const configChanged = defineEvent({
+  type: 'event.config.changed',
+  scope: 'global',
+  durable: true,
+  summary: 'The configuration changed',
+  payload: Type.Object({
+    changed_fields: Type.Array(Type.String(), { description: 'Top-level keys' }),
+    changedFields: Type.Array(Type.String(), { description: 'The same list, for clients that read this spelling' }),
+    config: ConfigObject
+  })
+})

@@ -1,0 +1,59 @@
+/** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
+import { AppError, definePack, invalid, type Static } from '../../kernel/index.ts'
+import { asSent } from './casing.ts'
+import { type ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
+import { ConfigFile } from './file.ts'
+import { applyBody, readBody } from './merge-patch.ts'
+import { ownSections } from './sections.ts'
+import { Config, ConfigSections } from './service.ts'
+import { Settings } from './settings.ts'
+import type { Table } from './tables.ts'
+import { watchConfig } from './watch.ts'
+import { configObject } from './wire.ts'
+
+export default definePack({
+  name: 'config',
+  description: "The user's configuration file",
+  provides: [Config],
+  async setup(ctx) {
+    const { env } = process
+    const contributed = ctx.collect(ConfigSections)
+    const file = new ConfigFile(ctx.home)
+    const settings = new Settings({ file, env, log: ctx.log, sections: () => contributed.items() })
+    contributed.onChange(() => settings.sectionsChanged())
+    for (const section of ownSections) ctx.contribute(ConfigSections, section)
+    await settings.ready()
+    ctx.provide(Config, settings)
+
+    const whole = () => configObject(settings) as Static<typeof ConfigObject>
+    const emitChanged = ctx.event(configChanged)
+    ctx.own(settings.onChange(({ fields }) => emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: whole() })))
+    const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
+
+    ctx.route(readConfig, async () => {
+      await refresh()
+      return whole()
+    })
+    ctx.route(patchConfig, async ({ body }) => {
+      const patch = readBody(body as Table, settings)
+      if (patch.fields.length > 0) {
+        await settings
+          .save(table => applyBody(table, patch, settings, env), patch.fields)
+          .catch((error: unknown) => {
+            if (!AppError.is(error) || !Array.isArray(error.details)) throw error
+            throw invalid(
+              error.details.map(({ path, message }) => ({ path: path === '' ? 'body' : `body.${asSent(body, path)}`, message })),
+              error
+            )
+          })
+      }
+      return whole()
+    })
+
+    ctx.background(async signal => {
+      const undo = await watchConfig(file.path, () => void refresh())
+      if (signal.aborted) undo()
+      else ctx.own(undo)
+    })
+  }
+})

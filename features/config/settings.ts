@@ -1,0 +1,209 @@
+/** The Config service: effective values over one file, patches in one save, change notice. */
+import { AppError, type Detail, invalid, type Logger, problems, type Static, type TSchema } from '../../kernel/index.ts'
+import { type Effective, effective, pathOf, withDefault } from './effective.ts'
+import type { ConfigFile, FileContent } from './file.ts'
+import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
+import { changedKeys, copy, freeze, isTable, own, put, type Table } from './tables.ts'
+import { TomlProblem } from './toml.ts'
+
+export interface SettingsOptions {
+  readonly file: ConfigFile
+  readonly env: NodeJS.ProcessEnv
+  readonly log: Pick<Logger, 'warn' | 'error'>
+  /** Contributed sections; of two with one name the first counts. */
+  readonly sections: () => readonly ConfigSection[]
+}
+
+export class Settings implements Config {
+  readonly #options: SettingsOptions
+  readonly #listeners = new Set<(change: ConfigChange) => void>()
+  #byName = new Map<string, ConfigSection>()
+  #clashes: ConfigDiagnostic[] = []
+  #values = new Map<ConfigSection, Effective>()
+  #table: Table = freeze({})
+  #problem: TomlProblem | undefined
+  #reported = new Set<string>()
+  #last: Promise<unknown> = Promise.resolve()
+  #first: Promise<void> | undefined
+
+  constructor(options: SettingsOptions) {
+    this.#options = options
+    this.sectionsChanged()
+  }
+
+  ready(): Promise<void> {
+    this.#first ??= this.reload().then(() => undefined)
+    return this.#first
+  }
+
+  /** Content of the file that is in force, frozen. */
+  get table(): Table {
+    return this.#table
+  }
+
+  section(name: string): ConfigSection | undefined {
+    return this.#byName.get(name)
+  }
+
+  sections(): readonly ConfigSection[] {
+    return [...this.#byName.values()]
+  }
+
+  get<S extends TSchema>(section: ConfigSection<S>): Static<S> {
+    return this.#effective(section).value
+  }
+
+  async patch(change: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.save(file => {
+      for (const [key, value] of Object.entries(change)) merge(file, key, value)
+    })
+  }
+
+  async update(change: (file: Record<string, unknown>) => void): Promise<void> {
+    await this.save(change)
+  }
+
+  onChange(listener: (change: ConfigChange) => void): () => void {
+    const entry = (change: ConfigChange) => listener(change) // a listener may be registered twice
+    this.#listeners.add(entry)
+    return () => this.#listeners.delete(entry)
+  }
+
+  diagnostics(): readonly ConfigDiagnostic[] {
+    const broken = this.#problem ? [{ message: `config.toml cannot be read: ${this.#problem.message}; the last good content is used` }] : []
+    const domains = this.sections().flatMap(section => this.#effective(section).diagnostics)
+    return [...broken, ...this.#clashes, ...domains]
+  }
+
+  /** Sections came or went. */
+  sectionsChanged(): void {
+    this.#byName = new Map()
+    this.#clashes = []
+    for (const section of this.#options.sections()) {
+      const first = this.#byName.get(section.name)
+      if (!first) this.#byName.set(section.name, section)
+      else if (first !== section)
+        this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
+    }
+    this.#values = new Map()
+    this.#warn()
+  }
+
+  /** Takes in what is in the file now; listeners hear of changes. An unparsable file leaves the last good content in force. */
+  reload(): Promise<readonly string[]> {
+    return this.#turn(async () => this.#take(await this.#options.file.read())).then(fields => this.#tell(fields))
+  }
+
+  /**
+   * Changes the latest file content in one save and resolves when it is on disk, with the top-level keys that changed.
+   * `change` may throw; then nothing is written. Throws 40001: invalid value, unparsable file, or a file that cannot be written.
+   */
+  save(change: (file: Table) => void, announce: readonly string[] = []): Promise<readonly string[]> {
+    const saved = this.#turn(async () => {
+      let touched: string[] = []
+      const edit = (before: Table) => {
+        const next = copy(before)
+        change(next)
+        touched = changedKeys(before, next)
+        const details = this.#check(next, touched)
+        if (details.length > 0) throw invalid(details)
+        return touched.length > 0 ? next : undefined
+      }
+      const elsewhere = this.#take(await this.#options.file.change(edit).catch(refusal))
+      return [...new Set([...announce, ...touched, ...elsewhere])]
+    })
+    return saved.then(fields => this.#tell(fields))
+  }
+
+  #check(file: Table, touched: readonly string[]): Detail[] {
+    return touched.flatMap(name => {
+      const section = this.#byName.get(name)
+      const stored = own(file, name)
+      const unsayable = nulls(stored, name)
+      if (unsayable.length > 0 || !section || stored === undefined) return unsayable
+      return problems(section.schema, withDefault(section, stored)).map(({ path, message }) => ({ path: pathOf(name, path), message }))
+    })
+  }
+
+  #effective(section: ConfigSection): Effective {
+    let result = this.#values.get(section)
+    if (!result) {
+      result = effective(section, this.#table, this.#options.env)
+      this.#values.set(section, result)
+    }
+    return result
+  }
+
+  /** Answers the top-level keys that changed. */
+  #take({ table, problem }: FileContent): string[] {
+    this.#problem = problem
+    let changed: string[] = []
+    if (table && table !== this.#table) {
+      changed = changedKeys(this.#table, table)
+      this.#table = freeze(table)
+      this.#values = new Map()
+    }
+    this.#warn()
+    return changed
+  }
+
+  #tell(fields: readonly string[]): readonly string[] {
+    if (fields.length === 0) return fields
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener({ fields })
+      } catch (err) {
+        this.#options.log.error({ err }, 'a listener of the configuration failed')
+      }
+    }
+    return fields
+  }
+
+  /** Logs each diagnostic once, until it went away. */
+  #warn(): void {
+    const now = this.diagnostics()
+    for (const { domain, message } of now) {
+      if (!this.#reported.has(message)) this.#options.log.warn(domain === undefined ? {} : { domain }, message)
+    }
+    this.#reported = new Set(now.map(({ message }) => message))
+  }
+
+  #turn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work)
+    this.#last = result.catch(() => undefined) // the caller of this turn gets the failure; the next one only waits
+    return result
+  }
+}
+
+/** Deep merge in file form: tables merge, null deletes, everything else replaces. */
+function merge(table: Table, key: string, value: unknown): void {
+  if (value === null) delete table[key]
+  else if (value === undefined) return
+  else if (isTable(value)) {
+    const before = own(table, key)
+    const target = isTable(before) ? before : {}
+    for (const [name, item] of Object.entries(value)) merge(target, name, item)
+    put(table, key, target)
+  } else put(table, key, copy(value))
+}
+
+/** TOML has no null: where one is left (in arrays), the value cannot be written. */
+function nulls(value: unknown, path: string): Detail[] {
+  if (value === null) return [{ path, message: 'null cannot be stored here' }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => nulls(item, `${path}.${index}`))
+  return isTable(value) ? Object.entries(value).flatMap(([key, item]) => nulls(item, `${path}.${key}`)) : []
+}
+
+/** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
+function refusal(error: unknown): never {
+  if (error instanceof TomlProblem) {
+    throw invalid([{ path: '', message: `config.toml cannot be parsed, fix it first: ${error.message}` }], error)
+  }
+  if (AppError.is(error)) {
+    if (error.spec.code === 40001) throw error
+    throw invalid([{ path: '', message: `config.toml could not be saved: ${error.message}` }], error)
+  }
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (syscall) throw invalid([{ path: '', message: `config.toml could not be saved: ${code ?? 'unknown'} (${syscall})` }], error)
+  throw error
+}

@@ -1,0 +1,70 @@
+/** Plain tables: what the configuration file is made of once it is parsed. */
+
+export type Table = Record<string, unknown>
+
+/** True for tables, false for arrays, dates and scalars. */
+export function isTable(value: unknown): value is Table {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Sets a key as own property, so that `__proto__` in a file or body is a name like any other. */
+export function put(table: Table, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(table, key, { value, enumerable: true, configurable: true, writable: true })
+  else table[key] = value
+}
+
+/** The own value of a key. */
+export function own(table: Table, key: string): unknown {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}
+
+/** Deep copy with ordinary prototypes. Dates are shared: nobody changes them. */
+export function copy<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copy) as T
+  if (!isTable(value)) return value
+  const table: Table = {}
+  for (const [key, item] of Object.entries(value)) put(table, key, copy(item))
+  return table as T
+}
+
+/** Equal as TOML values; the order of keys does not matter. */
+export function same(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (typeof a === 'bigint' || typeof b === 'bigint') {
+    return (
+      (typeof a === 'number' || typeof a === 'bigint') && (typeof b === 'number' || typeof b === 'bigint') && a.toString() === b.toString()
+    )
+  }
+  if (a === 0 && b === 0) return true // TOML writes -0 as 0
+  if (a instanceof Date && b instanceof Date) return a.toISOString() === b.toISOString()
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => same(item, b[index]))
+  if (!isTable(a) || !isTable(b)) return false
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && same(a[key], b[key]))
+}
+
+/** Freezes tables and arrays deeply. */
+export function freeze<T>(value: T): T {
+  if (Array.isArray(value)) value.forEach(freeze)
+  else if (isTable(value)) Object.values(value).forEach(freeze)
+  else return value
+  return Object.freeze(value)
+}
+
+/** `upper` laid over `base`: tables merge, everything else replaces, an own `undefined` removes. Inputs stay untouched. */
+export function overlay(base: unknown, upper: unknown): unknown {
+  if (!isTable(base) || !isTable(upper)) return copy(upper)
+  const merged = copy(base)
+  for (const [key, value] of Object.entries(upper)) {
+    if (value === undefined) delete merged[key]
+    else put(merged, key, isTable(value) && isTable(own(merged, key)) ? overlay(own(merged, key), value) : copy(value))
+  }
+  return merged
+}
+
+/** Top-level keys whose values differ. */
+export function changedKeys(before: Table, after: Table): string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !same(own(before, key), own(after, key)))
+}
