@@ -1,0 +1,36 @@
+/** The floor: bare polka and bare ws in a process of their own, doing the same job without us. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import polka from 'polka'
+import { type WebSocket, WebSocketServer } from 'ws'
+
+const sockets = new Set<WebSocket>()
+let body = '{}'
+
+const app = polka()
+  .get('/set/:size', (req, res) => {
+    body = JSON.stringify({ code: 0, msg: 'success', data: 'x'.repeat(Number(req.params.size)), request_id: '0'.repeat(26) })
+    res.end()
+  })
+  .get('/read/:id', (_req, res) => {
+    res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) })
+    res.end(body)
+  })
+  .get('/emit/:count/:size', async (req, res) => {
+    const frame = JSON.stringify({ type: 'bench.delta', seq: 0, payload: { delta: 'x'.repeat(Number(req.params.size)) } })
+    for (let n = 0; n < Number(req.params.count); n++) {
+      for (const socket of sockets) socket.send(frame)
+      if (n % 10 === 9) await turn()
+    }
+    res.end('{}')
+  })
+
+const server = createServer(app.handler as never)
+const wss = new WebSocketServer({ server, perMessageDeflate: false })
+wss.on('connection', socket => {
+  sockets.add(socket)
+  socket.on('error', () => socket.terminate())
+  socket.on('close', () => sockets.delete(socket))
+})
+server.listen(0, '127.0.0.1', () => process.stdout.write(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}\n`))

@@ -1,0 +1,58 @@
+/** Start-up time, idle memory, and REST reads against bare polka. */
+import autocannon from 'autocannon'
+import { startFloor, startServer } from './processes.ts'
+import { median, type Row, repeat, spread } from './table.ts'
+
+export async function startUp(runs: number): Promise<Row[]> {
+  const ready: number[] = []
+  const memory: number[] = []
+  for (let n = 0; n <= runs; n++) {
+    const server = await startServer({ bench: false })
+    await new Promise(resolve => setTimeout(resolve, 500)) // idle memory is what is left when start-up work has ended
+    if (n > 0) {
+      ready.push(server.ready_ms)
+      memory.push(await server.rss())
+    }
+    await server.stop()
+  }
+  return [
+    { what: 'ready, all packs', ours: median(ready), spread: spread(ready), unit: 'ms', budget: '<= 400', holds: median(ready) <= 400 },
+    { what: 'idle memory (RSS)', ours: median(memory), spread: spread(memory), unit: 'MB', budget: '<= 120', holds: median(memory) <= 120 }
+  ]
+}
+
+export async function restReads(runs: number): Promise<Row[]> {
+  const server = await startServer()
+  const floor = await startFloor()
+  const session = await server.session()
+  const rows: Row[] = []
+  for (const path of [`/api/v1/sessions/${session}`, '/api/v1/workspaces']) {
+    const size = (await server.rest.raw('GET', path)).body.length
+    await fetch(`${floor.url}/set/${size - 70}`)
+    await server.loop()
+    const ours = await repeat(runs, () => rate(server.url + path, { authorization: `Bearer ${server.token}` }))
+    const bare = await repeat(runs, () => rate(`${floor.url}/read/1`, { authorization: `Bearer ${server.token}` }))
+    const ratio = median(ours) / median(bare)
+    const what = `GET ${path.replace(session, '{id}').replace('/api/v1', '')}`
+    rows.push({
+      what,
+      ours: median(ours),
+      floor: median(bare),
+      spread: spread(ours),
+      unit: 'req/s',
+      budget: '>= 0.60x',
+      holds: ratio >= 0.6
+    })
+  }
+  const loop = await server.loop()
+  rows.push({ what: 'loop delay during reads', ours: loop, unit: 'ms', budget: '< 20', holds: loop < 20 })
+  await server.stop()
+  await floor.stop()
+  return rows
+}
+
+async function rate(url: string, headers: Record<string, string>): Promise<number> {
+  const result = await autocannon({ url, headers, connections: 20, duration: 2 })
+  if (result.non2xx > 0) throw new Error(`${url} answered ${result.non2xx} failures`)
+  return result.requests.average
+}

@@ -1,0 +1,31 @@
+/**
+ * `npm run bench [-- --runs 5 --only turns]`: figures of the whole server beside the floor measured in the same run.
+ * Medians; machines differ, so read ratios. Exit code 0 also when a budget does not hold: this measures, tests judge.
+ */
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { fanOut, journal, replay } from './events.ts'
+import { restReads, startUp } from './http-and-start.ts'
+import { print, type Row } from './table.ts'
+import { turns } from './turns.ts'
+
+const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
+  start: startUp,
+  rest: restReads,
+  turns,
+  fanout: fanOut,
+  replay,
+  journal
+}
+
+const { values } = parseArgs({ options: { runs: { type: 'string', default: '5' }, only: { type: 'string', multiple: true } } })
+const runs = Math.max(1, Number(values.runs) || 5)
+const rows: Row[] = []
+for (const [name, run] of Object.entries(scenarios)) {
+  if (values.only && !values.only.includes(name)) continue
+  process.stderr.write(`measuring ${name}\n`)
+  rows.push(...(await run(runs)))
+}
+process.stdout.write(`\nNode ${process.version}, ${cpus().length} processors, ${runs} runs, medians\n\n`)
+print(rows)
+process.exit(0)

@@ -1,0 +1,111 @@
+/** Child processes of a benchmark: the full server on a fresh home, and the floor. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { RestClient } from '../../kernel/testing.ts'
+
+export interface Child {
+  readonly url: string
+  readonly pid: number
+  /** Milliseconds from spawn to the listening line. */
+  readonly ready_ms: number
+  rss(): Promise<number>
+  stop(): Promise<void>
+}
+
+export interface BenchServer extends Child {
+  readonly token: string
+  readonly rest: RestClient
+  readonly workspace: string
+  /** A new session in the workspace. */
+  session(): Promise<string>
+  /** Largest event loop delay since the last call, ms. */
+  loop(): Promise<number>
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export function startFloor(): Promise<Child> {
+  return start([here('./floor.js')], {})
+}
+
+/** The full server with all default packs; `bench` adds the measuring pack. */
+export async function startServer(options: { upstream?: string; bench?: boolean } = {}): Promise<BenchServer> {
+  const place = await mkdtemp(join(tmpdir(), 'svc-code-bench-'))
+  const home = join(place, 'home')
+  const workspace = join(place, 'project')
+  await mkdir(home, { recursive: true, mode: 0o700 })
+  await mkdir(workspace, { recursive: true })
+  await writeFile(join(home, 'config.toml'), configuration(options.upstream ?? 'http://127.0.0.1:9999/v1'))
+  const pack = options.bench === false ? [] : ['--pack', here('./pack.js')]
+  const child = await start([here('../../features/main.js'), '--port', '0', ...pack], { SVC_CODE_HOME: home })
+  const token = (await readFile(join(home, 'server.token'), 'utf8')).trim()
+  const rest = new RestClient(child.url, token)
+  return {
+    ...child,
+    token,
+    rest,
+    workspace,
+    async session() {
+      const answer = await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: workspace } })
+      return (answer.data as { id: string }).id
+    },
+    async loop() {
+      return ((await rest.json('GET', '/api/v1/bench/loop')).data as { max_ms: number }).max_ms
+    },
+    async stop() {
+      rest.close()
+      await child.stop()
+      await rm(place, { recursive: true, force: true, maxRetries: 3 })
+    }
+  }
+}
+
+function configuration(upstream: string): string {
+  return `default_model = "bench/m"
+default_permission_mode = "yolo"
+[providers.bench]
+type = "compat_chat"
+base_url = "${upstream}"
+api_key = "bench"
+[models."bench/m"]
+provider = "bench"
+model = "m"
+max_context_size = 1000000
+`
+}
+
+async function start(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Child> {
+  const began = performance.now()
+  const child = spawn(process.execPath, [...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const url = await listening(child)
+  const ready_ms = performance.now() - began
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const pid = child.pid ?? 0
+  return {
+    url,
+    pid,
+    ready_ms,
+    async rss() {
+      return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await exited
+    }
+  }
+}
+
+function listening(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    child.stdout?.on('data', chunk => {
+      text += String(chunk)
+      const url = /listening on (\S+)/.exec(text)?.[1]
+      if (url) resolve(url)
+    })
+    child.once('exit', code => reject(new Error(`ended with ${code} before listening: ${text}`)))
+  })
+}
