@@ -1,5 +1,8 @@
 /** A hub on an http server of its own, without a kernel around it. */
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -7,6 +10,7 @@ import { pino } from 'pino'
 import { ulid } from 'ulid'
 import { createKernelHooks } from '../../kernel/hooks.ts'
 import { createHub, type HubOptions } from '../../kernel/hub.ts'
+import { SocketClient, type SocketOptions } from '../../kernel/testing-socket.ts'
 import { openGate } from './gate.ts'
 
 export interface TestHubOptions extends Partial<HubOptions> {
@@ -33,9 +37,16 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
     dir,
     hooks
   })
+  const server = createServer()
+  server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   t.after(async () => {
     await hub.stop()
+    server.close()
     if (!options.dir) await rm(dir, { recursive: true, force: true })
   })
-  return { hub, dir, hooks, violations }
+  const connect = (options: SocketOptions = {}) => SocketClient.open(url, 'good', options)
+  return { hub, dir, hooks, violations, url, connect }
 }
