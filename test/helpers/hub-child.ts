@@ -1,0 +1,39 @@
+/** A process of its own with a hub: emits without end and prints every number a connected client has seen. Arguments: directory. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { ulid } from 'ulid'
+import { createKernelHooks } from '../../kernel/hooks.ts'
+import { createHub } from '../../kernel/hub.ts'
+import { defineEvent, Type } from '../../kernel/index.ts'
+import { SocketClient } from '../../kernel/testing-socket.ts'
+import { openGate } from './gate.ts'
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
+const hooks = createKernelHooks()
+hooks.attachStream.tap('child', () => 'live')
+const hub = createHub({
+  dir: process.argv[2] ?? '',
+  gate: openGate(),
+  hooks,
+  log: pino({ level: 'silent' }),
+  now: () => new Date(),
+  newId: () => ulid(),
+  strict: false,
+  onViolation: () => undefined,
+  server_id: ulid()
+})
+const server = createServer()
+server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
+server.listen(0, '127.0.0.1', async () => {
+  const client = await SocketClient.open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'good')
+  client.ws.on('message', data => {
+    const frame = JSON.parse(data.toString()) as { type: string; seq: number; epoch: string }
+    if (frame.type === noted.type) process.stdout.write(`${frame.seq} ${frame.epoch}\n`)
+  })
+  await client.request('subscribe', { session_ids: ['s1'] })
+  for (let n = 0; ; n++) {
+    hub.emit(noted, { n }, 's1')
+    if (n % 5 === 0) await new Promise(resolve => setImmediate(resolve))
+  }
+})

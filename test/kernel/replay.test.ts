@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { appendFile, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { defineEvent, Type } from '../../kernel/index.ts'
+import type { Frame, SocketClient } from '../../kernel/testing-socket.ts'
+import { startChild } from '../helpers/child.ts'
+import { startHub } from '../helpers/hub.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
+const typed = defineEvent({ type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) })
+const worked = defineEvent({ type: 'event.session.worked', scope: 'session', durable: true, deliver: 'everyone', payload: Type.Object({}) })
+
+const notes = (client: SocketClient) => client.frames.filter(frame => frame.type === noted.type)
+const numbers = (frames: readonly Frame[]) => frames.map(frame => frame.seq)
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
+
+type TestHub = Awaited<ReturnType<typeof startHub>>
+
+async function emitNotes({ hub }: Pick<TestHub, 'hub'>, count: number, agent_id = 'main') {
+  for (let n = 1; n <= count; n++) hub.emit(noted, { n }, { session_id: 's1', agent_id })
+  await hub.flushed('s1')
+  return hub.watermark('s1')!
+}
+
+test('a gap of exactly 1000 events is replayed before the ack, unchanged', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 1001)
+  const client = await it.connect()
+  const ack = await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  assert.deepEqual(ack.payload, { accepted: ['s1'], not_found: [], resync_required: [], cursors: { s1: { seq: 1001, epoch } } })
+  assert.equal(client.frames.at(-1), ack)
+  const onDisk = (await readFile(join(it.dir, 's1.jsonl'), 'utf8')).trimEnd().split('\n').slice(2)
+  assert.deepEqual(
+    client.frames.slice(1, -1),
+    onDisk.map(line => JSON.parse(line) as Frame)
+  )
+})
+
+test('a gap of 1001 events is a buffer overflow; the subscription is live all the same', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 1001)
+  const client = await it.connect()
+  const ack = await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0, epoch } } })
+  assert.deepEqual(ack.payload, { accepted: ['s1'], not_found: [], resync_required: ['s1'], cursors: { s1: { seq: 1001, epoch } } })
+  assert.deepEqual(client.frames.slice(1, -1), [
+    {
+      type: 'resync_required',
+      timestamp: '1970-01-01T00:00:00.000Z',
+      payload: { session_id: 's1', reason: 'buffer_overflow', current_seq: 1001, epoch }
+    }
+  ])
+  await emitNotes(it, 1)
+  assert.equal((await client.next(noted.type)).seq, 1002)
+})
+
+test('cursors of another epoch or from the future need a resync, the current one needs nothing', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 3)
+  const ask = async (cursor: object) => {
+    const client = await it.connect()
+    const ack = await client.request('client_hello', { subscriptions: ['s1'], cursors: { s1: cursor } })
+    const resync = client.frames.find(frame => frame.type === 'resync_required')
+    return [resync?.payload.reason, ack.payload?.resync_required, numbers(notes(client)), ack.code]
+  }
+  assert.deepEqual(await ask({ seq: 1, epoch: 'ep_other' }), ['epoch_changed', ['s1'], [], 0])
+  assert.deepEqual(await ask({ seq: 4, epoch }), ['epoch_changed', ['s1'], [], 0])
+  assert.deepEqual(await ask({ seq: 3, epoch }), [undefined, [], [], 0])
+  assert.deepEqual(await ask({ seq: 2 }), [undefined, [], [3], 0])
+  assert.deepEqual(await ask({ seq: 0 }), [undefined, [], [1, 2, 3], 0])
+  assert.deepEqual(await ask({ seq: 'x' }), [undefined, undefined, [], 40001])
+})
+
+test('replay applies the agent filter, but not to global session events of an earlier process', async t => {
+  const first = await startHub(t)
+  await emitNotes(first, 2)
+  await emitNotes(first, 1, 'agent-1')
+  first.hub.emit(worked, {}, 's1')
+  await first.hub.stop()
+  const second = await startHub(t, { dir: first.dir })
+  second.hub.setEvents([noted, worked])
+  const client = await second.connect()
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } }, agent_filter: { s1: ['agent-1'] } })
+  assert.deepEqual(numbers(client.frames.slice(1, -1)), [3, 4])
+})
+
+test('after a restart an old cursor is served as if nothing had happened', async t => {
+  const first = await startHub(t)
+  const { epoch } = await emitNotes(first, 10)
+  await first.hub.stop()
+  const second = await startHub(t, { dir: first.dir })
+  const client = await second.connect()
+  await client.request('client_hello', { subscriptions: ['s1'], cursors: { s1: { seq: 7, epoch } } })
+  await emitNotes(second, 1)
+  await client.next(frame => frame.seq === 11)
+  assert.deepEqual(numbers(notes(client)), [8, 9, 10, 11])
+})
+
+test('a journal that is gone begins a new epoch', async t => {
+  const first = await startHub(t)
+  const { epoch } = await emitNotes(first, 2)
+  await first.hub.stop()
+  await rm(join(first.dir, 's1.jsonl'))
+  const second = await startHub(t, { dir: first.dir })
+  const client = await second.connect()
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 2, epoch } } })
+  const resync = await client.next('resync_required')
+  assert.equal(resync.payload.reason, 'epoch_changed')
+  assert.equal(resync.payload.current_seq, 0)
+})
+
+test('subscribing while events flow gives each one exactly once and in order', async t => {
+  const it = await startHub(t)
+  await emitNotes(it, 500)
+  let emitting = true
+  const emitter = (async () => {
+    while (emitting) {
+      for (let n = 0; n < 3; n++) it.hub.emit(noted, { n }, 's1')
+      it.hub.emit(typed, { delta: 'x' }, 's1')
+      await new Promise(resolve => setImmediate(resolve))
+    }
+  })()
+  const clients = await Promise.all(Array.from({ length: 8 }, () => it.connect()))
+  await Promise.all(clients.map(client => client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 400 } } })))
+  await Promise.all(clients.map(client => client.next(frame => (frame.seq ?? 0) > 600)))
+  emitting = false
+  await emitter
+  await it.hub.flushed('s1')
+  const last = it.hub.watermark('s1')!.seq
+  for (const client of clients) {
+    await client.next(frame => frame.seq === last && frame.type === noted.type)
+    assert.deepEqual(numbers(notes(client)), range(401, last))
+    let seen = 400
+    for (const frame of client.frames.filter(frame => frame.seq !== undefined)) {
+      assert.ok(frame.volatile ? frame.seq === seen || seen === 400 : frame.seq === seen + 1)
+      if (!frame.volatile) seen = frame.seq!
+    }
+  }
+})
+
+test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 2)
+  const client = await it.connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  await it.hub.close('s1')
+  assert.equal(it.hub.subscribers('s1'), 0)
+  assert.deepEqual(it.hub.connections()[0]?.subscriptions, [])
+  assert.equal(it.hub.watermark('s1'), undefined)
+  await emitNotes(it, 1)
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 2, epoch } } })
+  assert.deepEqual(numbers(notes(client)), [3])
+})
+
+test('what is on disk is appended to and replayed even when a killed process left a torn line', async t => {
+  const first = await startHub(t)
+  const { epoch } = await emitNotes(first, 3)
+  await first.hub.stop()
+  await appendFile(join(first.dir, 's1.jsonl'), '{"type":"note.added","se')
+  const second = await startHub(t, { dir: first.dir })
+  const client = await second.connect()
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  await emitNotes(second, 2)
+  await client.next(frame => frame.seq === 5)
+  assert.deepEqual(numbers(notes(client)), [2, 3, 4, 5])
+})
+
+test('every event a client has seen survives kill -9', async t => {
+  const dir = await freshDir(t)
+  const child = startChild(t, 'hub-child', dir)
+  await child.atLeast(300)
+  await child.kill()
+  const [seq, epoch] = (child.lines.at(-1) ?? '').split(' ')
+  const it = await startHub(t, { dir })
+  const mark = await it.hub.open('s1')
+  assert.equal(mark.epoch, epoch)
+  assert.ok(mark.seq >= Number(seq), `${mark.seq} on disk, ${seq} seen`)
+  assert.deepEqual(
+    child.lines.map(line => Number(line.split(' ')[0])),
+    range(1, Number(seq))
+  )
+  const client = await it.connect()
+  const from = Math.max(0, mark.seq - 1000)
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: from, epoch } } })
+  assert.deepEqual(numbers(notes(client)), range(from + 1, mark.seq))
+})
+
+test('two servers on one home number their global events apart, and the second leaves no file', async t => {
+  const changed = defineEvent({ type: 'event.thing.changed', scope: 'global', durable: true, payload: Type.Object({}) })
+  const first = await startHub(t)
+  first.hub.emit(changed, {})
+  await first.hub.flushed()
+  const second = await startHub(t, { dir: first.dir, server_id: 'second' })
+  second.hub.emit(changed, {})
+  await second.hub.flushed()
+  assert.equal(second.hub.watermark('__global__')?.seq, 1)
+  assert.notEqual(second.hub.watermark('__global__')?.epoch, first.hub.watermark('__global__')?.epoch)
+  assert.match(await readFile(join(first.dir, '__global__.second.jsonl'), 'utf8'), /event\.thing\.changed/)
+  await second.hub.stop()
+  await assert.rejects(readFile(join(first.dir, '__global__.second.jsonl')))
+  assert.match(await readFile(join(first.dir, '__global__.jsonl'), 'utf8'), /event\.thing\.changed/)
+})
