@@ -114,19 +114,20 @@ class ServerGate implements Gate {
   authenticate(req: IncomingMessage): boolean | Promise<boolean> {
     const credential = takeAuthorization(req)
     if (this.bypass) return true
-    return this.#counted(req, credential === undefined ? false : this.checkToken(credential))
+    return this.#counted(req, credential ? this.checkToken(credential) : false)
   }
 
   authenticateSocket(req: IncomingMessage): boolean | Promise<boolean> {
     const fromHeader = takeAuthorization(req)
     if (this.bypass) return true
-    const credential = fromHeader || offeredToken(req)
+    const credential = fromHeader === null ? undefined : fromHeader || offeredToken(req)
     return this.#counted(req, credential ? this.checkToken(credential) : false)
   }
 
   checkToken(token: string): boolean | Promise<boolean> {
+    if (this.bypass) return true
     if (token === '') return false
-    if (this.#token.matches(token, this.#time())) return true
+    if (this.#token.matches(token)) return true
     return this.#password ? this.#password.verify(token) : false
   }
 
@@ -145,12 +146,15 @@ class ServerGate implements Gate {
   }
 }
 
-/** The bearer value, or undefined; the header is masked so that neither handlers nor logs see it. Repeated headers carry none. */
-function takeAuthorization(req: IncomingMessage): string | undefined {
+/** The bearer value, undefined without one, null for a repeated header. It is masked so that neither handlers nor logs see it. */
+function takeAuthorization(req: IncomingMessage): string | null | undefined {
   const header = req.headers.authorization
   if (header === undefined) return undefined
-  const repeated = maskAuthorization(req) > 1
-  return !repeated && header.startsWith(bearer) ? header.slice(bearer.length) : undefined
+  if (maskAuthorization(req) > 1) return null
+  if (!header.startsWith(bearer)) return undefined
+  const value = header.slice(bearer.length)
+  // Header bytes arrive as Latin-1; a password may be UTF-8.
+  return /[^ -~]/.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value
 }
 
 /** Replaces every Authorization value of the request by a placeholder; returns how many there were. */

@@ -1,6 +1,9 @@
 /** The listening socket: server options, port retry, orderly close. */
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
+const connections = new WeakMap<Server, Set<Socket>>()
 
 /**
  * An HTTP server with the limits of this product: 60 s for the header block, none for the reply (streams, slow turns).
@@ -9,8 +12,15 @@ import type { AddressInfo } from 'node:net'
 export function createServer(handler: (req: IncomingMessage, res: ServerResponse) => void): Server {
   // A request without Host is answered by the Host check (403 with an envelope) instead of the library's bare 400.
   const server = createHttpServer({ requireHostHeader: false, requestTimeout: 0, headersTimeout: 60_000, noDelay: true }, handler)
+  const open = new Set<Socket>()
+  connections.set(server, open)
+  server.on('connection', socket => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    const reply = (socket as { _httpMessage?: ServerResponse | null })._httpMessage // the reply under way, if any: not to be written into
+    if (error.code === 'ECONNRESET' || !socket.writable || reply?.headersSent) {
       socket.destroy()
       return
     }
@@ -72,11 +82,17 @@ function bind(server: Server, host: string, port: number): Promise<void> {
 export function closeServer(server: Server, graceMs: number): Promise<void> {
   if (!server.listening) return Promise.resolve()
   return new Promise(resolve => {
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+    const sweep = () => {
+      server.closeIdleConnections()
+      for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy()
+    }
+    const sweeper = setInterval(sweep, 25) // a connection turns idle when its last reply is out
+    const limit = setTimeout(() => server.closeAllConnections(), graceMs)
     server.close(() => {
-      clearTimeout(timer)
+      clearInterval(sweeper)
+      clearTimeout(limit)
       resolve()
     })
-    server.closeIdleConnections()
+    sweep()
   })
 }

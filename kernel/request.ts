@@ -61,13 +61,17 @@ export class Pipeline {
   fail(error: unknown, exchange: Exchange, res: ServerResponse, route?: MountedRoute): void {
     const expected = AppError.is(error)
     const gone = res.destroyed || res.socket?.destroyed === true
-    if (!expected && !gone) {
-      const { log } = this.#options
-      log.error({ err: error, request_id: exchange.id, route: routeName(route?.spec), pack: route?.pack }, 'a handler failed')
+    if (gone) {
+      this.#options.log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
+      res.destroy()
+      return
     }
+    const facts = { err: error, request_id: exchange.id, route: routeName(route?.spec), pack: route?.pack }
+    if (!expected) this.#options.log.error(facts, 'a handler failed')
+    else if (error.code >= 50_000 && error.code < 60_000) this.#options.log.warn(facts, 'a request could not be served')
     if (expected && route) this.#checkDeclared(error, route)
     const { status, envelope } = failure(error, exchange.id)
-    if (res.headersSent || gone) res.destroy()
+    if (res.headersSent) res.destroy()
     else {
       if (status === 401) res.setHeader('www-authenticate', 'Bearer')
       finish(exchange.raw, res, status, JSON.stringify(envelope), this.#options.bodyLimitBytes)

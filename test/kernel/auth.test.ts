@@ -1,0 +1,338 @@
+import assert from 'node:assert/strict'
+import { chmod, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createGate } from '../../kernel/auth.ts'
+import { BanTable } from '../../kernel/ban.ts'
+import { assertBind, classifyBind } from '../../kernel/bind.ts'
+import { defineRoute } from '../../kernel/contract.ts'
+import { createLog } from '../../kernel/log.ts'
+import { OriginPolicy } from '../../kernel/origin.ts'
+import { Type } from '../../kernel/schema.ts'
+import { readToken, rotateToken, tokenPath } from '../../kernel/token-file.ts'
+import { type Bound, startHttp, tempHome } from './http-fixture.ts'
+
+const meta: Bound = [defineRoute({ method: 'GET', path: '/api/v1/meta', summary: 'x', data: Type.Unknown() }), () => 'meta']
+const healthz: Bound = [
+  defineRoute({ method: 'GET', path: '/api/v1/healthz', summary: 'x', data: Type.Unknown(), auth: 'none' }),
+  () => ({ ok: true })
+]
+const openapi: Bound = [defineRoute({ method: 'GET', path: '/openapi.json', summary: 'x', data: Type.Unknown() }), () => ({})]
+
+test('only the exact header with the right token is accepted', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+  for (const authorization of [
+    `bearer ${http.token}`,
+    `Bearer  ${http.token}`,
+    `Bearer ${http.token}x`,
+    `Bearer ${http.token.slice(1)}`,
+    http.token,
+    'Bearer',
+    'Bearer '
+  ]) {
+    const { status, json, headers } = await http.send('GET', '/api/v1/meta', { token: null, headers: { authorization } })
+    assert.deepEqual([status, json.code, json.msg, json.data], [401, 40101, 'Unauthorized', null], authorization)
+    assert.equal(headers['www-authenticate'], 'Bearer')
+  }
+  assert.equal((await http.send('GET', `/api/v1/meta?token=${http.token}`, { token: null })).status, 401)
+})
+
+test('every spelling of an API path is refused without a token, known or not', async t => {
+  const http = await startHttp(t)
+  http.mount(meta, healthz, openapi)
+  for (const path of [
+    '/api/v1/meta',
+    '/API/v1/meta',
+    '/Api/V1/healthz',
+    '/api/v1/meta/',
+    '/api/v1/healthz/',
+    '//api/v1/meta',
+    '///api//v1/healthz',
+    '/./api/v1/meta',
+    '/x/../api/v1/meta',
+    '/%61pi/v1/meta',
+    '/%2561pi/v1/meta',
+    '/%2Fapi/v1/meta',
+    '/x%2F..%2Fapi',
+    '/\\api/v1/meta',
+    '/api',
+    '/api/v1/unknown',
+    '/openapi.json',
+    '/OPENAPI.json',
+    '/openapi.json/',
+    '/asyncapi.json',
+    '/%zz'
+  ]) {
+    const { status, json } = await http.send('GET', path, { token: null })
+    assert.deepEqual([status, json.code], [401, 40101], path)
+  }
+})
+
+test('healthz needs no token for GET, but does for HEAD and other methods', async t => {
+  const http = await startHttp(t)
+  http.mount(healthz)
+  assert.deepEqual((await http.send('GET', '/api/v1/healthz', { token: null })).json.data, { ok: true })
+  assert.deepEqual((await http.send('GET', '/api/v1/%68ealthz', { token: null })).json.data, { ok: true })
+  assert.equal((await http.send('HEAD', '/api/v1/healthz', { token: null })).status, 401)
+  assert.equal((await http.send('POST', '/api/v1/healthz', { token: null })).status, 401)
+  assert.equal((await http.send('HEAD', '/api/v1/healthz')).status, 200)
+})
+
+test('paths outside the API need no token, and a catch-all there does not answer for the API', async t => {
+  const http = await startHttp(t)
+  const assets = defineRoute({
+    method: 'GET',
+    path: '/{+path}',
+    summary: 'x',
+    params: Type.Object({ path: Type.String() }),
+    data: Type.Unknown(),
+    auth: 'none'
+  })
+  assert.equal((await http.send('GET', '/index.html', { token: null })).status, 404)
+  http.mount(meta, [assets, ({ params }) => params.path])
+  assert.equal((await http.send('GET', '/index.html', { token: null })).json.data, 'index.html')
+  assert.equal((await http.send('GET', '/', { token: null })).json.data, '')
+  assert.equal((await http.send('HEAD', '/index.html', { token: null })).status, 200)
+  for (const path of ['/api/v1/nope', '//api/v1/meta', '/API/v1/meta']) {
+    assert.equal((await http.send('GET', path, { token: null })).status, 401, path)
+    assert.equal((await http.send('GET', path)).status, 404, path)
+  }
+})
+
+test('absolute-form targets are routed by their path, and their authority counts as a Host', async t => {
+  const http = await startHttp(t)
+  http.mount(meta, healthz)
+  const ask = (target: string, auth = '') => http.raw(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${auth}\r\n`)
+  const bearer = `Authorization: Bearer ${http.token}\r\n`
+  assert.match(await ask('http://localhost/api/v1/meta'), /^HTTP\/1\.1 401 /)
+  assert.match(await ask('http://localhost:80/api/v1/meta', bearer), /^HTTP\/1\.1 200 /)
+  assert.match(await ask('HTTP://localhost/API/v1/meta'), /^HTTP\/1\.1 401 /)
+  assert.match(await ask('http://evil.example/api/v1/meta', bearer), /^HTTP\/1\.1 403 /)
+  assert.match(await ask('http://user@evil.example/api/v1/healthz'), /^HTTP\/1\.1 403 /)
+  assert.match(await ask('http://localhost/api/v1/healthz'), /^HTTP\/1\.1 200 /)
+  assert.match(await ask('http://localhost?x=/api/v1/meta'), /^HTTP\/1\.1 404 /)
+})
+
+test('repeated Host or Authorization headers and a missing Host are refused', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  const bearer = `Authorization: Bearer ${http.token}\r\n`
+  const ask = (version: string, headers: string) => http.raw(`GET /api/v1/meta HTTP/${version}\r\n${headers}Connection: close\r\n\r\n`)
+  assert.match(await ask('1.1', `Host: localhost\r\nHost: evil.example\r\n${bearer}`), /^HTTP\/1\.1 403 [\s\S]*40301/)
+  assert.match(await ask('1.1', `Host: localhost\r\n${bearer}Authorization: Bearer x\r\n`), /^HTTP\/1\.1 401 /)
+  assert.match(await ask('1.1', `Host: localhost\r\n${bearer}${bearer}`), /^HTTP\/1\.1 401 /)
+  assert.match(await ask('1.1', bearer), /^HTTP\/1\.1 403 [\s\S]*40301/)
+  assert.match(await ask('1.0', bearer), /^HTTP\/1\.1 403 [\s\S]*40301/)
+  assert.match(await ask('1.0', `Host: localhost\r\n${bearer}`), /^HTTP\/1\.1 200 /)
+})
+
+test('a foreign Host is refused on every path, and the message names the way out', async t => {
+  const http = await startHttp(t, { allowedHosts: ['.dev.example', 'box.example'] })
+  http.mount(meta, healthz)
+  const ask = async (host: string) => (await http.send('GET', '/api/v1/healthz', { headers: { host } })).status
+  for (const host of ['localhost', 'LOCALHOST:99', 'app.localhost', '127.0.0.1:1', '10.1.2.3', '[::1]:80', 'dev.example', 'a.dev.example:8', 'BOX.example']) {
+    assert.equal(await ask(host), 200, host)
+  }
+  for (const host of ['evil.example', 'evildev.example', 'a.box.example', 'localhost.evil.example', 'a b', 'x@localhost']) {
+    assert.equal(await ask(host), 403, host)
+  }
+  const { json } = await http.send('GET', '/anything', { headers: { host: 'evil.example' } })
+  assert.equal(json.code, 40301)
+  assert.match(json.msg, /evil\.example.*--allowed-host evil\.example/)
+})
+
+test('CORS headers are sent to accepted origins only, and refused ones are still served', async t => {
+  const http = await startHttp(t, { corsOrigins: ['https://app.example'] })
+  http.mount(meta)
+  const ask = (origin: string, method = 'GET', more = {}) => http.send(method, '/api/v1/meta', { headers: { origin, ...more } })
+  for (const origin of ['http://127.0.0.1:5173', 'http://localhost', 'http://[::1]:9', 'https://app.example']) {
+    const { status, headers } = await ask(origin)
+    assert.deepEqual([status, headers['access-control-allow-origin'], headers.vary], [200, origin, 'Origin'])
+    assert.equal(headers['access-control-allow-methods'], 'GET, POST, PUT, PATCH, DELETE, OPTIONS')
+    assert.equal(headers['access-control-allow-credentials'], undefined)
+  }
+  for (const origin of ['https://evil.example', 'null', 'https://app.example.evil']) {
+    const { status, headers } = await ask(origin)
+    assert.deepEqual([status, headers['access-control-allow-origin']], [200, undefined], origin)
+  }
+  const preflight = await ask('http://localhost', 'OPTIONS', { 'access-control-request-headers': 'x-one, x-two' })
+  assert.deepEqual([preflight.status, preflight.text, preflight.headers['access-control-allow-headers']], [204, '', 'x-one, x-two'])
+  const plain = await ask('http://localhost', 'OPTIONS')
+  assert.match(String(plain.headers['access-control-allow-headers']), /^Content-Type, Authorization, X-Svc-Client-Id/)
+  const refused = await ask('https://evil.example', 'OPTIONS')
+  assert.deepEqual([refused.status, refused.headers['access-control-allow-origin']], [204, undefined])
+  assert.equal((await http.send('OPTIONS', '/api/v1/meta', { token: null })).status, 404)
+})
+
+test('a 401 is readable across origins', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  const { status, headers } = await http.send('GET', '/api/v1/meta', { token: null, headers: { origin: 'http://localhost:1' } })
+  assert.deepEqual([status, headers['access-control-allow-origin']], [401, 'http://localhost:1'])
+})
+
+test('security headers are sent on exposed binds only', async t => {
+  const open = await startHttp(t, { host: '0.0.0.0' })
+  const local = await startHttp(t)
+  const { headers } = await open.send('GET', '/nope', { token: null })
+  assert.equal(headers['x-content-type-options'], 'nosniff')
+  assert.equal(headers['referrer-policy'], 'no-referrer')
+  assert.match(String(headers['content-security-policy']), /default-src 'self'.*frame-ancestors 'self'/)
+  assert.equal(headers['strict-transport-security'], undefined)
+  assert.equal((await local.send('GET', '/nope', { token: null })).headers['x-content-type-options'], undefined)
+})
+
+test('ten failures ban the source for a minute, before anything else is looked at', async t => {
+  let now = 1_000_000
+  const http = await startHttp(t, { host: '0.0.0.0', now: () => new Date(now) })
+  http.mount(meta, healthz)
+  const wrong = () => http.send('GET', '/api/v1/meta', { token: 'wrong' })
+  for (let i = 0; i < 9; i++) assert.equal((await wrong()).status, 401)
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+  assert.equal((await http.send('GET', '/api/v1/unknown', { token: null })).status, 401)
+  for (const path of ['/api/v1/meta', '/api/v1/healthz', '/anything']) {
+    const { status, json } = await http.send('GET', path)
+    assert.deepEqual([status, json.code, json.msg], [429, 42901, 'Too many failed auth attempts'])
+  }
+  assert.equal((await http.send('OPTIONS', '/api/v1/meta', { headers: { origin: 'http://localhost' } })).status, 429)
+  now += 60_000
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+})
+
+test('loopback binds know no ban', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  for (let i = 0; i < 12; i++) assert.equal((await http.send('GET', '/api/v1/meta', { token: 'wrong' })).status, 401)
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+})
+
+test('the counting window restarts, and the table of sources is bounded', () => {
+  const table = new BanTable({ capacity: 3 })
+  for (let i = 0; i < 9; i++) table.fail('a', i)
+  table.fail('a', 60_100)
+  assert.equal(table.banned('a', 60_100), false)
+  for (let i = 0; i < 10; i++) table.fail('b', 60_200)
+  for (const address of ['c', 'd', 'e', 'f']) table.fail(address, 60_300)
+  assert.equal(table.size, 3)
+  assert.equal(table.banned('b', 60_300), true)
+  table.fail('g', 300_000)
+  assert.equal(table.size, 1)
+})
+
+test('failed upgrades count for the ban', async t => {
+  const home = await tempHome(t)
+  const gate = await createGate({ home, host: '0.0.0.0', log: createLog({ level: 'silent' }, home), now: () => new Date(0) })
+  const upgrade = () => fakeRequest({ host: 'localhost', 'sec-websocket-protocol': 'svc-code.bearer.wrong' })
+  for (let i = 0; i < 10; i++) assert.equal(await gate.authenticateSocket(upgrade()), false)
+  assert.equal(gate.check(upgrade()).refusal?.spec.status, 429)
+})
+
+test('an upgrade takes the header first and the subprotocol only without one', async t => {
+  const home = await tempHome(t)
+  const gate = await createGate({ home, host: '127.0.0.1', log: createLog({ level: 'silent' }, home), now: () => new Date(0) })
+  const token = await readToken(home)
+  const ask = async (headers: Record<string, string>) => gate.authenticateSocket(fakeRequest(headers))
+  const offered = { 'sec-websocket-protocol': `other, svc-code.bearer.${token}` }
+  assert.equal(await ask({ authorization: `Bearer ${token}` }), true)
+  assert.equal(await ask(offered), true)
+  assert.equal(await ask({ authorization: 'Bearer wrong', ...offered }), false)
+  assert.equal(await ask({ authorization: 'Bearer ', ...offered }), true)
+  assert.equal(await ask({ 'sec-websocket-protocol': `svc-code.bearer., svc-code.bearer.${token}` }), false)
+  assert.equal(await ask({}), false)
+  assert.equal(await gate.checkToken(token!), true)
+  assert.equal(await gate.checkToken(''), false)
+})
+
+test('the token file is made once, private, and shared by later boots', async t => {
+  const home = join(await tempHome(t), 'new')
+  const log = createLog({ level: 'silent' }, home)
+  const options = { home, host: '127.0.0.1', log, now: () => new Date() }
+  await Promise.all([createGate(options), createGate(options), createGate(options)])
+  const token = await readToken(home)
+  assert.match(token!, /^[A-Za-z0-9_-]{43}$/)
+  assert.equal((await stat(tokenPath(home))).mode & 0o777, 0o600)
+  assert.equal((await stat(home)).mode & 0o777, 0o700)
+  const gate = await createGate(options)
+  assert.equal(await gate.checkToken(token!), true)
+  assert.deepEqual(await readdir(home), ['server.token'])
+})
+
+test('a rotated token works at once, and the old one ends at once', async t => {
+  const http = await startHttp(t, { now: () => new Date(0) })
+  http.mount(meta)
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 200)
+  const token = await rotateToken(http.home)
+  assert.equal((await http.send('GET', '/api/v1/meta')).status, 401)
+  assert.equal((await http.send('GET', '/api/v1/meta', { token })).status, 200)
+})
+
+test('a rewrite that is empty, readable by others or gone is ignored', async t => {
+  const http = await startHttp(t)
+  http.mount(meta)
+  const path = tokenPath(http.home)
+  const works = async () => (await http.send('GET', '/api/v1/meta')).status === 200
+  await writeFile(path, '')
+  assert.ok(await works())
+  await writeFile(path, 'other-token-that-everybody-can-read')
+  await chmod(path, 0o644)
+  await utimes(path, 1, 1)
+  assert.ok(await works())
+  assert.equal((await http.send('GET', '/api/v1/meta', { token: 'other-token-that-everybody-can-read' })).status, 401)
+  await rm(path)
+  assert.ok(await works())
+  assert.ok(http.logs.some(line => line.includes('token rotation ignored')))
+})
+
+test('a token file that others can read stops the start with the remedy', async t => {
+  const home = await tempHome(t)
+  await rotateToken(home)
+  await chmod(tokenPath(home), 0o640)
+  const options = { home, host: '127.0.0.1', log: createLog({ level: 'silent' }, home), now: () => new Date() }
+  await assert.rejects(createGate(options), /can be read by other users \(mode 0640\).*chmod 600/)
+})
+
+test('the password is accepted beside the token', async t => {
+  const http = await startHttp(t, { password: 'grüße 1' })
+  http.mount(meta)
+  const ask = async (token: string) => (await http.send('GET', '/api/v1/meta', { token: Buffer.from(token).toString('latin1') })).status
+  assert.equal(await ask('grüße 2'), 401)
+  assert.deepEqual(await Promise.all([ask('grüße 1'), ask('grüße 1'), ask('no'), ask('no'), ask('grüße 1')]), [200, 200, 401, 401, 200])
+  assert.equal(await ask('grüße 1'), 200)
+  assert.equal(await ask(http.token), 200)
+})
+
+test('bypassed authentication still checks the Host', async t => {
+  const http = await startHttp(t, { dangerousBypassAuth: true })
+  http.mount(meta)
+  assert.equal((await http.send('GET', '/api/v1/meta', { token: null })).status, 200)
+  assert.equal((await http.send('GET', '/api/v1/meta', { token: null, headers: { host: 'evil.example' } })).status, 403)
+})
+
+test('bind addresses fall into three classes', () => {
+  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]']) assert.equal(classifyBind(host), 'loopback', host)
+  for (const host of ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.1.1', 'fe80::1', 'fe80::1%eth0']) {
+    assert.equal(classifyBind(host), 'lan', host)
+  }
+  for (const host of ['0.0.0.0', '::', '', '172.32.0.1', '8.8.8.8', 'my.host', '2001:db8::1']) assert.equal(classifyBind(host), 'public', host)
+})
+
+test('an exposed bind needs the insecure option and warns without a password', () => {
+  assert.deepEqual(assertBind({ host: '127.0.0.1' }), [])
+  assert.throws(() => assertBind({ host: '0.0.0.0' }), /--insecure-no-tls/)
+  assert.equal(assertBind({ host: '0.0.0.0', insecureNoTls: true }).length, 2)
+  assert.equal(assertBind({ host: '192.168.1.5', insecureNoTls: true, password: 'x' }).length, 1)
+})
+
+test('the Host check can be switched off', () => {
+  const policy = new OriginPolicy({ host: '127.0.0.1', disableHostCheck: true })
+  assert.equal(policy.refuseHost(fakeRequest({ host: 'evil.example' }), 1), undefined)
+})
+
+/** Enough of a request for the gate. */
+function fakeRequest(headers: Record<string, string>): IncomingMessage {
+  const fake = { url: '/api/v1/ws', headers: { ...headers }, rawHeaders: Object.entries(headers).flat(), socket: { remoteAddress: '::ffff:10.0.0.9' } }
+  return fake as unknown as IncomingMessage // the gate reads these four fields only
+}

@@ -1,0 +1,374 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { type AnyRoute, defineRoute } from '../../kernel/contract.ts'
+import { AppError, errorSpec, PersistenceFailed } from '../../kernel/errors.ts'
+import { Type } from '../../kernel/schema.ts'
+import { startHttp } from './http-fixture.ts'
+
+const json = { 'content-type': 'application/json' }
+const Label = Type.Object({ label: Type.String({ minLength: 1 }) })
+const post = defineRoute({ method: 'POST', path: '/api/v1/things', summary: 'x', body: Label, data: Type.Unknown() })
+const get = defineRoute({ method: 'GET', path: '/api/v1/things', summary: 'x', data: Type.Unknown() })
+const echo = ({ body }: { body: unknown }) => ({ body: body === undefined ? 'none' : body })
+
+test('a success carries code, msg, data and the request id, and drops undefined fields', async t => {
+  const http = await startHttp(t)
+  http.mount([get, () => ({ a: 1, gone: undefined })])
+  const { status, headers, text, json: envelope } = await http.send('GET', '/api/v1/things')
+  assert.equal(status, 200)
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+  assert.deepEqual(envelope, { code: 0, msg: 'success', data: { a: 1 }, request_id: envelope.request_id })
+  assert.match(envelope.request_id, /^[0-9A-HJKMNP-TV-Z]{26}$/)
+  assert.ok(!text.includes('gone'))
+})
+
+test('a valid X-Request-Id is echoed unchanged, any other is replaced', async t => {
+  const http = await startHttp(t)
+  http.mount([get, () => null])
+  const idFor = async (value: string | string[]) => (await http.send('GET', '/api/v1/things', { headers: { 'x-request-id': value } })).json.request_id
+  for (const good of ['01ARZ3NDEKTSV4RRFFQ69G5FAV', '01arz3ndektsv4rrffq69g5fav', 'z'.repeat(26)]) assert.equal(await idFor(good), good)
+  for (const bad of ['', 'abc', '01ARZ3NDEKTSV4RRFFQ69G5FAU'.replace('A', 'I'), '0'.repeat(27)]) assert.notEqual(await idFor(bad), bad)
+  assert.equal(await idFor(['0'.repeat(26), '1'.repeat(26)]), '0'.repeat(26))
+})
+
+test('status, success code and the empty 204 follow the declaration', async t => {
+  const http = await startHttp(t)
+  http.mount(
+    [{ ...get, path: '/api/v1/a', status: 201 }, () => null],
+    [{ ...get, path: '/api/v1/b', successCode: 40909 }, () => ({ dismissed: true })],
+    [{ ...get, path: '/api/v1/c', status: 204 }, () => undefined]
+  )
+  assert.deepEqual([(await http.send('GET', '/api/v1/a')).status, (await http.send('GET', '/api/v1/a')).json.code], [201, 0])
+  assert.deepEqual((await http.send('GET', '/api/v1/b')).json.code, 40909)
+  const empty = await http.send('GET', '/api/v1/c')
+  assert.deepEqual([empty.status, empty.text, empty.headers['content-type']], [204, '', undefined])
+})
+
+test('an AppError becomes its envelope, with data, details and HTTP status', async t => {
+  const Taken = errorSpec('taken', 49901, 'already taken')
+  const Gone = errorSpec('gone', 49902, 'gone', 404)
+  const http = await startHttp(t)
+  http.mount(
+    [
+      { ...get, errors: [Taken] },
+      () => {
+        throw new AppError(Taken, { data: { resolved: false }, details: { current_status: 'done' } })
+      }
+    ],
+    [
+      { ...post, body: undefined, errors: [Gone] } as AnyRoute,
+      async () => {
+        throw new AppError(Gone, { message: 'file f_1 is gone' })
+      }
+    ]
+  )
+  const taken = await http.send('GET', '/api/v1/things')
+  assert.deepEqual(
+    [taken.status, taken.json.code, taken.json.msg, taken.json.data, taken.json.details],
+    [200, 49901, 'already taken', { resolved: false }, { current_status: 'done' }]
+  )
+  const gone = await http.send('POST', '/api/v1/things')
+  assert.deepEqual([gone.status, gone.json.msg, gone.json.data, 'details' in gone.json], [404, 'file f_1 is gone', null, false])
+  assert.deepEqual(http.violations, [])
+})
+
+test('a bug answers 50001 with a fixed text, is logged with its stack, and the server lives on', async t => {
+  const http = await startHttp(t)
+  const cyclic: Record<string, unknown> = {}
+  cyclic.self = cyclic
+  http.mount(
+    [get, () => Promise.reject(new Error('secret path /root'))],
+    [
+      { ...get, path: '/api/v1/sync' },
+      () => {
+        throw new TypeError('secret')
+      }
+    ],
+    [{ ...get, path: '/api/v1/odd' }, () => Promise.reject('just a text')],
+    [{ ...get, path: '/api/v1/cyclic' }, () => cyclic]
+  )
+  for (const path of ['/api/v1/things', '/api/v1/sync', '/api/v1/odd', '/api/v1/cyclic']) {
+    const { status, json: envelope, text } = await http.send('GET', path)
+    assert.deepEqual([status, envelope.code, envelope.msg, envelope.data], [200, 50001, 'internal error', null])
+    assert.ok(!/secret|stack|\.ts/.test(text))
+  }
+  assert.ok(http.logs.some(line => line.includes('"stack"') && line.includes('secret path')))
+  assert.ok(http.logs.some(line => line.includes('"request failed"') && line.includes('"path":"/api/v1/things"')))
+})
+
+test('a persistence failure keeps its code and leaves its cause in the log', async t => {
+  const http = await startHttp(t)
+  http.mount([get, () => Promise.reject(new AppError(PersistenceFailed, { cause: new Error('ENOSPC') }))])
+  assert.equal((await http.send('GET', '/api/v1/things')).json.code, 50003)
+  assert.ok(http.logs.some(line => line.includes('ENOSPC')))
+})
+
+test('every 40001 has details, also when the handler named no field', async t => {
+  const http = await startHttp(t)
+  const { ValidationFailed } = await import('../../kernel/errors.ts')
+  http.mount([get, () => Promise.reject(new AppError(ValidationFailed, { message: 'bad page token' }))])
+  const { json: envelope } = await http.send('GET', '/api/v1/things')
+  assert.deepEqual([envelope.msg, envelope.details], ['bad page token', [{ path: '', message: 'bad page token' }]])
+})
+
+test('bodies that are not JSON of the right shape answer 40001 and name the body', async t => {
+  const http = await startHttp(t)
+  http.mount([post, echo])
+  const cases: [what: string, headers: Record<string, string>, body: string | Buffer | undefined][] = [
+    ['malformed', json, '{"label":'],
+    ['wrong type', { 'content-type': 'application/x-www-form-urlencoded' }, 'label=x'],
+    ['text', { 'content-type': 'text/plain' }, '{"label":"x"}'],
+    ['no type', {}, '{"label":"x"}'],
+    ['charset', { 'content-type': 'application/json; charset=latin1' }, '{"label":"x"}'],
+    ['compressed', { ...json, 'content-encoding': 'gzip' }, '{"label":"x"}'],
+    ['not UTF-8', json, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])],
+    ['missing', {}, undefined],
+    ['empty', json, ''],
+    ['null', json, 'null'],
+    ['array', json, '[]']
+  ]
+  for (const [what, headers, body] of cases) {
+    const answer = await http.send('POST', '/api/v1/things', body === undefined ? { headers } : { headers, body })
+    assert.deepEqual([answer.status, answer.json.code, answer.json.data], [200, 40001, null], what)
+    assert.equal(answer.json.details?.[0]?.path, 'body', what)
+    assert.equal(answer.json.msg, `body: ${answer.json.details?.[0]?.message}`, what)
+  }
+})
+
+test('a body within the limits is taken, with charset, byte order mark and vendor types', async t => {
+  const http = await startHttp(t)
+  http.mount([post, echo])
+  for (const type of ['application/json; charset=utf-8', 'APPLICATION/JSON', 'application/merge-patch+json']) {
+    const answer = await http.send('POST', '/api/v1/things', { headers: { 'content-type': type }, body: '\ufeff{"label":"ü"}' })
+    assert.deepEqual(answer.json.data, { body: { label: 'ü' } }, type)
+  }
+})
+
+test('an optional body may be missing, with or without a content type', async t => {
+  const http = await startHttp(t)
+  http.mount([{ ...post, body: Type.Optional(Label) }, echo])
+  for (const options of [{}, { headers: json, body: '' }, { headers: { ...json, 'content-length': '0' } }]) {
+    assert.deepEqual((await http.send('POST', '/api/v1/things', options)).json.data, { body: 'none' })
+  }
+  assert.equal((await http.send('POST', '/api/v1/things', { headers: json, body: '{}' })).json.code, 40001)
+})
+
+test('a route without a body schema ignores any body', async t => {
+  const http = await startHttp(t)
+  http.mount([{ ...post, body: undefined }, echo])
+  const answer = await http.send('POST', '/api/v1/things', { headers: json, body: '{broken' })
+  assert.deepEqual(answer.json.data, { body: 'none' })
+})
+
+test('a body over the limit answers 40001 and closes the connection, announced or not', async t => {
+  const http = await startHttp(t, { bodyLimitBytes: 1000 })
+  http.mount([post, echo], [{ ...post, path: '/api/v1/large', bodyLimit: 5_000_000 }, ({ body }) => body.label.length])
+  const body = JSON.stringify({ label: 'x'.repeat(3_000_000) })
+  for (const headers of [json, { ...json, 'transfer-encoding': 'chunked' }]) {
+    const answer = await http.send('POST', '/api/v1/things', { headers, body })
+    assert.deepEqual([answer.json.code, answer.json.details?.[0]?.path, answer.headers.connection], [40001, 'body', 'close'])
+  }
+  assert.equal((await http.send('POST', '/api/v1/large', { headers: json, body })).json.data, 3_000_000)
+})
+
+test('unknown keys are stripped, unless the schema forbids them', async t => {
+  const http = await startHttp(t)
+  const strict = Type.Object({ label: Type.String() }, { additionalProperties: false })
+  http.mount([post, echo], [{ ...post, path: '/api/v1/strict', body: strict }, echo])
+  const send = (path: string) => http.send('POST', path, { headers: json, body: '{"label":"x","extra":1}' })
+  assert.deepEqual((await send('/api/v1/things')).json.data, { body: { label: 'x' } })
+  const refused = await send('/api/v1/strict')
+  assert.deepEqual([refused.json.code, refused.json.details?.[0]?.path], [40001, 'body.extra'])
+})
+
+test('defaults of the body schema are filled in', async t => {
+  const http = await startHttp(t)
+  http.mount([{ ...post, body: Type.Object({ size: Type.Integer({ default: 20 }) }) }, echo])
+  assert.deepEqual((await http.send('POST', '/api/v1/things', { headers: json, body: '{}' })).json.data, { body: { size: 20 } })
+})
+
+test('__proto__ in a body reaches neither the handler nor any prototype', async t => {
+  const http = await startHttp(t)
+  const seen: Record<string, unknown>[] = []
+  const open = Type.Object({ label: Type.String(), meta: Type.Record(Type.String(), Type.Unknown()) })
+  http.mount([{ ...post, body: open }, ({ body }) => seen.push({ ...body.meta }, Object.assign({}, body, body.meta))])
+  const body = '{"label":"x","__proto__":{"polluted":1},"meta":{"__proto__":{"polluted":1},"\\u005f_proto__":{"polluted":1},"a":1}}'
+  assert.equal((await http.send('POST', '/api/v1/things', { headers: json, body })).json.code, 0)
+  for (const value of [...seen, {}]) assert.equal((value as { polluted?: number }).polluted, undefined)
+  assert.equal(seen[0]?.a, 1)
+})
+
+test('params, body and query are checked in this order, each reported alone', async t => {
+  const http = await startHttp(t)
+  const spec = defineRoute({
+    method: 'POST',
+    path: '/api/v1/lists/{n}',
+    summary: 'x',
+    params: Type.Object({ n: Type.Integer() }),
+    body: Label,
+    query: Type.Object({ page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })) }),
+    data: Type.Unknown()
+  })
+  http.mount([spec, input => [input.params.n, input.query.page_size]])
+  const paths = async (path: string, body: string) => {
+    const { json: envelope } = await http.send('POST', path, { headers: json, body })
+    return envelope.details?.map(detail => detail.path) ?? envelope.data
+  }
+  assert.deepEqual(await paths('/api/v1/lists/x?page_size=0', '{}'), ['params.n'])
+  assert.deepEqual(await paths('/api/v1/lists/1?page_size=0', '{}'), ['body.label'])
+  assert.deepEqual(await paths('/api/v1/lists/1?page_size=0', '{"label":"x"}'), ['query.page_size'])
+  assert.deepEqual(await paths('/api/v1/lists/1?page_size=7', '{"label":"x"}'), [1, 7])
+})
+
+test('integers of a query are strict decimals', async t => {
+  const http = await startHttp(t)
+  const query = Type.Object({ page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })), busy: Type.Optional(Type.Boolean()) })
+  http.mount([{ ...get, query }, input => input.query])
+  const ask = async (search: string) => (await http.send('GET', `/api/v1/things?${search}`)).json
+  for (const bad of ['page_size=7.5', 'page_size=', 'page_size=1e2', 'page_size=0', 'page_size=101', 'page_size=abc', 'busy=maybe']) {
+    assert.equal((await ask(bad)).code, 40001, bad)
+  }
+  assert.deepEqual((await ask('page_size=7&busy=1&unknown=x')).data, { page_size: 7, busy: true })
+})
+
+test('in strict mode a reply that misses its schema and an undeclared error are reported', async t => {
+  const Taken = errorSpec('taken', 49901, 'already taken')
+  const http = await startHttp(t)
+  http.mount(
+    [{ ...get, data: Type.Object({ n: Type.Integer() }) }, () => ({ n: 'x' })],
+    [{ ...get, path: '/api/v1/b' }, () => Promise.reject(new AppError(Taken))]
+  )
+  assert.equal((await http.send('GET', '/api/v1/things')).json.code, 0)
+  assert.equal((await http.send('GET', '/api/v1/b')).json.code, 49901)
+  assert.equal(http.violations.length, 2)
+  assert.match(http.violations[0]!, /GET \/api\/v1\/things misses its schema: data\.n/)
+  assert.match(http.violations[1]!, /does not declare its error 49901/)
+})
+
+test('the signal aborts when the client goes away, and the work is counted out', async t => {
+  const http = await startHttp(t)
+  let aborted: (value: unknown) => void = () => {}
+  const reason = new Promise(resolve => {
+    aborted = resolve
+  })
+  let entered = () => {}
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  http.mount([
+    get,
+    ({ signal }: { signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => {
+          aborted(signal.reason)
+          reject(signal.reason)
+        })
+        entered()
+      })
+  ])
+  const socket = connect(http.port, '127.0.0.1')
+  socket.write(`GET /api/v1/things HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${http.token}\r\n\r\n`)
+  await running
+  assert.equal(http.activity.running, 1)
+  socket.destroy()
+  assert.ok((await reason) instanceof Error)
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(http.activity.running, 0)
+  assert.equal(http.logs.length, 0)
+})
+
+test('the signal aborts when the pack is unloaded, and stays quiet after a complete reply', async t => {
+  const http = await startHttp(t)
+  const signals: AbortSignal[] = []
+  let entered = () => {}
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  http.mount(
+    [get, ({ signal }: { signal: AbortSignal }) => signals.push(signal)],
+    [
+      { ...get, path: '/api/v1/long' },
+      ({ signal }: { signal: AbortSignal }) =>
+        new Promise(resolve => {
+          signal.addEventListener('abort', () => resolve('stopped early'))
+          entered()
+        })
+    ]
+  )
+  await http.send('GET', '/api/v1/things')
+  const long = http.send('GET', '/api/v1/long')
+  await running
+  assert.equal(await http.activity.drain(0), 1)
+  assert.equal((await long).json.data, 'stopped early')
+  assert.equal(signals[0]?.aborted, false)
+})
+
+test('an upload route gets the body as a stream', async t => {
+  const http = await startHttp(t)
+  const spec = defineRoute({ method: 'POST', path: '/api/v1/files', summary: 'x', bodyType: 'stream', data: Type.Unknown() })
+  http.mount([
+    spec,
+    async ({ request: { stream } }) => {
+      let size = 0
+      for await (const chunk of stream) size += chunk.length
+      return size
+    }
+  ])
+  assert.equal((await http.send('POST', '/api/v1/files', { body: Buffer.alloc(3_000_000) })).json.data, 3_000_000)
+})
+
+test('a reply to an upload that nobody reads reaches the client', async t => {
+  const http = await startHttp(t)
+  const spec = defineRoute({ method: 'POST', path: '/api/v1/files', summary: 'x', bodyType: 'stream', data: Type.Unknown() })
+  http.mount([spec, () => 'not interested'])
+  const answer = await http.send('POST', '/api/v1/files', { body: Buffer.alloc(5_000_000) })
+  assert.deepEqual([answer.json.data, answer.headers.connection], ['not interested', 'close'])
+})
+
+test('a connection survives a small body that nobody reads', async t => {
+  const http = await startHttp(t)
+  http.mount([get, () => 1])
+  const wrong = 'POST /api/v1/nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello'
+  const right = `GET /api/v1/things HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${http.token}\r\nConnection: close\r\n\r\n`
+  const received = await http.raw(wrong + right)
+  assert.match(received, /^HTTP\/1\.1 401 /)
+  assert.match(received, /HTTP\/1\.1 200 OK/)
+})
+
+test('a body that ends early does not disturb the server', async t => {
+  const http = await startHttp(t)
+  let called = false
+  http.mount([
+    post,
+    () => {
+      called = true
+      return null
+    }
+  ])
+  const req = request({
+    port: http.port,
+    method: 'POST',
+    path: '/api/v1/things',
+    headers: { ...json, authorization: `Bearer ${http.token}`, 'content-length': 100 }
+  })
+  req.on('error', () => {})
+  req.write('{"label"')
+  await once(req, 'socket')
+  req.destroy()
+  assert.equal((await http.send('POST', '/api/v1/things', { headers: json, body: '' })).json.code, 40001)
+  assert.equal(called, false)
+})
+
+test('the access log knows path template and code, and no secrets', async t => {
+  const http = await startHttp(t, { level: 'debug' })
+  const spec = { ...get, path: '/api/v1/things/{id}', params: Type.Object({ id: Type.String() }) } as AnyRoute
+  http.mount([spec, ({ request: { headers } }) => headers.authorization])
+  const { json: envelope } = await http.send('GET', '/api/v1/things/t1?token=hush-hush')
+  assert.equal(envelope.data, 'Bearer ***')
+  const line = JSON.parse(http.logs.at(-1)!)
+  assert.deepEqual([line.method, line.path, line.status, line.code, line.request_id], ['GET', '/api/v1/things/{id}', 200, 0, envelope.request_id])
+  assert.ok(!http.logs.join('').includes(http.token) && !http.logs.join('').includes('hush'))
+})

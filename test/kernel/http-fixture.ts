@@ -1,0 +1,135 @@
+/** The HTTP side alone on a real socket: gate, router and server without packs, plus a raw client that sends exactly what it is told. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { ulid } from 'ulid'
+import { Activity } from '../../kernel/activity.ts'
+import { createGate, type Gate, type GateOptions } from '../../kernel/auth.ts'
+import type { AnyRoute } from '../../kernel/contract.ts'
+import { closeServer, createServer, listen } from '../../kernel/listen.ts'
+import { createLog } from '../../kernel/log.ts'
+import { assertRoute, createHttp, type MountedRoute } from '../../kernel/router.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  /** Parsed envelope; undefined for other bodies. */
+  readonly json: { code: number; msg: string; data: never; request_id: string; details?: { path: string; message: string }[] }
+}
+
+export interface SendOptions {
+  readonly headers?: Record<string, string | string[]>
+  readonly body?: string | Buffer
+  /** Null sends no credential. */
+  readonly token?: string | null
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: fixture handlers take whatever their route declares
+export type Bound = readonly [spec: AnyRoute, handler: (input: any) => unknown, pack?: string]
+
+export interface Fixture {
+  readonly home: string
+  readonly port: number
+  readonly token: string
+  readonly gate: Gate
+  readonly logs: string[]
+  readonly violations: string[]
+  readonly activity: Activity
+  mount(...routes: Bound[]): void
+  send(method: string, path: string, options?: SendOptions): Promise<Answer>
+  /** Writes the bytes and resolves to everything received until the server closes the connection. */
+  raw(text: string): Promise<string>
+}
+
+export interface FixtureOptions extends Partial<Omit<GateOptions, 'home' | 'log'>> {
+  readonly bodyLimitBytes?: number
+  readonly home?: string
+  /** Address of the listening socket; default 127.0.0.1, whatever host the gate believes in. */
+  readonly level?: 'debug' | 'info'
+}
+
+export async function tempHome(t: TestContext): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-code-http-'))
+  t.after(() => rm(home, { recursive: true, force: true }))
+  return home
+}
+
+export async function startHttp(t: TestContext, options: FixtureOptions = {}): Promise<Fixture> {
+  const { bodyLimitBytes = 1_048_576, level = 'info', ...gateOptions } = options
+  const home = options.home ?? (await tempHome(t))
+  const logs: string[] = []
+  const violations: string[] = []
+  const log = createLog({ level, to: { write: line => logs.push(line) } }, home)
+  const now = options.now ?? (() => new Date())
+  const gate = await createGate({ host: '127.0.0.1', ...gateOptions, now, home, log })
+  const http = createHttp({
+    gate,
+    log,
+    now,
+    newId: () => ulid(),
+    bodyLimitBytes,
+    strict: true,
+    onViolation: error => violations.push(error.message)
+  })
+  const server = createServer(http.handler)
+  const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
+  t.after(async () => {
+    await closeServer(server, 0)
+    gate.close()
+  })
+  const token = (await readFile(join(home, 'server.token'), 'utf8')).trim()
+  const activity = new Activity()
+  return {
+    home,
+    port,
+    token,
+    gate,
+    logs,
+    violations,
+    activity,
+    mount(...routes) {
+      const mounted = routes.map(([spec, handler, pack = 'test']): MountedRoute => {
+        assertRoute(spec)
+        return { pack, spec, handler: handler as MountedRoute['handler'], activity }
+      })
+      http.mount(mounted)
+    },
+    send: (method, path, send = {}) => sendRequest(port, method, path, send, send.token === undefined ? token : send.token),
+    raw: text => sendRaw(port, text)
+  }
+}
+
+function sendRequest(port: number, method: string, path: string, options: SendOptions, token: string | null): Promise<Answer> {
+  const headers = { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...options.headers }
+  return new Promise((resolve, reject) => {
+    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, res => {
+      const chunks: Buffer[] = []
+      res.on('data', (chunk: Buffer) => chunks.push(chunk))
+      res.on('error', reject)
+      res.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8')
+        const isJson = res.headers['content-type']?.startsWith('application/json') && text !== ''
+        resolve({ status: res.statusCode!, headers: res.headers, text, json: isJson ? JSON.parse(text) : undefined })
+      })
+    })
+    req.on('error', reject)
+    req.end(options.body)
+  })
+}
+
+function sendRaw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.setEncoding('utf8')
+    socket.on('data', chunk => {
+      received += chunk
+    })
+    socket.on('error', reject)
+    socket.on('close', () => resolve(received))
+  })
+}
