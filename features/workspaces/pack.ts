@@ -1,0 +1,108 @@
+/** Wires the workspaces pack: registry, trust, routes and global events. */
+import { join } from 'node:path'
+import { AppError, definePack } from '../../kernel/index.ts'
+import {
+  deleteWorkspace,
+  listWorkspaces,
+  readTrust,
+  registerWorkspace,
+  registryStore,
+  renameWorkspace,
+  trustStore,
+  trustWorkspace,
+  untrustWorkspace,
+  type Workspace,
+  workspaceCreated,
+  workspaceDeleted,
+  workspaceUpdated
+} from './contract.ts'
+import { assertDirectory } from './directory.ts'
+import { Latest } from './latest.ts'
+import { emptyRegistry, Registry } from './registry.ts'
+import { SessionCounter, WorkspaceMissing, type WorkspaceRecord, Workspaces } from './service.ts'
+import { emptyTrust, Trust } from './trust.ts'
+import { workspaceId } from './workspace-id.ts'
+
+export default definePack({
+  name: 'workspaces',
+  description: 'Registered project directories and the trust in them',
+  optional: { counter: SessionCounter },
+  provides: [Workspaces],
+  setup(ctx, { counter }) {
+    const inHome = { dir: '.' }
+    const fileOf = (id: string) => join(ctx.home, `${id}.json`)
+    const registry = new Registry(
+      new Latest({ store: ctx.store(registryStore, inHome), id: 'workspaces', file: fileOf('workspaces'), empty: emptyRegistry })
+    )
+    const trust = new Trust(
+      new Latest({ store: ctx.store(trustStore, inHome), id: 'trust', file: fileOf('trust'), empty: emptyTrust }),
+      err => ctx.log.error({ err }, 'a listener of the workspace trust failed')
+    )
+    const emitCreated = ctx.event(workspaceCreated)
+    const emitUpdated = ctx.event(workspaceUpdated)
+    const emitDeleted = ctx.event(workspaceDeleted)
+    const time = () => ctx.now().toISOString()
+
+    async function toWire(record: WorkspaceRecord): Promise<Workspace> {
+      const sessions = counter()
+      const counts = sessions ? await Promise.all((await registry.aliases(record.id)).map(id => sessions.count(id))) : []
+      return { ...record, session_count: counts.reduce((sum, count) => sum + count, 0) }
+    }
+    async function announce(record: WorkspaceRecord, created: boolean): Promise<Workspace> {
+      const workspace = await toWire(record)
+      const emit = created ? emitCreated : emitUpdated
+      emit({ ...workspace, workspace })
+      return workspace
+    }
+    async function register(root: string, name: string | undefined, field: string): Promise<Workspace> {
+      await assertDirectory(root, field)
+      const { record, created } = await registry.register(root, name, time())
+      return announce(record, created)
+    }
+    async function known(id: string): Promise<WorkspaceRecord> {
+      const record = await registry.get(id)
+      if (!record) throw new AppError(WorkspaceMissing, { message: `workspace ${id} not found` })
+      return record
+    }
+
+    ctx.provide(Workspaces, {
+      list: () => registry.list(),
+      get: id => registry.get(id),
+      register: async (root, name) => {
+        const { session_count: _, ...record } = await register(root, name, 'root')
+        return record
+      },
+      idOf: workspaceId,
+      trusted: id => trust.of(id),
+      onTrustChange: listener => trust.onChange(listener)
+    })
+
+    ctx.route(listWorkspaces, async () => ({ items: await Promise.all((await registry.list()).map(toWire)) }))
+    ctx.route(registerWorkspace, ({ body: { root, name } }) => register(root, name, 'body.root'))
+    ctx.route(renameWorkspace, async ({ params: { workspace_id }, body: { name } }) => {
+      const record = await registry.rename(workspace_id, name)
+      return announce(record ?? (await known(workspace_id)), false)
+    })
+    ctx.route(deleteWorkspace, async ({ params: { workspace_id } }) => {
+      const removed = await registry.remove(workspace_id)
+      if (!removed) throw new AppError(WorkspaceMissing, { message: `workspace ${workspace_id} not found` })
+      for (const id of removed.ids) await trust.set(id, false, time())
+      emitDeleted({ workspace_id, root: removed.record.root })
+      return { deleted: true as const }
+    })
+    ctx.route(readTrust, async ({ params: { workspace_id } }) => {
+      await known(workspace_id)
+      return { trusted: await trust.of(workspace_id) }
+    })
+    ctx.route(trustWorkspace, async ({ params: { workspace_id } }) => {
+      await known(workspace_id)
+      await trust.set(workspace_id, true, time())
+      return { trusted: true as const }
+    })
+    ctx.route(untrustWorkspace, async ({ params: { workspace_id } }) => {
+      await known(workspace_id)
+      await trust.set(workspace_id, false, time())
+      return { trusted: false as const }
+    })
+  }
+})

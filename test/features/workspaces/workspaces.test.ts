@@ -1,0 +1,168 @@
+/** Registering, renaming and unregistering project directories through the front door. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import {
+  deleteWorkspace,
+  listWorkspaces,
+  PathMissing,
+  registerWorkspace,
+  renameWorkspace,
+  SessionCounter,
+  WorkspaceMissing,
+  workspaceCreated,
+  workspaceDeleted,
+  workspaceUpdated
+} from '../../../features/workspaces/index.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { startTestKernel, stub } from '../../../kernel/testing.ts'
+
+async function project(t: TestContext, name = 'My Project'): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-code-project-'))
+  t.after(() => rm(dir, { recursive: true, force: true }))
+  const root = join(dir, name)
+  await mkdir(root)
+  return root
+}
+
+test('a directory is registered once, announced, and kept in workspaces.json', async t => {
+  const root = await project(t)
+  const { call, events, home } = await startTestKernel(t, { packs: [workspaces], now: () => new Date(0) })
+
+  const { code, data } = await call(registerWorkspace, { body: { root } })
+
+  assert.equal(code, 0)
+  const hash = createHash('sha256').update(root).digest('hex').slice(0, 12)
+  const expected = {
+    id: `wd_my-project_${hash}`,
+    root,
+    name: 'My Project',
+    created_at: '1970-01-01T00:00:00.000Z',
+    last_opened_at: '1970-01-01T00:00:00.000Z',
+    session_count: 0
+  }
+  assert.deepEqual(data, expected)
+  assert.deepEqual(events, [{ type: workspaceCreated.type, payload: { ...expected, workspace: expected } }])
+  const { id, session_count: _, ...row } = expected
+  assert.deepEqual(JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8')), {
+    version: 1,
+    workspaces: { [id]: row },
+    deleted_workspace_ids: []
+  })
+})
+
+test('registering a root again refreshes last_opened_at and keeps root text, name and created_at', async t => {
+  const root = await project(t)
+  let time = 0
+  const { call, events } = await startTestKernel(t, { packs: [workspaces], now: () => new Date(time) })
+  const first = (await call(registerWorkspace, { body: { root: `${root}/`, name: ' first ' } })).data
+
+  time = 5_000
+  const again = (await call(registerWorkspace, { body: { root, name: 'second' } })).data
+
+  assert.deepEqual(again, { ...first, last_opened_at: '1970-01-01T00:00:05.000Z' })
+  assert.equal(again.root, `${root}/`)
+  assert.equal(again.name, ' first ')
+  assert.equal(events.at(-1)?.type, workspaceUpdated.type)
+  assert.deepEqual((await call(listWorkspaces)).data.items, [again])
+})
+
+test('a relative root answers 40001, a missing one and a file 40409', async t => {
+  const root = await project(t)
+  const { call } = await startTestKernel(t, { packs: [workspaces] })
+  await writeFile(join(root, 'file'), '')
+
+  const relative = await call(registerWorkspace, { body: { root: 'a/b' } })
+  assert.equal(relative.code, 40001)
+  assert.equal(relative.details?.[0]?.path, 'body.root')
+  for (const name of ['nope', 'file', 'file/below']) {
+    assert.equal((await call(registerWorkspace, { body: { root: join(root, name) } })).code, PathMissing.code)
+  }
+  const long = await call(registerWorkspace, { body: { root, name: 'x'.repeat(101) } })
+  assert.equal(long.details?.[0]?.path, 'body.name')
+  assert.deepEqual((await call(listWorkspaces)).data.items, [])
+})
+
+test('a rename changes the name alone and is announced', async t => {
+  const root = await project(t)
+  const { call, events } = await startTestKernel(t, { packs: [workspaces] })
+  const { data } = await call(registerWorkspace, { body: { root } })
+
+  const renamed = await call(renameWorkspace, { params: { workspace_id: data.id }, body: { name: 'Other' } })
+
+  assert.deepEqual(renamed.data, { ...data, name: 'Other' })
+  assert.deepEqual(events.at(-1), { type: workspaceUpdated.type, payload: { ...renamed.data, workspace: renamed.data } })
+})
+
+test('an unknown id answers 40410 and a malformed one 40001', async t => {
+  const { call } = await startTestKernel(t, { packs: [workspaces] })
+  const body = { name: 'x' }
+
+  assert.equal((await call(renameWorkspace, { params: { workspace_id: 'wd_a_0123456789ab' }, body })).code, WorkspaceMissing.code)
+  assert.equal((await call(deleteWorkspace, { params: { workspace_id: 'wd_a_0123456789ab' } })).code, WorkspaceMissing.code)
+  for (const workspace_id of ['a', 'wd_A_0123456789ab', 'wd_a_0123456789a', 'wd_a_0123456789ab%2e']) {
+    const answer = await call(deleteWorkspace, { params: { workspace_id } })
+    assert.equal(answer.code, 40001)
+    assert.equal(answer.details?.[0]?.path, 'params.workspace_id')
+  }
+})
+
+test('a deleted workspace leaves a tombstone, its files alone, and comes back as a fresh row with its sessions', async t => {
+  const root = await project(t)
+  let time = 0
+  const counter = stub(SessionCounter, { count: async () => 3 })
+  const { call, events, home } = await startTestKernel(t, { packs: [counter, workspaces], now: () => new Date(time) })
+  const { id } = (await call(registerWorkspace, { body: { root, name: 'first' } })).data
+
+  assert.deepEqual((await call(deleteWorkspace, { params: { workspace_id: id } })).data, { deleted: true })
+
+  assert.deepEqual(events.at(-1), { type: workspaceDeleted.type, payload: { workspace_id: id, root } })
+  assert.deepEqual(JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8')).deleted_workspace_ids, [id])
+  assert.equal((await call(deleteWorkspace, { params: { workspace_id: id } })).code, WorkspaceMissing.code)
+  time = 9_000
+  const back = (await call(registerWorkspace, { body: { root } })).data
+  assert.deepEqual(
+    { id: back.id, name: back.name, created_at: back.created_at, session_count: back.session_count },
+    {
+      id,
+      name: 'My Project',
+      created_at: '1970-01-01T00:00:09.000Z',
+      session_count: 3
+    }
+  )
+  assert.deepEqual(JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8')).deleted_workspace_ids, [])
+})
+
+test('two servers on one home see each other and lose no registration', async t => {
+  const roots = await Promise.all(Array.from({ length: 8 }, (_, n) => project(t, `p${n}`)))
+  const one = await startTestKernel(t, { packs: [workspaces] })
+  const two = await startTestKernel(t, { packs: [workspaces], home: one.home })
+
+  await Promise.all(roots.map((root, n) => (n % 2 ? one : two).call(registerWorkspace, { body: { root } })))
+
+  for (const { call } of [one, two]) {
+    const { items } = (await call(listWorkspaces)).data
+    assert.deepEqual(items.map(item => item.root).sort(), [...roots].sort())
+  }
+})
+
+test('a root under two ids counts as one workspace and goes as one', async t => {
+  const root = await project(t)
+  const counter = stub(SessionCounter, { count: async id => (id === 'wd_old_0123456789ab' ? 2 : 1) })
+  const { call, home } = await startTestKernel(t, { packs: [counter, workspaces] })
+  const { id } = (await call(registerWorkspace, { body: { root } })).data
+  const file = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8'))
+  file.workspaces['wd_old_0123456789ab'] = { ...file.workspaces[id], root: `${root}/` }
+  await writeFile(join(home, 'workspaces.json'), JSON.stringify(file))
+
+  const { items } = (await call(listWorkspaces)).data
+  assert.deepEqual(
+    items.map(item => [item.id, item.session_count]),
+    [[id, 3]]
+  )
+  await call(deleteWorkspace, { params: { workspace_id: id } })
+  assert.deepEqual((await call(listWorkspaces)).data.items, [])
+})
