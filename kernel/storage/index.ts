@@ -5,6 +5,7 @@ import type { Logger } from '../log.ts'
 import type { Sync } from './atomic.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
+import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
 import type { Storage, StoreOf } from './ports.ts'
 
@@ -29,6 +30,7 @@ export function createStorage(options: StorageOptions): Storage {
   const shared = { home, log: options.log, sync: options.sync ?? 'fsync' } as const
   const documents = new Documents(shared)
   const logs = new Logs(shared)
+  const kvs = new Kvs(shared)
   const openStore = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
     const dir = resolve(home, place.dir)
     switch (spec.kind) {
@@ -39,14 +41,17 @@ export function createStorage(options: StorageOptions): Storage {
       case 'blob':
         return openBlobs(dir, shared)
       default:
-        throw new Error('kv is not available')
+        // One database per home: the namespace alone tells where records are.
+        return kvs.open(spec, place.namespace)
     }
   }
   return {
     open: <S extends StoreSpec>(spec: S, place: { readonly namespace: string; readonly dir: string }) =>
       openStore(spec, place) as StoreOf<S>,
     close: async () => {
-      await Promise.all([documents.idle(), logs.close()])
+      const ends = await Promise.allSettled([documents.idle(), logs.close(), kvs.close()])
+      const failures = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
+      if (failures.length > 0) throw new AggregateError(failures, 'storage did not close cleanly')
     }
   }
 }

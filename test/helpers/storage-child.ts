@@ -1,6 +1,7 @@
 /**
  * Child for storage tests. `write <home> <kind>` stores numbered records for ever and prints each number once it is acknowledged;
- * `count <home> <times>` counts a document up; `hold <home>` opens the kv store and prints what it is told to put.
+ * `count <home> <times>` counts a document up; `own <home>` opens the kv database, prints `open`,
+ * and closes it when it is spoken to.
  */
 import { defineStore } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
@@ -15,6 +16,13 @@ if (mode === 'count') {
   const store = storage.open(defineStore({ name: 'counter', kind: 'document', value: record }), place)
   for (let i = 0; i < Number(argument); i++) await store.update('counter', current => ({ n: (current?.n ?? 0) + 1 }))
   await storage.close()
+} else if (mode === 'own') {
+  await storage.open(defineStore({ name: 'records', value: record }), place).get('none')
+  console.log('open')
+  process.stdin.on('data', async () => {
+    await storage.close()
+    process.exit(0)
+  })
 } else {
   const put = writer(argument ?? 'kv')
   // Four at a time, so that group commit has something to group.

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
 import { BlobMissing, BlobTooLarge } from '../../kernel/storage/index.ts'
-import type { BlobStore, DocumentStore, LogStore } from '../../kernel/storage/ports.ts'
+import type { BlobStore, DocumentStore, KvStore, LogStore } from '../../kernel/storage/ports.ts'
 
 export interface Opened<S> {
   readonly store: S
@@ -22,6 +22,7 @@ export interface Item {
   n: number
   note?: string
 }
+export const kvSpec = defineStore({ name: 'items', value: Item })
 export const documentSpec = defineStore({ name: 'items', kind: 'document', value: Item })
 export const logSpec = defineStore({ name: 'items', kind: 'log', value: Item })
 export const blobSpec = defineStore({ name: 'items', kind: 'blob', value: Type.Any() })
@@ -209,5 +210,77 @@ export function blobSuite(name: string, open: Open<BlobStore>): void {
       await assert.rejects(store.put(id, Buffer.from('x')), /not a usable id/)
       assert.throws(() => store.path(id), /not a usable id/)
     }
+  })
+}
+
+export function kvSuite(name: string, open: Open<KvStore<Item>>): void {
+  const it = (what: string, run: (t: TestContext, opened: Opened<KvStore<Item>>) => Promise<void>) =>
+    test(`${name}: ${what}`, async t => run(t, await open(t)))
+  const fill = (store: KvStore<Item>, keys: readonly string[]) => store.batch(keys.map((key, n) => ({ type: 'put', key, value: { n } })))
+
+  it('records are there after a restart and gone after a delete', async (_t, { store, reopen }) => {
+    assert.equal(await store.get('a'), undefined)
+    await Promise.all([store.put('a', { n: 1 }), store.put('a', { n: 2, note: 'é"\n' }), store.put('b', { n: 3 })])
+    const again = await reopen()
+    assert.deepEqual(await again.get('a'), { n: 2, note: 'é"\n' })
+    assert.equal(await again.has('b'), true)
+    await again.delete('b')
+    await again.delete('never')
+    assert.equal(await again.has('b'), false)
+    assert.deepEqual(await again.entries(), [['a', { n: 2, note: 'é"\n' }]])
+  })
+
+  it('a batch is made whole, in its order', async (_t, { store }) => {
+    await store.put('a', { n: 1 })
+    await store.batch([
+      { type: 'delete', key: 'a' },
+      { type: 'put', key: 'b', value: { n: 2 } },
+      { type: 'put', key: 'b', value: { n: 3 } }
+    ])
+    assert.deepEqual(await store.entries(), [['b', { n: 3 }]])
+    const bad = [
+      { type: 'put' as const, key: 'c', value: { n: 4 } },
+      { type: 'put' as const, key: 'd', value: { n: 'x' } as never }
+    ]
+    await assert.rejects(store.batch(bad), /schema at n/)
+    assert.deepEqual(await store.keys(), ['b'])
+    await store.batch([])
+  })
+
+  it('keys are in the order of their UTF-8 bytes', async (_t, { store }) => {
+    const keys = ['', 'A', 'Z', 'a', 'a!', 'a/b', 'aa', 'z', 'é', '\u{ff5e}', '\u{1f600}']
+    await fill(store, keys.toReversed())
+    assert.deepEqual(await store.keys(), keys)
+    assert.deepEqual(await store.keys({ reverse: true }), keys.toReversed())
+  })
+
+  it('ranges cut by bounds, prefix, limit and direction', async (_t, { store }) => {
+    await fill(store, ['a', 'b/1', 'b/2', 'b/3', 'b/\u{10ffff}x', 'b0', 'c'])
+    assert.deepEqual(await store.keys({ prefix: 'b/' }), ['b/1', 'b/2', 'b/3', 'b/\u{10ffff}x'])
+    assert.deepEqual(await store.keys({ prefix: 'b/', gt: 'b/1', limit: 1 }), ['b/2'])
+    assert.deepEqual(await store.keys({ prefix: 'b/', lt: 'b/3', reverse: true }), ['b/2', 'b/1'])
+    assert.deepEqual(await store.keys({ gte: 'b/3', lte: 'b0' }), ['b/3', 'b/\u{10ffff}x', 'b0'])
+    assert.deepEqual(await store.keys({ prefix: 'b/', gte: 'a', lte: 'z', limit: 2 }), ['b/1', 'b/2'])
+    assert.deepEqual(await store.keys({ gt: 'x' }), [])
+    assert.deepEqual(await store.keys({ gt: 'c', lt: 'a' }), [])
+    assert.deepEqual(await store.keys({ limit: 0 }), [])
+    assert.deepEqual(await store.values({ gte: 'b0' }), [{ n: 5 }, { n: 6 }])
+  })
+
+  it('a range over many pages is whole, in both directions', async (_t, { store }) => {
+    const keys = Array.from({ length: 2500 }, (_, n) => String(n).padStart(5, '0'))
+    await fill(store, keys)
+    assert.deepEqual(await store.keys(), keys)
+    assert.deepEqual(await store.keys({ reverse: true, limit: 2100 }), keys.toReversed().slice(0, 2100))
+    assert.equal((await store.values({ gte: '00100' })).length, 2400)
+  })
+
+  it('records near the size limit pass, larger ones are refused', async (_t, { store }) => {
+    const note = '"'.repeat(500_000)
+    await Promise.all([1, 2, 3].map(n => store.put(`k${n}`, { n, note })))
+    assert.equal((await store.values()).filter(item => item.note === note).length, 3)
+    await assert.rejects(store.put('k', { n: 1, note: 'x'.repeat(1_100_000) }), /at most/)
+    await assert.rejects(store.put('k\ud800', { n: 1 }), /not a usable key/)
+    await assert.rejects(store.put('k'.repeat(5000), { n: 1 }), /not a usable key/)
   })
 }

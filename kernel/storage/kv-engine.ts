@@ -1,0 +1,196 @@
+/** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only the owner of the home's kv lock opens it. */
+import { rename } from 'node:fs/promises'
+import type { Level } from 'level'
+import type { Logger } from '../log.ts'
+import { type Sync, stamp } from './atomic.ts'
+import type { KeyRange } from './ports.ts'
+
+export type RawOp =
+  | { readonly type: 'put'; readonly key: string; readonly value: string }
+  | { readonly type: 'delete'; readonly key: string }
+
+/** What can be asked of the database, here or through its owner. All can be repeated without harm: an answer may get lost. */
+export type KvRequest =
+  | { readonly op: 'get'; readonly ns: string; readonly key: string }
+  /** A run of a range, in order, up to a page's size. */
+  | { readonly op: 'page'; readonly ns: string; readonly range: KeyRange; readonly values: boolean }
+  | { readonly op: 'write'; readonly ns: string; readonly ops: readonly RawOp[]; readonly sync: Sync }
+  /** Moves a damaged text out of the way (namespace `<ns>~damaged`) unless it was replaced meanwhile. */
+  | { readonly op: 'aside'; readonly ns: string; readonly key: string; readonly text: string }
+
+export interface KvPage {
+  /** Key and text; the text is empty when only keys were asked for. */
+  readonly entries: readonly (readonly [string, string])[]
+  readonly more: boolean
+}
+
+export interface KvReply {
+  readonly text?: string
+  readonly page?: KvPage
+}
+
+const pageEntries = 1000
+const pageBytes = 1024 * 1024
+const groupBytes = 8 * 1024 * 1024
+
+interface Write {
+  readonly request: Extract<KvRequest, { op: 'write' | 'aside' }>
+  resolve(): void
+  reject(error: unknown): void
+}
+
+type Batch = ({ type: 'put'; key: string; value: string } | { type: 'del'; key: string })[]
+
+export class KvEngine {
+  readonly #db: Level<string, string>
+  readonly #writes: Write[] = []
+  #writer: Promise<void> | undefined
+
+  private constructor(db: Level<string, string>) {
+    this.#db = db
+  }
+
+  /** Opens the directory. A corrupted database is repaired, and set aside when that does not help, with a warning each. */
+  static async open(dir: string, log: Pick<Logger, 'warn'>): Promise<KvEngine> {
+    const { Level: Database } = await import('level')
+    const attempt = async () => {
+      const db = new Database<string, string>(dir, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
+      await db.open()
+      return new KvEngine(db)
+    }
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!isCorruption(error)) throw error
+      log.warn({ err: error }, 'the kv database is damaged and will be repaired')
+    }
+    try {
+      // On Node `Level` is the native class, which can repair; the shared type is that of the browser, too.
+      await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir)
+      return await attempt()
+    } catch (error) {
+      const aside = `${dir}.damaged-${stamp(new Date())}`
+      log.warn({ err: error, moved_to: aside }, 'the kv database could not be repaired and was set aside')
+      await rename(dir, aside)
+      return attempt()
+    }
+  }
+
+  async run(request: KvRequest): Promise<KvReply> {
+    if (request.op === 'get') {
+      const text = await this.#db.get(fullKey(request.ns, request.key))
+      return text === undefined ? {} : { text }
+    }
+    if (request.op === 'page') return { page: await this.#page(request.ns, request.range, request.values) }
+    await new Promise<void>((resolve, reject) => {
+      this.#writes.push({ request, resolve, reject })
+      // Collects what is asked for in this turn and while a write is under way: one flush to disk serves them all.
+      this.#writer ??= Promise.resolve().then(() => this.#write())
+    })
+    return {}
+  }
+
+  /** Finishes the writes and closes the database. */
+  async close(): Promise<void> {
+    await this.#writer
+    await this.#db.close()
+  }
+
+  async #write(): Promise<void> {
+    while (this.#writes.length > 0) {
+      const group = takeGroup(this.#writes)
+      try {
+        const batch: Batch = []
+        for (const { request } of group) batch.push(...(request.op === 'write' ? toBatch(request) : await this.#asideBatch(request)))
+        const sync = group.some(({ request }) => request.op === 'write' && request.sync === 'fsync')
+        if (batch.length > 0) await this.#db.batch(batch, { sync })
+        for (const write of group) write.resolve()
+      } catch (error) {
+        for (const write of group) write.reject(error)
+      }
+    }
+    this.#writer = undefined
+  }
+
+  async #asideBatch({ ns, key, text }: { ns: string; key: string; text: string }): Promise<Batch> {
+    if ((await this.#db.get(fullKey(ns, key))) !== text) return []
+    return [
+      { type: 'del', key: fullKey(ns, key) },
+      { type: 'put', key: fullKey(`${ns}~damaged`, key), value: text }
+    ]
+  }
+
+  async #page(ns: string, range: KeyRange, values: boolean): Promise<KvPage> {
+    const limit = Math.min(range.limit ?? Number.POSITIVE_INFINITY, pageEntries)
+    if (limit <= 0) return { entries: [], more: false }
+    const strip = fullKey(ns, '').length
+    // Bounds are bytes: the end of a prefix is the prefix and 0xff, which no UTF-8 text can hold.
+    const options = { ...bounds(ns, range), reverse: range.reverse === true, values, keyEncoding: 'buffer' as const }
+    const iterator = this.#db.iterator<Buffer, string>(options)
+    const entries: [string, string][] = []
+    let bytes = 0
+    try {
+      while (entries.length < limit && bytes < pageBytes) {
+        const chunk = await iterator.nextv(limit - entries.length)
+        if (chunk.length === 0) return { entries, more: false }
+        for (const [key, value] of chunk) {
+          entries.push([key.toString('utf8').slice(strip), values ? value : ''])
+          bytes += key.length + (values ? value.length : 0)
+        }
+      }
+    } finally {
+      await iterator.close()
+    }
+    return { entries, more: range.limit === undefined || entries.length < range.limit }
+  }
+}
+
+/** Writes that fit one flush; an `aside` looks at what is stored, so it goes alone. */
+function takeGroup(writes: Write[]): Write[] {
+  let count = 0
+  let bytes = 0
+  while (count < writes.length) {
+    const { request } = writes[count]!
+    if (request.op === 'aside') break
+    for (const op of request.ops) bytes += op.key.length + (op.type === 'put' ? op.value.length : 0)
+    if (count > 0 && bytes > groupBytes) break
+    count++
+  }
+  return writes.splice(0, Math.max(1, count))
+}
+
+function toBatch({ ns, ops }: { ns: string; ops: readonly RawOp[] }): Batch {
+  return ops.map(op =>
+    op.type === 'put' ? { type: 'put', key: fullKey(ns, op.key), value: op.value } : { type: 'del', key: fullKey(ns, op.key) }
+  )
+}
+
+/** `!` cannot be in a namespace, so no two namespaces meet. */
+function fullKey(ns: string, key: string): string {
+  return `!${ns}!${key}`
+}
+
+function bounds(ns: string, range: KeyRange): { gte?: Buffer; gt?: Buffer; lt?: Buffer; lte?: Buffer } {
+  const bytes = (key: string) => Buffer.from(fullKey(ns, key))
+  const prefix = bytes(range.prefix ?? '')
+  let low: { at: Buffer; inclusive: boolean } = { at: prefix, inclusive: true }
+  let high: { at: Buffer; inclusive: boolean } = { at: Buffer.concat([prefix, Buffer.from([0xff])]), inclusive: false }
+  const raise = (at: Buffer, inclusive: boolean) => {
+    const order = at.compare(low.at)
+    if (order > 0 || (order === 0 && !inclusive)) low = { at, inclusive }
+  }
+  const lower = (at: Buffer, inclusive: boolean) => {
+    const order = at.compare(high.at)
+    if (order < 0 || (order === 0 && !inclusive)) high = { at, inclusive }
+  }
+  if (range.gt !== undefined) raise(bytes(range.gt), false)
+  if (range.gte !== undefined) raise(bytes(range.gte), true)
+  if (range.lt !== undefined) lower(bytes(range.lt), false)
+  if (range.lte !== undefined) lower(bytes(range.lte), true)
+  return { ...(low.inclusive ? { gte: low.at } : { gt: low.at }), ...(high.inclusive ? { lte: high.at } : { lt: high.at }) }
+}
+
+function isCorruption(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if ((at as NodeJS.ErrnoException).code === 'LEVEL_CORRUPTION') return true
+  return false
+}

@@ -1,0 +1,150 @@
+/** Kv store: typed records on the home's shared database, each store in a namespace of its own. */
+import { setImmediate as nextLoop } from 'node:timers/promises'
+import type { StoreSpec } from '../contract.ts'
+import { AppError, PersistenceFailed } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { notSaved, type Sync } from './atomic.ts'
+import { type Codec, codecOf } from './codec.ts'
+import type { KvPage, KvReply, KvRequest, RawOp } from './kv-engine.ts'
+import { claimKv, type KvClaim } from './kv-shared.ts'
+import type { KeyRange, KvStore } from './ports.ts'
+
+export interface KvOptions {
+  readonly home: string
+  readonly log: Pick<Logger, 'warn'>
+  readonly sync: Sync
+}
+
+const maxKeyBytes = 4096
+const maxValueBytes = 1024 * 1024
+const maxBatchBytes = 4 * 1024 * 1024
+const sliceMs = 5
+
+/** All kv stores of one Storage share it. The database is claimed at the first request and released by `close`. */
+export class Kvs {
+  readonly #options: KvOptions
+  readonly #pending = new Set<Promise<unknown>>()
+  #claim: Promise<KvClaim> | undefined
+  #closing = false
+
+  constructor(options: KvOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The store of a spec; its records live under `<namespace>/<spec name>`. Keys are any text up to 4 KiB, ordered by their UTF-8 bytes;
+   * a record is at most 1 MiB of JSON, a batch 4 MiB. A range is read in pages of 1000: each page is consistent, the whole need not be.
+   */
+  open<V>(spec: StoreSpec, namespace: string): KvStore<V> {
+    const ns = `${namespace}/${spec.name}`
+    if (!/^[A-Za-z0-9._@+/-]+$/.test(ns)) throw new Error(`not a usable namespace: ${JSON.stringify(ns)}`)
+    const codec = codecOf<V>(spec)
+    const encode = (key: string, value: V): RawOp => ({ type: 'put', key: checkKey(key), value: codec.encode(value) })
+    const write = async (ops: readonly RawOp[]) => {
+      checkSize(ops)
+      if (ops.length > 0) await this.#run({ op: 'write', ns, ops, sync: this.#options.sync })
+    }
+    const read = (range: KeyRange = {}, values = true) => this.#range(ns, range, values)
+    const get = async (key: string) => {
+      const { text } = await this.#run({ op: 'get', ns, key: checkKey(key) })
+      return text === undefined ? undefined : this.#decode(codec, ns, key, text, true)
+    }
+    const entriesOf = async (range?: KeyRange): Promise<[string, V][]> => {
+      const entries: [string, V][] = []
+      let start = performance.now()
+      for (const [key, text] of await read(range)) {
+        const value = await this.#decode(codec, ns, key, text, false)
+        if (value !== undefined) entries.push([key, value])
+        if (performance.now() - start > sliceMs) {
+          await nextLoop()
+          start = performance.now()
+        }
+      }
+      return entries
+    }
+    return {
+      get,
+      has: async key => (await get(key)) !== undefined,
+      put: async (key, value) => write([encode(key, value)]),
+      delete: async key => write([{ type: 'delete', key: checkKey(key) }]),
+      batch: async ops => write(ops.map(op => (op.type === 'put' ? encode(op.key, op.value) : { type: 'delete', key: checkKey(op.key) }))),
+      keys: async range => (await read(range, false)).map(([key]) => key),
+      values: async range => (await entriesOf(range)).map(([, value]) => value),
+      entries: entriesOf
+    }
+  }
+
+  /** Waits for what was asked for, then gives the claim back. Later calls throw. */
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.allSettled(this.#pending)
+    const claim = await this.#claim?.catch(() => undefined) // those who asked heard of it
+    await claim?.release()
+  }
+
+  #run(request: KvRequest): Promise<KvReply> {
+    if (this.#closing) return Promise.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
+    this.#claim ??= this.#makeClaim()
+    const running = this.#claim.then(claim => claim.kv.run(request))
+    this.#pending.add(running)
+    const forget = () => this.#pending.delete(running)
+    running.then(forget, forget)
+    return running
+  }
+
+  async #makeClaim(): Promise<KvClaim> {
+    try {
+      return await claimKv(this.#options.home, this.#options.log)
+    } catch (error) {
+      this.#claim = undefined
+      throw notSaved('kv database', error)
+    }
+  }
+
+  async #range(ns: string, range: KeyRange, values: boolean): Promise<KvPage['entries']> {
+    const pages: (readonly [string, string])[][] = []
+    for (let rest: KeyRange = range, count = 0; ; ) {
+      const { page } = await this.#run({ op: 'page', ns, range: rest, values })
+      if (!page) return []
+      pages.push([...page.entries])
+      count += page.entries.length
+      const last = page.entries.at(-1)
+      if (!page.more || !last) return pages.flat()
+      rest = {
+        ...range,
+        ...(range.reverse ? { lt: last[0] } : { gt: last[0] }),
+        ...(range.limit === undefined ? {} : { limit: range.limit - count })
+      }
+    }
+  }
+
+  /** Undefined for what cannot be used: a damaged record is set aside; one of a newer program stays, and asking for it alone throws. */
+  async #decode<V>(codec: Codec<V>, ns: string, key: string, text: string, alone: boolean): Promise<V | undefined> {
+    const decoded = codec.decode(text)
+    if (decoded.kind === 'value') return decoded.value
+    const { reason } = decoded
+    if (decoded.kind === 'damaged') {
+      this.#options.log.warn({ store: ns, key, reason }, 'damaged kv record set aside')
+      await this.#run({ op: 'aside', ns, key, text })
+    } else if (alone) throw new AppError(PersistenceFailed, { message: `store ${ns}: ${reason}` })
+    else this.#options.log.warn({ store: ns, key, reason }, 'kv record of a newer version skipped')
+    return undefined
+  }
+}
+
+function checkKey(key: string): string {
+  // A lone surrogate would be stored as another character, and two keys could meet.
+  if (Buffer.byteLength(key) > maxKeyBytes || /\p{Surrogate}/u.test(key))
+    throw new Error(`not a usable key: ${JSON.stringify(key.slice(0, 200))}`)
+  return key
+}
+
+function checkSize(ops: readonly RawOp[]): void {
+  let total = 0
+  for (const op of ops) {
+    const bytes = Buffer.byteLength(op.key) + (op.type === 'put' ? Buffer.byteLength(op.value) : 0)
+    if (bytes > maxValueBytes + maxKeyBytes) throw new Error(`kv record of ${bytes} bytes; at most ${maxValueBytes}`)
+    total += bytes
+  }
+  if (total > maxBatchBytes) throw new Error(`kv batch of ${total} bytes; at most ${maxBatchBytes}`)
+}

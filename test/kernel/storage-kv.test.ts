@@ -1,0 +1,195 @@
+/** The kv store on level: alone, as owner beside others, as guest of another process, through changes of the owner. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { defineStore } from '../../kernel/contract.ts'
+import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
+import { acquireLock, lockHolder } from '../../kernel/lock.ts'
+import { Type } from '../../kernel/schema.ts'
+import { createStorage } from '../../kernel/storage/index.ts'
+import { SharedKv } from '../../kernel/storage/kv-shared.ts'
+import { type Child, startChild } from '../helpers/child.ts'
+import { freshDir, warnings } from '../helpers/temp.ts'
+import { kvSpec, kvSuite } from '../suites/storage-port.ts'
+
+const place = { namespace: 'test', dir: 'unused' }
+const recordSpec = defineStore({ name: 'records', value: Type.Object({ n: Type.Integer() }) })
+
+async function opened(t: TestContext, home?: string) {
+  const at = home ?? (await freshDir(t))
+  const log = warnings()
+  let storage = createStorage({ home: at, log })
+  t.after(() => storage.close())
+  return {
+    home: at,
+    log,
+    storage,
+    store: storage.open(kvSpec, place),
+    reopen: async () => {
+      await storage.close()
+      storage = createStorage({ home: at, log })
+      return storage.open(kvSpec, place)
+    }
+  }
+}
+
+/** A home whose database belongs to another process. */
+async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Child }> {
+  const home = await freshDir(t)
+  const owner = startChild(t, 'storage-child', 'own', home)
+  await owner.atLeast(1)
+  return { home, owner }
+}
+
+kvSuite('kv as owner', t => opened(t))
+kvSuite('kv as guest', async t => opened(t, (await ownedElsewhere(t)).home))
+
+test('stores of different packs and names do not see each other', async t => {
+  const { storage, store } = await opened(t)
+  const other = storage.open(kvSpec, { namespace: 'test2', dir: '' })
+  const named = storage.open(recordSpec, place)
+  await Promise.all([store.put('a', { n: 1 }), other.put('a', { n: 2 }), named.put('b', { n: 3 })])
+  assert.deepEqual(await store.entries(), [['a', { n: 1 }]])
+  assert.deepEqual(await other.entries(), [['a', { n: 2 }]])
+  assert.deepEqual(await named.keys(), ['b'])
+})
+
+test('two kernels of one process share one database, through a link too; the last to close it lets it go', async t => {
+  const { home, store, storage } = await opened(t)
+  const link = join(await freshDir(t), 'link')
+  await symlink(home, link)
+  const second = createStorage({ home: link, log: warnings() })
+  await store.put('a', { n: 1 })
+  assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
+  await storage.close()
+  assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
+  assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
+  await second.close()
+  assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['kv'])
+})
+
+test('a storage that never uses kv opens no database', async t => {
+  const { home, storage } = await opened(t)
+  await storage.close()
+  assert.deepEqual(await readdir(home), [])
+})
+
+test('the owner file is for its owner only', async t => {
+  const { home, store } = await opened(t)
+  await store.put('a', { n: 1 })
+  assert.equal((await stat(join(home, 'server', 'kv-owner.json'))).mode & 0o777, 0o600)
+})
+
+test('a stranger on the port gets nothing: no request is served without the secret', async t => {
+  const { home, store } = await opened(t)
+  await store.put('a', { n: 1 })
+  const { port } = JSON.parse(await readFile(join(home, 'server', 'kv-owner.json'), 'utf8'))
+  const frames = [
+    { id: 1, request: { op: 'get', ns: 'test/items', key: 'a' } },
+    { proof: 'a'.repeat(64) },
+    { proof: 'x' },
+    { filler: 'x'.repeat(5000) }
+  ]
+  for (const frame of frames) {
+    const socket = connect(port, '127.0.0.1')
+    const answers: Buffer[] = []
+    socket.on('data', data => answers.push(data))
+    socket.on('error', () => undefined)
+    socket.write(`${JSON.stringify(frame)}\n`)
+    await once(socket, 'close')
+    assert.equal(Buffer.concat(answers).length, 0)
+  }
+})
+
+test('a stranger that took the port of a dead owner is not believed', async t => {
+  const home = await freshDir(t)
+  const stranger = createServer(socket => {
+    socket.on('error', () => undefined)
+    socket.on('data', () => socket.write('{"nonce":"n","proof":"p"}\n{"welcome":true}\n{"id":0,"reply":{}}\n'))
+  }).listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  t.after(() => stranger.close())
+  await mkdir(join(home, 'server'), { recursive: true })
+  const { port } = stranger.address() as { port: number }
+  await writeFile(join(home, 'server', 'kv-owner.json'), JSON.stringify({ pid: process.pid, port, secret: 's' }))
+  const lock = await acquireLock(join(home, 'server', 'kv.lock'))
+  const kv = new SharedKv(join(home, 'server'), warnings(), 200)
+  const refused = kv.run({ op: 'write', ns: 'n', ops: [{ type: 'put', key: 'a', value: '1' }], sync: 'write' })
+  await assert.rejects(refused, error => AppError.is(error) && error.spec === PersistenceFailed)
+  await lock?.release()
+  await kv.close()
+})
+
+test('records acknowledged before kill -9 are there after it', async t => {
+  const { home, storage } = await opened(t)
+  const child = startChild(t, 'storage-child', 'write', home, 'kv')
+  await child.atLeast(200)
+  await child.kill()
+  const keys = new Set((await storage.open(recordSpec, place).keys()).map(Number))
+  for (const line of child.lines) assert.ok(keys.has(Number(line)), `record ${line}`)
+})
+
+test('a guest goes on through kill -9 of the owner: it takes over, no acknowledged record is lost', async t => {
+  const { home, owner } = await ownedElsewhere(t)
+  const { storage } = await opened(t, home)
+  const writer = startChild(t, 'storage-child', 'write', home, 'kv')
+  const mine = storage.open(kvSpec, place)
+  await Promise.all([writer.atLeast(40), mine.put('before', { n: 1 })])
+  const during = Promise.all(Array.from({ length: 200 }, (_, n) => mine.put('last', { n })))
+  await owner.kill()
+  await during
+  assert.deepEqual(await mine.get('last'), { n: 199 })
+  assert.deepEqual(await mine.get('before'), { n: 1 })
+  await writer.atLeast(writer.lines.length + 40)
+  await writer.kill()
+  const keys = new Set((await storage.open(recordSpec, place).keys()).map(Number))
+  for (const line of writer.lines) assert.ok(keys.has(Number(line)), `record ${line}`)
+})
+
+test('an owner that closes answers what it was asked, and a guest takes over', async t => {
+  const { home, owner } = await ownedElsewhere(t)
+  const { store } = await opened(t, home)
+  await store.put('a', { n: 1 })
+  const during = Promise.all(Array.from({ length: 100 }, (_, n) => store.put(`k${n}`, { n })))
+  owner.say('close')
+  assert.equal(await owner.end(), 0)
+  await during
+  assert.equal((await store.keys()).length, 101)
+  assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
+})
+
+test('a damaged record is set aside with a warning and counts as absent', async t => {
+  const { storage, store, log } = await opened(t)
+  const loose = storage.open(defineStore({ name: 'items', value: Type.Any() }), place)
+  await loose.batch([
+    { type: 'put', key: 'a', value: { n: 'x' } },
+    { type: 'put', key: 'b', value: { n: 1 } },
+    { type: 'put', key: 'c', value: 7 }
+  ])
+  assert.equal(await store.get('a'), undefined)
+  assert.deepEqual(await store.entries(), [['b', { n: 1 }]])
+  assert.equal(log.texts.length, 2)
+  assert.deepEqual(await store.keys(), ['b'])
+  await store.put('a', { n: 2 })
+  assert.deepEqual(await store.get('a'), { n: 2 })
+})
+
+test('a database whose files were damaged is repaired or set aside with a warning, and works', async t => {
+  const { home, store, reopen, log } = await opened(t)
+  await store.put('a', { n: 1 })
+  const again = await reopen()
+  await again.put('b', { n: 2 })
+  const third = async () => {
+    const dir = join(home, 'server', 'kv')
+    for (const name of await readdir(dir)) if (name.startsWith('MANIFEST')) await writeFile(join(dir, name), 'rubbish')
+    return again
+  }
+  await third()
+  const repaired = await reopen()
+  assert.deepEqual(await repaired.keys(), ['a', 'b'])
+  await repaired.put('c', { n: 3 })
+  assert.ok(log.texts.length > 0)
+})
