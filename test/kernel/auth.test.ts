@@ -133,7 +133,17 @@ test('a foreign Host is refused on every path, and the message names the way out
   const http = await startHttp(t, { allowedHosts: ['.dev.example', 'box.example'] })
   http.mount(meta, healthz)
   const ask = async (host: string) => (await http.send('GET', '/api/v1/healthz', { headers: { host } })).status
-  for (const host of ['localhost', 'LOCALHOST:99', 'app.localhost', '127.0.0.1:1', '10.1.2.3', '[::1]:80', 'dev.example', 'a.dev.example:8', 'BOX.example']) {
+  for (const host of [
+    'localhost',
+    'LOCALHOST:99',
+    'app.localhost',
+    '127.0.0.1:1',
+    '10.1.2.3',
+    '[::1]:80',
+    'dev.example',
+    'a.dev.example:8',
+    'BOX.example'
+  ]) {
     assert.equal(await ask(host), 200, host)
   }
   for (const host of ['evil.example', 'evildev.example', 'a.box.example', 'localhost.evil.example', 'a b', 'x@localhost']) {
@@ -316,7 +326,8 @@ test('bind addresses fall into three classes', () => {
   for (const host of ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.1.1', 'fe80::1', 'fe80::1%eth0']) {
     assert.equal(classifyBind(host), 'lan', host)
   }
-  for (const host of ['0.0.0.0', '::', '', '172.32.0.1', '8.8.8.8', 'my.host', '2001:db8::1']) assert.equal(classifyBind(host), 'public', host)
+  for (const host of ['0.0.0.0', '::', '', '172.32.0.1', '8.8.8.8', 'my.host', '2001:db8::1'])
+    assert.equal(classifyBind(host), 'public', host)
 })
 
 test('an exposed bind needs the insecure option and warns without a password', () => {
@@ -333,6 +344,11 @@ test('the Host check can be switched off', () => {
 
 /** Enough of a request for the gate. */
 function fakeRequest(headers: Record<string, string>): IncomingMessage {
-  const fake = { url: '/api/v1/ws', headers: { ...headers }, rawHeaders: Object.entries(headers).flat(), socket: { remoteAddress: '::ffff:10.0.0.9' } }
+  const fake = {
+    url: '/api/v1/ws',
+    headers: { ...headers },
+    rawHeaders: Object.entries(headers).flat(),
+    socket: { remoteAddress: '::ffff:10.0.0.9' }
+  }
   return fake as unknown as IncomingMessage // the gate reads these four fields only
 }

@@ -28,7 +28,8 @@ test('a success carries code, msg, data and the request id, and drops undefined 
 test('a valid X-Request-Id is echoed unchanged, any other is replaced', async t => {
   const http = await startHttp(t)
   http.mount([get, () => null])
-  const idFor = async (value: string | string[]) => (await http.send('GET', '/api/v1/things', { headers: { 'x-request-id': value } })).json.request_id
+  const idFor = async (value: string | string[]) =>
+    (await http.send('GET', '/api/v1/things', { headers: { 'x-request-id': value } })).json.request_id
   for (const good of ['01ARZ3NDEKTSV4RRFFQ69G5FAV', '01arz3ndektsv4rrffq69g5fav', 'z'.repeat(26)]) assert.equal(await idFor(good), good)
   for (const bad of ['', 'abc', '01ARZ3NDEKTSV4RRFFQ69G5FAU'.replace('A', 'I'), '0'.repeat(27)]) assert.notEqual(await idFor(bad), bad)
   assert.equal(await idFor(['0'.repeat(26), '1'.repeat(26)]), '0'.repeat(26))
@@ -369,6 +370,9 @@ test('the access log knows path template and code, and no secrets', async t => {
   const { json: envelope } = await http.send('GET', '/api/v1/things/t1?token=hush-hush')
   assert.equal(envelope.data, 'Bearer ***')
   const line = JSON.parse(http.logs.at(-1)!)
-  assert.deepEqual([line.method, line.path, line.status, line.code, line.request_id], ['GET', '/api/v1/things/{id}', 200, 0, envelope.request_id])
+  assert.deepEqual(
+    [line.method, line.path, line.status, line.code, line.request_id],
+    ['GET', '/api/v1/things/{id}', 200, 0, envelope.request_id]
+  )
   assert.ok(!http.logs.join('').includes(http.token) && !http.logs.join('').includes('hush'))
 })

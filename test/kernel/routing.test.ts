@@ -111,7 +111,10 @@ test('a bare route beside actions takes the tails without a colon', async t => {
 test('a bare route without actions beside it takes colons too', async t => {
   const http = await startHttp(t)
   http.mount(answering('GET', '/api/v1/models/{model_id}'))
-  assert.deepEqual((await http.send('GET', '/api/v1/models/a:b')).json.data, { route: '/api/v1/models/{model_id}', params: { model_id: 'a:b' } })
+  assert.deepEqual((await http.send('GET', '/api/v1/models/a:b')).json.data, {
+    route: '/api/v1/models/{model_id}',
+    params: { model_id: 'a:b' }
+  })
 })
 
 test('literal colons are literal, and their unknown neighbours are unsupported actions', async t => {

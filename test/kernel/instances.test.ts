@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, watch, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { listInstances, registerInstance } from '../../kernel/instances.ts'
+import { tempHome } from './http-fixture.ts'
+
+const entry = (server_id: string, started_at: number) => ({ server_id, host: '127.0.0.1', port: 58627, started_at, host_version: '1.2.3' })
+
+/** Id of a process that has ended. */
+async function deadPid(): Promise<number> {
+  const child = spawn(process.execPath, ['-e', ''])
+  await once(child, 'exit')
+  return child.pid!
+}
+
+test('a server registers itself and leaves no trace when it closes', async t => {
+  const home = await tempHome(t)
+  const unregister = await registerInstance(home, entry('01A', 5))
+  const [found] = await listInstances(home)
+  assert.deepEqual(
+    { ...found, heartbeat_at: 0, process_start: '' },
+    { ...entry('01A', 5), pid: process.pid, heartbeat_at: 0, process_start: '' }
+  )
+  await unregister()
+  assert.deepEqual(await listInstances(home), [])
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+})
+
+test('instances are listed oldest first', async t => {
+  const home = await tempHome(t)
+  const undo = [
+    await registerInstance(home, entry('01B', 20)),
+    await registerInstance(home, entry('01A', 30)),
+    await registerInstance(home, entry('01C', 10))
+  ]
+  assert.deepEqual(
+    (await listInstances(home)).map(found => found.server_id),
+    ['01C', '01B', '01A']
+  )
+  await Promise.all(undo.map(run => run()))
+})
+
+test('entries and temporary files of dead processes are swept, foreign files stay', async t => {
+  const home = await tempHome(t)
+  const dir = join(home, 'server', 'instances')
+  await mkdir(dir, { recursive: true })
+  const pid = await deadPid()
+  await writeFile(join(dir, '01D.json'), JSON.stringify({ ...entry('01D', 1), pid, heartbeat_at: 1 }))
+  await writeFile(join(dir, `01D.json.${pid}.abcd.tmp`), '')
+  await writeFile(join(dir, 'notes.txt'), 'mine')
+  await writeFile(join(dir, 'broken.json'), '{')
+  assert.deepEqual(await listInstances(home), [])
+  assert.deepEqual((await readdir(dir)).sort(), ['broken.json', 'notes.txt'])
+})
+
+test('a reused process id does not pass for the old server', { skip: process.platform !== 'linux' }, async t => {
+  const home = await tempHome(t)
+  const dir = join(home, 'server', 'instances')
+  await mkdir(dir, { recursive: true })
+  await writeFile(join(dir, '01D.json'), JSON.stringify({ ...entry('01D', 1), pid: process.pid, heartbeat_at: 1, process_start: 'boot:1' }))
+  assert.deepEqual(await listInstances(home), [])
+})
+
+test('the heartbeat rewrites the entry', async t => {
+  const home = await tempHome(t)
+  const dir = join(home, 'server', 'instances')
+  const unregister = await registerInstance(home, { ...entry('01A', 5), heartbeatMs: 5 })
+  const path = join(dir, '01A.json')
+  const first = JSON.parse(await readFile(path, 'utf8')).heartbeat_at
+  for await (const _change of watch(dir)) {
+    if (JSON.parse(await readFile(path, 'utf8')).heartbeat_at > first) break
+  }
+  await unregister()
+})
+
+test('a home without servers lists none', async t => {
+  assert.deepEqual(await listInstances(await tempHome(t)), [])
+})

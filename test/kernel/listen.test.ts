@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { closeServer, createServer, listen } from '../../kernel/listen.ts'
+
+const host = '127.0.0.1'
+
+function server(t: TestContext, handler: Parameters<typeof createServer>[0] = (_req, res) => res.end('ok')) {
+  const made = createServer(handler)
+  t.after(() => closeServer(made, 0))
+  return made
+}
+
+/** The last port of a run of free ones, all below 65536. */
+async function freePort(t: TestContext): Promise<number> {
+  const probe = server(t)
+  const { port } = await listen(probe, { host, port: 0 })
+  await closeServer(probe, 0)
+  return port
+}
+
+test('port 0 takes any free port', async t => {
+  const bound = await listen(server(t), { host, port: 0 })
+  assert.equal(bound.host, host)
+  assert.ok(bound.port > 0)
+})
+
+test('a taken port is retried with the next one', async t => {
+  const { port } = await listen(server(t), { host, port: await freePort(t) })
+  const second = await listen(server(t), { host, port })
+  assert.ok(second.port > port && second.port <= port + 100)
+})
+
+test('without retries a taken port is an error that names it', async t => {
+  const { port } = await listen(server(t), { host, port: 0 })
+  await assert.rejects(listen(server(t), { host, port, retries: 0 }), new RegExp(`port ${port} is taken.*--port`))
+})
+
+test('retrying stops at the last port', async t => {
+  const last = server(t)
+  try {
+    await listen(last, { host, port: 65_535, retries: 0 })
+  } catch {
+    t.skip('port 65535 is in use here')
+    return
+  }
+  await assert.rejects(listen(server(t), { host, port: 65_535 }), /port 65535 is taken/)
+})
+
+test('another failure is not retried', async t => {
+  await assert.rejects(listen(server(t), { host: '192.0.2.1', port: 0 }), { code: 'EADDRNOTAVAIL' })
+})
+
+test('closing ends idle and silent connections at once and lets a reply finish', async t => {
+  let answer = () => {}
+  let entered = () => {}
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  const made = server(t, (_req, res) => {
+    answer = () => res.end('done')
+    entered()
+  })
+  const { port } = await listen(made, { host, port: 0 })
+  const silent = connect(port, host)
+  const busy = connect(port, host)
+  await Promise.all([once(silent, 'connect'), once(busy, 'connect')])
+  let received = ''
+  busy.setEncoding('utf8').on('data', chunk => {
+    received += chunk
+  })
+  busy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await running
+  silent.resume()
+  const silentClosed = once(silent, 'close')
+  const closing = closeServer(made, 60_000)
+  await silentClosed
+  answer()
+  await closing
+  assert.match(received, /done$/)
+})
+
+test('closing cuts what does not end in time', async t => {
+  let entered = () => {}
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  const made = server(t, () => entered())
+  const { port } = await listen(made, { host, port: 0 })
+  const socket = connect(port, host)
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await running
+  socket.resume()
+  const closed = once(socket, 'close')
+  await closeServer(made, 10)
+  await closed
+})
+
+test('what is no HTTP is answered with a bare 400 and a closed connection', async t => {
+  const { port } = await listen(server(t), { host, port: 0 })
+  const socket = connect(port, host, () => socket.write('hello there\r\n\r\n'))
+  let received = ''
+  socket.setEncoding('utf8').on('data', chunk => {
+    received += chunk
+  })
+  await once(socket, 'close')
+  assert.match(received, /^HTTP\/1\.1 400 /)
+})
