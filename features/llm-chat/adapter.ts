@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import {
   formatError,
+  isTransportError,
   type LlmAdapter,
   type LlmPart,
   type LlmRequest,
@@ -19,7 +20,7 @@ import { ChatDecoder } from './decode.ts'
 import type { Dialect } from './dialect.ts'
 import { encode } from './encode.ts'
 
-/** Characters of one event, and of one whole response. */
+/** Characters of one event, bytes of one whole response. */
 export interface StreamLimits {
   readonly event: number
   readonly response: number
@@ -50,6 +51,7 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits: Stream
       yield* read(reply, decoder, limits)
     } catch (error) {
       if (signal.aborted) return
+      if (!isTransportError(error)) throw error
       // Cut after the finish reason: the answer is whole, only the usage may be missing.
       if (decoder.finished) yield* decoder.end(traceOf(reply?.headers ?? {}).trace_id)
       else yield { type: 'error', error: transportError(error, hostOf(model), reply?.headers) }
@@ -111,13 +113,12 @@ async function* read(
         fail({ type: 'error', error: formatError('the provider sent an oversized stream event', headers, false) })
     }
   })
-  body.setEncoding('utf8')
+  const utf8 = new TextDecoder()
   // Stays open after the end mark, so that the connection can serve the next request.
-  for await (const text of body.iterator({ destroyOnReturn: false }) as AsyncIterable<string>) {
-    size += text.length
-    parser.feed(text)
-    if (!over && size > limits.response)
-      fail({ type: 'error', error: formatError('the provider sent an oversized response', headers, false) })
+  for await (const bytes of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    size += bytes.length
+    if (size > limits.response) fail({ type: 'error', error: formatError('the provider sent an oversized response', headers, false) })
+    else parser.feed(utf8.decode(bytes, { stream: true }))
     const ready = parts
     parts = []
     for (const part of ready) yield part
@@ -127,15 +128,16 @@ async function* read(
   else yield { type: 'error', error: transportError(undefined, 'the provider', headers) }
 }
 
-/** Lets the rest of a finished response pass for a moment, then closes; a response with more to say is closed at once. */
+const REST_MS = 250
+
+/** Lets the rest of a finished response pass for a moment, so that its connection can serve the next request; then closes it. */
 function release(body: Readable): void {
-  const { dump } = body as Readable & { dump?: (options: { limit: number; signal: AbortSignal }) => Promise<void> }
-  if (body.destroyed || dump === undefined) {
-    body.destroy()
-    return
-  }
-  // A body that cannot be drained is destroyed by the same call; nobody waits for it.
-  dump.call(body, { limit: 64 * 1024, signal: AbortSignal.timeout(1000) }).catch(() => body.destroy())
+  if (body.closed) return
+  const timer = setTimeout(() => body.destroy(), REST_MS).unref()
+  body.on('close', () => clearTimeout(timer))
+  // The answer is complete or has failed already; what happens to its connection now changes nothing.
+  body.on('error', () => undefined)
+  body.resume()
 }
 
 function remember(keys: Map<string, string>, place: string, key: string): void {

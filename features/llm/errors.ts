@@ -58,7 +58,14 @@ export function formatError(message: string, headers: Headers, retryable = true)
   return { code: 'provider.api_error', name: 'StreamFormatError', message, retryable, ...traceOf(headers) }
 }
 
-/** The connection failed before or during the answer. `where` names the host, without credentials. */
+/** True for failures of sockets, names, certificates and the HTTP client; everything else is a bug of ours. */
+export function isTransportError(error: unknown): boolean {
+  return /^(UND_ERR_|HPE_|E[A-Z0-9]+$|ERR_(TLS|SSL|INVALID_URL|INVALID_CHAR|STREAM_PREMATURE_CLOSE)|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
+    codeOf(error)
+  )
+}
+
+/** The connection failed before or during the answer (undefined: it ended too early). `where` names the host, without credentials. */
 export function transportError(error: unknown, where: string, headers: Headers = {}): LlmError {
   const code = codeOf(error)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'ERR_INVALID_URL' || code === 'ERR_INVALID_CHAR') {

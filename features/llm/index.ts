@@ -1,6 +1,6 @@
 /** Public face of the llm pack. */
 
-export { formatError, statusError, streamError, traceOf, transportError } from './errors.ts'
+export { formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
 export {
   defaultModelSection,
   defaultProviderSection,

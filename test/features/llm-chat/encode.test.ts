@@ -1,0 +1,154 @@
+/** Request bodies of the chat completions wire. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
+import { compatChat, svc } from '../../../features/llm-chat/dialect.ts'
+import { encode } from '../../../features/llm-chat/encode.ts'
+import { llmRequest, user } from '../../helpers/llm-port.ts'
+
+const model: ResolvedModel = {
+  alias: 'p/m',
+  provider_id: 'p',
+  protocol: 'compat_chat',
+  name: 'm',
+  display_name: 'M',
+  headers: {},
+  max_context_size: 1000,
+  capabilities: ['thinking']
+}
+const wire = (request: Partial<LlmRequest>, key?: string) => encode(llmRequest(model, request), compatChat, key)
+interface WireMessage {
+  readonly role: string
+  readonly content: unknown
+  readonly reasoning_details?: unknown
+  readonly tool_call_id?: string
+  readonly tool_calls?: readonly { readonly id: string; readonly function: { readonly arguments: string } }[]
+}
+const messages = (given: readonly LlmMessage[], key?: string) => wire({ messages: given }, key).messages as WireMessage[]
+const assistant = (text: string, thinking = '', ids: readonly string[] = []): LlmMessage => ({
+  role: 'assistant',
+  content: [...(thinking ? [{ type: 'thinking', text: thinking } as const] : []), ...(text ? [{ type: 'text', text } as const] : [])],
+  tool_calls: ids.map(id => ({ id, name: 'Read', arguments: '{"path":"a"}' }))
+})
+const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
+
+test('a plain request asks for a stream with usage, the system prompt first', () => {
+  assert.deepEqual(wire({ system: 'be kind' }), {
+    model: 'm',
+    messages: [
+      { role: 'system', content: 'be kind' },
+      { role: 'user', content: 'hello' }
+    ],
+    stream: true,
+    stream_options: { include_usage: true },
+    prompt_cache_key: 'session_1'
+  })
+})
+
+test('a single text is a string, images are data URLs in a list', () => {
+  const [first] = messages([
+    { role: 'user', content: [{ type: 'text', text: 'see' }, image, { type: 'image_url', url: 'https://x/y.png' }] }
+  ])
+
+  assert.deepEqual(first?.content, [
+    { type: 'text', text: 'see' },
+    { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    { type: 'image_url', image_url: { url: 'https://x/y.png' } }
+  ])
+})
+
+test('an assistant message that only calls tools has null content', () => {
+  assert.deepEqual(messages([assistant('', '', ['c1'])]), [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'Read', arguments: '{"path":"a"}' } }]
+    }
+  ])
+})
+
+test('reasoning goes back under the key of the upstream, and stays away while there is none', () => {
+  const given = [assistant('hi', 'hmm')]
+
+  assert.deepEqual(messages(given, 'reasoning_content'), [{ role: 'assistant', content: 'hi', reasoning_content: 'hmm' }])
+  assert.deepEqual(messages(given, 'reasoning_details')[0]?.reasoning_details, [{ type: 'reasoning.text', text: 'hmm' }])
+  assert.deepEqual(messages(given), [{ role: 'assistant', content: 'hi' }])
+})
+
+test('reasoning stays away when the configuration keeps none', () => {
+  const body = encode(llmRequest({ ...model, thinking_keep: 'off' }, { messages: [assistant('hi', 'hmm')] }), svc, 'reasoning_content')
+
+  assert.deepEqual(body.messages, [{ role: 'assistant', content: 'hi' }])
+})
+
+test('images of tool results follow in one user message after the whole block', () => {
+  const result = (id: string): LlmMessage => ({ role: 'tool', tool_call_id: id, name: 'Read', content: [image], is_error: false })
+
+  const roles = messages([assistant('', '', ['a', 'b']), result('a'), result('b'), user('and?')])
+
+  assert.deepEqual(
+    roles.map(message => message.role),
+    ['assistant', 'tool', 'tool', 'user', 'user']
+  )
+  assert.equal(Array.isArray(roles[3]?.content) && roles[3].content.length, 3)
+})
+
+test('tool-call ids fit every upstream and stay distinct', () => {
+  const long = 'x'.repeat(80)
+  const [message, result] = messages([
+    assistant('', '', [`${long}1`, `${long}2`, 'a.b']),
+    { role: 'tool', tool_call_id: `${long}2`, name: 'Read', content: [], is_error: false }
+  ])
+
+  const ids = message?.tool_calls?.map(call => call.id) ?? []
+  assert.equal(new Set(ids).size, 3)
+  for (const id of ids) assert.match(id, /^[a-zA-Z0-9_-]{1,64}$/)
+  assert.equal(result?.tool_call_id, ids[1])
+})
+
+test('broken arguments of an earlier call do not go back as they are', () => {
+  const [message] = messages([{ role: 'assistant', content: [], tool_calls: [{ id: 'a', name: 'Read', arguments: '{"pa' }] }])
+
+  assert.equal(message?.tool_calls?.[0]?.function.arguments, '{}')
+})
+
+test('the output limit has the name that the model family takes, and a ceiling', () => {
+  assert.equal(wire({ max_output_tokens: 500 }).max_tokens, 500)
+  assert.equal(wire({ max_output_tokens: 10_000_000 }).max_tokens, 131072)
+  assert.equal(encode(llmRequest({ ...model, name: 'o3-mini', max_output_size: 7 }), compatChat, undefined).max_completion_tokens, 7)
+  assert.equal(encode(llmRequest({ ...model, max_output_size: 7 }), svc, undefined).max_completion_tokens, 7)
+})
+
+test('compat_chat: effort on with thinking in the history asks for medium; off uses the off level of the model', () => {
+  assert.equal(wire({ effort: 'on', messages: [assistant('hi', 'hmm')] }).reasoning_effort, 'medium')
+  assert.equal(wire({ effort: 'off', messages: [assistant('hi', 'hmm')] }).reasoning_effort, undefined)
+  assert.equal(encode(llmRequest({ ...model, off_effort: 'minimal' }), compatChat, undefined).reasoning_effort, 'minimal')
+})
+
+test('svc: built-in functions, and schemas without references', () => {
+  const parameters = {
+    type: 'object',
+    properties: { at: { $ref: '#/$defs/Point' } },
+    $defs: { Point: { type: 'object', properties: { next: { $ref: '#/$defs/Point' } } } }
+  }
+  const tools = [
+    { name: '$search', description: '', parameters: {} },
+    { name: 'Move', description: 'moves', parameters }
+  ]
+
+  assert.deepEqual(encode(llmRequest(model, { tools }), svc, undefined).tools, [
+    { type: 'builtin_function', function: { name: '$search' } },
+    {
+      type: 'function',
+      function: {
+        name: 'Move',
+        description: 'moves',
+        parameters: { type: 'object', properties: { at: { type: 'object', properties: { next: {} } } } }
+      }
+    }
+  ])
+})
+
+test('svc: a model that cannot think gets no thinking field', () => {
+  assert.equal('thinking' in encode(llmRequest({ ...model, capabilities: [] }, { effort: 'high' }), svc, undefined), false)
+})

@@ -1,0 +1,50 @@
+/** How hard a model thinks: who decides, and what a model can do. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkEffort, chooseEffort, defaultEffort } from '../../../features/llm/effort.ts'
+import type { ResolvedModel } from '../../../features/llm/index.ts'
+import { ValidationFailed } from '../../../kernel/index.ts'
+
+const model = (fields: Partial<ResolvedModel>): ResolvedModel => ({
+  alias: 'p/m',
+  provider_id: 'p',
+  protocol: 'compat_chat',
+  name: 'm',
+  display_name: 'M',
+  headers: {},
+  max_context_size: 1000,
+  capabilities: ['thinking'],
+  ...fields
+})
+const levels = { support_efforts: ['low', 'medium', 'high'] }
+
+test('the default is the declared level, else the middle one, else on or off by capability', () => {
+  assert.equal(defaultEffort(model({ ...levels, default_effort: 'high' })), 'high')
+  assert.equal(defaultEffort(model({ ...levels, default_effort: 'unknown' })), 'medium')
+  assert.equal(defaultEffort(model({})), 'on')
+  assert.equal(defaultEffort(model({ capabilities: [] })), 'off')
+})
+
+test('the environment wins over the request, the request over the configuration, that over the model', () => {
+  const chatty = model(levels)
+
+  assert.equal(chooseEffort(chatty, { effort: 'low' }, 'high', 'max'), 'max')
+  assert.equal(chooseEffort(chatty, { effort: 'low' }, 'high'), 'high')
+  assert.equal(chooseEffort(chatty, { effort: 'low' }), 'low')
+  assert.equal(chooseEffort(chatty, { enabled: false, effort: 'low' }), 'off')
+  assert.equal(chooseEffort(chatty, {}), 'medium')
+})
+
+test('a model that always thinks is never switched off', () => {
+  assert.equal(chooseEffort(model({ capabilities: ['always_thinking'] }), {}, 'off'), 'on')
+})
+
+test('only svc models refuse levels they do not list; when it must go on they use their default', () => {
+  const strict = model({ ...levels, protocol: 'svc' })
+
+  assert.equal(chooseEffort(strict, {}, 'max'), 'medium')
+  assert.equal(chooseEffort(model(levels), {}, 'max'), 'max')
+  assert.throws(() => checkEffort(strict, 'max'), { spec: ValidationFailed })
+  assert.doesNotThrow(() => checkEffort(strict, 'off'))
+  assert.doesNotThrow(() => checkEffort(model(levels), 'max'))
+})

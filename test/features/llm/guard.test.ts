@@ -1,0 +1,118 @@
+/** The promises of a model stream hold for any adapter. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { guardStream } from '../../../features/llm/guard.ts'
+import type { LlmPart, ResolvedModel } from '../../../features/llm/index.ts'
+import { collect, failure } from '../../helpers/llm-port.ts'
+
+const model: ResolvedModel = {
+  alias: 'p/m',
+  provider_id: 'p',
+  protocol: 'x',
+  name: 'm',
+  display_name: 'M',
+  api_key: 'sk-very-secret',
+  headers: { 'user-agent': 'svc-code/1', 'x-token': 'header-secret' },
+  max_context_size: 1000,
+  capabilities: []
+}
+const text: LlmPart = { type: 'text', text: 'hi' }
+const finish: LlmPart = { type: 'finish', reason: 'completed' }
+
+function guarded(open: () => AsyncIterable<LlmPart>, signal = new AbortController().signal, failed?: (error: unknown) => void) {
+  return guardStream(open, model, signal, failed)
+}
+
+async function* of(...parts: LlmPart[]): AsyncGenerator<LlmPart> {
+  yield* parts
+}
+
+test('a good stream passes unchanged', async () => {
+  assert.deepEqual(await collect(guarded(() => of(text, finish))), [text, finish])
+})
+
+test('nothing follows the first finish or error, and the adapter is told to stop', async () => {
+  let stopped = false
+  async function* adapter(): AsyncGenerator<LlmPart> {
+    try {
+      yield* [text, finish, text, finish]
+    } finally {
+      stopped = true
+    }
+  }
+
+  assert.deepEqual(await collect(guarded(adapter)), [text, finish])
+  assert.equal(stopped, true)
+})
+
+test('an adapter that throws, at once or later, ends the stream with an internal error that is logged', async () => {
+  const logged: unknown[] = []
+  const broken = new TypeError('sk-very-secret is undefined')
+  async function* later(): AsyncGenerator<LlmPart> {
+    yield text
+    throw broken
+  }
+  const atOnce = () => {
+    throw broken
+  }
+
+  for (const open of [later, atOnce]) {
+    const error = failure(await collect(guarded(open, undefined, reason => logged.push(reason))))
+    assert.deepEqual([error.code, error.retryable], ['internal', false])
+    assert.ok(!error.message.includes('secret'))
+  }
+  assert.deepEqual(logged, [broken, broken])
+})
+
+test('a stream that stops without a finish is a retryable error', async () => {
+  assert.equal(failure(await collect(guarded(() => of(text)))).retryable, true)
+})
+
+test('an answer without content is a retryable error, unless it was filtered or cut off while thinking', async () => {
+  const thinking: LlmPart = { type: 'thinking', text: 'hmm' }
+  const end = (reason: 'completed' | 'filtered' | 'truncated'): LlmPart => ({ type: 'finish', reason })
+  const last = async (...parts: LlmPart[]) => (await collect(guarded(() => of(...parts)))).at(-1)?.type
+
+  assert.equal(await last(end('completed')), 'error')
+  assert.equal(await last({ type: 'text', text: '' }, end('completed')), 'error')
+  assert.equal(await last(thinking, end('completed')), 'error')
+  assert.equal(await last(end('truncated')), 'error')
+  assert.equal(await last(end('filtered')), 'finish')
+  assert.equal(await last(thinking, end('truncated')), 'finish')
+  assert.equal(await last({ type: 'tool_call', id: 'a', name: 'Read' }, end('completed')), 'finish')
+})
+
+test('error texts carry neither the key nor header values', async () => {
+  const error: LlmPart = {
+    type: 'error',
+    error: { code: 'x', name: 'X', message: 'sent sk-very-secret and header-secret', retryable: false }
+  }
+
+  assert.equal(failure(await collect(guarded(() => of(error)))).message, 'sent [redacted] and [redacted]')
+})
+
+test('abort ends the stream although the adapter hangs', async () => {
+  const abort = new AbortController()
+  async function* stuck(): AsyncGenerator<LlmPart> {
+    yield text
+    await new Promise(() => undefined)
+  }
+  const stream = guarded(stuck, abort.signal)
+  await stream.next()
+  const next = stream.next()
+
+  abort.abort()
+
+  assert.equal((await next).done, true)
+})
+
+test('an aborted signal opens nothing', async () => {
+  let opened = false
+  const open = () => {
+    opened = true
+    return of(text)
+  }
+
+  assert.deepEqual(await collect(guarded(open, AbortSignal.abort())), [])
+  assert.equal(opened, false)
+})

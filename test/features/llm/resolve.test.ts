@@ -1,0 +1,171 @@
+/** From an alias to a model: the order of sources, and the readiness codes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type ContributedModel,
+  type Llm,
+  type LlmAdapter,
+  LlmAdapters,
+  LlmModels,
+  ModelUnresolved,
+  NoCredential,
+  NoProvider
+} from '../../../features/llm/index.ts'
+import { AppError, definePack, type ErrorSpec } from '../../../kernel/index.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { startLlm } from '../../helpers/llm-port.ts'
+
+const adapter = (protocol: string, more: Partial<LlmAdapter> = {}): LlmAdapter => ({
+  protocol,
+  needs_credential: true,
+  needs_base_url: true,
+  // biome-ignore lint/correctness/useYield: these tests never send anything
+  async *stream() {
+    throw new Error('not used')
+  },
+  ...more
+})
+
+function start(
+  t: TestContextLike,
+  config: Record<string, unknown>,
+  { models = [], adapters }: { models?: ContributedModel[]; adapters?: LlmAdapter[] } = {}
+) {
+  const contributor = definePack({
+    name: 'contributor',
+    setup(ctx) {
+      for (const item of adapters ?? [adapter('compat_chat'), adapter('svc')]) ctx.contribute(LlmAdapters, item)
+      for (const item of models) ctx.contribute(LlmModels, item)
+    }
+  })
+  return startLlm(t, { packs: [contributor], config })
+}
+
+const demo: ContributedModel = {
+  alias: 'demo',
+  provider_id: 'demo',
+  protocol: 'demo',
+  name: 'demo',
+  display_name: 'Demo',
+  max_context_size: 1000,
+  capabilities: [],
+  fallback_default: true
+}
+const provider = { type: 'compat_chat', base_url: 'https://api.example.com/v1/', api_key: 'k1' }
+const record = { provider: 'p', model: 'm', max_context_size: 1000 }
+
+function refused(llm: Llm, alias: string | undefined, spec: ErrorSpec, details: unknown) {
+  assert.throws(
+    () => llm.resolve(alias),
+    error => {
+      assert.ok(AppError.is(error))
+      assert.equal(error.spec, spec)
+      assert.deepEqual(error.details, details)
+      return true
+    }
+  )
+}
+
+test('an alias resolves to its provider, protocol, URL, key and headers', async t => {
+  const llm = await start(t, { providers: { p: { ...provider, custom_headers: { 'X-Team': 'a' } } }, models: { 'p/m': record } })
+
+  const { headers, ...model } = llm.resolve('p/m')
+
+  assert.deepEqual(model, {
+    alias: 'p/m',
+    provider_id: 'p',
+    protocol: 'compat_chat',
+    name: 'm',
+    display_name: 'm',
+    base_url: 'https://api.example.com/v1',
+    api_key: 'k1',
+    max_context_size: 1000,
+    capabilities: []
+  })
+  assert.equal(headers['x-team'], 'a')
+  assert.match(headers['user-agent'] ?? '', /^svc-code\/\d/)
+})
+
+test('the model record wins over its provider, overrides win over the record, the input never exceeds the window', async t => {
+  const models = {
+    m: {
+      ...record,
+      protocol: 'svc',
+      base_url: 'https://other.example.com',
+      api_key: 'k2',
+      display_name: 'Old',
+      max_input_size: 5000,
+      overrides: { display_name: 'New', max_context_size: 2000 }
+    }
+  }
+  const llm = await start(t, { providers: { p: provider }, models })
+
+  const { protocol, base_url, api_key, display_name, max_context_size, max_input_size } = llm.resolve('m')
+
+  assert.deepEqual(
+    [protocol, base_url, api_key, display_name, max_context_size, max_input_size],
+    ['svc', 'https://other.example.com', 'k2', 'New', 2000, 2000]
+  )
+})
+
+test('the env table of a provider is the fallback for key and URL; a provider without type speaks compat_chat', async t => {
+  const env = { ACME_API_KEY: 'k3', ACME_BASE_URL: 'https://acme.example.com' }
+  const llm = await start(t, { providers: { p: { api_key: ' ', env } }, models: { m: record } })
+
+  const { api_key, base_url, protocol } = llm.resolve('m')
+
+  assert.deepEqual([api_key, base_url, protocol], ['k3', 'https://acme.example.com', 'compat_chat'])
+})
+
+test('without any provider the answer is 40110', async t => {
+  const llm = await start(t, {})
+
+  refused(llm, undefined, NoProvider, undefined)
+  refused(llm, 'x', NoProvider, undefined)
+})
+
+test('what cannot be resolved answers 40113 and says which model and provider', async t => {
+  const providers = {
+    p: provider,
+    bare: { type: 'svc', api_key: 'k' },
+    odd: { ...provider, base_url: 'ftp://x' },
+    far: { ...provider, type: 'carrier_pigeon' }
+  }
+  const models = Object.fromEntries(['gone', 'bare', 'odd', 'far'].map(id => [id, { ...record, provider: id }]))
+  const llm = await start(t, { providers, models })
+
+  refused(llm, undefined, ModelUnresolved, undefined)
+  refused(llm, 'constructor', ModelUnresolved, { model_id: 'constructor' })
+  for (const id of ['gone', 'bare', 'odd', 'far']) refused(llm, id, ModelUnresolved, { model_id: id, provider_id: id })
+})
+
+test('a missing credential answers 40111, but a server on this machine needs none', async t => {
+  const providers = { p: { base_url: 'https://api.example.com' }, local: { base_url: 'http://localhost:8080/v1' } }
+  const llm = await start(t, { providers, models: { remote: record, local: { ...record, provider: 'local' } } })
+
+  refused(llm, 'remote', NoCredential, { provider_id: 'p' })
+  assert.equal(llm.resolve('local').api_key, undefined)
+})
+
+test('no alias means the configured default, and a contributed model only when nothing is configured', async t => {
+  const adapters = [adapter('compat_chat'), adapter('demo', { needs_credential: false, needs_base_url: false })]
+  const config: Record<string, unknown> = { providers: { p: provider }, models: { m: record }, default_model: 'm' }
+  const llm = await start(t, config, { models: [demo], adapters })
+
+  assert.equal(llm.resolve().alias, 'm')
+  config.default_model = ' '
+  assert.equal(llm.defaultAlias(), 'demo')
+  assert.equal(llm.resolve().display_name, 'Demo')
+  config.default_model = 'vanished'
+  refused(llm, undefined, ModelUnresolved, { model_id: 'vanished' })
+})
+
+test('a contributed model works without any provider, and a configured alias of the same name wins', async t => {
+  const adapters = [adapter('compat_chat'), adapter('demo', { needs_credential: false, needs_base_url: false })]
+  const config: Record<string, unknown> = {}
+  const llm = await start(t, config, { models: [demo], adapters })
+
+  assert.equal(llm.resolve('demo').protocol, 'demo')
+  Object.assign(config, { providers: { p: provider }, models: { demo: record } })
+  assert.equal(llm.resolve('demo').provider_id, 'p')
+})

@@ -1,0 +1,69 @@
+/** The configuration sections of models, and the model that the environment defines. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  defaultModelSection,
+  isLoopback,
+  modelsSection,
+  providersSection,
+  providerToWire,
+  thinkingSection
+} from '../../../features/llm/index.ts'
+import { problems } from '../../../kernel/index.ts'
+
+test('a provider is shown without secrets', () => {
+  assert.deepEqual(providerToWire({ api_key: 'k', custom_headers: { a: 'b' } }), { type: '', has_api_key: true })
+  assert.deepEqual(providerToWire({ type: 'svc', base_url: 'https://x', default_model: 'p/m', api_key: '', env: { X_API_KEY: 'k' } }), {
+    type: 'svc',
+    base_url: 'https://x',
+    default_model: 'p/m',
+    has_api_key: true
+  })
+  assert.equal(providerToWire({ env: { REGION: 'x' } }).has_api_key, false)
+})
+
+test('unknown keys are accepted, wrong types are not', () => {
+  const record = { provider: 'p', model: 'm', max_context_size: 1 }
+
+  assert.deepEqual(problems(providersSection.schema, { p: { type: 'anything', future: 1 } }), [])
+  assert.deepEqual(problems(modelsSection.schema, { m: { ...record, future: {} } }), [])
+  assert.deepEqual(
+    problems(modelsSection.schema, { m: { ...record, max_context_size: '1' } }).map(detail => detail.path),
+    ['m.max_context_size']
+  )
+})
+
+test('the environment can define a model, in memory and as default', () => {
+  const env = {
+    SVC_CODE_MODEL_NAME: 'big',
+    SVC_CODE_MODEL_API_KEY: 'k',
+    SVC_CODE_MODEL_BASE_URL: 'https://x',
+    SVC_CODE_MODEL_MAX_CONTEXT_SIZE: '1000'
+  }
+
+  assert.deepEqual(providersSection.overlay?.(env), { environment: { type: 'svc', api_key: 'k', base_url: 'https://x' } })
+  assert.deepEqual(modelsSection.overlay?.(env), {
+    'environment/big': { provider: 'environment', model: 'big', max_context_size: 1000, capabilities: ['image_in', 'thinking'] }
+  })
+  assert.equal(defaultModelSection.overlay?.(env), 'environment/big')
+})
+
+test('a model name without a key defines nothing, except for a server on this machine', () => {
+  assert.equal(modelsSection.overlay?.({ SVC_CODE_MODEL_NAME: 'big', SVC_CODE_MODEL_BASE_URL: 'https://x' }), undefined)
+  assert.equal(
+    defaultModelSection.overlay?.({ SVC_CODE_MODEL_NAME: 'big', SVC_CODE_MODEL_BASE_URL: 'http://127.0.0.1:1/v1' }),
+    'environment/big'
+  )
+})
+
+test('thinking follows the environment', () => {
+  assert.equal(thinkingSection.overlay?.({}), undefined)
+  assert.deepEqual(thinkingSection.overlay?.({ SVC_CODE_MODEL_THINKING_EFFORT: 'high' }), { effort: 'high' })
+})
+
+test('loopback is this machine only', () => {
+  for (const url of ['http://localhost:1', 'http://a.localhost', 'http://127.9.9.9/v1', 'http://[::1]:2'])
+    assert.equal(isLoopback(url), true, url)
+  for (const url of ['http://localhost.example.com', 'http://127.0.0.1.example.com', 'http://10.0.0.1', 'nonsense', undefined])
+    assert.equal(isLoopback(url), false, url)
+})
