@@ -33,7 +33,7 @@ export const ConfigObject = Type.Object(
   { description: 'Keys at the top are snake_case, those inside a domain camelCase' }
 )
 
-const patchOf = (schema: TSchema) => Type.Optional(nullable(schema))
+const patchOf = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema))
 const loose = patchOf(open)
 
 /** Partial configuration. Keys may be snake_case or camelCase at any depth. Absent and null keep, tables merge, arrays and scalars replace. */

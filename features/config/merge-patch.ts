@@ -5,7 +5,7 @@ import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, same, type Table } from './tables.ts'
-import { domainToWire, visibleSections } from './wire.ts'
+import { domainToWire } from './wire.ts'
 
 /** A body reduced to what it may change: known domains, file spelling, without `raw`, nulls and the derived `yolo`. */
 export interface BodyPatch {
@@ -15,13 +15,12 @@ export interface BodyPatch {
 }
 
 export function readBody(body: Table, settings: Settings): BodyPatch {
-  const sections = new Map(visibleSections(settings).map(section => [section.name, section]))
   const domains: Table = {}
   const fields: string[] = []
   let yolo = false
   for (const [key, value] of Object.entries(body)) {
     const name = toSnake(key)
-    const section = sections.get(name)
+    const section = settings.section(name)
     if (value === null || value === undefined || name === 'raw') continue
     if (name === 'yolo') {
       if (typeof value !== 'boolean') throw invalid([{ path: `body.${key}`, message: 'expected boolean' }])
@@ -41,9 +40,8 @@ export function readBody(body: Table, settings: Settings): BodyPatch {
 
 /** Merges the domains into `file` (in place). What merely repeats what GET shows of a secret, the environment or a derived field changes nothing. */
 export function applyBody(file: Table, { domains }: BodyPatch, settings: Settings, env: NodeJS.ProcessEnv): void {
-  const sections = new Map(visibleSections(settings).map(section => [section.name, section]))
   for (const [name, change] of Object.entries(domains)) {
-    const section = sections.get(name) as ConfigSection
+    const section = settings.section(name) as ConfigSection
     const stored = own(file, name)
     const shown = section.toWire ? domainToWire(section, settings.get(section)) : undefined
     const given = section.toWire ? withoutEchoes(change, stored, shown) : change

@@ -4,7 +4,7 @@ import { asSent } from './casing.ts'
 import { type ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
 import { ConfigFile } from './file.ts'
 import { applyBody, readBody } from './merge-patch.ts'
-import { ownSections } from './sections.ts'
+import { ownSections, standIns } from './sections.ts'
 import { Config, ConfigSections } from './service.ts'
 import { Settings } from './settings.ts'
 import type { Table } from './tables.ts'
@@ -19,7 +19,7 @@ export default definePack({
     const { env } = process
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
-    const settings = new Settings({ file, env, log: ctx.log, sections: () => contributed.items() })
+    const settings = new Settings({ file, env, log: ctx.log, sections: () => contributed.items(), standIns })
     contributed.onChange(() => settings.sectionsChanged())
     for (const section of ownSections) ctx.contribute(ConfigSections, section)
     await settings.ready()

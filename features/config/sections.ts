@@ -176,8 +176,8 @@ export const ownSections = [
   modelCatalogSection
 ] as const
 
-const Records = Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown()))
-const Anything = Type.Record(Type.String(), Type.Unknown())
+const Anything = Type.Object({})
+const Records = Type.Record(Type.String(), Anything)
 /** A string that nobody may have set. */
 const Name = Type.Unsafe<string | undefined>(Type.String())
 const Mode = oneOf(['manual', 'yolo', 'auto'])
@@ -187,7 +187,7 @@ const providers: ConfigSection<typeof Records> = {
   default: {},
   toWire: (value: Static<typeof Records>) =>
     Object.fromEntries(
-      Object.entries(value).map(([id, { type, base_url, default_model, api_key }]) => [
+      Object.entries(value as Record<string, Record<string, unknown>>).map(([id, { type, base_url, default_model, api_key }]) => [
         id,
         defined({
           type: textOf(type) ?? '',

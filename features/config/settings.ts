@@ -12,6 +12,8 @@ export interface SettingsOptions {
   readonly log: Pick<Logger, 'warn' | 'error'>
   /** Contributed sections; of two with one name the first counts. */
   readonly sections: () => readonly ConfigSection[]
+  /** Sections that count while nobody contributes one of their name. */
+  readonly standIns?: readonly ConfigSection[]
 }
 
 export class Settings implements Config {
@@ -45,6 +47,7 @@ export class Settings implements Config {
     return this.#byName.get(name)
   }
 
+  /** Every domain that is known: contributed ones, then stand-ins. */
   sections(): readonly ConfigSection[] {
     return [...this.#byName.values()]
   }
@@ -85,6 +88,7 @@ export class Settings implements Config {
       else if (first !== section)
         this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
     }
+    for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
     this.#values = new Map()
     this.#warn()
   }

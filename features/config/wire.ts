@@ -1,19 +1,13 @@
 /** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. */
 import { convertKeys } from './casing.ts'
 import { redact, redactNamed, removePaths } from './redaction.ts'
-import { standIns } from './sections.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, type Table } from './tables.ts'
 
-/** Contributed sections, and stand-ins for contract domains that nobody contributed. */
-export function visibleSections(settings: Settings): ConfigSection[] {
-  return [...settings.sections(), ...standIns.filter(({ name }) => !settings.section(name))]
-}
-
 export function configObject(settings: Settings): Table {
   const result: Table = {}
-  for (const section of visibleSections(settings)) {
+  for (const section of settings.sections()) {
     const value = domainToWire(section, settings.get(section))
     if (value !== undefined) put(result, section.name, value)
   }
@@ -32,10 +26,9 @@ export function domainToWire(section: ConfigSection, value: unknown): unknown {
 
 function rawToWire(settings: Settings): Table {
   const raw = copy(settings.table)
-  const sections = new Map(visibleSections(settings).map(section => [section.name, section]))
   const result: Table = {}
   for (const [name, value] of Object.entries(raw)) {
-    const section = sections.get(name)
+    const section = settings.section(name)
     removePaths(value, section?.secrets)
     const clean = section ? (holdsNames(section) ? redactNamed(value) : redact(value)) : own(redact({ [name]: value }) as Table, name)
     if (clean !== undefined) put(result, name, jsonable(clean))
