@@ -54,5 +54,6 @@ export {
 } from './schema.ts'
 export { Scope } from './scope.ts'
 export { defineSlot, type Slot, SlotHost } from './slot.ts'
+export { BlobMissing, BlobTooLarge } from './storage/index.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'
 export { type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './token.ts'

@@ -1,0 +1,81 @@
+/** Wire shapes and routes of the server's own facts (contract 1, Server and metadata; contract 3, Connections). */
+import { defineRoute, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
+
+const FeatureShape = Type.Object({
+  name: Type.String(),
+  state: oneOf(['Pending', 'Activating', 'Active', 'Unloading', 'Failed']),
+  meta: Type.Object({
+    version: Type.Optional(Type.String()),
+    waiting_for: Type.Optional(Type.Array(Type.String(), { description: 'services that nobody provides yet' })),
+    error: Type.Optional(Type.String({ description: 'why the pack failed' }))
+  })
+})
+
+const Capabilities = Type.Object({
+  websocket: Type.Literal(true),
+  file_upload: Type.Literal(true),
+  fs_query: Type.Literal(true),
+  mcp: Type.Literal(true),
+  tasks: Type.Literal(true),
+  terminal: Type.Literal(true)
+})
+
+const Meta = Type.Object({
+  server_version: Type.String(),
+  capabilities: Capabilities,
+  server_id: Type.String({ description: 'ULID of this server instance' }),
+  started_at: Time,
+  open_in_apps: Type.Array(Type.String()),
+  dangerous_bypass_auth: Type.Boolean(),
+  backend: oneOf(['v1', 'v2']),
+  experimental_flags: Type.Record(Type.String(), Type.Boolean()),
+  features: Type.Array(FeatureShape),
+  web_title: Type.Optional(Type.String())
+})
+
+const ConnectionShape = Type.Object({
+  id: Type.String(),
+  connected_at: Time,
+  remote_address: nullable(Type.String()),
+  user_agent: nullable(Type.String()),
+  has_client_hello: Type.Boolean(),
+  subscriptions: Type.Array(Type.String())
+})
+
+const Ok = Type.Object({ ok: Type.Literal(true) })
+const json = { types: ['application/json'] }
+
+export const healthz = defineRoute({
+  method: 'GET',
+  path: '/api/v1/healthz',
+  summary: 'Liveness probe; touches neither configuration nor engine',
+  auth: 'none',
+  data: Ok
+})
+export const getMeta = defineRoute({ method: 'GET', path: '/api/v1/meta', summary: 'Identity and capability map', data: Meta })
+export const shutdown = defineRoute({
+  method: 'POST',
+  path: '/api/v1/shutdown',
+  summary: 'Graceful shutdown; the reply is sent first. Only on loopback binds, or with --allow-remote-shutdown',
+  data: Ok
+})
+export const listConnections = defineRoute({
+  method: 'GET',
+  path: '/api/v1/connections',
+  summary: 'WebSocket clients connected now, oldest first',
+  data: Type.Object({ connections: Type.Array(ConnectionShape) })
+})
+export const openapi = defineRoute({
+  method: 'GET',
+  path: '/openapi.json',
+  summary: 'OpenAPI document',
+  data: Type.Unknown(),
+  binary: json
+})
+export const asyncapi = defineRoute({
+  method: 'GET',
+  path: '/asyncapi.json',
+  summary: 'AsyncAPI document',
+  data: Type.Unknown(),
+  binary: json
+})

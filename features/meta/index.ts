@@ -1,0 +1,2 @@
+/** Public face of the meta pack: its routes. */
+export * from './contract.ts'

@@ -1,0 +1,58 @@
+/** The server about itself: health, meta, connections, shutdown and the API documents. */
+import { Readable } from 'node:stream'
+import { type BinaryReply, binary, definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { Config, type ConfigSection } from '../config/index.ts'
+import { asyncapi, getMeta, healthz, listConnections, openapi, shutdown } from './contract.ts'
+import { experimentalFlags } from './flags.ts'
+
+/** Read only: the domain belongs to the config pack. */
+const experimental: ConfigSection<ReturnType<typeof flagMap>> = { name: 'experimental', schema: flagMap(), default: {} }
+
+function flagMap() {
+  return Type.Record(Type.String(), Type.Boolean())
+}
+
+export default definePack({
+  name: 'meta',
+  description: 'Health, identity, features, connections, shutdown, API documents',
+  needs: { kernel: KernelInfo },
+  optional: { config: Config },
+  config: Type.Object({ web_title: Type.Optional(Type.String({ description: 'title for web pages' })) }),
+  setup(ctx, { kernel, config }) {
+    ctx.route(healthz, () => ({ ok: true as const }))
+    ctx.route(getMeta, () => ({
+      server_version: kernel.version,
+      capabilities: { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true },
+      server_id: kernel.server_id,
+      started_at: kernel.started_at.toISOString(),
+      open_in_apps: [],
+      dangerous_bypass_auth: kernel.dangerous_bypass_auth,
+      backend: 'v2' as const,
+      experimental_flags: experimentalFlags(config()?.get(experimental) ?? {}, process.env),
+      features: kernel.features().map(feature => ({
+        ...feature,
+        meta: { ...feature.meta, ...(feature.meta.waiting_for ? { waiting_for: [...feature.meta.waiting_for] } : {}) }
+      })) as never, // readonly arrays of the kernel's own type; the schema is checked in tests
+      ...(ctx.config.web_title === undefined ? {} : { web_title: ctx.config.web_title })
+    }))
+    ctx.route(listConnections, () => ({ connections: kernel.connections().map(one => ({ ...one })) }))
+    if (kernel.loopback || kernel.allow_remote_shutdown) {
+      ctx.route(shutdown, () => {
+        kernel.shutdown()
+        return { ok: true as const }
+      })
+    }
+    ctx.route(openapi, documentReply(kernel.openapi))
+    ctx.route(asyncapi, documentReply(kernel.asyncapi))
+  }
+})
+
+/** The document as plain JSON, serialised once as long as it does not change. */
+function documentReply(read: () => object): () => BinaryReply {
+  let last: { document: object; bytes: Buffer } | undefined
+  return () => {
+    const document = read()
+    if (last?.document !== document) last = { document, bytes: Buffer.from(JSON.stringify(document)) }
+    return binary({ stream: Readable.from([last.bytes]), type: 'application/json; charset=utf-8', size: last.bytes.length })
+  }
+}
