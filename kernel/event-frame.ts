@@ -32,21 +32,21 @@ export function reachesEveryone(spec: EventSpec): boolean {
   return spec.scope === 'global' || spec.deliver === 'everyone'
 }
 
+/** Agent an event belongs to; the owner's own `agentId` wins. */
+export function agentOf(payload: unknown, target: EventTarget): string {
+  const own = (payload as { agentId?: unknown } | null | undefined)?.agentId
+  return typeof own === 'string' ? own : (target.agent_id ?? 'main')
+}
+
 /** Adds the base fields. The owner's own `agentId` and `sessionId` win (event.session.archived names the real session), `type` never. */
-export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarget, now: Date): Draft {
-  const at = target.time ?? now
-  const fields: Record<string, unknown> = { type: spec.type, agentId: target.agent_id ?? 'main', sessionId: target.session_id }
-  if (target.time) fields.time = target.time.getTime()
-  Object.assign(fields, payload, { type: spec.type })
-  return {
-    spec,
-    session_id: target.session_id,
-    agent_id: typeof fields.agentId === 'string' ? fields.agentId : 'main',
-    timestamp: at.toISOString(),
-    offset: target.offset,
-    fields,
-    text: spec.merge && !spec.durable ? undefined : JSON.stringify(fields)
-  }
+export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarget, at: Date): Draft {
+  const { session_id, offset } = target
+  const agent_id = agentOf(payload, target)
+  const time = target.time === undefined ? {} : { time: at.getTime() }
+  const fields = { type: spec.type, agentId: agent_id, sessionId: session_id, ...time, ...(payload as object | undefined) }
+  fields.type = spec.type
+  const text = spec.merge && !spec.durable ? undefined : JSON.stringify(fields)
+  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text }
 }
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {

@@ -39,7 +39,7 @@ export class FrameAnswers {
       const mounted = this.#mounted.get(frame.type)
       if (mounted) return await this.#ask(mounted, frame, connection)
     } catch (err) {
-      return this.#failure(frame.type, err)
+      return this.#failure(frame.type, err, connection)
     }
     return unknownFrame(frame)
   }
@@ -64,9 +64,10 @@ export class FrameAnswers {
     }
   }
 
-  #failure(type: string, err: unknown): Ack {
+  #failure(type: string, err: unknown, connection: ClientConnection): Ack {
     if (AppError.is(err)) return { code: err.spec.code, msg: err.message, payload: err.data ?? {} }
-    this.#options.log.error({ err, frame: type }, 'a request frame failed')
+    // A handler that meets a connection that has gone is no bug of its pack.
+    this.#options.log[connection.open ? 'error' : 'debug']({ err, frame: type }, 'a request frame failed')
     return { code: InternalError.code, msg: InternalError.message, payload: {} }
   }
 

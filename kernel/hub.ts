@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Gate } from './auth.ts'
 import type { EventSpec } from './contract.ts'
-import { draftEvent, globalStream } from './event-frame.ts'
+import { agentOf, draftEvent, globalStream, reachesEveryone } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
 import type { KernelHooks } from './hooks.ts'
 import type { ConnectionInfo, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
@@ -82,8 +82,7 @@ class KernelHub implements Hub {
       log,
       now: () => options.now(),
       newId: () => options.newId(),
-      deliver: frame => this.#fanout.deliver(frame),
-      idle: session_id => this.#fanout.subscribers(session_id) === 0
+      deliver: frame => this.#fanout.deliver(frame)
     })
     this.#sockets = new SocketSide({ ...options, fanout: this.#fanout, table: this.#table, spec: type => this.#specs.get(type) })
   }
@@ -94,18 +93,17 @@ class KernelHub implements Hub {
     if (spec.scope === 'session' && to.session_id === globalStream) throw new Error(`event '${spec.type}' needs a session`)
     if (this.#options.strict) this.#check(spec, payload)
     if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
-    const now = this.#options.now()
-    const draft = draftEvent(spec, payload, to, now)
+    const at = to.time ?? this.#options.now()
     if (this.#ended) this.#options.log.debug({ event: spec.type }, 'an event came after the end')
-    else this.#table.get(to.session_id).push(draft)
+    else if (this.#matters(spec, to.session_id)) this.#table.get(to.session_id).push(draftEvent(spec, payload, to, at))
     this.#listeners.notify({
       type: spec.type,
       payload,
       session_id: to.session_id,
-      agent_id: draft.agent_id,
+      agent_id: agentOf(payload, to),
       durable: spec.durable,
       offset: to.offset,
-      at: to.time ?? now
+      at
     })
   }
 
@@ -142,9 +140,9 @@ class KernelHub implements Hub {
   }
 
   async close(session_id: string): Promise<void> {
-    const closing = this.#table.close(session_id)
-    await closing
-    if (!this.#table.find(session_id)) this.#sockets.endSubscriptions(session_id)
+    await this.#table.settled(session_id)
+    this.#sockets.endSubscriptions(session_id)
+    await this.#table.close(session_id)
   }
 
   subscribers(session_id: string): number {
@@ -172,6 +170,11 @@ class KernelHub implements Hub {
     await this.#sockets.close()
     this.#ended = true
     await this.#table.closeAll()
+  }
+
+  /** False for volatile session events that nobody would get: they are not even serialised. */
+  #matters(spec: EventSpec, session_id: string): boolean {
+    return spec.durable || reachesEveryone(spec) || this.#fanout.subscribers(session_id) > 0
   }
 
   #check(spec: EventSpec, payload: unknown): void {

@@ -96,7 +96,9 @@ function parse(line: Buffer): unknown {
 function asHeader(value: unknown): JournalHeader | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const header = value as Partial<JournalHeader>
-  return header.kind === 'journal_header' && header.version === 1 && typeof header.epoch === 'string' ? (value as JournalHeader) : undefined
+  const known =
+    header.kind === 'journal_header' && header.version === 1 && typeof header.epoch === 'string' && /^[\w-]{1,64}$/.test(header.epoch)
+  return known ? (value as JournalHeader) : undefined
 }
 
 function eventSeq(value: unknown): number | undefined {

@@ -1,4 +1,8 @@
-/** Subscribing with a cursor: what can be served, and the missed frames from disk to the socket. */
+/**
+ * Subscribing with a cursor: what can be served, and the missed frames from disk to the socket. A replay is everything durable
+ * after the cursor, so a session event that reaches everyone and that this connection has heard live is in it once more;
+ * clients drop durable frames up to the last number they applied.
+ */
 import type { FileHandle } from 'node:fs/promises'
 import type { ClientConnection } from './connection.ts'
 import type { EventSpec } from './contract.ts'

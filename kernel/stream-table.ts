@@ -15,8 +15,6 @@ export interface StreamTableOptions {
   now(): Date
   newId(): string
   deliver(frame: EventFrame): void
-  /** True while no connection listens to the session. */
-  idle(session_id: string): boolean
 }
 
 export class StreamTable {
@@ -40,8 +38,8 @@ export class StreamTable {
     const known = this.#streams.get(id)
     if (known) return known
     if (id !== globalStream && !isStreamId(id)) throw new Error(`'${id.slice(0, 80)}' is no session id`)
-    const { log, deliver, idle } = this.#options
-    const stream = new Stream({ id, log, openJournal: () => this.#openJournal(id), deliver, idle: () => idle(id) })
+    const { log, deliver } = this.#options
+    const stream = new Stream({ id, log, openJournal: () => this.#openJournal(id), deliver })
     this.#streams.set(id, stream)
     return stream
   }

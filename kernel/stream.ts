@@ -1,5 +1,5 @@
 /** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
-import { type Draft, type EventFrame, numberFrame, reachesEveryone } from './event-frame.ts'
+import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
 import type { Watermark } from './hub-types.ts'
 import type { Journal } from './journal.ts'
 import type { Logger } from './log.ts'
@@ -9,6 +9,9 @@ import type { Logger } from './log.ts'
  * durable ones come from work that waits for the same disk, so they stop by themselves.
  */
 const queueBytes = 32 * 1024 * 1024
+/** Handing frames over may hold the event loop this long before others get their turn. */
+const sliceMs = 5
+
 /** Guess for a frame that has no bytes yet. */
 const unmergedBytes = 512
 
@@ -18,8 +21,6 @@ export interface StreamOptions {
   openJournal(): Promise<Journal>
   /** Receives frames in order. Must not throw. */
   deliver(frame: EventFrame): void
-  /** Nobody listens: volatile session frames need not be made. */
-  idle(): boolean
 }
 
 interface Waiter {
@@ -71,7 +72,6 @@ export class Stream {
 
   /** Takes an event; its number is given now, or when the journal has opened. */
   push(draft: Draft): void {
-    if (!draft.spec.durable && !reachesEveryone(draft.spec) && this.#options.idle()) return
     if (!draft.spec.durable && this.#bytes > queueBytes) return
     this.#accepted++
     if (this.#journal) {
@@ -127,7 +127,7 @@ export class Stream {
       this.#bytes = 0
       const durable = batch.filter(frame => frame.draft.spec.durable)
       const lost = durable.length > 0 && !(await this.#write(journal, durable))
-      for (const frame of batch) this.#handOver(frame)
+      await this.#handOverAll(batch)
       // Their bytes carry the old epoch; they must not get into the next file.
       if (lost) for (const frame of this.#queue.splice(0)) this.#handOver(frame)
     }
@@ -144,6 +144,18 @@ export class Stream {
       this.#options.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
       await journal.abandon(this.#seq)
       return false
+    }
+  }
+
+  /** Hands a batch over in slices: after a slow write it can be long, and each frame goes to many sockets. */
+  async #handOverAll(batch: readonly EventFrame[]): Promise<void> {
+    let began = performance.now()
+    for (const frame of batch) {
+      if (performance.now() - began > sliceMs) {
+        await new Promise(resolve => setImmediate(resolve))
+        began = performance.now()
+      }
+      this.#handOver(frame)
     }
   }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import { startHub } from '../helpers/hub.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const typed = defineEvent({ type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) })
@@ -63,4 +64,53 @@ test('a new hub on the same directory goes on with epoch and numbers', async t =
   second.hub.emit(changed, { id: 'y' })
   await second.hub.flushed()
   assert.deepEqual(second.hub.watermark('__global__'), { epoch: globalBefore?.epoch, seq: 2 })
+})
+
+test('events reach clients in order even when the journal cannot be written', async t => {
+  const dir = await freshDir(t)
+  await writeFile(join(dir, 'file'), '')
+  const { hub, connect } = await startHub(t, { dir: join(dir, 'file') })
+  const client = await connect()
+  const ack = await client.request('subscribe', { session_ids: ['s1'] })
+  for (const text of ['a', 'b', 'c']) hub.emit(noted, { text }, 's1')
+  hub.emit(changed, { id: 'x' })
+  await hub.flushed()
+  hub.emit(noted, { text: 'd' }, 's1')
+  const last = await client.next(frame => frame.payload.text === 'd')
+  assert.equal(last.epoch, ack.payload.cursors.s1.epoch)
+  const frames = client.frames.filter(frame => frame.session_id === 's1')
+  assert.deepEqual(
+    frames.map(frame => frame.seq),
+    [1, 2, 3, 4]
+  )
+  const late = await connect()
+  await late.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 2, epoch: last.epoch } } })
+  assert.equal((await late.next('resync_required')).payload.reason, 'buffer_overflow')
+})
+
+test("the owner's own sessionId and agentId win, the type never", async t => {
+  const archived = defineEvent({ type: 'event.session.archived', scope: 'global', durable: true, payload: Type.Any() })
+  const { hub, connect } = await startHub(t)
+  const client = await connect()
+  hub.emit(archived, { sessionId: 's9', agentId: 'agent-2', type: 'other' })
+  const frame = await client.next(archived.type)
+  assert.equal(frame.session_id, '__global__')
+  assert.deepEqual(frame.payload, { type: archived.type, agentId: 'agent-2', sessionId: 's9' })
+})
+
+test('an event without its session, or with one that cannot be a file, is refused', async t => {
+  const { hub } = await startHub(t)
+  assert.throws(() => hub.emit(noted, { text: 'a' }))
+  assert.throws(() => hub.emit(noted, { text: 'a' }, '../escape'))
+})
+
+test('events after the end reach listeners and harm nothing', async t => {
+  const { hub, dir } = await startHub(t)
+  hub.emit(noted, { text: 'a' }, 's1')
+  await hub.stop()
+  const heard: string[] = []
+  hub.tap(event => heard.push(event.type))
+  hub.emit(noted, { text: 'b' }, 's1')
+  assert.deepEqual(heard, [noted.type])
+  assert.equal((await lines(join(dir, 's1.jsonl'))).length, 2)
 })

@@ -139,6 +139,42 @@ test('subscribing while events flow gives each one exactly once and in order', a
   }
 })
 
+test('clients that come and go while the journal is shortened miss nothing and get nothing twice', async t => {
+  const it = await startHub(t)
+  const { epoch } = await it.hub.open('s1')
+  let emitting = true
+  const emitter = (async () => {
+    for (let n = 0; n < 9000 && emitting; n++) {
+      it.hub.emit(noted, { n }, 's1')
+      if (n % 20 === 0) await new Promise(resolve => setImmediate(resolve))
+      if (n % 500 === 0) await it.hub.flushed('s1')
+    }
+    emitting = false
+  })()
+  async function follow() {
+    let seq = it.hub.watermark('s1')!.seq
+    while (emitting) {
+      const client = await it.connect()
+      const ack = await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq, epoch } } })
+      if (emitting) await client.next(frame => (frame.seq ?? 0) > seq + 50 || !emitting)
+      const seen = numbers(notes(client))
+      if (ack.payload.resync_required.length > 0) seq = seen[0] ? seen[0] - 1 : ack.payload.cursors.s1.seq
+      assert.deepEqual(seen, range(seq + 1, seq + seen.length))
+      seq += seen.length
+      client.terminate()
+    }
+  }
+  const followers = Promise.all(Array.from({ length: 6 }, follow))
+  const ticking = (async () => {
+    await emitter
+    // One more, so that nobody waits for ever.
+    for (let n = 0; n < 60; n++) it.hub.emit(noted, { n }, 's1')
+  })()
+  await Promise.all([followers, ticking])
+  await it.hub.flushed('s1')
+  assert.equal(it.hub.watermark('s1')?.seq, 9060)
+})
+
 test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
   const it = await startHub(t)
   const { epoch } = await emitNotes(it, 2)

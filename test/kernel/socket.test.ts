@@ -444,6 +444,15 @@ test('stopping closes sockets with 1001 and refuses new ones', async t => {
   assert.deepEqual(hub.connections(), [])
 })
 
+test('a client that does not answer the close is cut when the server stops', async t => {
+  const { connect, hub } = await startHub(t)
+  const client = await connect()
+  client.ws.pause()
+  await hub.closeSockets()
+  client.ws.resume()
+  assert.ok([1001, 1006].includes((await client.closed).code))
+})
+
 test('listeners hear events in order of emission, also those emitted by listeners', async t => {
   const { hub, violations } = await startHub(t)
   const heard: unknown[] = []
