@@ -86,14 +86,21 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
   return found
 }
 
-/** Reads at most `limit` bytes of a body as text and lets the rest go. */
-export async function readText(body: Readable, limit = 64 * 1024): Promise<string> {
+/** Reads at most `limit` bytes of a body as text, for at most `wait_ms`, and lets the rest go. A body that breaks off counts as far as it came. */
+export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_000): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size >= limit) break
+  const timer = setTimeout(() => body.destroy(), wait_ms)
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size >= limit) break
+    }
+  } catch {
+    // The status says more than the end of its text: what has arrived is enough.
+  } finally {
+    clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString('utf8', 0, limit)
 }

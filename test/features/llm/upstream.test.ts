@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createUpstream, isTransportError, type ResolvedModel, readText, transportError } from '../../../features/llm/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -89,4 +90,19 @@ test('certificate problems are final, other transport failures are not', () => {
   assert.equal(failed('ECONNRESET').retryable, true)
   assert.equal(failed('UND_ERR_CONNECT_TIMEOUT').name, 'TimeoutError')
   assert.equal(isTransportError(new TypeError('bug')), false)
+})
+
+test('an error body that breaks off, is too long or never ends counts as far as it came', async () => {
+  async function* broken() {
+    yield Buffer.from('half')
+    throw new Error('cut')
+  }
+  async function* endless() {
+    yield Buffer.from('some')
+    await new Promise(() => undefined)
+  }
+
+  assert.equal(await readText(Readable.from(broken())), 'half')
+  assert.equal(await readText(Readable.from([Buffer.from('abc'), Buffer.from('def')]), 4), 'abcd')
+  assert.equal(await readText(Readable.from(endless()), 100, 1), 'some')
 })
