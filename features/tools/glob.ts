@@ -29,11 +29,18 @@ export function matchPath(pattern: string, path: string, places: { readonly cwd:
   const forms = [path]
   const below = relative(places.cwd, path)
   if (below !== '' && !below.startsWith('..') && !isAbsolute(below)) forms.push(below)
-  return braces(pattern).some(each => {
-    const full = each === '~' || each.startsWith('~/') ? join(places.home, each.slice(1)) : each.replace(/^\.\//, '')
-    const parts = full.toLowerCase().split('/')
-    return forms.some(form => segments(parts, form.replaceAll('\\', '/').toLowerCase().split('/')))
-  })
+  const full = pattern === '~' || pattern.startsWith('~/') ? join(places.home, pattern.slice(1)) : pattern.replace(/^\.\//, '')
+  const fits = compilePathGlob(full.toLowerCase())
+  return forms.some(form => fits(form.replaceAll('\\', '/').toLowerCase()))
+}
+
+/** Compiles a path glob (`*`, `?`, `**`, `[..]`, `{a,b}`) for slash-separated paths; case matters. */
+export function compilePathGlob(pattern: string): (path: string) => boolean {
+  const choices = braces(pattern).map(each => each.split('/').map(part => (part === '**' ? undefined : tokens(part, true))))
+  return path => {
+    const parts = path.split('/')
+    return choices.some(choice => segments(choice, parts))
+  }
 }
 
 function tokens(pattern: string, classes: boolean): Token[] {
@@ -95,8 +102,8 @@ function run(pattern: readonly Token[], text: string): boolean {
   return at === pattern.length
 }
 
-function segments(pattern: readonly string[], path: readonly string[]): boolean {
-  const parsed = pattern.map(part => (part === '**' ? undefined : tokens(part, true)))
+/** As `run`, one level up: an undefined part of the pattern stands for any number of segments. */
+function segments(parsed: readonly (readonly Token[] | undefined)[], path: readonly string[]): boolean {
   let at = 0
   let star = -1
   let mark = 0

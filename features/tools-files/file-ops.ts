@@ -1,0 +1,82 @@
+/** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { appendFile, chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+export interface FileFacts {
+  readonly kind: 'file' | 'directory' | 'other'
+  readonly size: number
+  readonly mtimeMs: number
+}
+
+/** Paths are absolute. Failures reject with Node's errno codes. */
+export interface FileOps {
+  /** Undefined when nothing is there. Symbolic links are followed. */
+  stat(path: string): Promise<FileFacts | undefined>
+  realpath(path: string): Promise<string>
+  /** The bytes in chunks. */
+  read(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>
+  readAll(path: string): Promise<Buffer>
+  /** Replaces or creates the file, complete or not at all; mode and owner of an existing file stay. Makes missing directories. */
+  replace(path: string, content: string): Promise<void>
+  /** Makes missing directories and the file. */
+  append(path: string, content: string): Promise<void>
+}
+
+export const nodeFileOps: FileOps = {
+  async stat(path) {
+    try {
+      const found = await stat(path)
+      return { kind: found.isFile() ? 'file' : found.isDirectory() ? 'directory' : 'other', size: found.size, mtimeMs: found.mtimeMs }
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  },
+  realpath,
+  read: (path, signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
+  readAll: path => readFile(path),
+  async replace(path, content) {
+    await mkdir(dirname(path), { recursive: true })
+    const old = await stat(path).catch(() => undefined) // absent: a new file
+    const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`)
+    try {
+      await writeSynced(temporary, content, old?.mode)
+    } catch (error) {
+      await rm(temporary, { force: true })
+      if (old && isDenied(error)) return writeFile(path, content) // the directory takes no new file, but the file itself may be writable
+      throw error
+    }
+    try {
+      if (old) await chown(temporary, old.uid, old.gid).catch(() => undefined) // only root may give files away
+      await rename(temporary, path)
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw error
+    }
+  },
+  async append(path, content) {
+    await mkdir(dirname(path), { recursive: true })
+    await appendFile(path, content)
+  }
+}
+
+async function writeSynced(path: string, content: string, mode: number | undefined): Promise<void> {
+  const file = await open(path, 'wx', mode === undefined ? 0o666 : mode & 0o7777)
+  try {
+    await file.writeFile(content)
+    if (mode !== undefined) await file.chmod(mode & 0o7777) // the umask took part in open
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?.code
+const isDenied = (error: unknown) => ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '')
+
+/** Whether an error says that nothing is at the path. */
+export function isMissing(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')
+}

@@ -1,0 +1,65 @@
+/** The Glob tool: files by name, newest first. */
+import { join } from 'node:path'
+import type { Static } from '../../kernel/index.ts'
+import { isSensitive, matchText, type Tool, ToolRefusal } from '../tools/index.ts'
+import { globParameters } from './contract.ts'
+import type { FileOps } from './file-ops.ts'
+import { newestFirst } from './newest.ts'
+import { isInside, locate } from './places.ts'
+import { SEARCH_BYTES, type SearchEngine } from './search.ts'
+import { globOf } from './walker.ts'
+
+type Arguments = Static<typeof globParameters>
+
+export interface SearchPorts {
+  readonly ops: FileOps
+  readonly engine: () => Promise<SearchEngine>
+  /** Aborts with the pack. */
+  readonly signal: AbortSignal
+}
+
+/** Paths in one answer. */
+const SHOWN = 100
+
+export function createGlob({ ops, engine, signal: end }: SearchPorts): Tool<typeof globParameters> {
+  return {
+    name: 'Glob',
+    description:
+      'Finds files by name pattern, newest first, at most 100. Hidden files are included; files excluded by ignore files are not, unless ' +
+      'include_ignored is set.',
+    parameters: globParameters,
+    source: 'builtin',
+    async prepare(args: Arguments, env) {
+      const root = await locate(args.path ?? '.', env.cwd, ops)
+      if ((await ops.stat(root.real))?.kind !== 'directory') throw new ToolRefusal(`${root.path} is not a directory.`)
+      return {
+        description: `Finding ${args.pattern}`,
+        display: { kind: 'file_io', operation: 'glob', path: root.path, detail: args.pattern },
+        accesses: [{ kind: 'search' as const, path: root.real, recursive: true }],
+        approval_rule: 'Glob',
+        matches: pattern => matchText(pattern, args.pattern),
+        async run(_progress, signal) {
+          const fits = globOf(args.pattern)
+          const found: string[] = []
+          let bytes = 0
+          const request = { root: root.real, include_ignored: args.include_ignored ?? false }
+          const collect = (path: string) => {
+            if (!fits(path) || isSensitive(path)) return true
+            found.push(path)
+            bytes += path.length + 1
+            return bytes <= SEARCH_BYTES
+          }
+          const partial = await (await engine()).list(request, collect, AbortSignal.any([signal, end]))
+          const sorted = await newestFirst(found, path => join(root.real, path), ops)
+          const inside = isInside(root.path, env.cwd)
+          const lines = sorted.slice(0, SHOWN).map(path => (inside ? path : join(root.path, path)))
+          const notes: string[] = []
+          if (sorted.length > SHOWN) notes.push(`(showing the newest ${SHOWN} of ${sorted.length} files)`)
+          if (partial)
+            notes.push(partial === 'time' ? '(the search was stopped after 20 s; there may be more)' : '(too many files; there are more)')
+          return { output: [...(lines.length > 0 ? lines : ['No files found.']), ...notes].join('\n') }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/** The Grep tool: files by content. */
+import { basename, dirname, join, relative } from 'node:path'
+import type { Static } from '../../kernel/index.ts'
+import { boundText, isSensitive, matchText, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { grepParameters } from './contract.ts'
+import type { SearchPorts } from './glob.ts'
+import { newestFirst } from './newest.ts'
+import { isInside, locate } from './places.ts'
+import type { FileMatches, GrepRequest, Partial } from './search.ts'
+
+type Arguments = Static<typeof grepParameters>
+
+/** Result lines in one answer, unless `head_limit` says otherwise. */
+const SHOWN = 250
+
+export function createGrep({ ops, engine, signal: end }: SearchPorts): Tool<typeof grepParameters> {
+  return {
+    name: 'Grep',
+    description:
+      'Searches file contents with a regular expression. output_mode files_with_matches lists paths, content shows lines, count_matches ' +
+      'counts. Files changed last come first. Files excluded by ignore files are skipped unless include_ignored is set.',
+    parameters: grepParameters,
+    source: 'builtin',
+    async prepare(args: Arguments, env) {
+      const place = await locate(args.path ?? '.', env.cwd, ops)
+      const facts = await ops.stat(place.real)
+      if (!facts || facts.kind === 'other') throw new ToolRefusal(`${place.path} does not exist, or is neither a file nor a directory.`)
+      const single = facts.kind === 'file'
+      const root = single ? dirname(place.real) : place.real
+      const shownRoot = single ? dirname(place.path) : place.path
+      return {
+        description: `Searching for ${args.pattern}`,
+        display: { kind: 'file_io', operation: 'grep', path: place.path, detail: args.pattern },
+        accesses: [{ kind: 'search' as const, path: place.real, recursive: !single }],
+        approval_rule: 'Grep',
+        matches: pattern => matchText(pattern, args.pattern),
+        async run(_progress, signal) {
+          const found: FileMatches[] = []
+          let hidden = 0
+          const collect = (matches: FileMatches) => {
+            if (isSensitive(matches.path)) hidden++
+            else found.push(matches)
+          }
+          const request = requestOf(args, root, single ? basename(place.real) : undefined)
+          const partial = await (await engine()).grep(request, collect, AbortSignal.any([signal, end]))
+          const sorted = await newestFirst(found, each => join(root, each.path), ops)
+          const inside = isInside(shownRoot, env.cwd)
+          return show(
+            sorted,
+            path => (inside ? relative(env.cwd, join(shownRoot, path)) : join(shownRoot, path)),
+            args,
+            request,
+            hidden,
+            partial
+          )
+        }
+      }
+    }
+  }
+}
+
+function requestOf(args: Arguments, root: string, file: string | undefined): GrepRequest {
+  return {
+    root,
+    include_ignored: args.include_ignored ?? false,
+    pattern: args.pattern,
+    mode: args.output_mode ?? 'files_with_matches',
+    ignore_case: args['-i'] ?? false,
+    line_numbers: args['-n'] ?? true,
+    before: args['-C'] ?? args['-B'] ?? 0,
+    after: args['-C'] ?? args['-A'] ?? 0,
+    multiline: args.multiline ?? false,
+    ...(file === undefined ? {} : { file }),
+    ...(args.glob === undefined ? {} : { glob: args.glob }),
+    ...(args.type === undefined ? {} : { type: args.type })
+  }
+}
+
+function show(
+  files: readonly FileMatches[],
+  pathOf: (path: string) => string,
+  args: Arguments,
+  request: GrepRequest,
+  hidden: number,
+  partial: Partial | undefined
+): ToolResult {
+  const rows = files.flatMap(file => rowsOf(file, pathOf(file.path), request))
+  const from = args.offset ?? 0
+  const limit = args.head_limit ?? SHOWN
+  const shown = rows.slice(from, limit === 0 ? undefined : from + limit)
+  const notes: string[] = []
+  if (request.mode === 'count_matches')
+    notes.push(`(${files.reduce((sum, file) => sum + (file.count ?? 0), 0)} matches in ${files.length} files)`)
+  if (shown.length < rows.length) notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}; go on with offset)`)
+  if (hidden > 0) notes.push(`(${hidden} sensitive ${hidden === 1 ? 'file was' : 'files were'} left out)`)
+  if (partial)
+    notes.push(partial === 'time' ? '(the search was stopped after 20 s; there may be more)' : '(too many results; there are more)')
+  const { text, truncated } = boundText((shown.length > 0 ? shown : ['No matches found.']).join('\n'), {
+    chars: 48_000,
+    line: Number.POSITIVE_INFINITY
+  })
+  return { output: [text, ...notes].join('\n'), ...(truncated ? { truncated: true } : {}) }
+}
+
+/** `path`, `path:count`, or `path:12:text` with `-` around the numbers of context lines. */
+function rowsOf(file: FileMatches, path: string, request: GrepRequest): string[] {
+  if (request.mode === 'files_with_matches') return [path]
+  if (request.mode === 'count_matches') return [`${path}:${file.count ?? 0}`]
+  return file.lines.map(line => {
+    if (line === '--') return line
+    const mark = request.line_numbers ? (/^\d+([:-])/.exec(line)?.[1] ?? ':') : ':'
+    return `${path}${mark}${line}`
+  })
+}

@@ -1,0 +1,66 @@
+/** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
+import { homedir } from 'node:os'
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { escapeGlob, isSensitive, matchPath, ToolRefusal } from '../tools/index.ts'
+import { type FileOps, isMissing } from './file-ops.ts'
+
+export interface Place {
+  /** Absolute, as displayed. */
+  readonly path: string
+  /** Symbolic links resolved, as far as the path exists. */
+  readonly real: string
+}
+
+/**
+ * Resolves a path given by the model: relative to `cwd`, `~` expands. Throws ToolRefusal when a relative path leaves `cwd`
+ * (directly or through a symbolic link) or a sensitive file is named.
+ */
+export async function locate(given: string, cwd: string, ops: FileOps): Promise<Place> {
+  if (given.includes('\0')) throw new ToolRefusal('The path contains a NUL character.')
+  const home = given === '~' || given.startsWith('~/')
+  const path = home ? join(homedir(), given.slice(1)) : resolve(cwd, given)
+  const real = await realOf(path, ops)
+  const free = home || isAbsolute(given)
+  if (!free && (!isInside(path, cwd) || !isInside(real, await realOf(cwd, ops)))) {
+    throw new ToolRefusal(`The path ${given} leads out of the working directory. Use an absolute path for files elsewhere.`)
+  }
+  if (isSensitive(path) || isSensitive(real))
+    throw new ToolRefusal(`The file ${path} may hold credentials and is off limits for file tools.`)
+  return { path, real }
+}
+
+/** True for the directory itself and everything below it. */
+export function isInside(path: string, dir: string): boolean {
+  const below = relative(dir, path)
+  return below === '' || (!/^\.\.(?:[/\\]|$)/.test(below) && !isAbsolute(below))
+}
+
+/** Rule and matcher of a call on a path. */
+export function pathRule(tool: string, place: Place, cwd: string): { approval_rule: string; matches: (pattern: string) => boolean } {
+  const places = { cwd, home: homedir() }
+  return {
+    approval_rule: `${tool}(${escapeGlob(place.path)})`,
+    matches: pattern => matchPath(pattern, place.path, places) || matchPath(pattern, place.real, places)
+  }
+}
+
+/** Errno of a failed operation as a sentence for the model. */
+export function refusal(error: unknown, path: string): unknown {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code
+  if (isMissing(error)) return new ToolRefusal(`The file ${path} does not exist.`)
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return new ToolRefusal(`No permission for ${path} (${code}).`)
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'ELOOP' || code === 'ENAMETOOLONG' || code === 'EISDIR')
+    return new ToolRefusal(`The operation on ${path} failed (${code}).`)
+  return error
+}
+
+/** The real path of the existing part, followed by the rest as given. */
+async function realOf(path: string, ops: FileOps): Promise<string> {
+  try {
+    return await ops.realpath(path)
+  } catch (error) {
+    if (!isMissing(error)) throw refusal(error, path)
+    const parent = dirname(path)
+    return parent === path ? path : join(await realOf(parent, ops), basename(path))
+  }
+}

@@ -1,0 +1,47 @@
+/** What Glob and Grep need of a search engine: ripgrep where there is one, a walker in a worker thread otherwise. */
+
+export interface ListRequest {
+  /** Directory, real path. */
+  readonly root: string
+  readonly include_ignored: boolean
+}
+
+export interface GrepRequest extends ListRequest {
+  /** Name of one file directly in `root`; undefined: the whole directory. */
+  readonly file?: string
+  readonly pattern: string
+  readonly glob?: string
+  readonly type?: string
+  readonly mode: 'files_with_matches' | 'content' | 'count_matches'
+  readonly ignore_case: boolean
+  readonly line_numbers: boolean
+  readonly before: number
+  readonly after: number
+  readonly multiline: boolean
+}
+
+/** Results of one file. */
+export interface FileMatches {
+  /** Relative to the root, with slashes. */
+  readonly path: string
+  /** content mode: `12:text` (match), `12-text` (context), `--` (gap); without line numbers just the text. */
+  readonly lines: string[]
+  /** count_matches mode. */
+  readonly count?: number
+}
+
+/** Why a search ended early: its results are only a part. */
+export type Partial = 'time' | 'size'
+
+export interface SearchEngine {
+  /** Calls `onPath` for every file (relative, with slashes); false ends the search. VCS directories are skipped, hidden files are not. */
+  list(request: ListRequest, onPath: (path: string) => boolean, signal: AbortSignal): Promise<Partial | undefined>
+  /** Throws ToolRefusal for a pattern that is no regular expression. */
+  grep(request: GrepRequest, onFile: (matches: FileMatches) => void, signal: AbortSignal): Promise<Partial | undefined>
+}
+
+/** Limits of one search. */
+export const SEARCH_MS = 20_000
+export const SEARCH_BYTES = 10 * 1024 * 1024
+
+export const VCS_DIRS = ['.git', '.hg', '.svn', '.jj', '.bzr']

@@ -1,0 +1,48 @@
+/** The Write tool: creates, replaces or extends a file. */
+import type { Static } from '../../kernel/index.ts'
+import { type Tool, ToolRefusal } from '../tools/index.ts'
+import { writeParameters } from './contract.ts'
+import { locate, pathRule, refusal } from './places.ts'
+import type { FilePorts } from './read.ts'
+
+type Arguments = Static<typeof writeParameters>
+
+export function createWrite({ ops, seen }: FilePorts): Tool<typeof writeParameters> {
+  return {
+    name: 'Write',
+    description:
+      'Writes a text file, replacing it (mode overwrite, the default) or adding to its end (append). Missing directories are created. ' +
+      'An existing file must have been read before. To change a part of a file use Edit.',
+    parameters: writeParameters,
+    source: 'builtin',
+    async prepare(args: Arguments, env) {
+      const place = await locate(args.path, env.cwd, ops)
+      const files = await seen(env)
+      /** Refuses anything but an absent or known regular file. */
+      const check = async (turn?: number) => {
+        const facts = await ops.stat(place.real)
+        if (facts && facts.kind !== 'file') throw new ToolRefusal(`${place.path} is not a regular file.`)
+        files.check(place.real, place.path, facts, turn)
+      }
+      await check(env.turn_id)
+      const append = args.mode === 'append'
+      return {
+        description: `${append ? 'Appending to' : 'Writing'} ${place.path}`,
+        display: { kind: 'file_io', operation: 'write', path: place.path, content: args.content, ...(append ? { detail: 'append' } : {}) },
+        accesses: [{ kind: 'write' as const, path: place.real }],
+        ...pathRule('Write', place, env.cwd),
+        async run() {
+          try {
+            await check()
+            await (append ? ops.append(place.real, args.content) : ops.replace(place.real, args.content))
+            const written = await ops.stat(place.real)
+            if (written) files.record(place.real, written.mtimeMs)
+          } catch (error) {
+            throw refusal(error, place.path)
+          }
+          return { output: `${append ? 'Appended' : 'Wrote'} ${Buffer.byteLength(args.content)} bytes to ${place.path}` }
+        }
+      }
+    }
+  }
+}

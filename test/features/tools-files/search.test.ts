@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createRipgrep, findRipgrep } from '../../../features/tools-files/ripgrep.ts'
+import type { SearchEngine } from '../../../features/tools-files/search.ts'
+import { walker } from '../../../features/tools-files/walker.ts'
+import type { TestLike } from '../tools/fakes.ts'
+import { files } from './scene.ts'
+
+const program = await findRipgrep(process.env)
+const engines: readonly (readonly [string, SearchEngine])[] = [
+  ['walker', walker],
+  ...(program === undefined ? [] : [['ripgrep', createRipgrep(program)] as const])
+]
+
+async function project(t: TestLike, engine: SearchEngine) {
+  const scene = await files(t, engine)
+  const texts: readonly (readonly [string, string])[] = [
+    ['.gitignore', 'ignored/\n*.log\n'],
+    ['src/a.ts', 'one\ntwo needle\nthree\nfour\nfive needle needle\n'],
+    ['src/deep/b.ts', 'Needle\n'],
+    ['src/c.js', 'nothing\n'],
+    ['ignored/x.ts', 'needle\n'],
+    ['debug.log', 'needle\n'],
+    ['.hidden/h.ts', 'quiet\n'],
+    ['.git/config.ts', 'needle\n'],
+    ['.env', 'needle\n']
+  ]
+  let time = 1_000
+  for (const [path, text] of texts) await utimes(await scene.put(path, text), time, time++)
+  return scene
+}
+
+for (const [name, engine] of engines) {
+  test(`${name}: Glob lists the newest first, with hidden and without ignored and sensitive files`, async t => {
+    const { call } = await project(t, engine)
+    assert.deepEqual((await call('Glob', { pattern: '*.ts' })).output.split('\n'), ['.hidden/h.ts', 'src/deep/b.ts', 'src/a.ts'])
+    assert.deepEqual((await call('Glob', { pattern: 'src/*.{ts,js}' })).output.split('\n'), ['src/c.js', 'src/a.ts'])
+    assert.deepEqual((await call('Glob', { pattern: '**/*.ts', path: 'src' })).output.split('\n'), ['deep/b.ts', 'a.ts'])
+    assert.match((await call('Glob', { pattern: 'x.ts', include_ignored: true })).output, /^ignored\/x\.ts$/)
+    assert.equal((await call('Glob', { pattern: '.env' })).output, 'No files found.')
+    assert.match((await call('Glob', { pattern: '*', path: 'gone' })).output, /not a directory/)
+  })
+
+  test(`${name}: Grep lists files, shows lines with context, and counts`, async t => {
+    const { call, cwd } = await project(t, engine)
+    assert.equal((await call('Grep', { pattern: 'needle' })).output, 'src/a.ts\n(1 sensitive file was left out)')
+    assert.deepEqual((await call('Grep', { pattern: 'needle', '-i': true, glob: '*.ts' })).output.split('\n'), [
+      'src/deep/b.ts',
+      'src/a.ts'
+    ])
+    const content = await call('Grep', { pattern: 'needle', output_mode: 'content', path: 'src/a.ts', '-B': 1 })
+    assert.deepEqual(content.output.split('\n'), [
+      'src/a.ts-1-one',
+      'src/a.ts:2:two needle',
+      '--',
+      'src/a.ts-4-four',
+      'src/a.ts:5:five needle needle'
+    ])
+    const counted = await call('Grep', { pattern: 'needle', output_mode: 'count_matches', type: 'ts' })
+    assert.match(counted.output, /^src\/a\.ts:3\n\(3 matches in 1 files\)/)
+    const plain = await call('Grep', { pattern: 'f.*r', output_mode: 'content', '-n': false, path: join(cwd, 'src') })
+    assert.equal(plain.output, 'src/a.ts:four')
+    assert.equal((await call('Grep', { pattern: 'no such text' })).output, 'No matches found.')
+    assert.equal((await call('Grep', { pattern: 'three.four', multiline: true, path: 'src' })).output, 'src/a.ts')
+  })
+
+  test(`${name}: results page by offset, and a bad pattern is refused with its reason`, async t => {
+    const { call } = await project(t, engine)
+    const page = await call('Grep', { pattern: 'o|e', output_mode: 'content', path: 'src/a.ts', head_limit: 1, offset: 1 })
+    assert.match(page.output, /^src\/a\.ts:2:two needle\n\(showing 1 of 5 lines from 1; go on with offset\)$/)
+    const bad = await call('Grep', { pattern: '(' })
+    assert.equal(bad.is_error, true)
+    assert.match(bad.output, /The search failed/)
+  })
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { chmod, lstat, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { History, HistoryRecord } from '../../../features/history/index.ts'
+import { FilesSeen } from '../../../features/tools-files/files-seen.ts'
+import { silent } from '../tools/fakes.ts'
+import { files } from './scene.ts'
+
+test('Write creates directories, and says how many bytes it wrote', async t => {
+  const { call, cwd } = await files(t)
+  const result = await call('Write', { path: 'new/deep/a.txt', content: 'h\u00e9' })
+  assert.match(result.output, /^Wrote 3 bytes/)
+  assert.equal(await readFile(join(cwd, 'new/deep/a.txt'), 'utf8'), 'h\u00e9')
+  assert.deepEqual(await readdir(join(cwd, 'new/deep')), ['a.txt'])
+})
+
+test('an existing file must have been read, and not changed since', async t => {
+  const { call, put, cwd } = await files(t)
+  const path = await put('a.txt', 'old')
+  assert.match((await call('Write', { path: 'a.txt', content: 'new' })).output, /has not been read/)
+  await call('Read', { path: 'a.txt' })
+  await writeFile(path, 'other')
+  await utimes(path, 1, 1)
+  assert.match((await call('Edit', { path: 'a.txt', old_string: 'o', new_string: 'x' })).output, /has changed/)
+  await call('Read', { path: 'a.txt' })
+  assert.equal((await call('Write', { path: 'a.txt', content: 'one' })).is_error, undefined)
+  assert.equal((await call('Write', { path: 'a.txt', content: 'two' })).is_error, undefined)
+  assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), 'two')
+})
+
+test('a Read earlier in the same response is enough', async t => {
+  const { run, put, cwd } = await files(t)
+  await put('a.txt', 'old')
+  const [, write] = await run([
+    ['1', 'Read', '{"path":"a.txt"}'],
+    ['2', 'Write', '{"path":"a.txt","content":"new"}']
+  ])
+  assert.equal(write?.is_error, undefined)
+  assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), 'new')
+})
+
+test('replacing keeps the mode and follows links; appending adds to the end', async t => {
+  const { call, put, cwd } = await files(t)
+  const path = await put('run.sh', 'old')
+  await chmod(path, 0o750)
+  await symlink('run.sh', join(cwd, 'link.sh'))
+  await call('Read', { path: 'link.sh' })
+  await call('Write', { path: 'link.sh', content: 'new' })
+  assert.equal((await stat(path)).mode & 0o777, 0o750)
+  assert.ok((await lstat(join(cwd, 'link.sh'))).isSymbolicLink())
+  await call('Write', { path: 'run.sh', content: '+', mode: 'append' })
+  assert.equal(await readFile(path, 'utf8'), 'new+')
+})
+
+test('Edit replaces one occurrence, or all when asked', async t => {
+  const { call, put, cwd } = await files(t)
+  await put('a.txt', 'a $& a\n')
+  await call('Read', { path: 'a.txt' })
+  const edit = (old_string: string, new_string: string, more = {}) => call('Edit', { path: 'a.txt', old_string, new_string, ...more })
+  assert.match((await edit('a', 'b')).output, /occurs 2 times/)
+  assert.match((await edit('zzz', 'b')).output, /not found/)
+  assert.match((await edit('a', 'a')).output, /the same/)
+  assert.match((await edit('a', '$&', { replace_all: true })).output, /Replaced 2 occurrences/)
+  assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), '$& $& $&\n')
+  assert.match((await call('Edit', { path: 'gone', old_string: 'a', new_string: 'b' })).output, /does not exist/)
+})
+
+test('Edit works on the lines that Read shows and keeps CR LF and the byte order mark', async t => {
+  const { call, put, cwd } = await files(t)
+  await put('dos.txt', '\ufeffone\r\ntwo\r\n')
+  await call('Read', { path: 'dos.txt' })
+  await call('Edit', { path: 'dos.txt', old_string: 'one\ntwo', new_string: '1\n2' })
+  assert.equal(await readFile(join(cwd, 'dos.txt'), 'utf8'), '\ufeff1\r\n2\r\n')
+})
+
+test('what an agent has seen comes back with its history', async () => {
+  const records: HistoryRecord[] = []
+  const history = {
+    records: () => records,
+    append: async (...added: HistoryRecord[]) => void records.push(...added)
+  } as Partial<History> as History // only what FilesSeen uses
+  new FilesSeen(history, silent).record('/a', 5)
+  const facts = { kind: 'file', size: 1, mtimeMs: 5 } as const
+  new FilesSeen(history, silent).check('/a', '/a', facts)
+  assert.throws(() => new FilesSeen(undefined, silent).check('/a', '/a', facts), /not been read/)
+})
