@@ -82,12 +82,16 @@ function bind(server: Server, host: string, port: number): Promise<void> {
 export function closeServer(server: Server, graceMs: number): Promise<void> {
   if (!server.listening) return Promise.resolve()
   return new Promise(resolve => {
+    const open = connections.get(server) ?? new Set()
     const sweep = () => {
       server.closeIdleConnections()
-      for (const socket of connections.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy()
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
     }
     const sweeper = setInterval(sweep, 25) // a connection turns idle when its last reply is out
-    const limit = setTimeout(() => server.closeAllConnections(), graceMs)
+    const limit = setTimeout(() => {
+      server.closeAllConnections()
+      for (const socket of open) socket.destroy() // upgraded ones are not among the server's own
+    }, graceMs)
     server.close(() => {
       clearInterval(sweeper)
       clearTimeout(limit)

@@ -42,7 +42,7 @@ export class Password {
   }
 
   async #prove(candidate: string, digest: Buffer): Promise<boolean> {
-    if (this.#running >= running) {
+    while (this.#running >= running) {
       if (this.#queue.length >= waiting) return false
       await new Promise<void>(resolve => this.#queue.push(resolve))
     }

@@ -5,6 +5,7 @@ import { Value } from '@sinclair/typebox/value'
 import { type Gate, maskAuthorization } from './auth.ts'
 import { isBinary } from './binary.ts'
 import { finish, readJson } from './body.ts'
+import { stripUnknown } from './clean.ts'
 import type { AnyRoute } from './contract.ts'
 import { failure, successText } from './envelope.ts'
 import { AppError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized } from './errors.ts'
@@ -104,6 +105,10 @@ export class Pipeline {
         const status = await sendBinary(answer.reply, exchange.raw, res, input.signal)
         this.#log(exchange, status, undefined, route)
       } else this.#reply(route, answer, exchange, res)
+    } catch (error) {
+      if (!work.signal.aborted || AppError.is(error)) throw error
+      this.#options.log.debug({ err: error, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
+      throw routeMissing(exchange)
     } finally {
       input.close()
       work.leave()
@@ -117,7 +122,7 @@ export class Pipeline {
     // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
     const filled = Value.Default(schema, body)
     check(problems(schema, filled, 'body'))
-    return Value.Clean(schema, filled)
+    return stripUnknown(schema, filled)
   }
 
   #reply(route: MountedRoute, data: unknown, exchange: Exchange, res: ServerResponse): void {
@@ -182,7 +187,8 @@ function guardUpload(req: IncomingMessage, res: ServerResponse): void {
   const { socket } = req
   const cut = () => socket.destroy()
   socket.setTimeout(idleMs, cut)
-  res.once('close', () => {
+  // Before the server's own listener, which starts the keep-alive clock of the connection.
+  res.prependOnceListener('finish', () => {
     socket.off('timeout', cut)
     socket.setTimeout(0)
   })

@@ -59,9 +59,13 @@ export function createHttp(options: HttpOptions): HttpSide {
     handler(req: Incoming, res) {
       const exchange = new Exchange(requestId(req, options.newId), req)
       req.exchange = exchange
-      if (!admit(options.gate, pipeline, exchange, res)) return
-      req.url = routableTarget(exchange.url)
-      table.handle(req, res)
+      try {
+        if (!admit(options.gate, pipeline, exchange, res)) return
+        req.url = routableTarget(exchange.url)
+        table.handle(req, res)
+      } catch (error) {
+        pipeline.fail(error, exchange, res) // nothing may leave a request listener: it would end the process
+      }
     },
     mount(routes) {
       table = new RouteTable(routes, pipeline)

@@ -103,7 +103,7 @@ export class TokenFile {
 
   /** A missing file, one that others can read and an empty one leave the old token in force. */
   #refresh(): void {
-    const version = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    const version = this.#stat()
     const known = this.#version
     if (!version) return
     if (version.mtimeNs === known.mtimeNs && version.ino === known.ino && version.size === known.size && version.mode === known.mode) {
@@ -120,6 +120,14 @@ export class TokenFile {
       else this.#onIgnored('the token file is empty; the old token stays')
     } catch (error) {
       this.#onIgnored(`the token file cannot be read (${(error as NodeJS.ErrnoException).code}); the old token stays`)
+    }
+  }
+
+  #stat(): Version | undefined {
+    try {
+      return statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    } catch {
+      return undefined // a home that cannot be reached right now changes no token
     }
   }
 }

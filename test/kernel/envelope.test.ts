@@ -185,6 +185,16 @@ test('unknown keys are stripped, unless the schema forbids them', async t => {
   assert.deepEqual([refused.json.code, refused.json.details?.[0]?.path], [40001, 'body.extra'])
 })
 
+test('open objects keep their keys, at any depth and in unions', async t => {
+  const http = await startHttp(t)
+  const open = Type.Object({ a: Type.Optional(Type.Integer()) }, { additionalProperties: true })
+  const schema = Type.Object({ list: Type.Array(Type.Union([open, Type.Null()])), closed: Type.Object({ a: Type.Integer() }) })
+  http.mount([{ ...post, body: schema }, echo])
+  const body = '{"list":[{"a":1,"b":{"c":2}},null],"closed":{"a":1,"b":2,"constructor":3,"toString":4},"valueOf":5}'
+  const { json: envelope } = await http.send('POST', '/api/v1/things', { headers: json, body })
+  assert.deepEqual(envelope.data, { body: { list: [{ a: 1, b: { c: 2 } }, null], closed: { a: 1 } } })
+})
+
 test('defaults of the body schema are filled in', async t => {
   const http = await startHttp(t)
   http.mount([{ ...post, body: Type.Object({ size: Type.Integer({ default: 20 }) }) }, echo])
@@ -305,6 +315,26 @@ test('the signal aborts when the pack is unloaded, and stays quiet after a compl
   assert.equal(await http.activity.drain(0), 1)
   assert.equal((await long).json.data, 'stopped early')
   assert.equal(signals[0]?.aborted, false)
+})
+
+test('a handler that gives up because its pack is unloaded answers like an unknown route', async t => {
+  const http = await startHttp(t)
+  let entered = () => {}
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  http.mount([
+    get,
+    ({ signal }: { signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        entered()
+      })
+  ])
+  const answer = http.send('GET', '/api/v1/things')
+  await running
+  await http.activity.drain(0)
+  assert.deepEqual([(await answer).status, (await answer).json.code, http.logs.length], [404, 40400, 0])
 })
 
 test('an upload route gets the body as a stream', async t => {

@@ -98,6 +98,20 @@ test('closing cuts what does not end in time', async t => {
   await closed
 })
 
+test('closing cuts upgraded connections that nobody else ends', async t => {
+  const made = server(t)
+  const upgraded = once(made, 'upgrade')
+  const { port } = await listen(made, { host, port: 0 })
+  const socket = connect(port, host)
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await upgraded
+  socket.resume()
+  const closed = once(socket, 'close')
+  await closeServer(made, 10)
+  await closed
+})
+
 test('what is no HTTP is answered with a bare 400 and a closed connection', async t => {
   const { port } = await listen(server(t), { host, port: 0 })
   const socket = connect(port, host, () => socket.write('hello there\r\n\r\n'))

@@ -45,7 +45,7 @@ test('path values are decoded once', async t => {
   const http = await startHttp(t)
   http.mount(answering('GET', '/api/v1/names/{name}'), answering('GET', '/api/v1/tree/{+path}'))
   const value = async (path: string) => (await http.send('GET', path)).json.data as { params: Record<string, string> }
-  for (const name of ['50%', 'a#b', 'a?b', '"quoted"', '漢字', '.hidden', '%2F', 'a b', "it's", 'a:b', '..']) {
+  for (const name of ['50%', 'a#b', 'a?b', '"quoted"', '漢字', '.hidden', '%2F', '../up', 'a b', "it's", 'a:b', '..']) {
     assert.equal((await value(`/api/v1/names/${encodeURIComponent(name)}`)).params.name, name)
   }
   assert.equal((await value('/api/v1/names/a%2Fb')).params.name, 'a/b')
