@@ -21,8 +21,9 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   messages: () => import('./messages/pack.ts')
 }
 
-/** Loads the default packs but the disabled ones. */
-export async function loadDefaultPacks(disabled: readonly string[] = []): Promise<Pack[]> {
+/** Loads the default packs but the disabled ones. They are released together: each reports the product's `version`. */
+export async function loadDefaultPacks(disabled: readonly string[] = [], version?: string): Promise<Pack[]> {
   const wanted = Object.entries(defaultPacks).filter(([name]) => !disabled.includes(name))
-  return Promise.all(wanted.map(async ([, load]) => (await load()).default))
+  const packs = await Promise.all(wanted.map(async ([, load]) => (await load()).default))
+  return version === undefined ? packs : packs.map(pack => ({ ...pack, version }))
 }

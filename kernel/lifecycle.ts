@@ -224,8 +224,20 @@ export class Lifecycle {
     this.#dirty = true
     const aborted = await unit.registrations.activity.drain(this.#options.graceMs)
     if (aborted > 0) this.#options.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
-    this.#report(unit, await unit.scope.close(new Error('the pack is being unloaded')))
+    this.#report(unit, await this.#close(unit))
     this.#state(unit, 'Pending')
+  }
+
+  /** A clean-up that hangs is given up after the time limit of a setup, so that one pack cannot hold the others. */
+  async #close(unit: Unit): Promise<unknown[]> {
+    const limit = this.#options.setupTimeoutMs
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<unknown[]>(resolve => {
+      timer = setTimeout(() => resolve([new Error(`clean-up took longer than ${limit} ms and was given up`)]), limit)
+    })
+    const errors = await Promise.race([unit.scope.close(new Error('the pack is being unloaded')), late])
+    clearTimeout(timer)
+    return errors
   }
 
   /** Waiting units whose needs lead back to themselves can never activate: they fail with the cycle named. */

@@ -35,7 +35,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
 }
 
 export async function deploymentPacks(deployment: Deployment): Promise<Pack[]> {
-  const packs = await loadDefaultPacks(deployment.disable)
+  const packs = await loadDefaultPacks(deployment.disable, productVersion())
   if (deployment.load.length === 0) return packs
   const { loadPack } = await import('./load-pack.ts')
   for (const { spec, from } of deployment.load) packs.push(...(await loadPack(spec, from)))

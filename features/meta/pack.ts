@@ -5,6 +5,9 @@ import { Config, type ConfigSection } from '../config/index.ts'
 import { asyncapi, getMeta, healthz, listConnections, openapi, shutdown } from './contract.ts'
 import { experimentalFlags } from './flags.ts'
 
+/** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
+const capabilities = { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true } as const
+
 /** Read only: the domain belongs to the config pack. */
 const experimental: ConfigSection<ReturnType<typeof flagMap>> = { name: 'experimental', schema: flagMap(), default: {} }
 
@@ -22,7 +25,7 @@ export default definePack({
     ctx.route(healthz, () => ({ ok: true as const }))
     ctx.route(getMeta, () => ({
       server_version: kernel.version,
-      capabilities: { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true },
+      capabilities,
       server_id: kernel.server_id,
       started_at: kernel.started_at.toISOString(),
       open_in_apps: [],

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { helpText, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
+
+const usage = (text: RegExp) => (error: Error) => error instanceof UsageError && text.test(error.message)
+
+test('without words the command is serve, and repeatable flags collect', () => {
+  const line = parseCommandLine(['--port', '0', '--disable', 'a', '--disable', 'b'])
+  assert.equal(line.command, 'serve')
+  assert.equal(line.flags.port, '0')
+  assert.deepEqual(line.flags.disable, ['a', 'b'])
+})
+
+test('an unknown option is answered with the one that was meant, or with all', () => {
+  assert.throws(() => parseCommandLine(['--prot', '1']), usage(/Did you mean --port\?/))
+  assert.throws(() => parseCommandLine(['--zzzzzzzz']), usage(/Known: --host, --port/))
+})
+
+test('an unknown command and stray words are refused with what belongs there', () => {
+  assert.throws(() => parseCommandLine(['tokn']), usage(/Did you mean token\?/))
+  assert.throws(() => parseCommandLine(['token', 'rotat']), usage(/svc-code token \[rotate\]/))
+  assert.throws(() => parseCommandLine(['packs', 'x']), usage(/takes no further words/))
+})
+
+test('values are checked and the message says what is right', () => {
+  assert.throws(() => parseCommandLine(['--port', '70000']), usage(/0 to 65535/))
+  assert.throws(() => parseCommandLine(['--log-level', 'loud']), usage(/trace, debug, info/))
+  assert.throws(() => parseCommandLine(['--cors-origin', 'example.com/x']), usage(/scheme, host and port/))
+  assert.throws(() => parseCommandLine(['--port']), usage(/--help/))
+})
+
+test('the help names every option, command and environment variable', () => {
+  const text = helpText('1.2.3')
+  for (const word of [
+    '--host',
+    '--port',
+    '--home',
+    '--log-level',
+    '--dangerous-bypass-auth',
+    '--allow-remote-shutdown',
+    '--debug-endpoints'
+  ]) {
+    assert.ok(text.includes(word), word)
+  }
+  for (const word of [
+    '--insecure-no-tls',
+    '--allowed-host',
+    '--cors-origin',
+    '--pack',
+    '--disable',
+    '--require',
+    'token [rotate]',
+    'instances',
+    'SVC_CODE_HOME'
+  ]) {
+    assert.ok(text.includes(word), word)
+  }
+})

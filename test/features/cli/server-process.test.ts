@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { SocketClient } from '../../../kernel/testing.ts'
+import { run, serve } from '../../helpers/cli.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+const get = async (url: string, token: string, path: string) => {
+  const answer = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } })
+  return { status: answer.status, body: (await answer.json()) as { code: number; data: Record<string, unknown> } }
+}
+
+test('the start prints address, URL with token, token and how to stop; SIGTERM ends it with code 0 and closes sockets with 1001', async t => {
+  const home = await freshDir(t)
+  const server = await serve(t, home, '--port', '0')
+  assert.match(server.printed(), new RegExp(`open {4}${server.url}/#token=${server.token}`))
+  assert.equal((await readFile(join(home, 'server.token'), 'utf8')).trim(), server.token)
+  assert.equal((await get(server.url, server.token, '/api/v1/meta')).body.code, 0)
+  const socket = await SocketClient.open(server.url, server.token)
+  server.child.kill('SIGTERM')
+  assert.deepEqual(await socket.closed, { code: 1001, reason: 'server shutting down' })
+  const { code, stdout } = await server.ended
+  assert.equal(code, 0)
+  assert.match(stdout, /stopping; press Ctrl\+C again to force/)
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+})
+
+test('POST shutdown answers first, then the process ends', async t => {
+  const server = await serve(t, await freshDir(t), '--port', '0')
+  const answer = await fetch(`${server.url}/api/v1/shutdown`, { method: 'POST', headers: { authorization: `Bearer ${server.token}` } })
+  assert.deepEqual(((await answer.json()) as { data: unknown }).data, { ok: true })
+  assert.equal((await server.ended).code, 0)
+})
+
+test('a second server on the same home takes the next port and works beside the first', async t => {
+  const home = await freshDir(t)
+  const first = await serve(t, home, '--port', '0')
+  const second = await serve(t, home, '--port', new URL(first.url).port)
+  assert.notEqual(first.url, second.url)
+  assert.equal(first.token, second.token)
+  const root = join(home, 'project')
+  await mkdir(root)
+  const created = await fetch(`${first.url}/api/v1/workspaces`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${first.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ root })
+  })
+  const { data } = (await created.json()) as { data: { id: string } }
+  const seen = await get(second.url, second.token, '/api/v1/workspaces')
+  assert.deepEqual(
+    (seen.body.data.items as { id: string }[]).map(item => item.id),
+    [data.id]
+  )
+  const { stdout } = await run(home, 'instances')
+  assert.ok(stdout.includes(first.url) && stdout.includes(second.url))
+})
+
+test('token rotate takes effect in the running server without a restart', async t => {
+  const home = await freshDir(t)
+  const server = await serve(t, home, '--port', '0')
+  const rotated = (await run(home, 'token', 'rotate')).stdout.trim()
+  assert.notEqual(rotated, server.token)
+  assert.equal((await get(server.url, rotated, '/api/v1/meta')).status, 200)
+  assert.equal((await get(server.url, server.token, '/api/v1/meta')).status, 401)
+  assert.equal((await run(home, 'token')).stdout.trim(), rotated)
+})
+
+test('bad flags end with code 2 and a hint; a non-loopback bind needs its flag', async t => {
+  const home = await freshDir(t)
+  const bad = await run(home, '--prot', '1')
+  assert.equal(bad.code, 2)
+  assert.match(bad.stderr, /Did you mean --port\?/)
+  const open = await run(home, '--host', '0.0.0.0', '--port', '0')
+  assert.equal(open.code, 1)
+  assert.match(open.stderr, /--insecure-no-tls/)
+})
+
+test('a third-party pack outside the project loads by path and imports svc-code/kernel', async t => {
+  const dir = await freshDir(t)
+  await writeFile(
+    join(dir, 'hello.mjs'),
+    `import { definePack, defineRoute, Type } from 'svc-code/kernel'
+     import { Sessions } from 'svc-code/features/sessions'
+     const hello = defineRoute({ method: 'GET', path: '/api/v1/hello', summary: 'Hello', data: Type.Object({ text: Type.String() }) })
+     export default definePack({
+       name: 'hello', version: '3.1.4', needs: { sessions: Sessions },
+       config: Type.Object({ text: Type.String({ default: 'hello' }) }),
+       setup(ctx) { ctx.route(hello, () => ({ text: ctx.config.text })) }
+     })`
+  )
+  const home = join(dir, 'home')
+  await mkdir(home, { mode: 0o700 })
+  await writeFile(
+    join(home, 'config.toml'),
+    '[packs]\nload = ["../hello.mjs"]\ndisable = ["tools-shell"]\n[packs.config.hello]\ntext = "moin"\n'
+  )
+  const server = await serve(t, home, '--port', '0')
+  assert.deepEqual((await get(server.url, server.token, '/api/v1/hello')).body.data, { text: 'moin' })
+  const listed = (await run(home, 'packs')).stdout
+  assert.match(listed, /^hello +Active +3\.1\.4/m)
+  assert.match(listed, /^tools-shell +disabled/m)
+})
+
+test('a pack that cannot be loaded, or a required one that fails, ends the start with one clear error', async t => {
+  const home = await freshDir(t)
+  const missing = await run(home, '--port', '0', '--pack', './nowhere.js')
+  assert.equal(missing.code, 1)
+  assert.match(missing.stderr, /pack \.\/nowhere\.js: there is no file/)
+  const required = await run(home, '--port', '0', '--disable', 'workspaces', '--require', 'sessions', '--require', 'agent')
+  assert.equal(required.code, 1)
+  assert.match(required.stderr, /sessions: waiting for workspaces; agent: waiting for/)
+})
+
+test('a second signal forces the end when a pack will not let go', async t => {
+  const home = await freshDir(t)
+  await writeFile(
+    join(home, 'stuck.mjs'),
+    `import { definePack } from 'svc-code/kernel'
+     export default definePack({ name: 'stuck', setup(ctx) { ctx.own(() => new Promise(() => undefined)) } })`
+  )
+  const server = await serve(t, home, '--port', '0', '--pack', join(home, 'stuck.mjs'))
+  server.child.kill('SIGINT')
+  while (!server.printed().includes('stopping')) await once(server.child.stdout as NonNullable<typeof server.child.stdout>, 'data')
+  server.child.kill('SIGINT')
+  assert.equal((await server.ended).code, 130)
+})
