@@ -1,7 +1,7 @@
 /** Agents at work: the prompt queue, turns, steering and aborting. */
 import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { errorSpec, serviceToken } from '../../kernel/index.ts'
-import type { Origin, WirePart } from '../history/index.ts'
+import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { History, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 
@@ -46,26 +46,47 @@ export interface InFlightTurn {
 export interface Agent {
   readonly host: AgentHost
   settings(): AgentSettings
-  /** Applies and persists settings. An unknown model throws ModelUnresolved (40113). */
+  /** Applies and persists settings. An unknown model throws ModelUnresolved (40113), an unknown profile or effort 40001. */
   configure(change: Partial<AgentSettings>): Promise<void>
   /** Resolved model of the next turn. Throws 40110..40113. */
   model(): ResolvedModel
+  /** Effort of the next turn; empty until a model is bound. */
+  effort(): string
+  /** Throws 40903 or 40927 when the id cannot be submitted any more. */
+  checkPromptId(prompt_id: string): void
   /** Accepts a prompt (durable before it resolves) and starts it when idle. Throws 40903, 40927. */
   submit(input: PromptInput): Promise<Prompt>
   active(): Prompt | undefined
   queued(): readonly Prompt[]
   /** Merges queued prompts into the running turn. Throws PromptMissing. */
   steer(prompt_ids: readonly string[]): Promise<void>
-  /** Aborts a running or queued prompt. Throws PromptMissing, PromptCompleted. */
+  /** Aborts a running (or steered) or queued prompt; resolves when it has ended. Throws PromptMissing, PromptCompleted. */
   abortPrompt(prompt_id: string): Promise<void>
   /** Cancels the running turn, if any; resolves when it has ended. `user` false: programmatic (shutdown). */
   abort(user: boolean): Promise<void>
   inFlight(): InFlightTurn | undefined
   /** Tokens spent and context size, for the snapshot and the status rollup. */
-  usage(): { readonly total: TokenUsage; readonly context_tokens: number; readonly max_context_tokens?: number; readonly turn_count: number }
+  usage(): {
+    readonly total: TokenUsage
+    readonly context_tokens: number
+    readonly max_context_tokens?: number
+    readonly turn_count: number
+  }
+}
+
+/** A built-in or contributed way of working: role text and tools. */
+export interface AgentProfile {
+  readonly name: string
+  readonly description: string
+  /** Added to the system prompt. */
+  readonly role: string
+  /** Tools it may use; undefined: all. */
+  readonly tools?: readonly string[]
 }
 
 export interface Agents {
+  /** Known profiles: `agent` (default), `coder`, `explore`, `plan`. */
+  profiles(): readonly AgentProfile[]
   of(host: AgentHost): Promise<Agent>
   /** Main agent of a session. */
   main(session_id: string): Promise<Agent>
@@ -92,9 +113,26 @@ export interface TurnHooks {
 }
 export const TurnHooks = serviceToken<TurnHooks>('turn-hooks')
 
-/** Blocks of the system prompt, contributed by packs; joined in `order`. */
+export interface Injection {
+  readonly text: string
+  /** Go into the origin, beside `kind` and `variant`. */
+  readonly facts?: Readonly<Record<string, unknown>>
+}
+
+/** A reminder for the model, asked before every step. What it returns is added to the history as a message of origin `injection`. */
+export interface StepInjector {
+  /** Variant of the origin: `date_change`. */
+  readonly variant: string
+  /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags. */
+  inject(info: TurnInfo, history: History): Injection | undefined | Promise<Injection | undefined>
+}
+export const StepInjectors = extensionPoint<StepInjector>('step-injectors')
+
+/** Blocks of the system prompt, contributed by packs; joined in `order`. The built-in ones stand at 100, 200, ... 500. */
 export interface PromptBlock {
   readonly name: string
   readonly order: number
   render(agent: AgentHost): string | Promise<string>
 }
+
+export const PromptBlocks = extensionPoint<PromptBlock>('prompt-blocks')

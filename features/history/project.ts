@@ -22,7 +22,7 @@ export function project(messages: readonly HistoryMessage[]): LlmMessage[] {
       mergeable = false
       continue
     }
-    const content = message.content.flatMap(part => asLlm(part) ?? [])
+    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part) ?? [])))
     if (content.length === 0) continue
     const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
     const last = out.at(-1)

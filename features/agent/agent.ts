@@ -1,0 +1,364 @@
+/** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
+import { AppError } from '../../kernel/index.ts'
+import type { CoreRecord, History } from '../history/index.ts'
+import type { ResolvedModel } from '../llm/index.ts'
+import { type AgentHost, SessionBusy } from '../sessions/index.ts'
+import { ActiveTurn, describe, reminder, type TurnSetup, userMessage } from './active-turn.ts'
+import type { AgentEmit } from './contract.ts'
+import type { AgentDeps } from './deps.ts'
+import { metadataText, textOf } from './media.ts'
+import { PromptQueue, type QueuedPrompt } from './queue.ts'
+import { repairOf } from './recover.ts'
+import {
+  type Agent,
+  type AgentSettings,
+  type InFlightTurn,
+  type Prompt,
+  PromptCompleted,
+  type PromptInput,
+  PromptInUse,
+  PromptMissing
+} from './service.ts'
+import { bound, changed, sameSettings, settingsOf, settingsRecord, ToolLimitsSlot } from './settings.ts'
+import { runTurn, type TurnResult } from './turn.ts'
+
+const promptRecord = 'agent.prompt'
+const interruption =
+  'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
+
+export class AgentEngine implements Agent {
+  readonly host: AgentHost
+  readonly #history: History
+  readonly #deps: AgentDeps
+  readonly #emit: AgentEmit
+  readonly #queue = new PromptQueue()
+  #settings: AgentSettings
+  #systemPrompt: string | undefined
+  #turn: ActiveTurn | undefined
+  #submits: Promise<unknown> = Promise.resolve()
+  #stopped = false
+
+  constructor(host: AgentHost, history: History, deps: AgentDeps) {
+    this.host = host
+    this.#history = history
+    this.#deps = deps
+    this.#emit = deps.emit(host)
+    this.#settings = settingsOf(history)
+    const recorded = history.records(promptRecord).at(-1)
+    if (typeof recorded?.text === 'string') this.#systemPrompt = recorded.text
+    this.#limitTools()
+  }
+
+  /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
+  async restore(): Promise<this> {
+    if (!this.host.session.writable) return this
+    const repair = repairOf(this.#history)
+    if (repair) {
+      await this.#history.append(...repair.records)
+      repair.announce(
+        this.#emit,
+        this.#deps.now(),
+        () => void this.host.session.work.turnEnded(this.host.id, 'cancelled', { announce: true })
+      )
+    }
+    for (const prompt of this.#history.prompts()) {
+      if (prompt.status === 'queued') this.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
+    }
+    return this
+  }
+
+  /** Begins with the restored queue. */
+  start(): void {
+    this.#kick()
+  }
+
+  settings(): AgentSettings {
+    return this.#settings
+  }
+
+  async configure(change: Partial<AgentSettings>): Promise<void> {
+    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
+    if (sameSettings(next, this.#settings)) return
+    await this.#history.append(settingsRecord(next))
+    if (next.profile !== this.#settings.profile || change.disabled_tools) this.#systemPrompt = undefined
+    this.#settings = next
+    this.#limitTools()
+    this.#status()
+  }
+
+  model(): ResolvedModel {
+    return this.#deps.llm.resolve(this.#settings.model)
+  }
+
+  effort(): string {
+    const { model, thinking } = this.#settings
+    return model === undefined || this.#maxTokens() === undefined ? '' : this.#deps.llm.effort(this.model(), thinking)
+  }
+
+  checkPromptId(prompt_id: string): void {
+    const known = this.#history.prompt(prompt_id)
+    if (known?.status === 'queued' || known?.status === 'running') throw new AppError(PromptInUse)
+    if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
+  }
+
+  submit(input: PromptInput): Promise<Prompt> {
+    const accepted = this.#submits.then(() => this.#accept(input))
+    this.#submits = accepted.catch(() => undefined) // the caller hears of it
+    return accepted
+  }
+
+  active(): Prompt | undefined {
+    return this.#turn && shown(this.#turn.prompt, 'running')
+  }
+
+  queued(): readonly Prompt[] {
+    return this.#queue.items().map(item => shown(item, 'queued'))
+  }
+
+  async steer(prompt_ids: readonly string[]): Promise<void> {
+    const turn = this.#turn
+    const once = new Set(prompt_ids).size === prompt_ids.length
+    if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#queue.has(id))) throw new AppError(PromptMissing)
+    const steered = this.#queue.take(prompt_ids)
+    turn.box.push(...steered)
+    this.#emit('promptSteered', {
+      activePromptId: turn.prompt.prompt_id,
+      promptIds: steered.map(item => item.prompt_id),
+      content: steered.flatMap(item => [...item.content]),
+      steeredAt: this.#deps.now().toISOString()
+    })
+  }
+
+  async abortPrompt(prompt_id: string): Promise<void> {
+    const turn = this.#turn
+    if (turn && [turn.prompt, ...turn.box, ...turn.consumed].some(item => item.prompt_id === prompt_id))
+      return await this.#cancel(turn, true)
+    if (this.#queue.has(prompt_id)) {
+      const taken = this.#queue.take([prompt_id])
+      try {
+        await this.#history.append({ type: 'prompt.settled', prompt_ids: [prompt_id], status: 'aborted' })
+      } catch (error) {
+        this.#queue.restore(taken)
+        throw error
+      }
+      this.#queue.forget([prompt_id])
+      return this.#emit('promptAborted', { promptId: prompt_id, abortedAt: this.#deps.now().toISOString() })
+    }
+    if (this.#history.prompt(prompt_id)) throw new AppError(PromptCompleted, { data: { aborted: false } })
+    throw new AppError(PromptMissing)
+  }
+
+  async abort(user: boolean): Promise<void> {
+    if (this.#turn) await this.#cancel(this.#turn, user)
+  }
+
+  inFlight(): InFlightTurn | undefined {
+    return this.#turn?.visible ? this.#turn.inFlight.snapshot() : undefined
+  }
+
+  usage(): ReturnType<Agent['usage']> {
+    const max = this.#maxTokens()
+    return {
+      total: this.#history.usage(),
+      context_tokens: this.#history.contextTokens(),
+      ...(max === undefined ? {} : { max_context_tokens: max }),
+      turn_count: this.#history.turns().length
+    }
+  }
+
+  /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
+  async close(): Promise<void> {
+    this.#stopped = true
+    await this.#submits
+    await this.abort(false)
+  }
+
+  async #accept(input: PromptInput): Promise<Prompt> {
+    if (this.#stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
+    const id = input.prompt_id ?? `msg_${this.#deps.newId()}`
+    this.checkPromptId(id)
+    const origin = input.origin ?? { kind: 'user' }
+    const { content } = input
+    await this.#history.append({ type: 'prompt.accepted', prompt_id: id, content, origin })
+    const item: QueuedPrompt = {
+      prompt_id: id,
+      content,
+      origin,
+      created_at: this.#history.prompt(id)?.created_at ?? this.#deps.now().toISOString()
+    }
+    if (this.host.id === 'main' && origin.kind === 'user') {
+      // The prompt is accepted by now; a title that cannot be saved must not take it back.
+      const failed = (err: unknown) =>
+        this.#deps.log.error({ err, session_id: this.host.session.id }, 'title and last prompt could not be saved')
+      await this.host.session.promptSubmitted(metadataText(content)).catch(failed)
+    }
+    this.#queue.push(item)
+    const starts = !this.#turn && !this.#stopped && this.#queue.length === 1
+    const prompt = shown(item, starts ? 'running' : 'queued')
+    const facts = { promptId: id, content: [...content] }
+    this.#emit('promptSubmitted', { ...facts, userMessageId: id, status: prompt.status, createdAt: item.created_at })
+    if (!starts && origin.kind === 'user') this.#emit('promptQueued', { ...facts, queueLength: this.#queue.length })
+    this.#kick()
+    return prompt
+  }
+
+  #kick(): void {
+    if (this.#turn || this.#stopped) return
+    const prompt = this.#queue.shift()
+    if (!prompt) return
+    const turn_id = (this.#history.turns().at(-1)?.turn_id ?? -1) + 1
+    const turn = new ActiveTurn(turn_id, prompt, this.host, this.#history, this.#deps, () => this.#status())
+    this.#turn = turn
+    turn.done = this.#run(turn)
+      .catch((err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not be settled'))
+      .then(() => {
+        this.#turn = undefined
+        this.#kick()
+      })
+  }
+
+  async #cancel(turn: ActiveTurn, user: boolean): Promise<void> {
+    turn.abort(user)
+    await turn.done
+  }
+
+  async #run(turn: ActiveTurn): Promise<void> {
+    const { turn_id, prompt } = turn
+    const begun = performance.now()
+    let result: TurnResult
+    try {
+      const setup = await this.#setUp()
+      await this.#history.append(
+        ...setup.records,
+        { type: 'turn.started', turn_id, origin: prompt.origin, prompt_id: prompt.prompt_id },
+        userMessage(turn_id, undefined, prompt.origin, prompt.prompt_id)
+      )
+      this.#announceStart(turn)
+      if (setup.warning !== undefined) turn.emit('warningRaised', { code: 'agents-md-oversized', message: setup.warning })
+      const { max_steps, max_attempts } = this.#deps.loop()
+      result = await runTurn(turn.ports(setup.use), { turn_id, max_steps, max_attempts }, turn.signal)
+    } catch (error) {
+      const info = describe(error, err => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not start'))
+      result = { reason: 'failed', interrupt_reason: 'error', error: info, steps: 0 }
+      if (!turn.visible) this.#announceStart(turn)
+    }
+    await this.#settle(turn, result, performance.now() - begun)
+  }
+
+  #announceStart(turn: ActiveTurn): void {
+    const { prompt, turn_id: turnId } = turn
+    const text = textOf(prompt.content)
+    turn.visible = true
+    turn.emit('turnStarted', { turnId, origin: { ...prompt.origin }, promptId: prompt.prompt_id, ...(text === '' ? {} : { prompt: text }) })
+    this.host.session.work.turnStarted(this.host.id)
+  }
+
+  /** Binds model and profile and renders the system prompt where that has not happened yet. A missing model fails in `use`, inside the turn. */
+  async #setUp(): Promise<{ records: { readonly type: string }[]; use: () => TurnSetup; warning?: string }> {
+    const records: { readonly type: string; readonly [field: string]: unknown }[] = []
+    let setup: TurnSetup
+    let warning: string | undefined
+    try {
+      const settings = bound(this.#settings, this.#deps.llm)
+      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord(settings))
+      this.#settings = settings
+      this.#limitTools()
+      const profile = this.#profile()
+      if (this.#systemPrompt === undefined && profile) {
+        const rendered = await this.#deps.renderPrompt(this.host, profile)
+        warning = rendered.warning
+        this.#systemPrompt = rendered.text
+        records.push({ type: promptRecord, profile: profile.name, text: rendered.text })
+      }
+      const model = this.model()
+      setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#systemPrompt ?? '' }
+    } catch (error) {
+      const use = () => {
+        throw error
+      }
+      return { records, use }
+    }
+    return { records, use: () => setup, ...(warning === undefined ? {} : { warning }) }
+  }
+
+  /** In this order: records, turn.ended, error, work_changed, prompt.completed or prompt.aborted. */
+  async #settle(turn: ActiveTurn, result: TurnResult, durationMs: number): Promise<void> {
+    const { turn_id } = turn
+    const { reason, error } = result
+    turn.accepting = false
+    this.#queue.restore(turn.box.splice(0))
+    this.#queue.forget(turn.consumed.map(item => item.prompt_id))
+    const interruptReason = reason === 'cancelled' ? (turn.userAborted ? 'user_cancelled' : 'aborted') : result.interrupt_reason
+    const prompt_ids = [turn.prompt, ...turn.consumed].map(item => item.prompt_id)
+    const records: CoreRecord[] = [
+      {
+        type: 'turn.ended',
+        turn_id,
+        reason,
+        ...(interruptReason === undefined ? {} : { interrupt_reason: interruptReason }),
+        ...(error ? { error: { code: error.code, message: error.message } } : {})
+      },
+      { type: 'prompt.settled', prompt_ids, status: reason === 'cancelled' ? 'aborted' : reason }
+    ]
+    if (reason === 'cancelled' && turn.userAborted) records.push(reminder(turn_id, 'interruption', interruption))
+    this.#history.setPartial(undefined)
+    const failed = (err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of a turn could not be saved')
+    await this.#history.append(...records).catch(failed)
+
+    turn.visible = false
+    turn.emit('turnEnded', {
+      turnId: turn_id,
+      reason,
+      durationMs: Math.round(durationMs),
+      ...(error ? { error } : {}),
+      ...(interruptReason === undefined ? {} : { interruptReason })
+    })
+    if (error) turn.emit('errorRaised', error)
+    const saved = this.host.session.work.turnEnded(this.host.id, reason)
+    const at = this.#deps.now().toISOString()
+    const promptId = turn.prompt.prompt_id
+    if (reason === 'cancelled') turn.emit('promptAborted', { promptId, abortedAt: at })
+    else turn.emit('promptCompleted', { promptId, finishedAt: at, reason })
+    await saved
+    await this.#deps.hooks.turnEnd.promise({ agent: this.host, turn_id, step: result.steps, reason })
+  }
+
+  #status(): void {
+    const max = this.#maxTokens()
+    const tokens = this.#history.contextTokens()
+    const { model } = this.#settings
+    this.#emit('agentStatusUpdated', {
+      ...(model === undefined ? {} : { model }),
+      ...(max === undefined ? {} : { thinkingEffort: this.effort(), maxContextTokens: max }),
+      contextTokens: tokens,
+      ...(max === undefined ? {} : { contextUsage: Math.min(1, tokens / max) }),
+      usage: {
+        byModel: { ...this.#history.usageByModel() },
+        total: this.#history.usage(),
+        ...(this.#turn ? { currentTurn: this.#turn.usage() } : {})
+      }
+    })
+  }
+
+  /** Window of the agent's model (the default one while unbound); undefined when there is none. */
+  #maxTokens(): number | undefined {
+    try {
+      const model = this.model()
+      return model.max_input_size ?? model.max_context_size
+    } catch {
+      return undefined // a status is told without it; the prompt that needs a model reports what is missing
+    }
+  }
+
+  #profile() {
+    return this.#deps.profiles().find(profile => profile.name === this.#settings.profile)
+  }
+
+  #limitTools(): void {
+    this.host.get(ToolLimitsSlot).set(this.#settings, this.#profile())
+  }
+}
+
+function shown(item: QueuedPrompt, status: Prompt['status']): Prompt {
+  return { prompt_id: item.prompt_id, user_message_id: item.prompt_id, status, content: [...item.content], created_at: item.created_at }
+}

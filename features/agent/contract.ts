@@ -1,0 +1,246 @@
+/** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events), and the `loop_control` configuration. */
+import { defineEvent, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
+import type { ConfigSection } from '../config/index.ts'
+
+const Count = Type.Integer({ minimum: 0 })
+const turn = { turnId: Count }
+const step = { ...turn, step: Count, stepId: Type.Optional(Type.String()) }
+const Loose = Type.Object({}, { additionalProperties: true })
+const Origin = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'why the turn runs' })
+const Part = Type.Object({ type: Type.String() }, { additionalProperties: true, description: 'content part' })
+const Display = Type.Object({ kind: Type.String() }, { additionalProperties: true })
+const Update = Type.Object({
+  kind: oneOf(['stdout', 'stderr', 'progress', 'status', 'custom']),
+  text: Type.Optional(Type.String()),
+  percent: Type.Optional(Type.Number()),
+  customKind: Type.Optional(Type.String()),
+  customData: Type.Optional(Type.Unknown()),
+  replace: Type.Optional(Type.Boolean())
+})
+const Usage = Type.Object({
+  inputOther: Type.Number(),
+  output: Type.Number(),
+  inputCacheRead: Type.Number(),
+  inputCacheCreation: Type.Number()
+})
+const errorFields = {
+  code: Type.String(),
+  message: Type.String(),
+  name: Type.Optional(Type.String()),
+  details: Type.Optional(Loose),
+  retryable: Type.Boolean(),
+  cause: Type.Optional(Type.Unknown())
+}
+
+/** Engine error of events; never a REST code. */
+export const ErrorInfo = Type.Object(errorFields)
+export type ErrorInfo = Static<typeof ErrorInfo>
+
+const durable = <P extends TObject>(type: string, payload: P) => defineEvent({ type, scope: 'session', durable: true, payload })
+
+export const turnStarted = durable(
+  'turn.started',
+  Type.Object({ ...turn, origin: Origin, prompt: Type.Optional(Type.String()), promptId: Type.Optional(Type.String()) })
+)
+export const turnEnded = durable(
+  'turn.ended',
+  Type.Object({
+    ...turn,
+    reason: oneOf(['completed', 'cancelled', 'failed', 'blocked']),
+    error: Type.Optional(ErrorInfo),
+    durationMs: Type.Optional(Type.Number()),
+    interruptReason: Type.Optional(Type.String())
+  })
+)
+export const stepStarted = durable('turn.step.started', Type.Object(step))
+export const stepCompleted = durable(
+  'turn.step.completed',
+  Type.Object({
+    ...step,
+    usage: Type.Optional(Usage),
+    finishReason: Type.Optional(Type.String()),
+    providerFinishReason: Type.Optional(Type.String()),
+    rawFinishReason: Type.Optional(Type.String()),
+    llmFirstTokenLatencyMs: Type.Optional(Type.Number()),
+    llmStreamDurationMs: Type.Optional(Type.Number())
+  })
+)
+export const stepInterrupted = durable(
+  'turn.step.interrupted',
+  Type.Object({ ...step, reason: oneOf(['aborted', 'max_steps', 'error']), message: Type.Optional(Type.String()) })
+)
+export const stepRetrying = durable(
+  'turn.step.retrying',
+  Type.Object({
+    ...step,
+    failedAttempt: Count,
+    nextAttempt: Count,
+    maxAttempts: Count,
+    delayMs: Type.Number(),
+    errorName: Type.String(),
+    errorMessage: Type.String(),
+    statusCode: Type.Optional(Type.Integer())
+  })
+)
+
+const Delta = Type.Object({ ...turn, delta: Type.String() })
+/** The frame carries `offset`: length of the step's text before this chunk, in UTF-16 units; restarts with every step. */
+export const assistantDelta = defineEvent({
+  type: 'assistant.delta',
+  scope: 'session',
+  durable: false,
+  payload: Delta,
+  merge: { by: ['agentId', 'turnId'], append: 'delta' }
+})
+export const thinkingDelta = defineEvent({
+  type: 'thinking.delta',
+  scope: 'session',
+  durable: false,
+  payload: Delta,
+  merge: { by: ['agentId', 'turnId'], append: 'delta' }
+})
+
+const call = { ...turn, toolCallId: Type.String() }
+export const toolCallDelta = defineEvent({
+  type: 'tool.call.delta',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ ...call, name: Type.Optional(Type.String()), argumentsPart: Type.Optional(Type.String()) })
+})
+export const toolCallStarted = durable(
+  'tool.call.started',
+  Type.Object({
+    ...call,
+    name: Type.String(),
+    args: Loose,
+    description: Type.Optional(Type.String()),
+    display: Type.Optional(Display)
+  })
+)
+export const toolProgress = defineEvent({
+  type: 'tool.progress',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ ...call, update: Update })
+})
+export const toolResult = durable(
+  'tool.result',
+  Type.Object({
+    ...call,
+    output: Type.Union([Type.String(), Type.Array(Part)]),
+    isError: Type.Optional(Type.Literal(true)),
+    synthetic: Type.Optional(Type.Literal(true))
+  })
+)
+
+const prompt = { promptId: Type.String() }
+const At = Type.String({ format: 'date-time' })
+export const promptSubmitted = durable(
+  'prompt.submitted',
+  Type.Object({
+    ...prompt,
+    userMessageId: Type.String(),
+    status: oneOf(['running', 'queued', 'blocked']),
+    content: Type.Array(Part),
+    createdAt: At
+  })
+)
+export const promptQueued = durable('prompt.queued', Type.Object({ ...prompt, content: Type.Array(Part), queueLength: Count }))
+export const promptSteered = durable(
+  'prompt.steered',
+  Type.Object({ activePromptId: Type.String(), promptIds: Type.Array(Type.String()), content: Type.Array(Part), steeredAt: At })
+)
+export const promptCompleted = durable(
+  'prompt.completed',
+  Type.Object({ ...prompt, finishedAt: At, reason: Type.Optional(oneOf(['completed', 'failed', 'blocked'])) })
+)
+export const promptAborted = durable('prompt.aborted', Type.Object({ ...prompt, abortedAt: At }))
+
+/** Two flavours: usage, context and model together, or only `phase`. */
+export const agentStatusUpdated = defineEvent({
+  type: 'agent.status.updated',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({
+    model: Type.Optional(Type.String()),
+    thinkingEffort: Type.Optional(Type.String()),
+    contextTokens: Type.Optional(Type.Number()),
+    maxContextTokens: Type.Optional(Type.Number()),
+    contextUsage: Type.Optional(Type.Number()),
+    planMode: Type.Optional(Type.Boolean()),
+    swarmMode: Type.Optional(Type.Boolean()),
+    permission: Type.Optional(Type.String()),
+    usage: Type.Optional(
+      Type.Object({
+        byModel: Type.Optional(Type.Record(Type.String(), Usage)),
+        currentTurn: Type.Optional(Usage),
+        total: Type.Optional(Usage)
+      })
+    ),
+    phase: Type.Optional(Display)
+  })
+})
+
+export const errorRaised = durable('error', Type.Object(errorFields))
+export const warningRaised = durable('warning', Type.Object({ message: Type.String(), code: Type.Optional(Type.String()) }))
+
+/** Every event of this pack by the name the engine uses. */
+export const agentEvents = {
+  turnStarted,
+  turnEnded,
+  stepStarted,
+  stepCompleted,
+  stepInterrupted,
+  stepRetrying,
+  assistantDelta,
+  thinkingDelta,
+  toolCallDelta,
+  toolCallStarted,
+  toolProgress,
+  toolResult,
+  promptSubmitted,
+  promptQueued,
+  promptSteered,
+  promptCompleted,
+  promptAborted,
+  agentStatusUpdated,
+  errorRaised,
+  warningRaised
+} as const
+export type AgentEvents = typeof agentEvents
+export type AgentEventName = keyof AgentEvents
+export type AgentEventPayload<N extends AgentEventName> = Static<AgentEvents[N]['payload']>
+
+/** Emits an event of one agent. `offset` goes on the frame of text deltas. */
+export type AgentEmit = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>, offset?: number) => void
+
+const LoopControl = Type.Object(
+  {
+    max_steps_per_turn: Type.Optional(Type.Integer({ minimum: 0, description: '0: no limit' })),
+    max_attempts_per_step: Type.Optional(Type.Integer({ minimum: 0, description: 'first try included; default 10' })),
+    max_ralph_iterations: Type.Optional(Type.Integer({ minimum: -1, description: 'kept, not used' })),
+    reserved_context_size: Type.Optional(Type.Integer({ minimum: 0, description: 'tokens' })),
+    compaction_trigger_ratio: Type.Optional(Type.Number({ minimum: 0.5, maximum: 0.99 }))
+  },
+  { additionalProperties: true }
+)
+
+/** Section `loop_control` of the user's configuration. */
+export const loopControl: ConfigSection<typeof LoopControl> = {
+  name: 'loop_control',
+  schema: LoopControl,
+  default: {},
+  overlay: env => {
+    const steps = whole(env.SVC_CODE_LOOP_MAX_STEPS_PER_TURN)
+    const attempts = whole(env.SVC_CODE_LOOP_MAX_ATTEMPTS_PER_STEP)
+    if (steps === undefined && attempts === undefined) return undefined
+    return {
+      ...(steps === undefined ? {} : { max_steps_per_turn: steps }),
+      ...(attempts === undefined ? {} : { max_attempts_per_step: attempts })
+    }
+  }
+}
+
+function whole(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
+}

@@ -1,0 +1,24 @@
+/** What an agent's engine needs from outside. */
+import type { Logger } from '../../kernel/index.ts'
+import type { Llm } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { ToolRunner } from '../tools/index.ts'
+import type { AgentEmit } from './contract.ts'
+import type { AgentProfile, StepInjector, TurnHooks } from './service.ts'
+
+export interface AgentDeps {
+  readonly llm: Llm
+  readonly hooks: TurnHooks
+  readonly log: Logger
+  readonly emit: (agent: AgentHost) => AgentEmit
+  readonly runner: () => ToolRunner | undefined
+  readonly injectors: () => readonly StepInjector[]
+  readonly profiles: () => readonly AgentProfile[]
+  readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
+  /** Limits of the user's configuration; 0 steps: no limit. */
+  readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
+  /** First retry delay, ms. */
+  readonly retryBaseMs: number
+  readonly now: () => Date
+  readonly newId: () => string
+}

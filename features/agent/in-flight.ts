@@ -1,0 +1,120 @@
+/** What the snapshot says about the running turn, kept from the agent's own events; and the phase, announced on every change. */
+import type { AgentEventName, AgentEventPayload } from './contract.ts'
+import type { InFlightTurn } from './service.ts'
+
+type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
+
+export class InFlight {
+  readonly #turnId: number
+  readonly #promptId: string | undefined
+  readonly #phase: (phase: Phase) => void
+  readonly #now: () => Date
+  readonly #tools = new Map<string, Record<string, unknown>>()
+  #assistant = ''
+  #thinking = ''
+  #step = 0
+  #stepId: string | undefined
+  #shown = ''
+
+  constructor(turnId: number, promptId: string | undefined, now: () => Date, phase: (phase: Phase) => void) {
+    this.#turnId = turnId
+    this.#promptId = promptId
+    this.#now = now
+    this.#phase = phase
+  }
+
+  snapshot(): InFlightTurn {
+    return {
+      turn_id: this.#turnId,
+      assistant_text: this.#assistant,
+      thinking_text: this.#thinking,
+      running_tools: [...this.#tools.values()],
+      ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId })
+    }
+  }
+
+  /** Takes an event in before it is emitted, so that a snapshot in the same tick agrees with the stream. */
+  see<N extends AgentEventName>(name: N, given: AgentEventPayload<N>): void {
+    switch (name) {
+      case 'assistantDelta':
+        this.#assistant += (given as AgentEventPayload<'assistantDelta'>).delta
+        break
+      case 'thinkingDelta':
+        this.#thinking += (given as AgentEventPayload<'thinkingDelta'>).delta
+        break
+      case 'stepStarted': {
+        const payload = given as AgentEventPayload<'stepStarted'>
+        this.#assistant = ''
+        this.#thinking = ''
+        this.#step = payload.step
+        this.#stepId = payload.stepId
+        break
+      }
+      case 'toolCallStarted': {
+        const { toolCallId, name: tool, args, description, display } = given as AgentEventPayload<'toolCallStarted'>
+        const facts = { tool_call_id: toolCallId, name: tool, args }
+        this.#tools.set(toolCallId, { ...facts, ...(description === undefined ? {} : { description }), ...(display ? { display } : {}) })
+        break
+      }
+      case 'toolProgress': {
+        const { toolCallId, update } = given as AgentEventPayload<'toolProgress'>
+        const tool = this.#tools.get(toolCallId)
+        if (tool && update.kind !== 'custom') {
+          const { kind, text, percent } = update
+          tool.last_progress = { kind, ...(text === undefined ? {} : { text }), ...(percent === undefined ? {} : { percent }) }
+        }
+        break
+      }
+      case 'toolResult':
+        this.#tools.delete((given as AgentEventPayload<'toolResult'>).toolCallId)
+        break
+      default:
+        break
+    }
+  }
+
+  /** Announces the phase that follows from an emitted event. Streaming is announced once per kind, not per piece. */
+  phaseAfter<N extends AgentEventName>(name: N, given: AgentEventPayload<N>): void {
+    const at = { turnId: this.#turnId, step: this.#step, stepId: this.#stepId ?? '' }
+    if (name === 'assistantDelta' || name === 'thinkingDelta') {
+      const stream = name === 'assistantDelta' ? 'assistant' : 'thinking'
+      if (this.#shown === stream) return
+      this.#show(stream, { kind: 'streaming', ...at, stream })
+    } else if (name === 'toolCallDelta') {
+      const { toolCallId, name: toolName } = given as AgentEventPayload<'toolCallDelta'>
+      if (this.#shown === toolCallId) return
+      this.#show(toolCallId, { kind: 'streaming', ...at, stream: 'tool_call', toolCallId, ...(toolName === undefined ? {} : { toolName }) })
+    } else if (name === 'turnStarted' || name === 'stepStarted') this.#show(name, { kind: 'running', ...at })
+    else if (name === 'toolCallStarted') {
+      const { toolCallId, name: tool } = given as AgentEventPayload<'toolCallStarted'>
+      this.#show(name, { kind: 'tool_call', turnId: at.turnId, step: at.step, toolCallId, name: tool })
+    } else if (name === 'stepRetrying') {
+      const { turnId: _turn, step: _step, stepId: _id, errorMessage: _message, ...facts } = given as AgentEventPayload<'stepRetrying'>
+      this.#show(name, { kind: 'retrying', ...at, ...facts })
+    } else if (name === 'stepInterrupted') {
+      const { reason, message } = given as AgentEventPayload<'stepInterrupted'>
+      this.#phase({
+        kind: 'interrupted',
+        turnId: at.turnId,
+        step: at.step,
+        reason,
+        ...(message ? { message } : {}),
+        at: this.#now().getTime()
+      })
+    } else if (name === 'turnEnded') {
+      const { reason, durationMs } = given as AgentEventPayload<'turnEnded'>
+      this.#phase({
+        kind: 'ended',
+        turnId: at.turnId,
+        reason,
+        ...(durationMs === undefined ? {} : { durationMs }),
+        at: this.#now().getTime()
+      })
+    }
+  }
+
+  #show(key: string, phase: Phase): void {
+    this.#shown = key
+    this.#phase({ ...phase, since: this.#now().getTime() })
+  }
+}

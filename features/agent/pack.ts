@@ -1,0 +1,120 @@
+/** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
+import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
+import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
+import { Histories } from '../history/index.ts'
+import { Llm, type LlmError, type LlmRequest, ModelUnresolved } from '../llm/index.ts'
+import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
+import { ToolPolicies, ToolRunner } from '../tools/index.ts'
+import { AgentEngine } from './agent.ts'
+import { type AgentEmit, type AgentEventName, agentEvents, loopControl } from './contract.ts'
+import { dateInjector } from './date.ts'
+import type { AgentDeps } from './deps.ts'
+import { builtinProfiles, renderPrompt } from './profile.ts'
+import { Agents, PromptBlocks, StepInjectors, TurnHooks, type TurnInfo } from './service.ts'
+import { ToolLimitsSlot } from './settings.ts'
+
+export default definePack({
+  name: 'agent',
+  version: '1.0.0',
+  description: 'Agents at work: prompt queue, turns, steering, aborting, recovery',
+  needs: { sessions: Sessions, histories: Histories, llm: Llm },
+  optional: { runner: ToolRunner, config: Config },
+  provides: [Agents, TurnHooks],
+  config: Type.Object({
+    retry_base_ms: Type.Number({ minimum: 0, default: 500, description: 'first delay before a failed model request is sent again' }),
+    product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
+  }),
+  setup(ctx, { sessions, histories, llm, runner, config }) {
+    const hooks: TurnHooks = {
+      beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info']),
+      modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info']),
+      shouldContinue: new AsyncSeriesBailHook(['info']),
+      afterStep: new AsyncSeriesHook(['info']),
+      turnEnd: new AsyncSeriesHook(['info'])
+    }
+    const injectors = ctx.collect(StepInjectors)
+    const blocks = ctx.collect(PromptBlocks)
+    const profiles = () => builtinProfiles
+
+    // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
+    type AnyEmit = (payload: unknown, target: { session_id: string; agent_id: string; time: Date; offset?: number }) => void
+    const emitters = new Map<AgentEventName, AnyEmit>()
+    for (const [name, spec] of Object.entries(agentEvents)) emitters.set(name as AgentEventName, ctx.event(spec) as AnyEmit)
+    const emitOf =
+      (agent: AgentHost): AgentEmit =>
+      (name, payload, offset) => {
+        const withOffset = offset === undefined || agent.id !== 'main' ? {} : { offset }
+        emitters.get(name)?.(payload, { session_id: agent.session.id, agent_id: agent.id, time: ctx.now(), ...withOffset })
+      }
+
+    const deps: AgentDeps = {
+      llm,
+      hooks,
+      log: ctx.log,
+      emit: emitOf,
+      runner,
+      injectors: () => injectors.items(),
+      profiles,
+      renderPrompt: (agent, profile) =>
+        renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.items() }, (block, err) =>
+          ctx.log.error({ err, block }, 'a block of the system prompt failed')
+        ),
+      loop: () => {
+        const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControl) ?? {}
+        return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
+      },
+      retryBaseMs: ctx.config.retry_base_ms,
+      now: ctx.now,
+      newId: ctx.newId
+    }
+
+    ctx.slot(ToolLimitsSlot)
+    const slot = defineSlot('agent-engine', async (agent: AgentHost) => new AgentEngine(agent, await histories.of(agent), deps).restore())
+    ctx.slot(slot)
+    const of = (agent: AgentHost) => agent.get(slot)
+
+    ctx.provide(TurnHooks, hooks)
+    ctx.provide(Agents, {
+      profiles,
+      of,
+      main: async session_id => of(await (await sessions.load(session_id)).main())
+    })
+    ctx.contribute(StepInjectors, dateInjector(ctx.now))
+    // Sections differ in their schema type; the point holds them as sections of any schema.
+    ctx.contribute(ConfigSections, loopControl as ConfigSection)
+    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => agent.get(ToolLimitsSlot).refuses(tool.name) })
+    ctx.contribute(AgentConfigHandlers, {
+      field: 'model',
+      order: 10,
+      async apply(session, value) {
+        if (value === '') return
+        const agent = await of(await session.main())
+        await agent.configure({ model: String(value) }).catch((error: unknown) => {
+          throw isUnresolved(error) ? invalid([{ path: 'agent_config.model', message: error.message }], error) : error
+        })
+      }
+    })
+    ctx.contribute(AgentConfigHandlers, {
+      field: 'thinking',
+      order: 20,
+      apply: async (session, value) => (await of(await session.main())).configure({ thinking: String(value) })
+    })
+
+    // Repairs and restored queues happen while the session is loaded, before anyone else sees it.
+    ctx.own(
+      sessions.onLoad(async session => {
+        if (!session.writable) return
+        for (const agent of session.agents()) (await of(agent)).start()
+      })
+    )
+    ctx.tap(ctx.hooks.stopping, async () => {
+      const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))
+      await Promise.all(engines.map(async engine => (await engine).close()))
+    })
+  }
+})
+
+function isUnresolved(error: unknown): error is AppError {
+  return AppError.is(error) && error.spec.code === ModelUnresolved.code
+}

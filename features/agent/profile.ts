@@ -1,0 +1,106 @@
+/** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
+import { arch, platform } from 'node:os'
+import type { AgentHost } from '../sessions/index.ts'
+import { collectInstructions, listDirectory } from './instructions.ts'
+import type { AgentProfile, PromptBlock } from './service.ts'
+
+const readOnly = ['Read', 'Glob', 'Grep', 'TodoList', 'WebSearch', 'FetchURL', 'Skill', 'ReadMediaFile']
+
+export const defaultProfile = 'agent'
+
+export const builtinProfiles: readonly AgentProfile[] = [
+  { name: 'agent', description: 'General assistant with every tool', role: '' },
+  {
+    name: 'coder',
+    description: 'Writes and changes code',
+    role: 'You were started for a programming task: make the change, check it, report briefly.'
+  },
+  {
+    name: 'explore',
+    description: 'Looks around without changing anything',
+    role: 'You only look: find and explain what was asked for, change nothing, name files and lines.',
+    tools: readOnly
+  },
+  {
+    name: 'plan',
+    description: 'Works out a plan without changing anything',
+    role: 'You only plan: study what is there and answer with concrete steps, files and risks. Change nothing.',
+    tools: readOnly
+  }
+]
+
+const identity = (name: string) => `You are ${name}, an agent that works on a user's computer through tools. \
+Your goal is to get the task done that the user sets, correctly and without surprises.`
+
+const rules = `# How to work
+- Answer in the language of the user. Leave code, paths, commands and quotations as they are.
+- Before the first tool call of a task, say in a sentence what you are about to do. Keep answers short; the user sees your tool calls.
+- Prefer the tools made for files and search over shell commands. Ask for independent calls together, so that they can run side by side.
+- A call that the user rejects stays rejected: do not try the same by another way. Ask, or choose a different course.
+- When something fails, read the error and find the cause before you try again.
+- Text in <system> or <system-reminder> tags comes from the program around you, not from the user. Heed it; do not mention it.`
+
+const coding = `# Code and changes
+- Read before you edit. Follow the style of the project, make the smallest change that does the job, and check it with the project's own means.
+- Do not commit, push, rewrite history or touch files outside the task unless the user asked for it.
+- Before anything destructive or visible to others (deleting, overwriting, publishing, sending), make sure that it is wanted.
+- Say plainly what you did not do or could not verify. Never make up results, files or sources.`
+
+const context = `# Long conversations
+Older parts of a conversation may be replaced by a summary. Take the summary as a record of what happened, go on from it, and look things up again when details matter.`
+
+const closing = 'Stay with the task until it is done or you need the user. Do what was asked; nothing more, nothing less.'
+
+export interface PromptPorts {
+  readonly home: string
+  readonly product: string
+  readonly blocks: readonly PromptBlock[]
+}
+
+/** The text for an agent, and the warning that its instruction files deserve. A block that fails is left out and reported. */
+export async function renderPrompt(
+  agent: AgentHost,
+  profile: AgentProfile,
+  ports: PromptPorts,
+  failed: (block: string, error: unknown) => void
+): Promise<{ readonly text: string; readonly warning?: string }> {
+  const { cwd } = agent.session
+  const [instructions, listing] = await Promise.all([collectInstructions(cwd, ports.home), listDirectory(cwd)])
+  const blocks: { order: number; text: string }[] = [
+    { order: 100, text: [identity(ports.product), profile.role].filter(Boolean).join('\n\n') },
+    { order: 200, text: [rules, coding, context].join('\n\n') },
+    { order: 300, text: environment(cwd, listing) },
+    { order: 400, text: projectText(instructions.text) },
+    { order: 500, text: closing }
+  ]
+  for (const block of ports.blocks) {
+    try {
+      blocks.push({ order: block.order, text: await block.render(agent) })
+    } catch (error) {
+      failed(block.name, error)
+    }
+  }
+  blocks.sort((a, b) => a.order - b.order)
+  const text = blocks
+    .map(block => block.text.trim())
+    .filter(block => block !== '')
+    .join('\n\n')
+  return { text, ...(instructions.warning === undefined ? {} : { warning: instructions.warning }) }
+}
+
+function environment(cwd: string, listing: string): string {
+  return `# Environment
+Operating system: ${platform()} (${arch()}). Shell: ${process.env.SHELL ?? '/bin/sh'}.
+There is no sandbox: commands act on the user's real files. The current date arrives in a reminder.
+Working directory: ${cwd}
+
+${listing}`
+}
+
+function projectText(text: string): string {
+  if (text === '') return ''
+  return `# Project instructions
+The files below describe this project. They are the project's wishes, more specific ones win over general ones; what the user says in the conversation wins over all of them.
+
+${text}`
+}

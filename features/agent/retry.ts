@@ -1,0 +1,26 @@
+/** When a failed model request is sent again (engine notes, retries and backoff). */
+import type { LlmError } from '../llm/index.ts'
+
+const maxDelayMs = 32_000
+
+/** Delay before the next attempt in ms: what the upstream asked for, else doubling from `baseMs` up to 32 s, plus up to 25 % at random. */
+export function retryDelay(failedAttempt: number, error: LlmError, baseMs: number, random: () => number = Math.random): number {
+  if (error.retry_after_ms !== undefined && error.retry_after_ms > 0) return error.retry_after_ms
+  const delay = Math.min(baseMs * 2 ** (failedAttempt - 1), maxDelayMs)
+  return Math.round(delay * (1 + random() * 0.25) * 10) / 10
+}
+
+/** Resolves after `ms`, or as soon as the signal aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || ms <= 0) return Promise.resolve()
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    // Longer waits than a timer can hold would fire at once.
+    const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1))
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

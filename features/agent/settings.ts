@@ -1,0 +1,77 @@
+/** What an agent is set to: recorded on every change, the last record counts. And the tool policy that follows from it. */
+import { defineSlot, invalid } from '../../kernel/index.ts'
+import type { History, HistoryRecord } from '../history/index.ts'
+import type { Llm } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { defaultProfile } from './profile.ts'
+import type { AgentProfile, AgentSettings } from './service.ts'
+
+const recordType = 'agent.settings'
+
+/** Tools that the agent's profile and its `disabled_tools` switch off. A slot, so that the tool policy can look without waiting. */
+export class ToolLimits {
+  #disabled: ReadonlySet<string> = new Set()
+  #profile: AgentProfile | undefined
+
+  set(settings: AgentSettings, profile: AgentProfile | undefined): void {
+    this.#disabled = new Set(settings.disabled_tools)
+    this.#profile = profile
+  }
+
+  /** Why the tool is off, for the model. */
+  refuses(tool: string): string | undefined {
+    if (this.#disabled.has(tool)) return `The tool ${tool} is disabled in this session.`
+    if (this.#profile?.tools && !this.#profile.tools.includes(tool))
+      return `The tool ${tool} is not available to the profile ${this.#profile.name}.`
+    return undefined
+  }
+}
+export const ToolLimitsSlot = defineSlot<ToolLimits, AgentHost>('agent-tool-limits', () => new ToolLimits())
+
+export function settingsOf(history: History): AgentSettings {
+  const { type: _type, time: _time, ...settings } = history.records(recordType).at(-1) ?? { type: recordType }
+  return settings as AgentSettings // written by settingsRecord only
+}
+
+export const settingsRecord = (settings: AgentSettings): HistoryRecord => ({ type: recordType, ...settings })
+
+/**
+ * The settings after a change. Throws what `llm.resolve` throws for a model, 40001 for an effort the model does not offer, an unknown
+ * profile, or another profile than the bound one.
+ */
+export function changed(
+  current: AgentSettings,
+  change: Partial<AgentSettings>,
+  llm: Llm,
+  profiles: readonly AgentProfile[]
+): AgentSettings {
+  const next: AgentSettings = {
+    ...current,
+    ...change,
+    ...(change.thinking === undefined ? {} : { thinking: change.thinking.toLowerCase() })
+  }
+  const model = change.model === undefined ? undefined : llm.resolve(change.model)
+  if (change.thinking !== undefined) {
+    const alias = next.model ?? llm.defaultAlias()
+    if (model ?? alias) llm.checkEffort(model ?? llm.resolve(alias), next.thinking ?? '')
+  }
+  if (change.profile !== undefined) {
+    const names = profiles.map(profile => profile.name)
+    if (!names.includes(change.profile)) throw invalid([{ path: 'profile', message: `unknown profile; known are ${names.join(', ')}` }])
+    if (current.profile !== undefined && current.profile !== change.profile) {
+      throw invalid([{ path: 'profile', message: `the agent is bound to the profile ${current.profile}` }])
+    }
+  }
+  return next
+}
+
+/** Settings with what the first turn binds: the default profile and the default model. Throws when there is no model. */
+export function bound(current: AgentSettings, llm: Llm): AgentSettings {
+  if (current.model !== undefined && current.profile !== undefined) return current
+  return { ...current, profile: current.profile ?? defaultProfile, model: current.model ?? llm.resolve().alias }
+}
+
+export function sameSettings(a: AgentSettings, b: AgentSettings): boolean {
+  const key = (settings: AgentSettings) => JSON.stringify([settings.model, settings.thinking, settings.profile, settings.disabled_tools])
+  return key(a) === key(b)
+}

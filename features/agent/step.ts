@@ -1,0 +1,114 @@
+/** One model request: consumes the stream, announces the pieces, returns what came. Never rejects for a model failure. */
+import type { WirePart } from '../history/index.ts'
+import type { FinishReason, LlmError, LlmPart, LlmRequest, LlmToolCall, TokenUsage } from '../llm/index.ts'
+import type { AgentEmit } from './contract.ts'
+
+export interface StepPorts {
+  stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
+  emit: AgentEmit
+  /** Shows the growing message; called once per step, the parts grow in place. */
+  partial(parts: readonly WirePart[]): void
+  /** An id that no other call of the agent has. */
+  uniqueCallId(id: string): string
+}
+
+export type StepOutcome =
+  | {
+      readonly kind: 'response'
+      readonly content: readonly WirePart[]
+      readonly calls: readonly LlmToolCall[]
+      readonly finish: { readonly reason: FinishReason; readonly raw?: string }
+      readonly usage?: TokenUsage
+      readonly timing: { readonly llmFirstTokenLatencyMs?: number; readonly llmStreamDurationMs?: number }
+    }
+  /** `begun`: something was already announced. */
+  | { readonly kind: 'error'; readonly error: LlmError; readonly begun: boolean }
+  /** What had been received; half-received tool calls are dropped. */
+  | { readonly kind: 'aborted'; readonly content: readonly WirePart[] }
+
+interface GrowingPart {
+  readonly type: 'text' | 'thinking'
+  text?: string
+  thinking?: string
+  signature?: string
+  readonly [field: string]: unknown
+}
+
+export async function runStep(ports: StepPorts, request: LlmRequest, turnId: number, signal: AbortSignal): Promise<StepOutcome> {
+  const content: GrowingPart[] = []
+  const calls = new Map<string, { readonly id: string; readonly name: string; arguments: string }>()
+  const length = { text: 0, thinking: 0 }
+  const asked = performance.now()
+  let first: number | undefined
+  let usage: TokenUsage | undefined
+  let finish: Extract<LlmPart, { type: 'finish' }> | undefined
+
+  const grow = (kind: 'text' | 'thinking', text: string) => {
+    let part = content.at(-1)
+    if (part?.type !== kind) {
+      part = kind === 'text' ? { type: kind, text: '' } : { type: kind, thinking: '' }
+      content.push(part)
+      if (content.length === 1) ports.partial(content)
+    }
+    part[kind] = (part[kind] ?? '') + text
+    const offset = length[kind]
+    length[kind] += text.length
+    ports.emit(kind === 'text' ? 'assistantDelta' : 'thinkingDelta', { turnId, delta: text }, offset)
+    return part
+  }
+
+  for await (const part of ports.stream(request, signal)) {
+    if (signal.aborted) break
+    if (first === undefined && part.type !== 'usage') first = performance.now()
+    switch (part.type) {
+      case 'text':
+        if (part.text !== '') grow('text', part.text)
+        break
+      case 'thinking': {
+        if (part.text === '' && part.signature === undefined) break
+        const last = content.at(-1)
+        const target = part.text === '' && last?.type === 'thinking' ? last : grow('thinking', part.text)
+        if (part.signature !== undefined) target.signature = part.signature
+        break
+      }
+      case 'tool_call': {
+        const call = { id: ports.uniqueCallId(part.id), name: part.name, arguments: '' }
+        calls.set(part.id, call)
+        ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
+        break
+      }
+      case 'tool_arguments': {
+        const call = calls.get(part.id)
+        if (!call || part.text === '') break
+        call.arguments += part.text
+        ports.emit('toolCallDelta', { turnId, toolCallId: call.id, argumentsPart: part.text })
+        break
+      }
+      case 'usage':
+        usage = part.usage
+        break
+      case 'finish':
+        finish = part
+        break
+      case 'error':
+        return { kind: 'error', error: part.error, begun: content.length + calls.size > 0 }
+    }
+  }
+  const received = content.filter(part => (part.text ?? part.thinking ?? '') !== '' || part.signature !== undefined)
+  if (signal.aborted) return { kind: 'aborted', content: received }
+  if (!finish) {
+    const error = { code: 'internal', name: 'StreamEndError', message: 'the model stream ended without a finish', retryable: true }
+    return { kind: 'error', error, begun: content.length + calls.size > 0 }
+  }
+  const end = performance.now()
+  return {
+    kind: 'response',
+    content: received,
+    calls: [...calls.values()],
+    finish: { reason: finish.reason, ...(finish.raw_reason === undefined ? {} : { raw: finish.raw_reason }) },
+    ...(usage ? { usage } : {}),
+    timing: first === undefined ? {} : { llmFirstTokenLatencyMs: round(first - asked), llmStreamDurationMs: round(end - first) }
+  }
+}
+
+const round = (ms: number): number => Math.round(ms * 10) / 10

@@ -1,0 +1,105 @@
+/** Wire shapes and routes of messages, the snapshot and the status rollup (contract 2). */
+import { cursorQuery, defineRoute, errorSpec, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+import { ApprovalRequest } from '../interactions/index.ts'
+import { SessionMissing, SessionObject } from '../sessions/index.ts'
+
+export const MessageMissing = errorSpec('message_missing', 40403, 'message not found')
+
+const Role = oneOf(['user', 'assistant', 'tool', 'system'])
+const Part = Type.Object({ type: Type.String() }, { additionalProperties: true })
+
+/** Contract 2, Message object. Parts: text, thinking, tool_use, tool_result, image, video, file. */
+export const MessageObject = Type.Object({
+  id: Type.String(),
+  session_id: Type.String(),
+  role: Role,
+  content: Type.Array(Part),
+  created_at: Time,
+  prompt_id: Type.Optional(Type.String()),
+  parent_message_id: Type.Optional(Type.String()),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: '`origin` tells why the message exists' }))
+})
+export type MessageObject = Static<typeof MessageObject>
+
+const params = Type.Object({ session_id: Type.String() })
+const item = '/api/v1/sessions/{session_id}' as const
+
+export const listMessages = defineRoute({
+  method: 'GET',
+  path: `${item}/messages`,
+  summary: "The main agent's history, newest first",
+  params,
+  query: Type.Composite([cursorQuery(50), Type.Object({ role: Type.Optional(Role) })]),
+  data: page(MessageObject),
+  errors: [SessionMissing]
+})
+
+export const readMessage = defineRoute({
+  method: 'GET',
+  path: `${item}/messages/{message_id}`,
+  summary: 'Read a message',
+  params: Type.Object({ session_id: Type.String(), message_id: Type.String() }),
+  data: MessageObject,
+  errors: [SessionMissing, MessageMissing]
+})
+
+const InFlight = Type.Object({
+  turn_id: Type.Integer(),
+  assistant_text: Type.String({ description: 'of the current step' }),
+  thinking_text: Type.String({ description: 'of the current step' }),
+  running_tools: Type.Array(
+    Type.Object({
+      tool_call_id: Type.String(),
+      name: Type.String(),
+      args: Type.Optional(Type.Unknown()),
+      description: Type.Optional(Type.String()),
+      display: Type.Optional(Type.Object({ kind: Type.String() }, { additionalProperties: true })),
+      last_progress: Type.Optional(
+        Type.Object({
+          kind: oneOf(['stdout', 'stderr', 'progress', 'status']),
+          text: Type.Optional(Type.String()),
+          percent: Type.Optional(Type.Number())
+        })
+      )
+    })
+  ),
+  current_prompt_id: Type.Optional(Type.String())
+})
+export type InFlight = Static<typeof InFlight>
+
+export const readSnapshot = defineRoute({
+  method: 'GET',
+  path: `${item}/snapshot`,
+  summary: 'Consistent state for a client rebuild, with the position to subscribe from',
+  params,
+  data: Type.Object({
+    as_of_seq: Type.Integer(),
+    epoch: Type.String(),
+    session: SessionObject,
+    messages: page(MessageObject),
+    in_flight_turn: nullable(InFlight),
+    subagents: Type.Array(Type.Unknown()),
+    pending_approvals: Type.Array(ApprovalRequest),
+    pending_questions: Type.Array(Type.Unknown())
+  }),
+  errors: [SessionMissing]
+})
+
+export const readStatus = defineRoute({
+  method: 'GET',
+  path: `${item}/status`,
+  summary: 'Status rollup of the main agent',
+  params,
+  data: Type.Object({
+    busy: Type.Boolean(),
+    model: Type.Optional(Type.String()),
+    thinking_level: Type.String({ description: 'empty until a model is bound' }),
+    permission: Type.String(),
+    plan_mode: Type.Boolean(),
+    swarm_mode: Type.Boolean(),
+    context_tokens: Type.Integer(),
+    max_context_tokens: Type.Optional(Type.Integer()),
+    context_usage: Type.Optional(Type.Number({ minimum: 0, maximum: 1 }))
+  }),
+  errors: [SessionMissing]
+})

@@ -1,0 +1,2 @@
+/** Public face of the messages pack. */
+export * from './contract.ts'

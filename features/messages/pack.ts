@@ -1,0 +1,97 @@
+/** Wires messages, snapshot and status. */
+import { AppError, definePack, invalid } from '../../kernel/index.ts'
+import { Agents } from '../agent/index.ts'
+import { Histories } from '../history/index.ts'
+import { Interactions } from '../interactions/index.ts'
+import { Permissions } from '../permissions/index.ts'
+import { Sessions } from '../sessions/index.ts'
+import { type InFlight, listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
+import { messageObjects, messagePage } from './view.ts'
+
+const snapshotMessages = 100
+
+export default definePack({
+  name: 'messages',
+  version: '1.0.0',
+  description: 'Message history, snapshot and status of a session',
+  needs: { sessions: Sessions, histories: Histories, agents: Agents },
+  optional: { interactions: Interactions, permissions: Permissions },
+  errors: [MessageMissing],
+  setup(ctx, { sessions, histories, agents, interactions, permissions }) {
+    /** A loaded session with its main agent and history; both undefined before the first prompt: reading creates nothing. */
+    const open = async (session_id: string) => {
+      const session = await sessions.load(session_id)
+      const host = session.agent('main')
+      return { session, host, agent: host && (await agents.of(host)), history: host && (await histories.of(host)) }
+    }
+
+    ctx.route(listMessages, async ({ params: { session_id }, query }) => {
+      if (query.before_id !== undefined && query.after_id !== undefined) {
+        throw invalid([{ path: 'before_id', message: 'before_id and after_id exclude each other' }])
+      }
+      const { history } = await open(session_id)
+      return messagePage(messageObjects(history?.messages() ?? [], session_id), query)
+    })
+
+    ctx.route(readMessage, async ({ params: { session_id, message_id } }) => {
+      const { history } = await open(session_id)
+      const found = messageObjects(history?.messages() ?? [], session_id).find(message => message.id === message_id)
+      if (!found) throw new AppError(MessageMissing)
+      return found
+    })
+
+    ctx.route(readSnapshot, async ({ params: { session_id } }) => {
+      const { session, agent, history } = await open(session_id)
+      const opened = await ctx.streams.open(session_id)
+      // One tick from here to the next await: position, running turn and everything else agree.
+      const at = ctx.streams.watermark(session_id) ?? opened
+      const in_flight = agent?.inFlight()
+      const messages = history?.messages() ?? []
+      const usage = agent?.usage()
+      const object = sessions.object(session_id, {
+        model: agent?.settings().model ?? '',
+        usage: {
+          input_tokens: usage?.total.inputOther ?? 0,
+          output_tokens: usage?.total.output ?? 0,
+          cache_read_tokens: usage?.total.inputCacheRead ?? 0,
+          cache_creation_tokens: usage?.total.inputCacheCreation ?? 0,
+          context_tokens: usage?.context_tokens ?? 0,
+          ...(usage?.max_context_tokens === undefined ? {} : { context_limit: usage.max_context_tokens })
+        }
+      })
+      const pending_approvals = [...(interactions()?.pendingApprovals(session) ?? [])]
+      const items = messageObjects(messages, session_id, snapshotMessages)
+      const has_more = messages.length > snapshotMessages
+      await ctx.streams.flushed(session_id)
+      return {
+        as_of_seq: at.seq,
+        epoch: at.epoch,
+        session: await object,
+        messages: { items, has_more },
+        // The engine describes running tools as plain objects; the route's schema is what the agent pack builds them from.
+        in_flight_turn: in_flight ? ({ ...in_flight } as unknown as InFlight) : null,
+        subagents: [],
+        pending_approvals,
+        pending_questions: []
+      }
+    })
+
+    ctx.route(readStatus, async ({ params: { session_id } }) => {
+      const { session, host, agent } = await open(session_id)
+      const usage = agent?.usage()
+      const model = agent?.settings().model
+      const max = usage?.max_context_tokens
+      const context_tokens = usage?.context_tokens ?? 0
+      return {
+        busy: session.work.busy,
+        ...(model === undefined ? {} : { model }),
+        thinking_level: agent?.effort() ?? '',
+        permission: (host && (await permissions()?.mode(host))) ?? 'manual',
+        plan_mode: false,
+        swarm_mode: false,
+        context_tokens,
+        ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) })
+      }
+    })
+  }
+})

@@ -1,0 +1,64 @@
+/** Wires prompts: submit, list, steer, abort. */
+import { AppError, definePack } from '../../kernel/index.ts'
+import { Agents, PromptMissing } from '../agent/index.ts'
+import { Llm } from '../llm/index.ts'
+import { Permissions } from '../permissions/index.ts'
+import { AgentConfigHandlers, Sessions } from '../sessions/index.ts'
+import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
+import { FileMissing, PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
+import { submit } from './submit.ts'
+
+export default definePack({
+  name: 'prompts',
+  version: '1.0.0',
+  description: 'Prompts: submit with overrides, list, steer, abort',
+  needs: { sessions: Sessions, agents: Agents, llm: Llm },
+  optional: { permissions: Permissions, media: PromptMedia, skills: PromptSkills },
+  errors: [FileMissing, SkillMissing, SkillNotForUsers],
+  setup(ctx, { sessions, agents, llm, permissions, media, skills }) {
+    /** The main agent, if the session has one already: looking and aborting create nothing. */
+    const mainOf = async (session_id: string) => {
+      const main = (await sessions.load(session_id)).agent('main')
+      return main && (await agents.of(main))
+    }
+    const agentOf = async (session_id: string) => {
+      const agent = await mainOf(session_id)
+      if (!agent) throw new AppError(PromptMissing)
+      return agent
+    }
+    const steer = async (session_id: string, prompt_ids: readonly string[]) => {
+      await (await agentOf(session_id)).steer(prompt_ids)
+      return { steered: true, prompt_ids: [...prompt_ids] }
+    }
+
+    ctx.route(listPrompts, async ({ params }) => {
+      const agent = await mainOf(params.session_id)
+      const plain = (prompt: NonNullable<ReturnType<NonNullable<typeof agent>['active']>>) => ({ ...prompt, content: [...prompt.content] })
+      const active = agent?.active()
+      return { active: active ? plain(active) : null, queued: agent?.queued().map(plain) ?? [] }
+    })
+    ctx.route(submitPrompt, async ({ params, body }) => {
+      const prompt = await submit(params.session_id, body, { sessions, agents, llm, permissions, media, skills })
+      return { ...prompt, content: [...prompt.content] }
+    })
+    ctx.route(steerPrompts, ({ params, body }) => steer(params.session_id, body.prompt_ids))
+    ctx.route(steerPrompt, ({ params }) => steer(params.session_id, [params.prompt_id]))
+    ctx.route(abortPrompt, async ({ params }) => {
+      await (await agentOf(params.session_id)).abortPrompt(params.prompt_id)
+      return { aborted: true }
+    })
+    ctx.route(abortSession, async ({ params }) => {
+      await (await mainOf(params.session_id))?.abort(true)
+      return { aborted: true }
+    })
+
+    ctx.contribute(AgentConfigHandlers, {
+      field: 'permission_mode',
+      order: 30,
+      async apply(session, value) {
+        await session.main()
+        for (const agent of session.agents()) await permissions()?.setMode(agent, value as 'manual' | 'auto' | 'yolo')
+      }
+    })
+  }
+})

@@ -1,0 +1,98 @@
+/** Submitting a prompt: checks and overrides in the contract's order (contract 2, POST prompts). */
+import { AppError, invalid, type Static } from '../../kernel/index.ts'
+import type { Agent, Agents, Prompt, PromptInput } from '../agent/index.ts'
+import type { WirePart } from '../history/index.ts'
+import type { Llm } from '../llm/index.ts'
+import type { Permissions } from '../permissions/index.ts'
+import { type Session, SessionMissing, type Sessions } from '../sessions/index.ts'
+import type { submitPrompt } from './contract.ts'
+import { FileMissing, type PromptMedia, type PromptSkills, SkillMissing } from './service.ts'
+
+export type SubmitBody = Static<NonNullable<typeof submitPrompt.body>>
+
+export interface SubmitPorts {
+  readonly sessions: Sessions
+  readonly agents: Agents
+  readonly llm: Llm
+  readonly permissions: () => Permissions | undefined
+  readonly media: () => PromptMedia | undefined
+  readonly skills: () => PromptSkills | undefined
+}
+
+/**
+ * Checks: uploads, session, skills, committed media, agent, prompt id, readiness. Then the overrides profile (with model and thinking),
+ * permission mode, disabled tools. Then the prompt is accepted.
+ */
+export async function submit(session_id: string, body: SubmitBody, ports: SubmitPorts): Promise<Prompt> {
+  if (body.prompt_id !== undefined && body.skills) {
+    throw invalid([{ path: 'prompt_id', message: 'prompt_id cannot be combined with skills' }])
+  }
+  const media = ports.media()
+  const uploads = references(body.content, 'file')
+  if (uploads.length > 0) {
+    if (!media) throw new AppError(FileMissing, { message: `file not found: ${uploads[0]}` })
+    await media.checkUploads(body.content)
+  }
+  const session = await ports.sessions.load(session_id)
+  await checkSkills(session, body, ports)
+  const committed = references(body.content, 'session_media')
+  if (committed.length > 0) {
+    if (!media) throw new AppError(FileMissing, { message: `file not found: ${committed[0]}` })
+    await media.checkCommitted(session, body.content)
+  }
+  const agent = await agentOf(session, body.agent_id, ports.agents)
+  if (body.prompt_id !== undefined) agent.checkPromptId(body.prompt_id)
+  const model = body.model === '' ? undefined : body.model
+  ports.llm.resolve(model ?? agent.settings().model)
+  await override(session, agent, { ...body, ...(model === undefined ? { model: undefined } : { model }) }, ports)
+  const content = uploads.length > 0 && media ? await media.commit(session, body.content) : body.content
+  const input: PromptInput = { content, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
+  return await agent.submit(body.skills ? await bundled(agent, input, body.skills, ports) : input)
+}
+
+async function checkSkills(session: Session, body: SubmitBody, ports: SubmitPorts): Promise<void> {
+  if (!body.skills) return
+  const skills = ports.skills()
+  if (!skills) throw new AppError(SkillMissing, { message: `skill not found: ${body.skills[0]?.name}` })
+  await skills.check(session, body.skills)
+}
+
+async function bundled(
+  agent: Agent,
+  input: PromptInput,
+  wanted: NonNullable<SubmitBody['skills']>,
+  ports: SubmitPorts
+): Promise<PromptInput> {
+  return (await ports.skills()?.bundle(agent.host, input, wanted)) ?? input
+}
+
+/** The target agent; the main one is created with its first prompt. An unknown one answers like an unknown session. */
+async function agentOf(session: Session, agent_id: string | undefined, agents: Agents): Promise<Agent> {
+  const host = agent_id === undefined || agent_id === 'main' ? await session.main() : session.agent(agent_id)
+  if (!host) throw new AppError(SessionMissing, { message: `agent not found: ${agent_id}` })
+  return await agents.of(host)
+}
+
+type Overrides = Pick<SubmitBody, 'profile' | 'thinking' | 'permission_mode' | 'disabled_tools'> & { readonly model?: string | undefined }
+
+async function override(session: Session, agent: Agent, given: Overrides, ports: SubmitPorts): Promise<void> {
+  const { profile, model, thinking, permission_mode, disabled_tools } = given
+  await agent.configure({
+    ...(profile === undefined ? {} : { profile }),
+    ...(model === undefined ? {} : { model }),
+    ...(thinking === undefined || thinking === '' ? {} : { thinking })
+  })
+  if (permission_mode) await ports.permissions()?.setMode(agent.host, permission_mode)
+  if (disabled_tools) {
+    for (const host of session.agents()) await (await ports.agents.of(host)).configure({ disabled_tools })
+  }
+}
+
+/** Ids that the parts refer to in one way: uploads (`file`), or media of the session. */
+function references(content: readonly WirePart[], kind: 'file' | 'session_media'): string[] {
+  return content.flatMap(part => {
+    if (part.type === 'file') return kind === 'file' ? [String(part.file_id)] : []
+    const source = part.source as { readonly kind?: string; readonly file_id?: string } | undefined
+    return source?.kind === kind ? [String(source.file_id)] : []
+  })
+}
