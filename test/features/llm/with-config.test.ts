@@ -32,7 +32,6 @@ effort = "high"
 
 test('a model of the configuration file resolves, follows changes of the file, and its key stays inside', async t => {
   const home = await mkdtemp(join(tmpdir(), 'svc-code-llm-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
   await writeFile(join(home, 'config.toml'), file)
   let found: { llm: Llm; config: Config } | undefined
   const user = definePack({
@@ -43,6 +42,7 @@ test('a model of the configuration file resolves, follows changes of the file, a
     }
   })
   const { rest } = await startTestKernel(t, { packs: [config, llm, llmChat, user], home })
+  t.after(() => rm(home, { recursive: true, force: true }))
   assert.ok(found)
 
   const model = found.llm.resolve()
