@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AlreadyResolved, ApprovalMissing, listApprovals, resolveApproval } from '../../../features/interactions/index.ts'
+import interactions from '../../../features/interactions/pack.ts'
+import { Permissions } from '../../../features/permissions/index.ts'
+import permissionsPack from '../../../features/permissions/pack.ts'
+import { SessionMissing, Sessions } from '../../../features/sessions/index.ts'
+import { listTools, type ToolOutcome, ToolRunner, Tools } from '../../../features/tools/index.ts'
+import toolsPack from '../../../features/tools/pack.ts'
+import { AppError, definePack, type Pack } from '../../../kernel/index.ts'
+import { startTestKernel, stub } from '../../../kernel/testing.ts'
+import { type FakeAgent, fakeAgent, scripted, type TestLike } from '../tools/fakes.ts'
+
+interface Handles {
+  runner: ToolRunner
+  permissions: Permissions
+}
+
+async function server(t: TestLike & { after(fn: () => unknown): void }, options: { readonly without?: string } = {}) {
+  const agent = await fakeAgent(t)
+  const { session } = agent
+  const handles: Partial<Handles> = {}
+  const sessions = stub(Sessions, {
+    exists: async id => id === session.id,
+    loaded: id => (id === session.id ? session : undefined),
+    allLoaded: () => [session],
+    load: async id => {
+      if (id !== session.id) throw new AppError(SessionMissing)
+      return session
+    }
+  })
+  const probe = definePack({
+    name: 'probe',
+    needs: { runner: ToolRunner, permissions: Permissions },
+    setup(ctx, { runner, permissions }) {
+      ctx.contribute(Tools, scripted({ name: 'Danger' }))
+      Object.assign(handles, { runner, permissions })
+    }
+  })
+  const packs: Pack[] = [sessions, toolsPack, permissionsPack, interactions, probe].filter(pack => pack.name !== options.without)
+  const kernel = await startTestKernel(t, { packs })
+  const { runner, permissions } = handles as Handles
+  return {
+    ...kernel,
+    agent,
+    permissions,
+    params: { session_id: session.id },
+    /** Runs one call of the tool that must be asked for. */
+    danger(signal = new AbortController().signal, by: FakeAgent = agent): Promise<readonly ToolOutcome[]> {
+      return runner.run({ agent: by, turn_id: 0, calls: [{ id: 'c', name: 'Danger', arguments: '' }], signal, report: () => undefined })
+    },
+    async asked(): Promise<string> {
+      const event = await kernel.waitFor(each => each.type === 'event.approval.requested')
+      return (event.payload as { approval_id: string }).approval_id
+    }
+  }
+}
+
+test('a call waits for its approval over REST, and runs', async t => {
+  const { danger, asked, call, params, agent } = await server(t)
+  const outcome = danger()
+  const approval_id = await asked()
+  const { data } = await call(listApprovals, { params, query: { status: 'pending' } })
+  assert.equal(data?.items[0]?.approval_id, approval_id)
+  assert.deepEqual(data?.items[0]?.tool_input_display, { kind: 'generic', summary: 'Danger: ', detail: {} })
+
+  const answered = await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'approved', scope: 'session' } })
+
+  assert.equal(answered.data?.resolved, true)
+  assert.equal((await outcome)[0]?.result.output, 'Danger ')
+  assert.deepEqual(agent.session.told, ['approval +1', 'approval -1'])
+  assert.equal((await danger())[0]?.result.output, 'Danger ', 'approved for the session: not asked again')
+})
+
+test('a rejection with feedback reaches the model as an error', async t => {
+  const { danger, asked, call, params } = await server(t)
+  const outcome = danger()
+  const approval_id = await asked()
+  await call(resolveApproval, {
+    params: { ...params, approval_id },
+    body: { decision: 'rejected', feedback: 'too risky', scope: 'session' }
+  })
+  const result = (await outcome)[0]?.result
+  assert.equal(result?.is_error, true)
+  assert.match(String(result?.output), /rejected the call of Danger\. Reason: too risky/)
+})
+
+test('wrong answers are refused in the order body, session, approval', async t => {
+  const { danger, asked, call, rest, params, token, url } = await server(t)
+  void rest
+  const unknown = { session_id: 'nope', approval_id: 'approval_x' }
+  const post = async (path: string, body: unknown) => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
+    return (await response.json()) as { code: number; data: unknown }
+  }
+  assert.equal((await post('/api/v1/sessions/nope/approvals/x', { decision: 'maybe' })).code, 40001)
+  assert.equal((await call(resolveApproval, { params: unknown, body: { decision: 'approved' } })).code, SessionMissing.code)
+  assert.equal(
+    (await call(resolveApproval, { params: { ...params, approval_id: 'x' }, body: { decision: 'approved' } })).code,
+    ApprovalMissing.code
+  )
+  const outcome = danger()
+  const approval_id = await asked()
+  const path = `/api/v1/sessions/${params.session_id}/approvals/${approval_id}`
+  assert.equal((await post(path, { decision: 'approved', scope: 'forever' })).code, 40001)
+  assert.equal((await post(path, { decision: 'cancelled' })).code, 0)
+  assert.deepEqual(await post(path, { decision: 'approved' }).then(({ code, data }) => ({ code, data })), {
+    code: AlreadyResolved.code,
+    data: { resolved: false }
+  })
+  assert.match(String((await outcome)[0]?.result.output), /cancelled/)
+  assert.equal((await call(listApprovals, { params: { session_id: 'nope' }, query: { status: 'pending' } })).code, SessionMissing.code)
+})
+
+test('an aborted turn withdraws its question', async t => {
+  const { danger, asked, call, params } = await server(t)
+  const control = new AbortController()
+  const outcome = danger(control.signal)
+  const approval_id = await asked()
+  control.abort(new Error('over'))
+  assert.match(String((await outcome)[0]?.result.output), /aborted/)
+  assert.equal(
+    (await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'approved' } })).code,
+    AlreadyResolved.code
+  )
+})
+
+test('modes: yolo runs without asking, and the mode of the main agent reaches all agents', async t => {
+  const { danger, permissions, agent } = await server(t)
+  const child = agent.session.add('agent-0', { type: 'sub', parent_agent_id: 'main' })
+  assert.equal(await permissions.mode(child), 'manual')
+  await permissions.setMode(agent, 'yolo')
+  assert.equal(await permissions.mode(child), 'yolo')
+  assert.equal((await danger())[0]?.result.is_error, undefined)
+  const late = agent.session.add('agent-1', { type: 'sub', parent_agent_id: 'main' })
+  assert.equal(await permissions.mode(late), 'yolo')
+})
+
+test('what was approved for an agent counts for the agents it called', async t => {
+  const { danger, permissions, agent } = await server(t)
+  const child = agent.session.add('agent-0', { type: 'sub', parent_agent_id: 'main' })
+  await permissions.remember(agent, 'Danger')
+  assert.equal((await danger(undefined, child))[0]?.result.is_error, undefined)
+})
+
+test('without the interactions pack a call that needs an approval is denied', async t => {
+  const { danger } = await server(t, { without: 'interactions' })
+  const result = (await danger())[0]?.result
+  assert.equal(result?.is_error, true)
+  assert.match(String(result?.output), /nobody can be asked/)
+})
+
+test('unloading interactions withdraws what is open', async t => {
+  const { danger, asked, kernel } = await server(t)
+  const outcome = danger()
+  await asked()
+  await kernel.unload('interactions')
+  assert.equal((await outcome)[0]?.result.is_error, true)
+})
+
+test('the tool list names the tools of a live session', async t => {
+  const { call } = await server(t)
+  const { data } = await call(listTools, { query: {} })
+  assert.deepEqual(data?.tools, [{ name: 'Danger', description: 'Danger for tests', input_schema: null, source: 'builtin', active: true }])
+  assert.deepEqual((await call(listTools, { query: { session_id: 'cold' } })).data?.tools, [])
+  assert.equal((await call(listTools, { query: { session_id: '' } })).code, 40001)
+})

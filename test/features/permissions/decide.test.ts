@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { mkdir, realpath, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { decide } from '../../../features/permissions/decide.ts'
+import { findWorkTree } from '../../../features/permissions/git.ts'
+import { parsePattern, rulesOf } from '../../../features/permissions/rules.ts'
+import type { PermissionMode } from '../../../features/permissions/service.ts'
+import { matchPath, matchText, type ToolAccess } from '../../../features/tools/index.ts'
+import { type TestLike, temporary } from '../tools/fakes.ts'
+
+interface Case {
+  readonly tool?: string
+  readonly command?: string
+  readonly path?: string
+  readonly access?: 'read' | 'write'
+  readonly mode?: PermissionMode
+  readonly config?: Parameters<typeof rulesOf>[0]
+  readonly remembered?: readonly string[]
+}
+
+/** What the chain says of a call, for a working directory inside a git work tree (or not). */
+async function chain(t: TestLike, options: { readonly git?: boolean } = {}) {
+  const cwd = await temporary(t)
+  if (options.git) {
+    await mkdir(join(cwd, '.git'))
+    await writeFile(join(cwd, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+  }
+  const judge = async (given: Case) => {
+    const { tool = 'Bash', mode = 'manual', command, path } = given
+    const accesses: ToolAccess[] = path === undefined ? [{ kind: 'exclusive' }] : [{ kind: given.access ?? 'write', path }]
+    const opinion = await decide({
+      tool,
+      mode,
+      rules: rulesOf(given.config ?? {}),
+      remembered: (given.remembered ?? []).map(text => parsePattern(text)!),
+      cwd,
+      workTree: () => findWorkTree(cwd),
+      execution: {
+        description: tool,
+        accesses,
+        approval_rule: tool,
+        ...(command === undefined ? {} : { matches: (pattern: string) => matchText(pattern, command) }),
+        ...(path === undefined ? {} : { matches: (pattern: string) => matchPath(pattern, path, { cwd, home: '/home/me' }) }),
+        run: async () => ({ output: '' })
+      }
+    })
+    return opinion.kind
+  }
+  return { cwd, judge }
+}
+
+test('manual mode asks for commands and approves tools that only look', async t => {
+  const { judge } = await chain(t)
+  assert.equal(await judge({ command: 'ls' }), 'ask')
+  assert.equal(await judge({ tool: 'mcp__x__y' }), 'ask')
+  assert.equal(await judge({ tool: 'Read', path: '/etc/hosts', access: 'read' }), 'approve')
+})
+
+test('writing is approved below the working directory of a git work tree only', async t => {
+  const watched = await chain(t, { git: true })
+  assert.equal(await watched.judge({ tool: 'Write', path: join(watched.cwd, 'a/b.ts') }), 'approve')
+  assert.equal(await watched.judge({ tool: 'Write', path: '/tmp/b.ts' }), 'ask')
+  assert.equal(await watched.judge({ tool: 'Other', path: join(watched.cwd, 'b.ts') }), 'ask')
+  const plain = await chain(t)
+  assert.equal(await plain.judge({ tool: 'Write', path: join(plain.cwd, 'b.ts') }), 'ask')
+})
+
+test('yolo approves, but not rules, secrets and the files of git', async t => {
+  const { judge, cwd } = await chain(t, { git: true })
+  assert.equal(await judge({ mode: 'yolo', command: 'rm x' }), 'approve')
+  assert.equal(await judge({ mode: 'yolo', command: 'rm x', config: { ask: [{ tool: 'Bash', match: 'rm *' }] } }), 'ask')
+  assert.equal(await judge({ mode: 'yolo', tool: 'Write', path: join(cwd, '.env') }), 'ask')
+  assert.equal(await judge({ mode: 'yolo', tool: 'Write', path: join(cwd, '.git/hooks/pre-commit') }), 'ask')
+  assert.equal(await judge({ mode: 'yolo', tool: 'Write', path: join(cwd, 'src/.GIT/config') }), 'ask')
+})
+
+test('auto approves all but deny rules, and questions', async t => {
+  const { judge } = await chain(t)
+  assert.equal(await judge({ mode: 'auto', command: 'rm x', config: { ask: [{ tool: 'Bash' }] } }), 'approve')
+  assert.equal(await judge({ mode: 'auto', command: 'rm x', config: { deny: [{ tool: 'Bash', pattern: 'rm *' }] } }), 'deny')
+  assert.equal(await judge({ mode: 'auto', tool: 'AskUserQuestion' }), 'deny')
+})
+
+test('deny comes before what was remembered, remembered before ask, ask before allow', async t => {
+  const { judge } = await chain(t)
+  const remembered = ['Bash(ls)']
+  assert.equal(await judge({ command: 'ls', remembered }), 'approve')
+  assert.equal(await judge({ command: 'ls -a', remembered }), 'ask')
+  assert.equal(await judge({ command: 'ls', remembered, config: { ask: [{ tool: 'Bash' }] } }), 'approve')
+  assert.equal(await judge({ command: 'ls', remembered, config: { deny: [{ tool: 'B*' }] } }), 'deny')
+  const both = { allow: [{ tool: 'Bash', match: 'ls*' }], ask: [{ tool: 'Bash', match: '* -a' }] }
+  assert.equal(await judge({ command: 'ls', config: both }), 'approve')
+  assert.equal(await judge({ command: 'ls -a', config: both }), 'ask')
+})
+
+test('rule patterns: names, arguments, negation, empty parentheses, and tools without a matcher', async t => {
+  const { judge } = await chain(t)
+  const allow = (pattern: string) => ({ rules: [{ decision: 'allow' as const, pattern }] })
+  assert.equal(await judge({ command: 'make (all)', config: allow('Bash(make (all))') }), 'approve')
+  assert.equal(await judge({ command: 'ls', config: allow('Bash()') }), 'approve')
+  assert.equal(await judge({ command: 'ls', config: allow('Bash(!git *)') }), 'approve')
+  assert.equal(await judge({ command: 'git push', config: allow('Bash(!git *)') }), 'ask')
+  assert.equal(await judge({ tool: 'mcp__x__y', config: allow('mcp__x__*') }), 'approve')
+  assert.equal(await judge({ tool: 'mcp__x__y', config: allow('mcp__x__*(a)') }), 'ask')
+  assert.equal(await judge({ tool: 'Write', path: '/tmp/a.txt', config: allow('Write(/TMP/*)') }), 'approve')
+  const scoped = { rules: [{ decision: 'allow' as const, pattern: 'Bash', scope: 'session-runtime' as const }] }
+  assert.equal(await judge({ command: 'ls', config: scoped }), 'ask')
+})
+
+test('a linked work tree protects the control directory it points to', async t => {
+  const { cwd } = await chain(t, { git: true })
+  const linked = await temporary(t)
+  const control = join(cwd, '.git', 'worktrees', 'w')
+  await mkdir(control, { recursive: true })
+  await writeFile(join(control, 'HEAD'), 'ref: refs/heads/w\n')
+  await writeFile(join(control, 'commondir'), '../..\n')
+  await writeFile(join(linked, '.git'), `gitdir: ${control}\n`)
+  assert.deepEqual(await findWorkTree(join(linked)), { root: await realpath(linked), control: [control, join(cwd, '.git')] })
+})
