@@ -14,8 +14,8 @@ export interface Draft {
   readonly offset: number | undefined
   /** The wire payload; a shallow copy of what the owner passed. */
   readonly fields: Readonly<Record<string, unknown>>
-  /** Its JSON text, taken at emission. Undefined for text streams: their payload may still grow by merging. */
-  readonly text: string | undefined
+  /** Its JSON text, taken at emission. */
+  readonly text: string
 }
 
 /** An event with its number, on its way to disk and sockets. */
@@ -45,16 +45,16 @@ export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarge
   const time = target.time === undefined ? {} : { time: at.getTime() }
   const fields = { type: spec.type, agentId: agent_id, sessionId: session_id, ...time, ...(payload as object | undefined) }
   fields.type = spec.type
-  const text = spec.merge && !spec.durable ? undefined : JSON.stringify(fields)
-  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text }
+  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
 }
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  return { draft, seq, epoch, line: draft.text === undefined ? undefined : frameLine(draft, seq, epoch, draft.text) }
+  const mergeable = draft.spec.merge !== undefined && !draft.spec.durable
+  return { draft, seq, epoch, line: mergeable ? undefined : frameLine(draft, seq, epoch) }
 }
 
-/** JSON text of a frame and a newline. `payload` replaces the draft's when frames were merged. */
-export function frameLine(draft: Draft, seq: number, epoch: string, payload: string): Buffer {
+/** JSON text of a frame and a newline. `payload` replaces the draft's text when frames were merged. */
+export function frameLine(draft: Draft, seq: number, epoch: string, payload = draft.text): Buffer {
   const { spec, session_id, timestamp, offset } = draft
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
   const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`

@@ -75,7 +75,7 @@ export class Fanout {
     }
     if (this.#everyone.size === 0) return
     this.flush()
-    const bytes = wireBytes(frame.line ?? frameLine(draft, frame.seq, frame.epoch, JSON.stringify(draft.fields)))
+    const bytes = wireBytes(frame.line ?? frameLine(draft, frame.seq, frame.epoch))
     for (const receiver of [...this.#everyone]) receiver.write(bytes)
   }
 

@@ -15,9 +15,9 @@ export interface JournalHeader {
 export interface Scan {
   /** Undefined when the first line is no header of a version we know. */
   readonly header: JournalHeader | undefined
-  /** Highest number found; 0 without events. */
+  /** Highest number given out as far as the file tells; 0 without events. */
   readonly seq: number
-  /** Byte offsets of the newest unbroken run of lines, oldest first; the last one carries `seq`. */
+  /** Byte offsets of the newest unbroken run of lines, oldest first, up to `seq`; empty when the last line is damaged. */
   readonly starts: number[]
   /** End of the last complete line. */
   readonly good: number
@@ -34,7 +34,7 @@ const newline = 10
 
 /** Scans chunk by chunk, so that a large journal does not block other work. `keep` bounds the length of `starts`. */
 export async function scanJournal(handle: FileHandle, keep: number): Promise<Scan> {
-  const state = { header: undefined as JournalHeader | undefined, seq: 0, starts: [] as number[], events: 0, damaged: 0 }
+  const state: ScanState = { header: undefined, seq: 0, starts: [], events: 0, damaged: 0, trailing: 0 }
   let position = 0
   let lineStart = 0
   let carry: Buffer[] = []
@@ -54,7 +54,9 @@ export async function scanJournal(handle: FileHandle, keep: number): Promise<Sca
     position += bytesRead
   }
   if (state.events === 0 && state.header?.first_seq !== undefined) state.seq = state.header.first_seq - 1
-  return { ...state, good: lineStart, size: position }
+  const { header, starts, events, damaged } = state
+  // A damaged last line may be an event that was seen: its number must not be given out again.
+  return { header, seq: state.seq + state.trailing, starts, events, damaged, good: lineStart, size: position }
 }
 
 interface ScanState {
@@ -63,6 +65,8 @@ interface ScanState {
   starts: number[]
   events: number
   damaged: number
+  /** Damaged lines since the last good one. */
+  trailing: number
 }
 
 function takeLine(state: ScanState, start: number, line: Buffer, keep: number): void {
@@ -74,12 +78,14 @@ function takeLine(state: ScanState, start: number, line: Buffer, keep: number): 
   const seq = eventSeq(value)
   if (seq === undefined || seq <= state.seq) {
     state.damaged++
+    state.trailing++
     state.starts = []
     return
   }
   // A hole means that an event is lost: nothing before it may be replayed across it.
   if (seq !== state.seq + 1) state.starts = []
   state.seq = seq
+  state.trailing = 0
   state.events++
   state.starts.push(start)
   if (state.starts.length > keep * 2) state.starts = state.starts.slice(-keep)

@@ -3,8 +3,8 @@
  * Appends are made by one caller at a time; only byte offsets of the newest lines stay in memory.
  */
 import { constants } from 'node:fs'
-import { copyFile, type FileHandle, mkdir, open, rename, stat, unlink, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import { copyTail, createFile, missingIsUndefined, openForAppend, setAside } from './journal-file.ts'
 import type { JournalPool, Pooled } from './journal-pool.ts'
 import { type JournalHeader, scanJournal } from './journal-scan.ts'
 import type { Logger } from './log.ts'
@@ -148,7 +148,7 @@ export class Journal implements Pooled {
     this.#seq = seq
     this.#starts = []
     this.#state = 'replace'
-    await this.#setAside(rename).catch(err =>
+    await this.#setAside('move').catch(err =>
       this.#options.log.error({ err, path: this.#options.path }, 'a damaged journal could not be set aside')
     )
   }
@@ -210,11 +210,8 @@ export class Journal implements Pooled {
   }
 
   async #create(): Promise<void> {
-    const line = Buffer.from(`${JSON.stringify(this.#header)}\n`)
-    await mkdir(dirname(this.#options.path), { recursive: true, mode: 0o700 })
-    await writeFile(this.#options.path, line, { flag: 'wx', mode: 0o600 })
-    this.#good = line.length
-    this.#expected = line.length
+    this.#good = await createFile(this.#options.path, this.#header)
+    this.#expected = this.#good
     this.#events = 0
     this.#state = 'ok'
   }
@@ -242,31 +239,19 @@ export class Journal implements Pooled {
 
   async #openForAppend(): Promise<FileHandle> {
     await this.#closing
-    const handle = await open(this.#options.path, constants.O_WRONLY | constants.O_APPEND)
-    try {
-      const { size } = await handle.stat()
-      if (size < this.#good || (this.#expected !== undefined && size !== this.#expected)) {
-        throw new Error('the journal file was changed by somebody else')
-      }
-      // Whatever follows the last good line is a torn write of a killed process, or of our own failed attempt.
-      if (size > this.#good) await handle.truncate(this.#good)
-    } catch (err) {
-      await handle.close()
-      throw err
-    }
-    this.#handle = handle
-    return handle
+    this.#handle = await openForAppend(this.#options.path, this.#good, this.#expected)
+    return this.#handle
   }
 
   async #replace(first_seq: number): Promise<void> {
-    await this.#setAside(rename)
+    await this.#setAside('move')
     this.#header = { ...this.#header, first_seq }
     this.#seq = first_seq - 1
     await this.#create()
   }
 
   async #repair(): Promise<void> {
-    await this.#setAside(copyFile)
+    await this.#setAside('copy')
     await this.#rewrite(this.#starts.length)
     this.#state = 'ok'
   }
@@ -286,28 +271,10 @@ export class Journal implements Pooled {
     const { path } = this.#options
     const starts = count > 0 ? this.#starts.slice(-count) : []
     const from = starts[0] ?? this.#good
-    const first_seq = this.#seq - starts.length + 1
-    const head = Buffer.from(`${JSON.stringify({ ...this.#header, first_seq })}\n`)
-    const temp = `${path}.tmp`
-    const source = await open(path, constants.O_RDONLY)
-    try {
-      const target = await open(temp, 'w', 0o600)
-      try {
-        await target.write(head)
-        await copyRange(source, target, from, this.#good)
-        await target.datasync()
-      } finally {
-        await target.close()
-      }
-    } catch (err) {
-      await unlink(temp).catch(() => undefined) // the first error is the one to tell
-      throw err
-    } finally {
-      await source.close()
-    }
+    const { temp, headBytes } = await copyTail(path, { ...this.#header, first_seq: this.#seq - starts.length + 1 }, from, this.#good)
     await this.#drop()
     await rename(temp, path)
-    const shift = head.length - from
+    const shift = headBytes - from
     this.generation++
     this.#starts = starts.map(start => start + shift)
     this.#good += shift
@@ -316,12 +283,9 @@ export class Journal implements Pooled {
     this.#rewriteAt = Math.max(rewriteBytes, this.#good * 2)
   }
 
-  async #setAside(how: (from: string, to: string) => Promise<void>): Promise<void> {
-    const { path, log } = this.#options
-    if (!(await stat(path).catch(missingIsUndefined))) return
-    const aside = `${path}.damaged-${this.#options.newId()}`
-    await how(path, aside)
-    log.warn({ path: aside }, 'a damaged event journal was set aside')
+  async #setAside(how: 'move' | 'copy'): Promise<void> {
+    const aside = `${this.#options.path}.damaged-${this.#options.newId()}`
+    if (await setAside(this.#options.path, aside, how)) this.#options.log.warn({ path: aside }, 'a damaged event journal was set aside')
   }
 
   /** Lets go of the file; it is opened again at the next append. */
@@ -346,19 +310,4 @@ export class Journal implements Pooled {
     )
     return this.#closing
   }
-}
-
-async function copyRange(source: FileHandle, target: FileHandle, from: number, to: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(1024 * 1024, Math.max(1, to - from)))
-  for (let position = from; position < to; ) {
-    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, to - position), position)
-    if (bytesRead === 0) throw new Error('the journal file is shorter than it was')
-    await target.writeFile(buffer.subarray(0, bytesRead))
-    position += bytesRead
-  }
-}
-
-function missingIsUndefined(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT') return undefined
-  throw error
 }

@@ -89,6 +89,6 @@ function toBytes({ frame, text }: Item): Outgoing {
 
 function lateLine({ draft, seq, epoch }: EventFrame, text: string | undefined): Buffer {
   const append = draft.spec.merge?.append
-  const fields = text === undefined || append === undefined ? draft.fields : { ...draft.fields, [append]: text }
-  return frameLine(draft, seq, epoch, JSON.stringify(fields))
+  const merged = text === undefined || append === undefined ? undefined : JSON.stringify({ ...draft.fields, [append]: text })
+  return frameLine(draft, seq, epoch, merged)
 }

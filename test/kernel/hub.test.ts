@@ -104,6 +104,14 @@ test('an event without its session, or with one that cannot be a file, is refuse
   assert.throws(() => hub.emit(noted, { text: 'a' }, '../escape'))
 })
 
+test('a payload that is no JSON is refused where it is emitted and costs no number', async t => {
+  const odd = defineEvent({ type: 'odd', scope: 'session', durable: true, payload: Type.Any() })
+  const { hub } = await startHub(t)
+  await hub.open('s1')
+  assert.throws(() => hub.emit(odd, { n: 1n }, 's1'), TypeError)
+  assert.equal(hub.watermark('s1')?.seq, 0)
+})
+
 test('events after the end reach listeners and harm nothing', async t => {
   const { hub, dir } = await startHub(t)
   hub.emit(noted, { text: 'a' }, 's1')

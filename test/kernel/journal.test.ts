@@ -85,6 +85,20 @@ test('a damaged inner line is skipped, set aside, and nothing is replayed across
   assert.deepEqual([third.seq, third.epoch], [5, first.epoch])
 })
 
+test('the number of a damaged last line is not given out again', async t => {
+  const path = join(await freshDir(t), 's.jsonl')
+  const first = await Journal.open(options(path))
+  await first.append([line(1), line(2), line(3)], 1)
+  await first.close()
+  await writeFile(path, (await readFile(path, 'utf8')).replace('"seq":3', '"seq"!3'))
+  const second = await Journal.open(options(path))
+  t.after(() => second.close())
+  assert.deepEqual([second.seq, second.first], [3, 4])
+  await second.append([line(4)], 4)
+  const third = await Journal.open(options(path))
+  assert.deepEqual([third.seq, third.first, third.epoch], [4, 4, first.epoch])
+})
+
 test('an unreadable header begins a new epoch and keeps the old file', async t => {
   const dir = await freshDir(t)
   const path = join(dir, 's.jsonl')
