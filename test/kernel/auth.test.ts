@@ -3,6 +3,7 @@ import { chmod, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { createGate } from '../../kernel/auth.ts'
 import { BanTable } from '../../kernel/ban.ts'
 import { assertBind, classifyBind } from '../../kernel/bind.ts'
@@ -69,6 +70,22 @@ test('every spelling of an API path is refused without a token, known or not', a
     const { status, json } = await http.send('GET', path, { token: null })
     assert.deepEqual([status, json.code], [401, 40101], path)
   }
+})
+
+test('no mutation of a protected path is served without a token', async t => {
+  const http = await startHttp(t)
+  http.mount(meta, openapi)
+  const piece = fc.constantFrom(
+    ...['/', '/', '.', '..', '%2e', '%2F', '%5c', 'api', 'API', '%61pi', 'a%70i', 'v1', 'meta', '\\', ':', ';', '%25', '?', '#', 'x']
+  )
+  const around = fc.tuple(fc.array(piece, { maxLength: 4 }), fc.array(piece, { maxLength: 4 }), fc.array(piece, { maxLength: 3 }))
+  await fc.assert(
+    fc.asyncProperty(around, fc.constantFrom('GET', 'HEAD'), async ([before, between, after], method) => {
+      const path = `/${before.join('')}api${between.join('')}/v1/meta${after.join('')}`
+      assert.notEqual((await http.send(method, path, { token: null })).status, 200, path)
+    }),
+    { numRuns: 200 }
+  )
 })
 
 test('healthz needs no token for GET, but does for HEAD and other methods', async t => {

@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import fc from 'fast-check'
 import { createLog } from '../../kernel/log.ts'
 import { tempHome } from './http-fixture.ts'
 
@@ -47,6 +48,22 @@ test('secrets are redacted by shape inside texts, messages and errors', () => {
     assert.ok(!lines.at(-1)!.includes('abcdef123456'), lines.at(-1))
     assert.equal(last().level, 40)
   }
+})
+
+test('redaction keeps every line valid JSON and hides strings under secret keys', () => {
+  const { log, lines } = captured()
+  const secret = fc.string({ maxLength: 40 }).map(tail => `SECRET${tail}`)
+  const key = fc.constantFrom('token', 'x-api-key', 'Password', 'client_secret')
+  fc.assert(
+    fc.property(fc.jsonValue(), key, secret, (value, name, text) => {
+      const nested = JSON.stringify({ [name]: text, value })
+      log.info({ value, deep: { [name]: text, nested } }, nested)
+      const line = lines.at(-1)!
+      JSON.parse(line)
+      assert.ok(!line.includes('SECRET'), line)
+    }),
+    { numRuns: 300 }
+  )
 })
 
 test('a very long line is cut, and stays one line of JSON', () => {
