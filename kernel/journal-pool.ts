@@ -3,8 +3,8 @@ import type { Logger } from './log.ts'
 
 /** A journal as the pool sees it. */
 export interface Pooled {
-  /** Closes the file unless it is being written right now; false when it was busy. */
-  park(): boolean
+  /** Closes the file unless it is being written right now: then undefined. */
+  park(): Promise<unknown> | undefined
   /** Asks the operating system to put written lines on the medium. */
   sync(): Promise<void>
 }
@@ -16,6 +16,8 @@ export class JournalPool {
   readonly #log: Logger
   /** Insertion order is order of use. */
   readonly #open = new Set<Pooled>()
+  /** Files being closed; these promises never reject. */
+  readonly #parking = new Set<Promise<unknown>>()
   #dirty = new Set<Pooled>()
   #timer: NodeJS.Timeout | undefined
 
@@ -25,17 +27,20 @@ export class JournalPool {
     this.#limit = limit
   }
 
-  /** Marks a journal's file as open and just used. */
-  touch(journal: Pooled): void {
+  /** Marks a journal's file as open and just used. Waits only while more files are being closed than may be open. */
+  async touch(journal: Pooled): Promise<void> {
     this.#open.delete(journal)
     this.#open.add(journal)
     if (this.#open.size <= this.#limit) return
-    for (const oldest of this.#open) {
-      if (oldest === journal) break
-      if (!oldest.park()) continue
+    for (const oldest of [...this.#open]) {
+      if (oldest === journal || this.#open.size <= this.#limit) break
+      const parking = oldest.park()
+      if (!parking) continue
       this.#open.delete(oldest)
-      if (this.#open.size <= this.#limit) break
+      this.#parking.add(parking)
+      void parking.then(() => this.#parking.delete(parking))
     }
+    while (this.#parking.size > this.#limit) await Promise.race(this.#parking)
   }
 
   /** The journal closed its file by itself. */

@@ -153,10 +153,8 @@ export class Journal implements Pooled {
     )
   }
 
-  park(): boolean {
-    if (this.#busy) return false
-    void this.#drop()
-    return true
+  park(): Promise<unknown> | undefined {
+    return this.#busy ? undefined : this.#drop()
   }
 
   async sync(): Promise<void> {
@@ -220,7 +218,7 @@ export class Journal implements Pooled {
     if (this.#state === 'replace') await this.#replace(first)
     if (this.#state === 'repair') await this.#repair()
     const handle = this.#handle ?? (await this.#openForAppend())
-    this.#options.pool.touch(this)
+    await this.#options.pool.touch(this)
     const total = lines.reduce((sum, line) => sum + line.length, 0)
     this.#expected = undefined
     const { bytesWritten } = await handle.writev([...lines])
