@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { Config } from '../../../features/config/index.ts'
+import config from '../../../features/config/pack.ts'
 import { AlreadyResolved, ApprovalMissing, listApprovals, resolveApproval } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import { Permissions } from '../../../features/permissions/index.ts'
@@ -9,14 +13,18 @@ import { listTools, type ToolOutcome, ToolRunner, Tools } from '../../../feature
 import toolsPack from '../../../features/tools/pack.ts'
 import { AppError, definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
-import { type FakeAgent, fakeAgent, scripted, type TestLike } from '../tools/fakes.ts'
+import { type FakeAgent, fakeAgent, scripted, type TestLike, temporary } from '../tools/fakes.ts'
 
 interface Handles {
   runner: ToolRunner
   permissions: Permissions
+  config: Config
 }
 
-async function server(t: TestLike & { after(fn: () => unknown): void }, options: { readonly without?: string } = {}) {
+async function server(
+  t: TestLike & { after(fn: () => unknown): void },
+  options: { readonly without?: string; readonly toml?: string } = {}
+) {
   const agent = await fakeAgent(t)
   const { session } = agent
   const handles: Partial<Handles> = {}
@@ -31,19 +39,22 @@ async function server(t: TestLike & { after(fn: () => unknown): void }, options:
   })
   const probe = definePack({
     name: 'probe',
-    needs: { runner: ToolRunner, permissions: Permissions },
-    setup(ctx, { runner, permissions }) {
+    needs: { runner: ToolRunner, permissions: Permissions, config: Config },
+    setup(ctx, { runner, permissions, config }) {
       ctx.contribute(Tools, scripted({ name: 'Danger' }))
-      Object.assign(handles, { runner, permissions })
+      Object.assign(handles, { runner, permissions, config })
     }
   })
-  const packs: Pack[] = [sessions, toolsPack, permissionsPack, interactions, probe].filter(pack => pack.name !== options.without)
-  const kernel = await startTestKernel(t, { packs })
-  const { runner, permissions } = handles as Handles
+  const home = await temporary(t)
+  if (options.toml !== undefined) await writeFile(join(home, 'config.toml'), options.toml)
+  const packs: Pack[] = [config, sessions, toolsPack, permissionsPack, interactions, probe].filter(pack => pack.name !== options.without)
+  const kernel = await startTestKernel(t, { packs, home })
+  const { runner, permissions, config: settings } = handles as Handles
   return {
     ...kernel,
     agent,
     permissions,
+    settings,
     params: { session_id: session.id },
     /** Runs one call of the tool that must be asked for. */
     danger(signal = new AbortController().signal, by: FakeAgent = agent): Promise<readonly ToolOutcome[]> {
@@ -168,4 +179,20 @@ test('the tool list names the tools of a live session', async t => {
   assert.deepEqual(data?.tools, [{ name: 'Danger', description: 'Danger for tests', input_schema: null, source: 'builtin', active: true }])
   assert.deepEqual((await call(listTools, { query: { session_id: 'cold' } })).data?.tools, [])
   assert.equal((await call(listTools, { query: { session_id: '' } })).code, 40001)
+})
+
+test('rules and the default mode come from the configuration, and a change counts from the next call on', async t => {
+  const toml = 'default_permission_mode = "yolo"\n[[permission.rules]]\ndecision = "deny"\npattern = "Dan*"\nreason = "house rule"\n'
+  const { danger, permissions, agent, settings } = await server(t, { toml })
+  assert.equal(await permissions.mode(agent), 'yolo')
+  assert.match(String((await danger())[0]?.result.output), /forbids this call of Danger\. Reason: house rule/)
+  await settings.patch({ permission: { rules: [] } })
+  assert.equal((await danger())[0]?.result.is_error, undefined)
+  await assert.rejects(settings.patch({ permission: { rules: [{ decision: 'deny', pattern: '(broken' }] } }))
+})
+
+test('a tool switched off in the configuration is shown as inactive and refused', async t => {
+  const { danger, call } = await server(t, { toml: '[tools]\ndisabled = ["Danger"]\n' })
+  assert.equal((await call(listTools, { query: {} })).data?.tools[0]?.active, false)
+  assert.match(String((await danger())[0]?.result.output), /switched off/)
 })
