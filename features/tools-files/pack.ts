@@ -1,6 +1,7 @@
 /** Wires tools-files: Read, Write, Edit, Glob and Grep on the local file system. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Histories } from '../history/index.ts'
+import { Permissions } from '../permissions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type ToolEnv, ToolHooks, Tools } from '../tools/index.ts'
 import { createEdit } from './edit.ts'
@@ -17,7 +18,7 @@ import { createWrite } from './write.ts'
 export default definePack({
   name: 'tools-files',
   description: 'Read, Write, Edit, Glob and Grep',
-  needs: { hooks: ToolHooks },
+  needs: { hooks: ToolHooks, permissions: Permissions },
   optional: { histories: Histories },
   setup(ctx, { histories }) {
     const slot = defineSlot<Promise<FilesSeen>, AgentHost>(
