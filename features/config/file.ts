@@ -1,5 +1,5 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import { constants } from 'node:fs'
+import { type BigIntStats, constants } from 'node:fs'
 import { chmod, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { withLock } from '../../kernel/index.ts'
@@ -10,8 +10,11 @@ import { readToml, TomlProblem, writeToml } from './toml.ts'
 export interface FileContent {
   readonly text: string
   readonly table?: Table
-  readonly problem?: TomlProblem
+  readonly problem?: FileProblem
 }
+
+/** Why the file cannot be used: its text (a position is named) or the file system. Never a part of the text. */
+export class FileProblem extends Error {}
 
 export class ConfigFile {
   readonly path: string
@@ -22,19 +25,26 @@ export class ConfigFile {
     this.path = join(home, 'config.toml')
   }
 
-  /** Content as of now; the same object as before while the file did not change. */
+  /** Content as of now; the same object as before while the file did not change. A file that cannot be read is a problem, not a failure. */
   async read(): Promise<FileContent> {
-    const stamp = await stampOf(this.path)
-    if (this.#last && stamp === this.#stamp) return this.#last
-    const content = decode(await bytesOf(this.path))
-    this.#stamp = stamp
-    if (this.#last?.text !== content.text) this.#last = content
-    return this.#last as FileContent
+    try {
+      const stamp = await stampOf(this.path)
+      if (this.#last && stamp === this.#stamp) return this.#last
+      const content = decode(await bytesOf(this.path))
+      this.#stamp = stamp // taken before the read: a write in between is seen next time
+      if (this.#last?.text !== content.text) this.#last = content
+      return this.#last as FileContent
+    } catch (error) {
+      const { code, syscall } = error as NodeJS.ErrnoException
+      if (!syscall) throw error
+      this.#stamp = undefined
+      return { text: '', problem: new FileProblem(`${code ?? 'unknown error'} (${syscall})`, { cause: error }) }
+    }
   }
 
   /**
    * Read-modify-write. `change` gets the latest table (its own copy to edit) and answers the next one, or undefined to leave
-   * the file alone. Resolves when the new content is on disk. Throws TomlProblem while the file cannot be parsed.
+   * the file alone. Resolves when the new content is on disk. Throws FileProblem while the file cannot be used.
    */
   async change(change: (table: Table) => Table | undefined): Promise<FileContent> {
     return withLock(`${this.path}.lock`, async () => {
@@ -43,10 +53,11 @@ export class ConfigFile {
       if (!before.table) throw before.problem
       const next = change(before.table)
       if (next === undefined) return before
-      const text = await writeToml(before.text, next)
-      await replace(this.path, text)
-      this.#stamp = undefined
-      return this.read()
+      const text = await writeToml(before.text, before.table, next)
+      const stamp = await replace(this.path, text)
+      this.#last = { text, table: next } // writeToml has read it back
+      this.#stamp = stamp
+      return this.#last
     })
   }
 }
@@ -56,12 +67,12 @@ function decode(bytes: Uint8Array): FileContent {
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
-    return { text: Buffer.from(bytes).toString('latin1'), problem: new TomlProblem('not UTF-8', 1, 1, error) }
+    return { text: Buffer.from(bytes).toString('latin1'), problem: new FileProblem('not UTF-8', { cause: error }) }
   }
   try {
     return { text, table: readToml(text) }
   } catch (error) {
-    if (error instanceof TomlProblem) return { text, problem: error }
+    if (error instanceof TomlProblem) return { text, problem: new FileProblem(error.message, { cause: error }) }
     throw error
   }
 }
@@ -77,16 +88,20 @@ async function bytesOf(path: string): Promise<Uint8Array> {
 
 async function stampOf(path: string): Promise<string> {
   try {
-    const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
-    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+    return stampText(await stat(path, { bigint: true }))
   } catch (error) {
     if (isMissing(error)) return 'missing'
     throw error
   }
 }
 
-/** Through a temporary file beside the real one, so that a link to a file elsewhere stays a link. The lock serialises callers. */
-async function replace(path: string, text: string): Promise<void> {
+/** A replaced file has another inode, even within one tick of the clock. */
+function stampText({ ino, size, mtimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs}`
+}
+
+/** Answers the stamp of the new content. Through a temporary file beside the real one, so that a link to a file elsewhere stays a link. The lock serialises callers. */
+async function replace(path: string, text: string): Promise<string> {
   const target = await realpath(path).catch((error: unknown) => {
     if (isMissing(error)) return path
     throw error
@@ -94,10 +109,12 @@ async function replace(path: string, text: string): Promise<void> {
   const temporary = join(dirname(target), `${basename(target)}~`)
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600)
+  let stamp: string
   try {
     try {
       await handle.writeFile(text)
       await handle.sync()
+      stamp = stampText(await handle.stat({ bigint: true }))
     } finally {
       await handle.close()
     }
@@ -108,6 +125,7 @@ async function replace(path: string, text: string): Promise<void> {
     throw error
   }
   await syncDirectory(dirname(target))
+  return stamp
 }
 
 /** Flushes the new name. Best effort: some platforms cannot open or flush a directory. */

@@ -25,7 +25,12 @@ export default definePack({
     await settings.ready()
     ctx.provide(Config, settings)
 
-    const whole = () => configObject(settings) as Static<typeof ConfigObject>
+    let shown: { readonly revision: number; readonly config: Static<typeof ConfigObject> } | undefined
+    const whole = () => {
+      const { revision } = settings
+      if (shown?.revision !== revision) shown = { revision, config: configObject(settings) as Static<typeof ConfigObject> }
+      return shown.config
+    }
     const emitChanged = ctx.event(configChanged)
     ctx.own(settings.onChange(({ fields }) => emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: whole() })))
     const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
@@ -42,7 +47,7 @@ export default definePack({
           .catch((error: unknown) => {
             if (!AppError.is(error) || !Array.isArray(error.details)) throw error
             throw invalid(
-              error.details.map(({ path, message }) => ({ path: path === '' ? 'body' : `body.${asSent(body, path)}`, message })),
+              error.details.map(({ path, message }) => ({ path: path && `body.${asSent(body, path)}`, message })),
               error
             )
           })

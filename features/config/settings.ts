@@ -1,10 +1,9 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
 import { AppError, type Detail, invalid, type Logger, problems, type Static, type TSchema } from '../../kernel/index.ts'
 import { type Effective, effective, pathOf, withDefault } from './effective.ts'
-import type { ConfigFile, FileContent } from './file.ts'
+import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
 import { changedKeys, copy, freeze, isTable, own, put, type Table } from './tables.ts'
-import { TomlProblem } from './toml.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
@@ -23,10 +22,11 @@ export class Settings implements Config {
   #clashes: ConfigDiagnostic[] = []
   #values = new Map<ConfigSection, Effective>()
   #table: Table = freeze({})
-  #problem: TomlProblem | undefined
+  #problem: FileProblem | undefined
   #reported = new Set<string>()
   #last: Promise<unknown> = Promise.resolve()
   #first: Promise<void> | undefined
+  #revision = 0
 
   constructor(options: SettingsOptions) {
     this.#options = options
@@ -41,6 +41,11 @@ export class Settings implements Config {
   /** Content of the file that is in force, frozen. */
   get table(): Table {
     return this.#table
+  }
+
+  /** Grows whenever an effective value may have changed. */
+  get revision(): number {
+    return this.#revision
   }
 
   section(name: string): ConfigSection | undefined {
@@ -73,7 +78,7 @@ export class Settings implements Config {
   }
 
   diagnostics(): readonly ConfigDiagnostic[] {
-    const broken = this.#problem ? [{ message: `config.toml cannot be read: ${this.#problem.message}; the last good content is used` }] : []
+    const broken = this.#problem ? [{ message: `config.toml cannot be used: ${this.#problem.message}; the last good content is used` }] : []
     const domains = this.sections().flatMap(section => this.#effective(section).diagnostics)
     return [...broken, ...this.#clashes, ...domains]
   }
@@ -90,6 +95,7 @@ export class Settings implements Config {
     }
     for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
     this.#values = new Map()
+    this.#revision++
     this.#warn()
   }
 
@@ -146,6 +152,7 @@ export class Settings implements Config {
       changed = changedKeys(this.#table, table)
       this.#table = freeze(table)
       this.#values = new Map()
+      this.#revision++
     }
     this.#warn()
     return changed
@@ -200,8 +207,8 @@ function nulls(value: unknown, path: string): Detail[] {
 
 /** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
 function refusal(error: unknown): never {
-  if (error instanceof TomlProblem) {
-    throw invalid([{ path: '', message: `config.toml cannot be parsed, fix it first: ${error.message}` }], error)
+  if (error instanceof FileProblem) {
+    throw invalid([{ path: '', message: `config.toml cannot be used, fix it first: ${error.message}` }], error)
   }
   if (AppError.is(error)) {
     if (error.spec.code === 40001) throw error

@@ -1,14 +1,16 @@
 /** TOML text to plain tables and back. Comments, order and layout survive an edit; the result is always read back before it is used. */
-import { parse, stringify, TomlDate, TomlError } from 'smol-toml'
-import { copy, isTable, put, same, type Table } from './tables.ts'
+import { setImmediate } from 'node:timers/promises'
+import { parse, stringify, TomlError } from 'smol-toml'
+import { copy, same, type Table } from './tables.ts'
+import { editToml } from './toml-edit.ts'
 
 /** The text is not TOML. The message carries the position and never a part of the text. */
 export class TomlProblem extends Error {
   readonly line: number
   readonly column: number
 
-  constructor(reason: string, line: number, column: number, cause?: unknown) {
-    super(`line ${line}, column ${column}: ${reason}`, { cause })
+  constructor(reason: string, line: number, column: number) {
+    super(`line ${line}, column ${column}: ${reason}`)
     this.name = 'TomlProblem'
     this.line = line
     this.column = column
@@ -28,32 +30,20 @@ export function readToml(text: string): Table {
 }
 
 /**
- * The text with `next` as its content: what did not change keeps its comments, order and layout. Where the edit cannot be made
- * in place the whole document is written anew. Throws when `next` has something TOML cannot say.
+ * The text with `next` as its content: what did not change keeps its comments, order and layout. An edit that does not read back
+ * as `next` is given up and the whole document is written anew. Throws when `next` has something TOML cannot say.
  */
-export async function writeToml(text: string, next: Table): Promise<string> {
-  const { patch, TomlFormat, parse: parseEdited } = await import('@decimalturn/toml-patch')
-  try {
-    const format = TomlFormat.default()
-    format.trailingComma = false
-    format.inlineTableStart = 3
-    const edited = patch(
-      text,
-      forPatch(next, date => (parseEdited(`d = ${date}`) as Table).d),
-      format
-    )
-    if (same(readToml(edited), next)) return edited
-  } catch {
-    // the library gave up on this edit; the whole document follows
-  }
-  return stringify(next)
+export async function writeToml(text: string, before: Table, next: Table): Promise<string> {
+  const edited = editToml(text, before, next)
+  await setImmediate() // each half of the work on a large file stays below the event loop's budget
+  return readsAs(edited, next) ? edited : stringify(next)
 }
 
-function forPatch(value: unknown, date: (text: string) => unknown): unknown {
-  if (value instanceof TomlDate) return date(value.toISOString())
-  if (Array.isArray(value)) return value.map(item => forPatch(item, date))
-  if (!isTable(value)) return value
-  const table: Table = {}
-  for (const [key, item] of Object.entries(value)) put(table, key, forPatch(item, date))
-  return table
+function readsAs(text: string, expected: Table): boolean {
+  try {
+    return same(readToml(text), expected)
+  } catch (error) {
+    if (error instanceof TomlProblem) return false
+    throw error
+  }
 }

@@ -1,0 +1,63 @@
+/** Several processes and sudden death: nothing acknowledged is lost, the file is always whole. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ConfigFile } from '../../../features/config/file.ts'
+import { readToml } from '../../../features/config/toml.ts'
+
+async function freshHome(t: TestContext): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
+  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+  return home
+}
+
+function patcher(t: TestContext, home: string, key: string, rounds: number): ChildProcess {
+  const child = fork(new URL('./patcher.js', import.meta.url), [home, key, String(rounds)])
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+const counters = async (home: string) => readToml(await readFile(join(home, 'config.toml'), 'utf8')).counters as Record<string, number>
+
+test('a killed writer leaves a whole file with everything it acknowledged', async t => {
+  const home = await freshHome(t)
+  await writeFile(join(home, 'config.toml'), '# kept\n\n[packs]\nload = [] # mine\n')
+  for (const last of [1, 4, 9]) {
+    const child = patcher(t, home, `until_${last}`, 1_000)
+    const done = once(child, 'exit')
+    child.on('message', round => {
+      if (round === last) child.kill('SIGKILL')
+    })
+    await done
+    assert.ok((await counters(home))[`until_${last}`]! >= last)
+    const lines = (await readFile(join(home, 'config.toml'), 'utf8')).split('\n')
+    assert.ok(lines[0] === '# kept' && lines.includes('load = [] # mine'), 'comments survive')
+  }
+})
+
+test('two processes that patch at once lose neither patch', async t => {
+  const home = await freshHome(t)
+  const children = ['one', 'two'].map(key => patcher(t, home, key, 15))
+
+  await Promise.all(children.map(child => once(child, 'exit')))
+
+  assert.deepEqual(await counters(home), { one: 15, two: 15 })
+})
+
+test('the file is for its owner alone and a link to it stays a link', async t => {
+  const home = await freshHome(t)
+  const real = join(home, 'dotfiles.toml')
+  await writeFile(real, 'a = 1 # one\n')
+  await chmod(real, 0o644)
+  await symlink(real, join(home, 'config.toml'))
+
+  await new ConfigFile(home).change(table => ({ ...table, b: 2 }))
+
+  assert.equal(await readFile(real, 'utf8'), 'a = 1 # one\nb = 2\n')
+  assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), 'a = 1 # one\nb = 2\n')
+  assert.equal((await stat(real)).mode & 0o777, 0o600)
+})

@@ -1,0 +1,109 @@
+/** The service as other packs see it: sections, environment, patches, change notice. */
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ConfigFile } from '../../../features/config/file.ts'
+import { type ConfigSection, loopControlSection, servicesSection } from '../../../features/config/index.ts'
+import { applyBody, readBody } from '../../../features/config/merge-patch.ts'
+import { ownSections } from '../../../features/config/sections.ts'
+import { Settings } from '../../../features/config/settings.ts'
+import { configObject } from '../../../features/config/wire.ts'
+import { Type, ValidationFailed } from '../../../kernel/index.ts'
+
+const Shape = Type.Object({ size: Type.Integer(), mode: Type.Optional(Type.String()) })
+const shape: ConfigSection<typeof Shape> = {
+  name: 'shape',
+  schema: Shape,
+  default: { size: 1 },
+  overlay: env => (env.SHAPE_MODE ? { mode: env.SHAPE_MODE } : undefined),
+  retired: { length: 'size' }
+}
+
+async function open(
+  t: TestContext,
+  toml: string,
+  env: NodeJS.ProcessEnv = {},
+  sections: readonly ConfigSection[] = [...ownSections, shape]
+) {
+  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
+  t.after(() => rm(home, { recursive: true, force: true }))
+  const path = join(home, 'config.toml')
+  await writeFile(path, toml)
+  const warnings: string[] = []
+  const log = { warn: (_: unknown, message: string) => warnings.push(message), error: () => undefined }
+  const settings = new Settings({ file: new ConfigFile(home), env, log: log as never, sections: () => sections })
+  await settings.ready()
+  return { settings, warnings, path, read: () => readFile(path, 'utf8') }
+}
+
+test('a value is default, then file, then environment', async t => {
+  const plain = await open(t, '')
+  assert.deepEqual(plain.settings.get(shape), { size: 1 })
+  const file = await open(t, '[shape]\nmode = "file"\n')
+  assert.deepEqual(file.settings.get(shape), { size: 1, mode: 'file' })
+  const environment = await open(t, '[shape]\nmode = "file"\nsize = 2\n', { SHAPE_MODE: 'env', SVC_CODE_LOOP_MAX_STEPS_PER_TURN: '9' })
+  assert.deepEqual(environment.settings.get(shape), { size: 2, mode: 'env' })
+  assert.equal(environment.settings.get(loopControlSection).max_steps_per_turn, 9)
+  assert.equal(environment.settings.get(shape), environment.settings.get(shape))
+})
+
+test('values of the environment are not written when a client sends them back', async t => {
+  const env = { SHAPE_MODE: 'env', SVC_CODE_WEB_SEARCH_BASE_URL: 'https://env' }
+  const { settings, read } = await open(t, '[services.svc_search]\nbase_url = "https://file"\napi_key = "k"\n', env)
+  const seen = configObject(settings)
+  assert.deepEqual(seen.services, { svcSearch: { baseUrl: 'https://env' } })
+
+  const patch = readBody({ services: seen.services, shape: { mode: 'env', size: 5 } }, settings)
+  await settings.save(file => applyBody(file, patch, settings, env))
+
+  assert.match(await read(), /^\[services\.svc_search\]\nbase_url = "https:\/\/file"\napi_key = "k"\n/)
+  assert.doesNotMatch(await read(), /env/)
+  assert.equal(settings.get(shape).size, 5)
+  assert.equal(settings.get(servicesSection).svc_search?.api_key, undefined)
+})
+
+test('a patch merges, null deletes, and an invalid one writes nothing', async t => {
+  const { settings, read } = await open(t, '# top\n[shape]\nsize = 2\nmode = "a"\n')
+
+  await settings.patch({ shape: { mode: null }, other: { x: [1] } })
+  assert.equal(await read(), '# top\n[shape]\nsize = 2\n\n[other]\nx = [1]\n')
+  await assert.rejects(settings.patch({ other: null, shape: { size: 'x' } }), { spec: ValidationFailed, message: /^shape\.size: / })
+  await assert.rejects(settings.patch({ other: { x: [null] } }), { spec: ValidationFailed })
+  assert.equal(await read(), '# top\n[shape]\nsize = 2\n\n[other]\nx = [1]\n')
+})
+
+test('concurrent updates all arrive, and listeners hear each changed field', async t => {
+  const { settings } = await open(t, '')
+  const heard: string[] = []
+  settings.onChange(({ fields }) => heard.push(...fields))
+
+  await Promise.all(Array.from({ length: 20 }, (_, n) => settings.update(file => Object.assign(file, { [`k${n}`]: n }))))
+  await settings.update(() => undefined)
+
+  assert.deepEqual(Object.keys(settings.table).length, 20)
+  assert.deepEqual(heard.sort(), Object.keys(settings.table).sort())
+})
+
+test('what is not used as written is told once, without values', async t => {
+  const toml = '[shape]\nsize = "secret-value"\nlength = 3\n'
+  const { settings, warnings } = await open(t, toml, {}, [shape, { ...shape, default: { size: 7 } }])
+
+  assert.deepEqual(settings.get(shape), { size: 1 })
+  assert.deepEqual(
+    settings.diagnostics().map(({ domain }) => domain),
+    ['shape', 'shape', 'shape']
+  )
+  await settings.reload()
+  assert.equal(warnings.length, 3)
+  assert.doesNotMatch(warnings.join(), /secret-value/)
+})
+
+test('a failed save is a 40001 with the reason', async t => {
+  const { settings, path } = await open(t, 'a = 1\n')
+  await rm(path)
+  await mkdir(path)
+
+  await assert.rejects(settings.patch({ a: 2 }), { spec: ValidationFailed, message: /EISDIR/ })
+})

@@ -1,0 +1,113 @@
+/** Edits in place: comments, order and layout stay, and every result reads back as what was meant. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { stringify } from 'smol-toml'
+import { copy, type Table } from '../../../features/config/tables.ts'
+import { readToml, TomlProblem, writeToml } from '../../../features/config/toml.ts'
+import { editToml } from '../../../features/config/toml-edit.ts'
+
+const text = `# Settings of mine
+
+# model
+default_model = "a/b" # best
+when = 2024-01-02T03:04:05Z
+big = 9007199254740993
+extra_skill_dirs = [ # dirs
+  "/a", # first
+  "/b",
+]
+odd.dotted.key = 1 # dotted
+
+# providers here
+[providers."x/y"] # hi
+api_key = "k" # key
+[providers.z]
+type = 'svc'
+
+# the hooks
+[[hooks]]
+event = "Stop" # stop
+command = "x"
+# end of hooks
+
+[packs]
+load = ["a", "b"] # mine
+`
+
+function edited(change: (table: Table) => void): string {
+  const before = readToml(text)
+  const next = copy(before)
+  change(next)
+  const result = editToml(text, before, next)
+  assert.deepEqual(readToml(result), readToml(stringify(next)))
+  return result
+}
+
+test('a changed value changes its own characters only', () => {
+  const result = edited(table => {
+    table.default_model = 'c/d'
+    ;(table.providers as Record<string, Table>)['x/y']!.api_key = 'new'
+    ;(table.hooks as Table[])[0]!.command = 'y'
+  })
+  assert.equal(result, text.replace('"a/b"', '"c/d"').replace('"k"', '"new"').replace('"x"', '"y"'))
+})
+
+test('new keys join their table and new tables their kin', () => {
+  const result = edited(table => {
+    table.telemetry = true
+    ;(table.providers as Record<string, Table>)['x/y']!.type = 'svc'
+    ;(table.providers as Record<string, Table>).n = { type: 'compat_chat', oauth: { key: 'q' } }
+    ;(table.hooks as Table[]).push({ event: 'Stop', command: 'z' })
+    ;(table.odd as Record<string, Table>).dotted!.more = 2
+    table.loop_control = { max_steps_per_turn: 3 }
+  })
+  const expected = text
+    .replace('# dotted\n', '# dotted\nodd.dotted.more = 2\ntelemetry = true\n')
+    .replace('# key\n', '# key\ntype = "svc"\n')
+    .replace("type = 'svc'\n", 'type = \'svc\'\n\n[providers.n]\ntype = "compat_chat"\n\n[providers.n.oauth]\nkey = "q"\n')
+    .replace('command = "x"\n', 'command = "x"\n\n[[hooks]]\nevent = "Stop"\ncommand = "z"\n\n')
+  assert.equal(result.replace(/\n{2,}/g, '\n'), `${expected}\n[loop_control]\nmax_steps_per_turn = 3\n`.replace(/\n{2,}/g, '\n'))
+})
+
+test('a removed table takes its lines and nobody else with it', () => {
+  const result = edited(table => {
+    delete (table.providers as Table).z
+    delete table.when
+  })
+  assert.equal(result, text.replace('when = 2024-01-02T03:04:05Z\n', '').replace("[providers.z]\ntype = 'svc'\n", ''))
+})
+
+test('what the text says is never part of a problem', () => {
+  for (const bad of [
+    'api_key = sk-hidden',
+    'api_key = "sk-hidden\n',
+    '["sk-hidden"]\n["sk-hidden"]',
+    'a."sk-hidden" = 1\na."sk-hidden" = 2'
+  ]) {
+    assert.throws(
+      () => readToml(bad),
+      error => error instanceof TomlProblem && error.line > 0 && !error.message.includes('sk-hidden')
+    )
+  }
+})
+
+const key = fc.constantFrom('a', 'b', 'c c', 'hooks', 'd.e', '__proto__')
+const scalar = fc.oneof(fc.integer(), fc.boolean(), fc.string(), fc.constant('"#\n\\'), fc.double({ noNaN: true, noDefaultInfinity: true }))
+const { table } = fc.letrec<{ table: Table; value: unknown }>(tie => ({
+  table: fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map(pairs => copy(Object.fromEntries(pairs))),
+  value: fc.oneof({ maxDepth: 3 }, scalar, fc.array(scalar, { maxLength: 3 }), fc.array(tie('table'), { maxLength: 3 }), tie('table'))
+}))
+
+test('any content turns into any other', async () => {
+  await fc.assert(
+    fc.asyncProperty(table, table, fc.boolean(), async (before, next, mine) => {
+      const start = mine ? text : stringify(before)
+      const from = readToml(start)
+      const to = mine ? { ...copy(from), ...next } : next
+      const result = readToml(await writeToml(start, from, to))
+      assert.deepEqual(result, readToml(stringify(to)))
+    }),
+    { numRuns: 300 }
+  )
+})
