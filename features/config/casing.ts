@@ -1,13 +1,14 @@
 /** Key spelling: the file is snake_case, the inside of a domain on the wire is camelCase, names that users choose stay as they are. */
 import type { TSchema } from '../../kernel/index.ts'
-import { isTable, own, put, type Table } from './tables.ts'
+import { isTable, own, put, remembered, type Table } from './tables.ts'
 
-export const toSnake = (key: string) =>
+export const toSnake = remembered(key =>
   key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .toLowerCase()
-export const toCamel = (key: string) => key.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+)
+export const toCamel = remembered(key => key.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()))
 
 /** Tables whose keys are names, wherever they occur: header names, environment names. */
 const nameTables = new Set(['env', 'custom_headers', 'headers'])

@@ -1,35 +1,56 @@
 /** Nothing secret leaves the server: secrets are told by the name of their key, at any depth, beside what sections declare. */
-import { isTable, put, type Table } from './tables.ts'
+import { isTable, put, remembered, type Table } from './tables.ts'
 
 const wholeNames = new Set(['oauth', 'headers', 'customheaders', 'env', 'tokens', 'cookie', 'cookies'])
 const endings = /(apikey|accesskey|privatekey|secret|secretkey|password|passwd|passphrase|token|credentials?|authorization)$/
 
 /** `api_key`, `apiKey`, `custom-headers`, `SEARCH_TOKEN`; not `has_api_key` or `max_tokens`. */
-export function isSecretKey(key: string): boolean {
+export const isSecretKey = remembered(key => {
   const name = key.toLowerCase().replace(/[^a-z0-9]/g, '')
   return !name.startsWith('has') && (wholeNames.has(name) || endings.test(name))
+})
+
+export interface RedactOptions {
+  /** The keys at the top are names that users chose, so they say nothing: a provider may be called `token`. */
+  readonly names?: boolean
+  /** Declared secrets: dotted paths, `*` for any key or element. */
+  readonly secrets?: readonly string[] | undefined
 }
 
-/** A copy without secrets: their keys are gone, user names and passwords are taken out of URLs. Booleans are never secret. */
-export function redact(value: unknown): unknown {
-  return strip(value, false)
+/**
+ * A copy without secrets: their keys are gone, user names, passwords and keys are taken out of URLs. Booleans are never secret.
+ * The copy is JSON: dates and integers beyond 2^53 become text.
+ */
+export function redact(value: unknown, { names = false, secrets = [] }: RedactOptions = {}): unknown {
+  return strip(
+    value,
+    names,
+    secrets.map(path => path.split('.'))
+  )
 }
 
-function strip(value: unknown, names: boolean): unknown {
+function strip(value: unknown, names: boolean, secrets: readonly (readonly string[])[]): unknown {
   if (typeof value === 'string') return redactUrl(value)
-  if (Array.isArray(value)) return value.map(item => strip(item, false))
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map((item, index) => strip(item, false, below(secrets, String(index))))
   if (!isTable(value)) return value
   const result: Table = {}
   for (const [key, item] of Object.entries(value)) {
     if (!names && typeof item !== 'boolean' && isSecretKey(key)) continue
-    put(result, key, strip(item, false))
+    const inner = below(secrets, key)
+    if (inner.some(path => path.length === 0)) continue
+    put(result, key, strip(item, false, inner))
   }
   return result
 }
 
-/** As `redact`, for tables whose own keys are names that users chose: a provider may be called `token`. */
-export function redactNamed(value: unknown): unknown {
-  return strip(value, true)
+const none: readonly (readonly string[])[] = []
+
+/** What is left of the paths that lead through `key`. */
+function below(paths: readonly (readonly string[])[], key: string): readonly (readonly string[])[] {
+  if (paths.length === 0) return none
+  return paths.filter(([head]) => head === '*' || head === key).map(([, ...rest]) => rest)
 }
 
 const userInfo = /^([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/i
@@ -37,22 +58,4 @@ const secretQuery = /([?&](?:api[_-]?key|key|(?:access[_-]?|auth[_-]?)?token|sec
 
 function redactUrl(text: string): string {
   return text.includes('://') ? text.replace(userInfo, '$1').replace(secretQuery, '$1') : text
-}
-
-/** Removes declared secrets (`*.api_key`) from a value in place. */
-export function removePaths(value: unknown, paths: readonly string[] = []): void {
-  for (const path of paths) removePath(value, path.split('.'))
-}
-
-function removePath(value: unknown, [head, ...rest]: readonly string[]): void {
-  if (head === undefined) return
-  if (Array.isArray(value)) {
-    if (head === '*') for (const item of value) removePath(item, rest)
-  } else if (isTable(value)) {
-    for (const key of head === '*' ? Object.keys(value) : [head]) {
-      if (!Object.hasOwn(value, key)) continue
-      if (rest.length === 0) delete value[key]
-      else removePath(value[key], rest)
-    }
-  }
 }

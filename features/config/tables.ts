@@ -68,3 +68,16 @@ export function overlay(base: unknown, upper: unknown): unknown {
 export function changedKeys(before: Table, after: Table): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !same(own(before, key), own(after, key)))
 }
+
+/** Remembers what a pure function of a key answered: large files repeat few keys. Bounded. */
+export function remembered<T>(compute: (key: string) => T): (key: string) => T {
+  const known = new Map<string, T>()
+  return key => {
+    const found = known.get(key)
+    if (found !== undefined) return found
+    if (known.size >= 2_000) known.clear()
+    const value = compute(key)
+    if (key.length <= 200) known.set(key, value)
+    return value
+  }
+}

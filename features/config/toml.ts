@@ -34,8 +34,9 @@ export function readToml(text: string): Table {
  * as `next` is given up and the whole document is written anew. Throws when `next` has something TOML cannot say.
  */
 export async function writeToml(text: string, before: Table, next: Table): Promise<string> {
+  await setImmediate() // the steps of a large file go one by one, so that none holds the event loop for long
   const edited = editToml(text, before, next)
-  await setImmediate() // each half of the work on a large file stays below the event loop's budget
+  await setImmediate()
   return readsAs(edited, next) ? edited : stringify(next)
 }
 

@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigFile } from '../../../features/config/file.ts'
+import { configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
+import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
+import { startTestKernel } from '../../../kernel/testing.ts'
 
 async function freshHome(t: TestContext): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
@@ -60,4 +63,31 @@ test('the file is for its owner alone and a link to it stays a link', async t =>
   assert.equal(await readFile(real, 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), 'a = 1 # one\nb = 2\n')
   assert.equal((await stat(real)).mode & 0o777, 0o600)
+})
+
+test('a second server on the home sees a patch of the first at once and announces it itself', async t => {
+  const one = await startTestKernel(t, { packs: [config] })
+  const two = await startTestKernel(t, { packs: [config], home: one.home })
+
+  await one.call(patchConfig, { body: { default_model: 'a' } })
+  assert.equal((await two.call(readConfig)).data.default_model, 'a')
+  await Promise.all(
+    ['b', 'c', 'd', 'e'].map((name, n) => [one, two][n % 2]!.call(patchConfig, { body: { experimental: { [name]: true } } }))
+  )
+
+  for (const { call, waitFor } of [one, two]) {
+    assert.deepEqual((await call(readConfig)).data.raw, { default_model: 'a', experimental: { b: true, c: true, d: true, e: true } })
+    await waitFor(({ type }) => type === configChanged.type)
+  }
+})
+
+test('an unloaded pack reads and announces nothing, and picks up the file when it comes back', async t => {
+  const { call, events, home, kernel } = await startTestKernel(t, { packs: [config] })
+  await kernel.unload('config')
+  await writeFile(join(home, 'config.toml'), 'default_model = "later"\n')
+
+  await kernel.load('config')
+
+  assert.equal((await call(readConfig)).data.default_model, 'later')
+  assert.deepEqual(events, [])
 })
