@@ -35,6 +35,7 @@ export class AgentEngine implements Agent {
   #settings: AgentSettings
   #systemPrompt: string | undefined
   #turn: ActiveTurn | undefined
+  #last: ActiveTurn | undefined
   #submits: Promise<unknown> = Promise.resolve()
   #stopped = false
 
@@ -171,6 +172,7 @@ export class AgentEngine implements Agent {
     this.#stopped = true
     await this.#submits
     await this.abort(false)
+    await this.#last?.done
   }
 
   async #accept(input: PromptInput): Promise<Prompt> {
@@ -211,10 +213,14 @@ export class AgentEngine implements Agent {
     this.#turn = turn
     turn.done = this.#run(turn)
       .catch((err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not be settled'))
-      .then(() => {
-        this.#turn = undefined
-        this.#kick()
-      })
+      .then(() => this.#release(turn))
+    this.#last = turn
+  }
+
+  /** The next prompt may start. */
+  #release(turn: ActiveTurn): void {
+    if (this.#turn === turn) this.#turn = undefined
+    this.#kick()
   }
 
   async #cancel(turn: ActiveTurn, user: boolean): Promise<void> {
@@ -319,6 +325,8 @@ export class AgentEngine implements Agent {
     const promptId = turn.prompt.prompt_id
     if (reason === 'cancelled') turn.emit('promptAborted', { promptId, abortedAt: at })
     else turn.emit('promptCompleted', { promptId, finishedAt: at, reason })
+    // From here on the prompt is over for everyone, so the agent must be free in the same tick.
+    this.#release(turn)
     await saved
     await this.#deps.hooks.turnEnd.promise({ agent: this.host, turn_id, step: result.steps, reason })
   }

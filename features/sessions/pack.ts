@@ -35,6 +35,7 @@ export default definePack({
   config: Type.Object({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
     idle_ms: Type.Integer({ minimum: 0, default: 10_000, description: 'a session stays loaded at least this long after its last use' }),
+    foreign_refresh_ms: Type.Integer({ minimum: 0, default: 1000, description: "age at which another server's session is read again" }),
     scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' })
   }),
   setup(ctx, { workspaces }) {
@@ -73,6 +74,7 @@ export default definePack({
       lock: path => acquireLock(path, {}),
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
+      foreignMs: ctx.config.foreign_refresh_ms,
       live: {
         now: ctx.now,
         store: (spec, dir) => ctx.storeAt(spec, dir),

@@ -5,9 +5,6 @@ import type { Catalog } from './catalog.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { type Session, SessionMissing, type SessionState } from './service.ts'
 
-/** A session that another process owns is read again when it is asked for later than this. */
-const foreignMs = 1000
-
 export interface TablePorts {
   readonly catalog: Catalog
   readonly streams: Pick<Streams, 'open' | 'close' | 'subscribers'>
@@ -17,6 +14,8 @@ export interface TablePorts {
   readonly live: Omit<LiveSessionPorts, 'save' | 'idle' | 'failed'>
   /** Loaded sessions without work and subscribers that are kept. */
   readonly maxIdle: number
+  /** A session that another process owns is read again when it was loaded longer ago than this. */
+  readonly foreignMs: number
   /** A session stays loaded at least this long after its last use. */
   readonly idleMs: number
 }
@@ -56,7 +55,7 @@ export class SessionTable {
   async load(id: string): Promise<LiveSession> {
     const live = this.#live.get(id)
     if (live) {
-      if (live.writable || performance.now() - live.loadedAt < foreignMs) return this.#used(live)
+      if (live.writable || performance.now() - live.loadedAt < this.#ports.foreignMs) return this.#used(live)
       await this.unload(id)
     }
     let loading = this.#loading.get(id)

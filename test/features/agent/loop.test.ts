@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loopControl } from '../../../features/agent/index.ts'
+import { Config } from '../../../features/config/index.ts'
+import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { abortPrompt, steerPrompts } from '../../../features/prompts/index.ts'
+import { stub } from '../../../kernel/testing.ts'
+import { failure, gate, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, runner, type Started, startAgent } from './start.ts'
+
+const payloads = (agent: Started, type: string) =>
+  agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
+
+test('tool calls are recorded, announced and answered before the next step', async t => {
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }, { id: 'b', name: 'Echo' }), 'all done')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+
+  await agent.prompt('use tools')
+  await agent.settled(1)
+
+  const order = agent.events
+    .map(event => event.type)
+    .filter(type => type.startsWith('tool.') || type.startsWith('turn.step') || type === 'turn.ended')
+  assert.deepEqual(order, [
+    'turn.step.started',
+    ...Array.from({ length: 4 }, () => 'tool.call.delta'),
+    'tool.call.started',
+    'tool.result',
+    'tool.call.started',
+    'tool.result',
+    'turn.step.completed',
+    'turn.step.started',
+    'turn.step.completed',
+    'turn.ended'
+  ])
+  assert.deepEqual(
+    llm.requests[1]?.messages.map(message => message.role),
+    ['user', 'user', 'assistant', 'tool', 'tool']
+  )
+  assert.equal(payloads(agent, 'turn.step.completed')[0]?.finishReason, 'tool_use')
+  assert.equal(payloads(agent, 'turn.step.completed')[1]?.finishReason, 'end_turn')
+})
+
+test('offsets restart with every step', async t => {
+  const llm = scriptedLlm([{ type: 'text', text: 'abc ' }, ...toolCalls({ id: 'a', name: 'Echo' })], 'x y')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  const socket = await agent.connect()
+  await socket.request('subscribe', { session_ids: [agent.session_id] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  await socket.next('prompt.completed')
+  const deltas = socket.frames.filter(frame => frame.type === 'assistant.delta')
+  const joined = deltas.map(frame => [frame.offset, (frame.payload as { delta: string }).delta])
+  assert.equal(joined[0]?.[0], 0)
+  assert.equal(joined.filter(([offset]) => offset === 0).length, 2)
+})
+
+test('a call id that the provider repeats is made unique, in the stream and in the history', async t => {
+  const llm = scriptedLlm(toolCalls({ id: 'same', name: 'Echo' }), toolCalls({ id: 'same', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.deepEqual(
+    payloads(agent, 'tool.call.started').map(payload => payload.toolCallId),
+    ['same', 'same_2']
+  )
+  const results = llm.requests[2]?.messages.flatMap(message => (message.role === 'tool' ? [message.tool_call_id] : []))
+  assert.deepEqual(results, ['same', 'same_2'])
+})
+
+test('a retryable failure is retried in a new step, without doubling a message', async t => {
+  const llm = scriptedLlm([{ type: 'text', text: 'half' }, ...failure()], 'whole')
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const [retrying] = payloads(agent, 'turn.step.retrying')
+  assert.deepEqual(
+    [retrying?.step, retrying?.failedAttempt, retrying?.nextAttempt, retrying?.maxAttempts, retrying?.statusCode],
+    [1, 1, 2, 10, 503]
+  )
+  assert.deepEqual(
+    payloads(agent, 'turn.step.started').map(payload => payload.step),
+    [1, 2]
+  )
+  assert.deepEqual(llm.requests[1]?.messages, llm.requests[0]?.messages)
+  const { data } = await agent.call(listMessages, { params: { session_id: agent.session_id } })
+  assert.deepEqual(data.items[0]?.content, [{ type: 'text', text: 'whole' }])
+  assert.equal(data.items.filter(message => message.role === 'assistant').length, 1)
+})
+
+test('attempts are limited and the turn fails with the provider error', async t => {
+  const llm = scriptedLlm(failure())
+  const config = stub(Config, {
+    get: (section: { name: string }) => (section === loopControl ? { max_attempts_per_step: 3 } : {}) as never
+  })
+  const agent = await startAgent(t, llm, { packs: [config] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(llm.requests.length, 3)
+  const [ended] = payloads(agent, 'turn.ended')
+  assert.deepEqual([ended?.reason, ended?.interruptReason], ['failed', 'error'])
+  const order = agent.events.map(event => event.type).filter(type => type !== 'agent.status.updated')
+  assert.deepEqual(order.slice(order.indexOf('turn.ended')), ['turn.ended', 'error', 'event.session.work_changed', 'prompt.completed'])
+  assert.equal(payloads(agent, 'prompt.completed')[0]?.reason, 'failed')
+  const [error] = payloads(agent, 'error')
+  assert.deepEqual(error?.details, { statusCode: 503 })
+})
+
+test('a failure that is not retryable ends the turn at once', async t => {
+  const llm = scriptedLlm(failure({ retryable: false, status: 400, message: '400 bad' }), 'fine again')
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(llm.requests.length, 1)
+  assert.equal(payloads(agent, 'turn.step.interrupted')[0]?.message, '[provider.api_error] 400 bad')
+  await agent.prompt('again')
+  await agent.settled(2)
+  assert.equal(payloads(agent, 'turn.ended')[1]?.reason, 'completed')
+})
+
+test('the step cap fails the turn', async t => {
+  let n = 0
+  const llm = scriptedLlm(() => toolCalls({ id: `c${n++}`, name: 'Echo', args: { n } }))
+  const config = stub(Config, { get: (section: { name: string }) => (section === loopControl ? { max_steps_per_turn: 2 } : {}) as never })
+  const agent = await startAgent(t, llm, { packs: [config, echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  const [ended] = payloads(agent, 'turn.ended')
+  assert.deepEqual(
+    [ended?.reason, ended?.interruptReason, (ended?.error as { code: string } | undefined)?.code],
+    ['failed', 'max_steps', 'loop.max_steps_exceeded']
+  )
+  assert.equal(llm.requests.length, 2)
+})
+
+test('a truncated answer completes, a filtered one fails', async t => {
+  const llm = scriptedLlm(
+    [
+      { type: 'text', text: 'cut' },
+      { type: 'tool_call', id: 'x', name: 'Echo' },
+      { type: 'finish', reason: 'truncated' }
+    ],
+    [
+      { type: 'text', text: 'bad' },
+      { type: 'finish', reason: 'filtered' }
+    ]
+  )
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('one')
+  await agent.settled(1)
+  await agent.prompt('two')
+  await agent.settled(2)
+  assert.equal(payloads(agent, 'turn.step.completed')[0]?.finishReason, 'max_tokens')
+  const ended = payloads(agent, 'turn.ended')
+  assert.equal(ended[0]?.reason, 'completed')
+  assert.deepEqual([ended[1]?.reason, ended[1]?.interruptReason], ['failed', 'filtered'])
+  assert.equal(payloads(agent, 'tool.call.started').length, 0)
+})
+
+test('a tool without a runner, or a runner that throws, answers with an error and the turn goes on', async t => {
+  const broken = runner(async () => {
+    throw new Error('bug')
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { packs: [broken] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(payloads(agent, 'tool.result')[0]?.isError, true)
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'completed')
+})
+
+test('usage and context size add up in the snapshot', async t => {
+  const llm = scriptedLlm('one', 'two')
+  const agent = await startAgent(t, llm)
+  await agent.prompt('a')
+  await agent.settled(1)
+  await agent.prompt('b')
+  await agent.settled(2)
+  const { usage } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data.session
+  assert.deepEqual([usage.input_tokens, usage.output_tokens, usage.context_tokens, usage.context_limit], [20, 10, 15, 100_000])
+})
+
+test('a steered prompt joins the running turn once, at the next step', async t => {
+  const more = gate()
+  const llm = scriptedLlm([{ type: 'text', text: 'first' }, { type: 'wait', until: more.opened }, ...text(' answer')], 'second answer')
+  const agent = await startAgent(t, llm)
+  const { session_id } = agent
+  await agent.prompt('start')
+  await llm.arrived(0)
+  const queued = await agent.prompt('and this')
+  assert.equal(queued.status, 'queued')
+
+  const steered = await agent.call(steerPrompts, { params: { session_id }, body: { prompt_ids: [queued.prompt_id] } })
+  assert.equal(steered.code, 0)
+  more.open()
+  await agent.settled(1)
+
+  assert.equal(payloads(agent, 'turn.started').length, 1)
+  assert.equal(payloads(agent, 'turn.step.started').length, 2)
+  const { data } = await agent.call(listMessages, { params: { session_id } })
+  assert.equal(data.items.filter(message => message.id === queued.prompt_id).length, 1)
+  assert.equal(payloads(agent, 'prompt.completed').length, 1)
+  const again = await agent.call(abortPrompt, { params: { session_id, prompt_id: queued.prompt_id } })
+  assert.equal(again.code, 40903)
+})

@@ -1,0 +1,84 @@
+/** A kernel with everything a conversation needs, a scripted model, and a session in a fresh directory. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import agent from '../../../features/agent/pack.ts'
+import history from '../../../features/history/pack.ts'
+import messages from '../../../features/messages/pack.ts'
+import { submitPrompt } from '../../../features/prompts/index.ts'
+import prompts from '../../../features/prompts/pack.ts'
+import { createSession } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import type { ToolOutcome, ToolRunInput } from '../../../features/tools/index.ts'
+import { ToolRunner } from '../../../features/tools/index.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
+import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
+import type { ScriptedLlm } from '../../helpers/scripted-llm.ts'
+
+export interface Started extends TestKernel {
+  readonly cwd: string
+  readonly session_id: string
+  /** Submits a text and returns the prompt. */
+  prompt(text: string, extra?: Record<string, unknown>): Promise<{ prompt_id: string; status: string }>
+  /** Resolves when this many turns have ended and settled. */
+  settled(count: number): Promise<void>
+}
+
+export interface StartOptions {
+  readonly home?: string
+  readonly session_id?: string
+  readonly packs?: readonly Pack[]
+  readonly config?: Record<string, Record<string, unknown>>
+}
+
+export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
+  const cwd = await mkdtemp(join(tmpdir(), 'svc-code-cwd-'))
+  t.after(() => rm(cwd, { recursive: true, force: true }))
+  const kernel = await startTestKernel(t, {
+    packs: [workspaces, sessions, history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
+    config: { agent: { retry_base_ms: 1 }, ...options.config },
+    ...(options.home === undefined ? {} : { home: options.home })
+  })
+  let { session_id } = options
+  session_id ??= (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
+  return {
+    ...kernel,
+    cwd,
+    session_id,
+    async prompt(text, extra = {}) {
+      const reply = await kernel.call(submitPrompt, { params: { session_id }, body: { content: [{ type: 'text', text }], ...extra } })
+      if (reply.code !== 0) throw new Error(`prompt refused: ${reply.code} ${reply.msg}`)
+      return reply.data
+    },
+    async settled(count) {
+      const over = new Set(['prompt.completed', 'prompt.aborted'])
+      let seen = 0
+      await kernel.waitFor(event => over.has(event.type) && event.session_id === session_id && ++seen >= count)
+    }
+  }
+}
+
+/** A tool runner that answers every call by `run`. */
+export function runner(run: (input: ToolRunInput) => Promise<readonly ToolOutcome[]>): Pack {
+  return definePack({
+    name: 'tools',
+    provides: [ToolRunner],
+    setup: ctx => ctx.provide(ToolRunner, { list: () => [{ name: 'Echo', description: 'echo', parameters: {} }], run })
+  })
+}
+
+/** Runs the calls one after the other and reports as the real runner does. */
+export function echoRunner(output: (name: string, args: Readonly<Record<string, unknown>>) => string = name => `${name} ran`): Pack {
+  return runner(async ({ calls, report }) => {
+    const outcomes: ToolOutcome[] = []
+    for (const call of calls) {
+      const args = JSON.parse(call.arguments) as Record<string, unknown>
+      await report({ type: 'started', call, args, description: `Running ${call.name}` })
+      const result = { output: output(call.name, args) }
+      await report({ type: 'finished', call, result })
+      outcomes.push({ call, result })
+    }
+    return outcomes
+  })
+}

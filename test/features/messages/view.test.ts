@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HistoryMessage } from '../../../features/history/index.ts'
+import { listMessages, readMessage, readSnapshot } from '../../../features/messages/index.ts'
+import { messageObjects, messagePage } from '../../../features/messages/view.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, startAgent } from '../agent/start.ts'
+
+const at = '2026-01-01T00:00:00.000Z'
+const message = (id: string, role: HistoryMessage['role'] = 'user'): HistoryMessage => ({
+  id,
+  role,
+  created_at: at,
+  content: [{ type: 'text', text: id }]
+})
+const view = messageObjects(
+  ['a', 'b', 'c', 'd'].map((id, n) => message(id, n % 2 ? 'assistant' : 'user')),
+  's'
+)
+const ids = (query: Parameters<typeof messagePage>[1]) => {
+  const { items, has_more } = messagePage(view, query)
+  return [items.map(item => item.id).join(''), has_more]
+}
+
+test('pages are newest first; an unknown cursor counts as none; the role filter comes after slicing', () => {
+  assert.deepEqual(ids({}), ['dcba', false])
+  assert.deepEqual(ids({ page_size: 3 }), ['dcb', true])
+  assert.deepEqual(ids({ before_id: 'c' }), ['ba', false])
+  assert.deepEqual(ids({ after_id: 'a', page_size: 2 }), ['dc', true])
+  assert.deepEqual(ids({ before_id: 'zzz', page_size: 1 }), ['d', true])
+  assert.deepEqual(ids({ page_size: 2, role: 'user' }), ['c', true])
+})
+
+test('times rise strictly even when messages share an instant', () => {
+  const times = view.map(item => Date.parse(item.created_at))
+  assert.deepEqual(
+    times.map(time => time - (times[0] ?? 0)),
+    [0, 1, 2, 3]
+  )
+})
+
+test('an assistant shows thinking, text and calls in this order; arguments are parsed where they parse', () => {
+  const [shown] = messageObjects(
+    [
+      {
+        id: 'm',
+        role: 'assistant',
+        created_at: at,
+        content: [
+          { type: 'text', text: 'x' },
+          { type: 'thinking', thinking: 'y' }
+        ],
+        tool_calls: [
+          { id: 'c', name: 'Read', arguments: '{"path":"a"}' },
+          { id: 'd', name: 'Read', arguments: '{half' }
+        ]
+      }
+    ],
+    's'
+  )
+  assert.deepEqual(shown?.content, [
+    { type: 'thinking', thinking: 'y' },
+    { type: 'text', text: 'x' },
+    { type: 'tool_use', tool_call_id: 'c', tool_name: 'Read', input: { path: 'a' } },
+    { type: 'tool_use', tool_call_id: 'd', tool_name: 'Read', input: '{half' }
+  ])
+})
+
+test('tool results are messages of their own, single messages can be read, the snapshot is oldest first', async t => {
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  const params = { session_id: agent.session_id }
+  assert.deepEqual((await agent.call(listMessages, { params })).data, { items: [], has_more: false })
+  const empty = (await agent.call(readSnapshot, { params })).data
+  assert.deepEqual([empty.messages.items, empty.in_flight_turn, empty.pending_questions], [[], null, []])
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const { items } = (await agent.call(listMessages, { params })).data
+  assert.deepEqual(items[1]?.content, [{ type: 'tool_result', tool_call_id: 'a', output: 'Echo ran' }])
+  const one = await agent.call(readMessage, { params: { ...params, message_id: items[1]?.id ?? '' } })
+  assert.deepEqual(one.data, items[1])
+  assert.equal((await agent.call(readMessage, { params: { ...params, message_id: 'nope' } })).code, 40403)
+  assert.equal((await agent.call(listMessages, { params, query: { before_id: 'a', after_id: 'b' } })).code, 40001)
+  const snapshot = (await agent.call(readSnapshot, { params })).data
+  assert.deepEqual(
+    snapshot.messages.items.map(item => item.id),
+    items.map(item => item.id).reverse()
+  )
+})
+
+test('subscribing at the position of a snapshot replays exactly what came after it', async t => {
+  const agent = await startAgent(t, scriptedLlm('one two'))
+  await agent.prompt('go')
+  await agent.settled(1)
+  const { as_of_seq, epoch } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data
+  await agent.prompt('again')
+  await agent.settled(2)
+  const socket = await agent.connect()
+  await socket.request('subscribe', { session_ids: [agent.session_id], cursors: { [agent.session_id]: { seq: as_of_seq, epoch } } })
+  await socket.next('prompt.completed')
+  const replayed = socket.frames.filter(frame => frame.session_id === agent.session_id && frame.type !== 'ack')
+  assert.deepEqual(
+    replayed.map(frame => frame.seq),
+    replayed.map((_frame, n) => as_of_seq + 1 + n)
+  )
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Llm, ModelUnresolved, NoProvider } from '../../../features/llm/index.ts'
+import { readStatus } from '../../../features/messages/index.ts'
+import { Permissions } from '../../../features/permissions/index.ts'
+import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { readSession, Sessions, updateProfile } from '../../../features/sessions/index.ts'
+import { type Tool, ToolPolicies } from '../../../features/tools/index.ts'
+import { AppError, definePack } from '../../../kernel/index.ts'
+import { stub } from '../../../kernel/testing.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { startAgent } from '../agent/start.ts'
+
+const text = (value: string) => [{ type: 'text' as const, text: value }]
+
+test('a session without a prompt has no prompts, and looking creates nothing', async t => {
+  const agent = await startAgent(t, scriptedLlm('x'))
+  const params = { session_id: agent.session_id }
+  assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
+  assert.deepEqual((await agent.call(abortSession, { params })).data, { aborted: true })
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: ['a'] } })).code, 40402)
+  assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: 'a' } })).code, 40402)
+  assert.ok(!agent.events.some(event => event.type === 'agent.created'))
+})
+
+test('what is refused before anything happens', async t => {
+  const agent = await startAgent(t, scriptedLlm('x'))
+  const params = { session_id: agent.session_id }
+  const code = async (body: Record<string, unknown>, to = params) =>
+    (await agent.call(submitPrompt, { params: to, body: { content: text('x'), ...body } as never })).code
+
+  assert.equal(await code({ content: [] }), 40001)
+  assert.equal(await code({ content: [{ type: 'sound' }] }), 40001)
+  assert.equal(await code({ prompt_id: '' }), 40001)
+  assert.equal(await code({ prompt_id: 'p', skills: [{ name: 's' }] }), 40001)
+  assert.equal(await code({ content: [{ type: 'image', source: { kind: 'file', file_id: 'f_x' } }] }), 40407)
+  assert.equal(await code({ content: [{ type: 'image', source: { kind: 'session_media', file_id: 'f_x' } }] }), 40407)
+  assert.equal(await code({}, { session_id: 'session_none' }), 40401)
+  assert.equal(await code({ skills: [{ name: 's' }] }), 40415)
+  assert.equal(await code({ agent_id: 'agent-9' }), 40401)
+  assert.equal(await code({ profile: 'nobody' }), 40001)
+  assert.equal(await code({ permission_mode: 'never' }), 40001)
+  assert.ok(!agent.events.some(event => event.type === 'prompt.submitted'))
+})
+
+test('a missing provider and an unknown model are told by the prompt call', async t => {
+  const { llm } = scriptedLlm('x')
+  let ready = false
+  const resolve: Llm['resolve'] = alias => {
+    if (!ready) throw new AppError(NoProvider)
+    if (alias === 'gone') throw new AppError(ModelUnresolved, { details: { model_id: alias } })
+    return llm.resolve(alias)
+  }
+  const pack = stub(Llm, { ...llm, resolve })
+  const agent = await startAgent(t, { ...scriptedLlm('x'), pack })
+  const params = { session_id: agent.session_id }
+  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x') } })).code, 40110)
+  ready = true
+  const gone = await agent.call(submitPrompt, { params, body: { content: text('x'), model: 'gone' } })
+  assert.deepEqual([gone.code, gone.details], [40113, { model_id: 'gone' }])
+  const profile = await agent.call(updateProfile, { params, body: { agent_config: { model: 'gone' } } })
+  assert.equal(profile.code, 40001)
+  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x') } })).code, 0)
+  await agent.settled(1)
+})
+
+test('overrides apply before the prompt runs and stay', async t => {
+  const modes: string[] = []
+  const permissions = stub(Permissions, {
+    setMode: async (_agent, mode) => void modes.push(mode),
+    mode: async () => 'yolo'
+  })
+  const llm = scriptedLlm('x')
+  const agent = await startAgent(t, llm, { packs: [permissions] })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one', { model: 'big', thinking: 'HIGH', permission_mode: 'yolo', profile: 'explore', disabled_tools: ['Bash'] })
+  await agent.settled(1)
+
+  assert.deepEqual([llm.requests[0]?.model.alias, llm.requests[0]?.effort, modes], ['big', 'high', ['yolo']])
+  assert.match(llm.requests[0]?.system ?? '', /You only look/)
+  const status = (await agent.call(readStatus, { params })).data
+  assert.deepEqual([status.model, status.thinking_level, status.permission, status.busy], ['big', 'high', 'yolo', false])
+  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x'), profile: 'plan' } })).code, 40001)
+  assert.equal((await agent.call(submitPrompt, { params, body: { content: text('x'), profile: 'explore' } })).code, 0)
+  await agent.settled(2)
+  assert.equal(llm.requests[1]?.model.alias, 'big')
+  await agent.stop()
+
+  const later = scriptedLlm('y')
+  const again = await startAgent(t, later, { home: agent.home, session_id: agent.session_id })
+  await again.prompt('three')
+  await again.settled(1)
+  assert.deepEqual([later.requests[0]?.model.alias, later.requests[0]?.effort], ['big', 'high'])
+  assert.equal(later.requests[0]?.system, llm.requests[1]?.system)
+})
+
+test('tools that the session or the profile switched off are refused with a reason', async t => {
+  let refuses: ((tool: string) => string | undefined) | undefined
+  const spy = definePack({
+    name: 'spy',
+    needs: { sessions: Sessions },
+    setup(ctx, { sessions }) {
+      const policies = ctx.collect(ToolPolicies)
+      refuses = name => {
+        const host = sessions.allLoaded()[0]?.agent('main')
+        const tool = { name } as Tool // the policy looks at the name only
+        return (
+          host &&
+          policies
+            .items()
+            .find(policy => policy.name === 'agent')
+            ?.refuses(host, tool)
+        )
+      }
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [spy] })
+  await agent.prompt('one', { disabled_tools: ['Grep'], profile: 'explore' })
+  await agent.settled(1)
+  assert.match(refuses?.('Grep') ?? '', /disabled/)
+  assert.match(refuses?.('Bash') ?? '', /profile explore/)
+  assert.equal(refuses?.('Read'), undefined)
+})
+
+test('steering needs a running turn and queued ids', async t => {
+  const agent = await startAgent(t, scriptedLlm('x'))
+  const params = { session_id: agent.session_id }
+  const done = await agent.prompt('one')
+  await agent.settled(1)
+  assert.equal((await agent.call(steerPrompt, { params: { ...params, prompt_id: done.prompt_id } })).code, 40402)
+  assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: done.prompt_id } })).code, 40903)
+  assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'one')
+})

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  AgentConfigHandlers,
+  archiveSession,
+  createSession,
+  listSessions,
+  readProfile,
+  readSession,
+  restoreSession,
+  Sessions,
+  updateProfile
+} from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import { SessionCounter } from '../../../features/workspaces/index.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
+import { startTestKernel } from '../../../kernel/testing.ts'
+
+type Context = Parameters<typeof startTestKernel>[0]
+
+async function directory(t: Context): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'svc-code-cwd-'))
+  t.after(() => rm(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** Hands out the services of the packs under test. */
+function probe() {
+  const found: { sessions?: Sessions; counter?: SessionCounter } = {}
+  const pack = definePack({
+    name: 'probe',
+    needs: { sessions: Sessions, counter: SessionCounter },
+    setup(_ctx, services) {
+      Object.assign(found, services)
+    }
+  })
+  return {
+    pack,
+    get sessions(): Sessions {
+      if (!found.sessions) throw new Error('the probe is not active')
+      return found.sessions
+    },
+    get counter(): SessionCounter {
+      if (!found.counter) throw new Error('the probe is not active')
+      return found.counter
+    }
+  }
+}
+
+/** A clock that moves a second with every look, so that updated_at differs. */
+function ticking() {
+  let at = Date.parse('2026-01-01T00:00:00Z')
+  return () => {
+    at += 1000
+    return new Date(at)
+  }
+}
+
+const start = (
+  t: Context,
+  options: { packs?: Pack[]; home?: string; config?: Record<string, Record<string, unknown>>; now?: () => Date } = {}
+) => {
+  const { packs = [], ...rest } = options
+  return startTestKernel(t, { packs: [workspaces, sessions, ...packs], now: ticking(), ...rest })
+}
+
+test('a session is created at a directory, announced after its workspace, and read back', async t => {
+  const { call, events } = await start(t)
+  const cwd = await directory(t)
+
+  const created = await call(createSession, { body: { metadata: { cwd, color: 'blue', goal: 'hidden' }, title: 'Mine' } })
+
+  assert.equal(created.code, 0)
+  assert.match(created.data.id, /^session_[0-9a-f-]{36}$/)
+  assert.deepEqual(created.data.metadata, { cwd, color: 'blue' })
+  assert.deepEqual(
+    [created.data.title, created.data.busy, created.data.archived, created.data.message_count, created.data.agent_config.model],
+    ['Mine', false, false, 0, '']
+  )
+  assert.deepEqual(
+    events.map(event => event.type),
+    ['event.workspace.created', 'event.session.created']
+  )
+  const params = { session_id: created.data.id }
+  assert.deepEqual((await call(readSession, { params })).data, created.data)
+  assert.deepEqual((await call(readProfile, { params })).data, created.data)
+  assert.equal((await call(readSession, { params: { session_id: 'session_nope' } })).code, 40401)
+  assert.equal((await call(readSession, { params: { session_id: '../etc' } })).code, 40401)
+})
+
+test('where a session may be created', async t => {
+  const { call } = await start(t)
+  const cwd = await directory(t)
+  const first = await call(createSession, { body: { metadata: { cwd } } })
+  const { workspace_id } = first.data
+
+  assert.equal((await call(createSession, { body: { workspace_id } })).data.metadata.cwd, cwd)
+  assert.equal((await call(createSession, { body: { workspace_id, metadata: { cwd } } })).code, 0)
+  const other = await call(createSession, { body: { workspace_id, metadata: { cwd: `${cwd}/else` } } })
+  assert.deepEqual([other.code, other.details?.[0]?.path], [40001, 'metadata.cwd'])
+  const neither = await call(createSession, { body: {} })
+  assert.deepEqual([neither.code, neither.details?.[0]?.path], [40001, 'metadata.cwd'])
+  assert.equal((await call(createSession, { body: { metadata: { cwd: `${cwd}/missing` } } })).code, 40409)
+  assert.equal((await call(createSession, { body: { workspace_id: 'wd_x_000000000000' } })).code, 40410)
+  assert.equal((await call(createSession, { body: { workspace_id: 'other' } })).code, 40001)
+  assert.equal((await call(createSession, { body: { metadata: { cwd }, title: '' } })).code, 40001)
+})
+
+test('lists are newest first, sliced by cursors, and filtered', async t => {
+  const { call } = await start(t)
+  const cwd = await directory(t)
+  const ids: string[] = []
+  for (let n = 0; n < 5; n++) ids.unshift((await call(createSession, { body: { metadata: { cwd } } })).data.id)
+  const list = async (query: Parameters<typeof call<typeof listSessions>>[1] extends infer I ? NonNullable<I> : never) => {
+    const { data } = await call(listSessions, query)
+    return { ids: data.items.map(item => item.id), has_more: data.has_more }
+  }
+
+  assert.deepEqual(await list({}), { ids, has_more: false })
+  assert.deepEqual(await list({ query: { page_size: 2 } }), { ids: ids.slice(0, 2), has_more: true })
+  assert.deepEqual(await list({ query: { page_size: 2, before_id: ids[1] as string } }), { ids: ids.slice(2, 4), has_more: true })
+  assert.deepEqual(await list({ query: { after_id: ids[2] as string } }), { ids: ids.slice(0, 2), has_more: false })
+  assert.deepEqual(await list({ query: { before_id: 'session_unknown' } }), { ids: [], has_more: false })
+  assert.deepEqual(await list({ query: { exclude_empty: true } }), { ids: [], has_more: false })
+  assert.deepEqual(await list({ query: { busy: true } }), { ids: [], has_more: false })
+  assert.equal((await call(listSessions, { query: { before_id: 'a', after_id: 'b' } })).code, 40001)
+  assert.equal((await call(listSessions, { query: { archived_only: true, include_archive: true } })).code, 40001)
+  assert.equal((await call(listSessions, { query: { workspace_id: 'wd_x_000000000000' } })).code, 40410)
+
+  const params = { session_id: ids[0] as string }
+  assert.deepEqual((await call(archiveSession, { params })).data, { archived: true })
+  assert.deepEqual((await list({})).ids, ids.slice(1))
+  assert.deepEqual((await list({ query: { archived_only: true } })).ids, [ids[0]])
+  assert.equal((await list({ query: { include_archive: true } })).ids.length, 5)
+  const restored = await call(restoreSession, { params })
+  assert.deepEqual([restored.data.archived, restored.data.archived_at], [false, undefined])
+  assert.deepEqual((await list({})).ids, ids)
+})
+
+test('a profile update applies title, metadata and the fields that packs handle; others are ignored', async t => {
+  const seen: unknown[] = []
+  const handler = definePack({
+    name: 'handler',
+    setup: ctx =>
+      ctx.contribute(AgentConfigHandlers, { field: 'model', order: 10, apply: async (_session, value) => void seen.push(value) })
+  })
+  const { call, events } = await start(t, { packs: [handler] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t), a: 1 } } })
+  const params = { session_id: data.id }
+
+  const updated = await call(updateProfile, {
+    params,
+    body: { title: 'New', metadata: { b: 2, cwd: '/elsewhere' }, agent_config: { model: 'm', plan_mode: true, system_prompt: 'x' } }
+  })
+
+  assert.deepEqual(updated.data.metadata, { a: 1, b: 2, cwd: data.metadata.cwd })
+  assert.equal(updated.data.title, 'New')
+  assert.ok(updated.data.updated_at > data.updated_at)
+  assert.deepEqual(seen, ['m'])
+  assert.deepEqual(events.at(-1), { type: 'session.meta.updated', payload: { title: 'New', patch: { title: 'New', isCustomTitle: true } } })
+  assert.equal((await call(updateProfile, { params, body: {} })).data.title, 'New')
+  assert.equal((await call(updateProfile, { params, body: { agent_config: { goal_control: 'zap' } } as never })).code, 40001)
+})
+
+test('sessions survive a restart, and one whose state was damaged opens again when it has agents', async t => {
+  const first = await start(t)
+  const cwd = await directory(t)
+  const { data } = await first.call(createSession, { body: { metadata: { cwd }, title: 'Kept' } })
+  const lost = (await first.call(createSession, { body: { metadata: { cwd } } })).data
+  const dir = join(first.home, 'sessions', data.workspace_id)
+  await mkdir(join(dir, lost.id, 'agents', 'main'), { recursive: true })
+  const { home } = first
+  await first.stop()
+  await writeFile(join(dir, lost.id, 'state.json'), '{ torn')
+
+  const second = await start(t, { home })
+
+  assert.equal((await second.call(readSession, { params: { session_id: data.id } })).data.title, 'Kept')
+  assert.equal((await second.call(readSession, { params: { session_id: lost.id } })).data.metadata.cwd, cwd)
+  assert.equal((await second.call(listSessions)).data.items.length, 2)
+})
+
+test('two servers share a home: the second sees the sessions and reads them, writes are busy until the first lets go', async t => {
+  const shared = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
+  t.after(() => rm(shared, { recursive: true, force: true }))
+  const config = { sessions: { scan_interval_ms: 0, foreign_refresh_ms: 0 } }
+  const first = await start(t, { home: shared, config })
+  const seen = probe()
+  const second = await start(t, { home: shared, config, packs: [seen.pack] })
+  const { data } = await first.call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const params = { session_id: data.id }
+
+  assert.deepEqual(
+    (await second.call(listSessions)).data.items.map(item => item.id),
+    [data.id]
+  )
+  assert.equal((await seen.sessions.load(data.id)).writable, false)
+  assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).code, 40901)
+  await first.stop()
+  assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).data.title, 'x')
+})
+
+test('loading is single-flight, and idle sessions are unloaded beyond the limit with their slots and locks', async t => {
+  const seen = probe()
+  const { call, home } = await start(t, { packs: [seen.pack], config: { sessions: { max_idle: 1, idle_ms: 0 } } })
+  const cwd = await directory(t)
+  const loads: string[] = []
+  seen.sessions.onLoad(session => void loads.push(session.id))
+  const a = (await call(createSession, { body: { metadata: { cwd } } })).data
+  const b = (await call(createSession, { body: { metadata: { cwd } } })).data
+
+  const [one, two] = await Promise.all([seen.sessions.load(a.id), seen.sessions.load(a.id)])
+
+  assert.equal(one, two)
+  assert.deepEqual(loads, [a.id, b.id, a.id])
+  await new Promise(resolve => setImmediate(resolve))
+  await seen.sessions.load(a.id)
+  assert.equal(seen.sessions.loaded(b.id), undefined)
+  await assert.doesNotReject(seen.sessions.load(b.id))
+  const files = await readdir(join(home, 'sessions', a.workspace_id, b.id))
+  assert.ok(files.includes('state.json'))
+})
+
+test('the first prompt names an untitled session, secrets masked; later ones only move last_prompt', async t => {
+  const seen = probe()
+  const { call, events } = await start(t, { packs: [seen.pack] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const session = await seen.sessions.load(data.id)
+
+  await session.promptSubmitted('use\npassword=hunter2 please')
+  await session.promptSubmitted('second')
+
+  const { title, last_prompt } = session.state
+  assert.equal(title, 'use password [redacted] please')
+  assert.equal(last_prompt, 'second')
+  assert.deepEqual(
+    events.filter(event => event.type === 'session.meta.updated').map(event => event.payload),
+    [{ title, patch: { title, isCustomTitle: false, lastPrompt: title } }, { patch: { lastPrompt: 'second' } }]
+  )
+  assert.equal(await seen.counter.count(data.workspace_id), 1)
+})
+
+test('work is announced once per change, an approval wins over a question, the reason is persisted', async t => {
+  const seen = probe()
+  const { call, events } = await start(t, { packs: [seen.pack] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const { work } = await seen.sessions.load(data.id)
+  const announced = () => events.filter(event => event.type === 'event.session.work_changed').map(event => event.payload)
+
+  work.turnStarted('main')
+  work.turnStarted('main')
+  work.pending('question', 1)
+  work.pending('approval', 1)
+  work.pending('approval', -1)
+  work.pending('question', -1)
+  await work.turnEnded('main', 'completed')
+
+  assert.deepEqual(
+    announced().map(payload => (payload as { pending_interaction: string }).pending_interaction),
+    ['none', 'question', 'approval', 'question', 'none', 'none']
+  )
+  assert.deepEqual(announced().at(-1), { busy: false, main_turn_active: false, pending_interaction: 'none', last_turn_reason: 'completed' })
+  assert.equal((await call(readSession, { params: { session_id: data.id } })).data.last_turn_reason, 'completed')
+})
