@@ -23,7 +23,9 @@ class Editor {
   readonly #newline: string
   readonly #sections: readonly Section[]
   readonly #edits: Edit[] = []
-  /** New lines by the header of their table. */
+  /** New lines of sections that are there. */
+  readonly #lines = new Map<Section, string[]>()
+  /** New sections by their header. */
   readonly #blocks = new Map<string, { path: Path; array: boolean; lines: string[] }>()
 
   constructor(text: string, sections: readonly Section[]) {
@@ -119,8 +121,23 @@ class Editor {
   }
 
   #insertInto(section: Section, line: string): void {
-    const at = section.entries.at(-1)?.end ?? (section.path.length > 0 ? section.bodyStart : this.#rootStart())
-    this.#edits.push({ start: at, end: at, text: `${line}${this.#newline}` })
+    const lines = this.#lines.get(section)
+    if (lines) lines.push(line)
+    else this.#lines.set(section, [line])
+  }
+
+  #placeLines(): void {
+    for (const [section, lines] of this.#lines) {
+      const last = section.entries.at(-1)?.end
+      const at = last ?? (section.path.length > 0 ? section.bodyStart : this.#rootStart())
+      const open = last === undefined && section.path.length === 0 && this.#touches(at)
+      this.#edits.push({ start: at, end: at, text: [...lines, ...(open ? [''] : []), ''].join(this.#newline) })
+    }
+  }
+
+  /** Text follows without a blank line between. */
+  #touches(at: number): boolean {
+    return at < this.#text.length && !/^\r?\n/.test(this.#text.slice(at, at + 2))
   }
 
   /** Behind the comment that opens the file, when a blank line sets it apart. */
@@ -155,7 +172,7 @@ class Editor {
   }
 
   #placeBlocks(): void {
-    let first = this.#edits.length === 0
+    let first = this.#edits.length === 0 // something placed before is not in the text yet
     for (const { path, array, lines } of this.#blocks.values()) {
       const at = this.#endOfKin(path)
       const header = path
@@ -164,8 +181,7 @@ class Editor {
         .join('.')
       const head = array ? `[[${header}]]` : `[${header}]`
       const apart = (first && at === 0) || /\n\r?\n$/.test(this.#text.slice(Math.max(0, at - 3), at))
-      const open = at < this.#text.length && !/^\r?\n/.test(this.#text.slice(at, at + 2))
-      const text = [...(apart ? [] : ['']), head, ...lines, ...(open ? [''] : []), ''].join(this.#newline)
+      const text = [...(apart ? [] : ['']), head, ...lines, ...(this.#touches(at) ? [''] : []), ''].join(this.#newline)
       this.#edits.push({ start: at, end: at, text })
       first = false
     }
@@ -181,6 +197,7 @@ class Editor {
   }
 
   result(): string {
+    this.#placeLines()
     this.#placeBlocks()
     let result = ''
     let at = 0
