@@ -1,0 +1,114 @@
+/** From declared schemas to the JSON Schema of a document: plain copies, recursion moved into `components.schemas`. */
+import type { TSchema } from '@sinclair/typebox'
+
+/** A JSON Schema as it stands in a document. */
+export type DocumentSchema = { [key: string]: unknown }
+
+type Names = ReadonlyMap<string, string>
+
+const kinds = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'])
+const schemaMaps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
+const plainValues = new Set(['default', 'const', 'enum', 'examples', 'required'])
+const noNames: Names = new Map()
+
+/** Copies the schemas of one document and collects those that have to be shared. */
+export class DocumentSchemas {
+  /** Content of `components.schemas`. */
+  readonly shared: Record<string, DocumentSchema> = {}
+  /** Component by declared name and text, so that equal declarations share one and different ones never do. */
+  readonly #known = new Map<string, string>()
+
+  /**
+   * A copy without the markers of TypeBox. Schemas with an `$id` (`Type.Recursive`, `Type.Module`) become shared components and are
+   * referred to. What JSON Schema cannot say (`Type.Undefined`, `Type.Date`) stays without a `type`: anything fits.
+   */
+  copy(schema: TSchema): DocumentSchema {
+    return this.#schema(schema, noNames)
+  }
+
+  /** Adds a component under a name that the caller knows to be its own, once. Returns the reference to it. */
+  share(name: string, build: () => DocumentSchema): DocumentSchema {
+    this.shared[name] ??= build()
+    return reference(name)
+  }
+
+  #schema(source: object, outer: Names): DocumentSchema {
+    const { $defs, $id, $ref, ...rest } = source as DocumentSchema
+    const names = isObject($defs) ? this.#define($defs as Record<string, object>, outer) : outer
+    if (typeof $id === 'string') return this.#component($id, rest, names)
+    const copy = this.#fields(rest, names)
+    const target = typeof $ref === 'string' ? names.get($ref) : undefined
+    return target === undefined ? copy : { ...copy, ...reference(target) }
+  }
+
+  /** The members of a module know each other, so all get their names before the first is copied. */
+  #define(definitions: Record<string, object>, outer: Names): Names {
+    const text = JSON.stringify(definitions)
+    const names = new Map(outer)
+    const fresh: [name: string, source: object][] = []
+    for (const [id, definition] of Object.entries(definitions)) {
+      const [name, isNew] = this.#name(id, text)
+      names.set(id, name)
+      if (isNew) fresh.push([name, definition])
+    }
+    for (const [name, definition] of fresh) {
+      const { $id, ...rest } = definition as DocumentSchema
+      this.shared[name] = this.#schema(rest, names)
+    }
+    return names
+  }
+
+  #component(id: string, source: DocumentSchema, outer: Names): DocumentSchema {
+    const [name, isNew] = this.#name(id, JSON.stringify(source))
+    if (isNew) this.shared[name] = this.#schema(source, new Map(outer).set(id, name))
+    return reference(name)
+  }
+
+  #name(id: string, text: string): readonly [name: string, isNew: boolean] {
+    const key = `${id} ${text}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return [known, false]
+    // `T0` of an anonymous recursion counts per process; its number would depend on which modules were loaded before.
+    const name = uniqueName(/^T\d+$/.test(id) ? 'Recursive' : id.replace(/[^A-Za-z0-9._-]/g, '_'), taken => taken in this.shared)
+    this.#known.set(key, name)
+    this.shared[name] = {} // holds the place until the copy, which may refer to it, is ready
+    return [name, true]
+  }
+
+  #fields(source: DocumentSchema, names: Names): DocumentSchema {
+    const copy: DocumentSchema = {}
+    for (const [key, value] of Object.entries(source)) {
+      if (value === undefined) continue
+      if (plainValues.has(key)) copy[key] = structuredClone(value)
+      else if (schemaMaps.has(key) && isObject(value)) copy[key] = mapValues(value, entry => this.#value(entry, names))
+      else copy[key] = this.#value(value, names)
+    }
+    if (copy.type === 'RegExp') return { type: 'string', pattern: String(source.source) }
+    if (typeof copy.type === 'string' && !kinds.has(copy.type)) delete copy.type
+    return copy
+  }
+
+  #value(value: unknown, names: Names): unknown {
+    if (Array.isArray(value)) return value.map(entry => this.#value(entry, names))
+    return isObject(value) ? this.#schema(value, names) : value
+  }
+}
+
+export function reference(name: string): DocumentSchema {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** The name itself, or with the first free number behind it. */
+export function uniqueName(name: string, taken: (name: string) => boolean): string {
+  let free = name
+  for (let n = 2; taken(free); n++) free = `${name}_${n}`
+  return free
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function mapValues(map: object, change: (value: unknown) => unknown): object {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]))
+}
