@@ -1,9 +1,10 @@
 /** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError } from '../../kernel/index.ts'
-import type { CoreRecord, History } from '../history/index.ts'
+import type { History } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
-import { ActiveTurn, describe, reminder, type TurnSetup, userMessage } from './active-turn.ts'
+import { ActiveTurn, describe, userMessage } from './active-turn.ts'
+import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { metadataText, textOf } from './media.ts'
@@ -19,21 +20,16 @@ import {
   PromptInUse,
   PromptMissing
 } from './service.ts'
-import { bound, changed, sameSettings, settingsOf, settingsRecord, ToolLimitsSlot } from './settings.ts'
+import { endRecords, interruptReason } from './settle.ts'
 import { runTurn, type TurnResult } from './turn.ts'
-
-const promptRecord = 'agent.prompt'
-const interruption =
-  'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
   readonly #history: History
   readonly #deps: AgentDeps
   readonly #emit: AgentEmit
+  readonly #binding: AgentBinding
   readonly #queue = new PromptQueue()
-  #settings: AgentSettings
-  #systemPrompt: string | undefined
   #turn: ActiveTurn | undefined
   #last: ActiveTurn | undefined
   #submits: Promise<unknown> = Promise.resolve()
@@ -44,10 +40,7 @@ export class AgentEngine implements Agent {
     this.#history = history
     this.#deps = deps
     this.#emit = deps.emit(host)
-    this.#settings = settingsOf(history)
-    const recorded = history.records(promptRecord).at(-1)
-    if (typeof recorded?.text === 'string') this.#systemPrompt = recorded.text
-    this.#limitTools()
+    this.#binding = new AgentBinding(host, history, deps)
   }
 
   /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
@@ -62,6 +55,13 @@ export class AgentEngine implements Agent {
         () => void this.host.session.work.turnEnded(this.host.id, 'cancelled', { announce: true })
       )
     }
+    // The turn's end is on disk, but the process died before the session's state and its events were.
+    const last = this.#history.turns().at(-1)?.reason
+    const reason = last === 'blocked' ? 'failed' : last
+    const { session } = this.host
+    if (!repair && this.host.id === 'main' && reason !== undefined && session.state.last_turn_reason !== reason) {
+      await session.work.turnEnded(this.host.id, reason, { announce: true })
+    }
     for (const prompt of this.#history.prompts()) {
       if (prompt.status === 'queued') this.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
     }
@@ -74,26 +74,19 @@ export class AgentEngine implements Agent {
   }
 
   settings(): AgentSettings {
-    return this.#settings
+    return this.#binding.settings
   }
 
   async configure(change: Partial<AgentSettings>): Promise<void> {
-    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
-    if (sameSettings(next, this.#settings)) return
-    await this.#history.append(settingsRecord(next))
-    if (next.profile !== this.#settings.profile || change.disabled_tools) this.#systemPrompt = undefined
-    this.#settings = next
-    this.#limitTools()
-    this.#status()
+    if (await this.#binding.configure(change)) this.#status()
   }
 
   model(): ResolvedModel {
-    return this.#deps.llm.resolve(this.#settings.model)
+    return this.#binding.model()
   }
 
   effort(): string {
-    const { model, thinking } = this.#settings
-    return model === undefined || this.#maxTokens() === undefined ? '' : this.#deps.llm.effort(this.model(), thinking)
+    return this.#binding.effort()
   }
 
   checkPromptId(prompt_id: string): void {
@@ -158,13 +151,18 @@ export class AgentEngine implements Agent {
   }
 
   usage(): ReturnType<Agent['usage']> {
-    const max = this.#maxTokens()
+    const max = this.#binding.maxTokens()
     return {
       total: this.#history.usage(),
       context_tokens: this.#history.contextTokens(),
       ...(max === undefined ? {} : { max_context_tokens: max }),
       turn_count: this.#history.turns().length
     }
+  }
+
+  /** The running turn waits for the user: shown as its phase. */
+  awaitsApproval(approval: { readonly approvalId: string; readonly toolCallId: string }): void {
+    if (this.#turn?.visible) this.#turn.inFlight.awaitsApproval(approval)
   }
 
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
@@ -233,7 +231,7 @@ export class AgentEngine implements Agent {
     const begun = performance.now()
     let result: TurnResult
     try {
-      const setup = await this.#setUp()
+      const setup = await this.#binding.forTurn()
       await this.#history.append(
         ...setup.records,
         { type: 'turn.started', turn_id, origin: prompt.origin, prompt_id: prompt.prompt_id },
@@ -259,34 +257,6 @@ export class AgentEngine implements Agent {
     this.host.session.work.turnStarted(this.host.id)
   }
 
-  /** Binds model and profile and renders the system prompt where that has not happened yet. A missing model fails in `use`, inside the turn. */
-  async #setUp(): Promise<{ records: { readonly type: string }[]; use: () => TurnSetup; warning?: string }> {
-    const records: { readonly type: string; readonly [field: string]: unknown }[] = []
-    let setup: TurnSetup
-    let warning: string | undefined
-    try {
-      const settings = bound(this.#settings, this.#deps.llm)
-      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord(settings))
-      this.#settings = settings
-      this.#limitTools()
-      const profile = this.#profile()
-      if (this.#systemPrompt === undefined && profile) {
-        const rendered = await this.#deps.renderPrompt(this.host, profile)
-        warning = rendered.warning
-        this.#systemPrompt = rendered.text
-        records.push({ type: promptRecord, profile: profile.name, text: rendered.text })
-      }
-      const model = this.model()
-      setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#systemPrompt ?? '' }
-    } catch (error) {
-      const use = () => {
-        throw error
-      }
-      return { records, use }
-    }
-    return { records, use: () => setup, ...(warning === undefined ? {} : { warning }) }
-  }
-
   /** In this order: records, turn.ended, error, work_changed, prompt.completed or prompt.aborted. */
   async #settle(turn: ActiveTurn, result: TurnResult, durationMs: number): Promise<void> {
     const { turn_id } = turn
@@ -294,30 +264,18 @@ export class AgentEngine implements Agent {
     turn.accepting = false
     this.#queue.restore(turn.box.splice(0))
     this.#queue.forget(turn.consumed.map(item => item.prompt_id))
-    const interruptReason = reason === 'cancelled' ? (turn.userAborted ? 'user_cancelled' : 'aborted') : result.interrupt_reason
-    const prompt_ids = [turn.prompt, ...turn.consumed].map(item => item.prompt_id)
-    const records: CoreRecord[] = [
-      {
-        type: 'turn.ended',
-        turn_id,
-        reason,
-        ...(interruptReason === undefined ? {} : { interrupt_reason: interruptReason }),
-        ...(error ? { error: { code: error.code, message: error.message } } : {})
-      },
-      { type: 'prompt.settled', prompt_ids, status: reason === 'cancelled' ? 'aborted' : reason }
-    ]
-    if (reason === 'cancelled' && turn.userAborted) records.push(reminder(turn_id, 'interruption', interruption))
     this.#history.setPartial(undefined)
     const failed = (err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of a turn could not be saved')
-    await this.#history.append(...records).catch(failed)
+    await this.#history.append(...endRecords(turn, result)).catch(failed)
 
+    const interrupted = interruptReason(turn, result)
     turn.visible = false
     turn.emit('turnEnded', {
       turnId: turn_id,
       reason,
       durationMs: Math.round(durationMs),
       ...(error ? { error } : {}),
-      ...(interruptReason === undefined ? {} : { interruptReason })
+      ...(interrupted === undefined ? {} : { interruptReason: interrupted })
     })
     if (error) turn.emit('errorRaised', error)
     const saved = this.host.session.work.turnEnded(this.host.id, reason)
@@ -332,9 +290,9 @@ export class AgentEngine implements Agent {
   }
 
   #status(): void {
-    const max = this.#maxTokens()
+    const max = this.#binding.maxTokens()
     const tokens = this.#history.contextTokens()
-    const { model } = this.#settings
+    const { model } = this.#binding.settings
     this.#emit('agentStatusUpdated', {
       ...(model === undefined ? {} : { model }),
       ...(max === undefined ? {} : { thinkingEffort: this.effort(), maxContextTokens: max }),
@@ -346,24 +304,6 @@ export class AgentEngine implements Agent {
         ...(this.#turn ? { currentTurn: this.#turn.usage() } : {})
       }
     })
-  }
-
-  /** Window of the agent's model (the default one while unbound); undefined when there is none. */
-  #maxTokens(): number | undefined {
-    try {
-      const model = this.model()
-      return model.max_input_size ?? model.max_context_size
-    } catch {
-      return undefined // a status is told without it; the prompt that needs a model reports what is missing
-    }
-  }
-
-  #profile() {
-    return this.#deps.profiles().find(profile => profile.name === this.#settings.profile)
-  }
-
-  #limitTools(): void {
-    this.host.get(ToolLimitsSlot).set(this.#settings, this.#profile())
   }
 }
 

@@ -1,6 +1,6 @@
 /** What the snapshot says about the running turn, kept from the agent's own events; and the phase, announced on every change. */
 import type { AgentEventName, AgentEventPayload } from './contract.ts'
-import type { InFlightTurn } from './service.ts'
+import type { InFlightTurn, RunningTool } from './service.ts'
 
 type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
 
@@ -9,7 +9,7 @@ export class InFlight {
   readonly #promptId: string | undefined
   readonly #phase: (phase: Phase) => void
   readonly #now: () => Date
-  readonly #tools = new Map<string, Record<string, unknown>>()
+  readonly #tools = new Map<string, RunningTool>()
   #assistant = ''
   #thinking = ''
   #step = 0
@@ -61,7 +61,8 @@ export class InFlight {
         const tool = this.#tools.get(toolCallId)
         if (tool && update.kind !== 'custom') {
           const { kind, text, percent } = update
-          tool.last_progress = { kind, ...(text === undefined ? {} : { text }), ...(percent === undefined ? {} : { percent }) }
+          const last_progress = { kind, ...(text === undefined ? {} : { text }), ...(percent === undefined ? {} : { percent }) }
+          this.#tools.set(toolCallId, { ...tool, last_progress })
         }
         break
       }
@@ -111,6 +112,10 @@ export class InFlight {
         at: this.#now().getTime()
       })
     }
+  }
+
+  awaitsApproval(approval: { readonly approvalId: string; readonly toolCallId: string }): void {
+    this.#show(approval.approvalId, { kind: 'awaiting_approval', turnId: this.#turnId, step: this.#step, approval })
   }
 
   #show(key: string, phase: Phase): void {

@@ -3,6 +3,7 @@ import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from '
 import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
+import { approvalRequested } from '../interactions/index.ts'
 import { Llm, type LlmError, type LlmRequest, ModelUnresolved } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
@@ -108,6 +109,11 @@ export default definePack({
         for (const agent of session.agents()) (await of(agent)).start()
       })
     )
+    ctx.on(approvalRequested, event => {
+      const engine = sessions.loaded(event.session_id)?.agent(event.agent_id)?.peek(slot)
+      const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
+      void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
+    })
     ctx.tap(ctx.hooks.stopping, async () => {
       const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))
       await Promise.all(engines.map(async engine => (await engine).close()))

@@ -33,12 +33,22 @@ export interface AgentSettings {
   readonly disabled_tools?: readonly string[]
 }
 
+/** A tool between its start and its result (contract 2, snapshot). */
+export interface RunningTool {
+  readonly tool_call_id: string
+  readonly name: string
+  readonly args: Readonly<Record<string, unknown>>
+  readonly description?: string
+  readonly display?: { readonly kind: string } & Readonly<Record<string, unknown>>
+  readonly last_progress?: { readonly kind: 'stdout' | 'stderr' | 'progress' | 'status'; readonly text?: string; readonly percent?: number }
+}
+
 export interface InFlightTurn {
   readonly turn_id: number
   /** Text of the current step only. */
   readonly assistant_text: string
   readonly thinking_text: string
-  readonly running_tools: readonly Readonly<Record<string, unknown>>[]
+  readonly running_tools: readonly RunningTool[]
   readonly current_prompt_id?: string
 }
 

@@ -65,7 +65,6 @@ const InFlight = Type.Object({
   ),
   current_prompt_id: Type.Optional(Type.String())
 })
-export type InFlight = Static<typeof InFlight>
 
 export const readSnapshot = defineRoute({
   method: 'GET',

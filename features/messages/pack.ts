@@ -5,7 +5,7 @@ import { Histories } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
-import { type InFlight, listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
+import { listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
 import { messageObjects, messagePage } from './view.ts'
 
 const snapshotMessages = 100
@@ -68,8 +68,7 @@ export default definePack({
         epoch: at.epoch,
         session: await object,
         messages: { items, has_more },
-        // The engine describes running tools as plain objects; the route's schema is what the agent pack builds them from.
-        in_flight_turn: in_flight ? ({ ...in_flight } as unknown as InFlight) : null,
+        in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
         subagents: [],
         pending_approvals,
         pending_questions: []

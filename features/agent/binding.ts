@@ -1,0 +1,113 @@
+/** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
+import type { History, HistoryRecord } from '../history/index.ts'
+import type { ResolvedModel } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { TurnSetup } from './active-turn.ts'
+import type { AgentDeps } from './deps.ts'
+import type { AgentProfile, AgentSettings } from './service.ts'
+import { bound, changed, sameSettings, settingsOf, settingsRecord, ToolLimitsSlot } from './settings.ts'
+
+const promptRecord = 'agent.prompt'
+
+export interface TurnBinding {
+  /** To be recorded with the turn's start. */
+  readonly records: readonly HistoryRecord[]
+  /** Frozen for the turn; throws what keeps it from running, so that the failure shows inside the turn. */
+  readonly use: () => TurnSetup
+  /** Problem of the instruction files, when the system prompt was rendered now. */
+  readonly warning?: string
+}
+
+export class AgentBinding {
+  readonly #host: AgentHost
+  readonly #history: History
+  readonly #deps: AgentDeps
+  #settings: AgentSettings
+  #systemPrompt: string | undefined
+
+  constructor(host: AgentHost, history: History, deps: AgentDeps) {
+    this.#host = host
+    this.#history = history
+    this.#deps = deps
+    this.#settings = settingsOf(history)
+    const recorded = history.records(promptRecord).at(-1)
+    if (recorded && recorded.disabled === this.#promptKey() && typeof recorded.text === 'string') this.#systemPrompt = recorded.text
+    this.#limitTools()
+  }
+
+  get settings(): AgentSettings {
+    return this.#settings
+  }
+
+  /** True when something changed; recorded before it counts. */
+  async configure(change: Partial<AgentSettings>): Promise<boolean> {
+    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
+    if (sameSettings(next, this.#settings)) return false
+    await this.#history.append(settingsRecord(next))
+    const before = this.#promptKey()
+    this.#settings = next
+    if (this.#promptKey() !== before) this.#systemPrompt = undefined
+    this.#limitTools()
+    return true
+  }
+
+  model(): ResolvedModel {
+    return this.#deps.llm.resolve(this.#settings.model)
+  }
+
+  /** Empty until a model is bound. */
+  effort(): string {
+    const { model, thinking } = this.#settings
+    return model === undefined || this.maxTokens() === undefined ? '' : this.#deps.llm.effort(this.model(), thinking)
+  }
+
+  /** Window of the model (the default one while unbound); undefined when there is none. */
+  maxTokens(): number | undefined {
+    try {
+      const model = this.model()
+      return model.max_input_size ?? model.max_context_size
+    } catch {
+      return undefined // a status is told without it; the prompt that needs a model reports what is missing
+    }
+  }
+
+  /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
+  async forTurn(): Promise<TurnBinding> {
+    const records: HistoryRecord[] = []
+    try {
+      const settings = bound(this.#settings, this.#deps.llm)
+      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord(settings))
+      this.#settings = settings
+      this.#limitTools()
+      const profile = this.#profile()
+      let warning: string | undefined
+      if (this.#systemPrompt === undefined && profile) {
+        const rendered = await this.#deps.renderPrompt(this.#host, profile)
+        warning = rendered.warning
+        this.#systemPrompt = rendered.text
+        records.push({ type: promptRecord, profile: profile.name, disabled: this.#promptKey(), text: rendered.text })
+      }
+      const model = this.model()
+      const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#systemPrompt ?? '' }
+      return { records, use: () => setup, ...(warning === undefined ? {} : { warning }) }
+    } catch (error) {
+      const use = () => {
+        throw error
+      }
+      return { records, use }
+    }
+  }
+
+  /** What the system prompt depends on; another key means that it is rendered again. */
+  #promptKey(): string {
+    return (this.#settings.disabled_tools ?? []).join()
+  }
+
+  #profile(): AgentProfile | undefined {
+    return this.#deps.profiles().find(profile => profile.name === this.#settings.profile)
+  }
+
+  #limitTools(): void {
+    this.#host.get(ToolLimitsSlot).set(this.#settings, this.#profile())
+  }
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Agents } from '../../../features/agent/index.ts'
+import { collectInstructions, listDirectory } from '../../../features/agent/instructions.ts'
+import { PromptQueue } from '../../../features/agent/queue.ts'
+import { repairOf } from '../../../features/agent/recover.ts'
+import type { History } from '../../../features/history/index.ts'
+import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { gate, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { startAgent } from './start.ts'
+
+const never = new Promise<never>(() => undefined)
+
+test('reloading the agent pack in the middle of a turn ends the turn; the session goes on with the new one', async t => {
+  const llm = scriptedLlm(
+    [
+      { type: 'text', text: 'half' },
+      { type: 'wait', until: never }
+    ],
+    'whole'
+  )
+  const agent = await startAgent(t, llm)
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.waitFor(event => event.type === 'assistant.delta')
+
+  await agent.kernel.unload('agent')
+
+  assert.equal((await agent.call(readSession, { params })).data.last_turn_reason, 'cancelled')
+  assert.equal((await agent.call(listPrompts, { params })).code, 40400)
+  await agent.kernel.load('agent')
+  await agent.prompt('two')
+  await agent.settled(2)
+  assert.equal((await agent.call(readSession, { params })).data.last_turn_reason, 'completed')
+})
+
+test('prompts that were steered but not yet taken return to the queue when the turn ends first', async t => {
+  const blocked = gate()
+  const llm = scriptedLlm(
+    [
+      { type: 'text', text: 'a' },
+      { type: 'wait', until: blocked.opened }
+    ],
+    'b'
+  )
+  const agent = await startAgent(t, llm)
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.waitFor(event => event.type === 'assistant.delta')
+  const two = await agent.prompt('two')
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [two.prompt_id, two.prompt_id] } })).code, 40402)
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [two.prompt_id] } })).code, 0)
+
+  await agent.call(abortSession, { params })
+  await agent.settled(2)
+
+  const started = agent.events.filter(event => event.type === 'turn.started').map(event => (event.payload as { promptId: string }).promptId)
+  assert.equal(started[1], two.prompt_id)
+})
+
+test('the second of two submissions at one instant is queued, and both run', async t => {
+  const agent = await startAgent(t, scriptedLlm('x'))
+  const params = { session_id: agent.session_id }
+  const body = (text: string) => ({ content: [{ type: 'text' as const, text }] })
+  const replies = await Promise.all(['a', 'b', 'c'].map(text => agent.call(submitPrompt, { params, body: body(text) })))
+  assert.deepEqual(
+    replies.map(reply => reply.code),
+    [0, 0, 0]
+  )
+  await agent.settled(3)
+})
+
+test('another pack reaches the engine through its service', async t => {
+  let agents: Agents | undefined
+  const pack = definePack({
+    name: 'other',
+    needs: { agents: Agents },
+    setup(_ctx, services) {
+      agents = services.agents
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [pack] })
+  const main = await agents?.main(agent.session_id)
+  const prompt = await main?.submit({ content: [{ type: 'text', text: 'from a pack' }], origin: { kind: 'cron_job', jobId: 'j' } })
+  await agent.settled(1)
+  assert.ok(prompt)
+  assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_prompt, undefined)
+})
+
+test('instruction files are merged from the general to the specific', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-code-files-'))
+  t.after(() => rm(home, { recursive: true, force: true }))
+  const root = join(home, 'repo')
+  const cwd = join(root, 'sub')
+  await mkdir(join(root, '.git'), { recursive: true })
+  await mkdir(join(cwd, '.svc-code'), { recursive: true })
+  await writeFile(join(home, 'AGENTS.md'), 'home')
+  await writeFile(join(root, 'AGENTS.md'), 'root')
+  await writeFile(join(cwd, '.svc-code', 'AGENTS.md'), 'hidden')
+  await writeFile(join(cwd, 'agents.md'), 'sub')
+
+  const found = await collectInstructions(cwd, home, join(home, 'nobody'))
+  assert.deepEqual(
+    found.text.split('\n').filter(line => line !== '' && !line.startsWith('<!--')),
+    ['home', 'root', 'hidden', 'sub']
+  )
+  assert.equal(found.warning, undefined)
+  await writeFile(join(root, 'AGENTS.md'), 'x'.repeat(33 * 1024))
+  assert.match((await collectInstructions(cwd, home, join(home, 'nobody'))).warning ?? '', /advised 32768/)
+  assert.equal(await listDirectory(root), '.git/\nsub/\n  .svc-code/\n  agents.md\nAGENTS.md')
+})
+
+test('taken prompts return to their old places', () => {
+  const queue = new PromptQueue()
+  for (const id of ['a', 'b', 'c']) queue.push({ prompt_id: id, content: [], created_at: '', origin: { kind: 'user' } })
+  const taken = queue.take(['c', 'a'])
+  assert.deepEqual(
+    taken.map(item => item.prompt_id),
+    ['a', 'c']
+  )
+  queue.restore(taken)
+  assert.deepEqual(
+    queue.items().map(item => item.prompt_id),
+    ['a', 'b', 'c']
+  )
+})
+
+test('a history whose last turn ended needs no repair', () => {
+  const history = { turns: () => [{ turn_id: 0, ended_at: 'x' }], prompts: () => [] } as unknown as History // the repair asks for nothing else then
+  assert.equal(repairOf(history), undefined)
+})

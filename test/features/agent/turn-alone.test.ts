@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { retryDelay } from '../../../features/agent/retry.ts'
+import { runTurn, type TurnPorts } from '../../../features/agent/turn.ts'
+import type { LlmRequest } from '../../../features/llm/index.ts'
+import { failure, type Reply, scriptedLlm, testModel, toolCalls } from '../../helpers/scripted-llm.ts'
+
+const request: LlmRequest = { model: testModel, system: '', messages: [], tools: [], cache_key: 's', effort: 'off' }
+
+/** Ports in memory: what was recorded and emitted, in order. */
+function fake(...replies: Reply[]) {
+  const log: string[] = []
+  const ports: TurnPorts = {
+    stream: scriptedLlm(...replies).llm.stream,
+    runTools: async (calls, _signal, report) => {
+      for (const call of calls) await report({ type: 'finished', call, result: { output: 'ok' } })
+      return []
+    },
+    record: async (...records) => void log.push(...records.map(record => `disk ${record.type}`)),
+    emit: name => void log.push(name),
+    partial: () => undefined,
+    uniqueCallId: id => id,
+    beforeStep: async () => undefined,
+    request: async () => request,
+    modelError: async () => undefined,
+    measured: () => undefined,
+    afterStep: async () => undefined,
+    more: async () => false,
+    retryDelay: () => 0,
+    describe: error => ({ code: 'internal', message: String(error), retryable: false }),
+    newId: () => 'step'
+  }
+  const run = (signal = new AbortController().signal, change: Partial<TurnPorts> = {}) =>
+    runTurn({ ...ports, ...change }, { turn_id: 0, max_steps: 0, max_attempts: 3 }, signal)
+  return { log, run }
+}
+
+test('everything is on disk before it is announced', async () => {
+  const { log, run } = fake(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  assert.deepEqual(await run(), { reason: 'completed', steps: 2 })
+  assert.deepEqual(
+    log.filter(line => line !== 'toolCallDelta'),
+    [
+      'disk step.begin',
+      'stepStarted',
+      'disk step.message',
+      'toolCallStarted',
+      'disk tool.result',
+      'toolResult',
+      'disk step.end',
+      'stepCompleted',
+      'disk step.begin',
+      'stepStarted',
+      'assistantDelta',
+      'disk step.message',
+      'disk step.end',
+      'stepCompleted'
+    ]
+  )
+})
+
+test('a turn never rejects: a failing disk, request or hook becomes a failed result', async () => {
+  const broken = async () => {
+    throw new Error('broken')
+  }
+  for (const change of [{ record: broken }, { request: broken }, { afterStep: broken }, { beforeStep: broken }, { more: broken }]) {
+    const result = await fake('hi').run(undefined, change as Partial<TurnPorts>)
+    assert.equal(result.reason, 'failed', Object.keys(change)[0])
+    assert.equal(result.error?.code, 'internal')
+  }
+})
+
+test('a repaired request is sent again in the same step and counts no attempt', async () => {
+  const { log, run } = fake(failure({ retryable: false }), 'fine')
+  const result = await run(undefined, { modelError: async () => 'retry' })
+  assert.equal(result.reason, 'completed')
+  assert.equal(log.filter(line => line === 'stepStarted').length, 1)
+  assert.ok(!log.includes('stepRetrying'))
+})
+
+test('repairs are limited, and `fail` ends the turn although the failure is retryable', async () => {
+  assert.equal((await fake(failure({ retryable: false })).run(undefined, { modelError: async () => 'retry' })).reason, 'failed')
+  const { log, run } = fake(failure())
+  assert.equal((await run(undefined, { modelError: async () => 'fail' })).reason, 'failed')
+  assert.ok(!log.includes('stepRetrying'))
+})
+
+test('an abort while waiting for the next attempt ends the turn at once', async () => {
+  const controller = new AbortController()
+  const { log, run } = fake(failure())
+  const running = run(controller.signal, {
+    retryDelay: () => {
+      setImmediate(() => controller.abort())
+      return 3_600_000
+    }
+  })
+  assert.deepEqual(await running, { reason: 'cancelled', steps: 1 })
+  assert.equal(log.at(-1), 'stepInterrupted')
+})
+
+test('an abort before the first step announces no step', async () => {
+  const controller = new AbortController()
+  controller.abort()
+  const { log, run } = fake('hi')
+  assert.deepEqual(await run(controller.signal), { reason: 'cancelled', steps: 0 })
+  assert.deepEqual(log, [])
+})
+
+test('the turn goes on as long as something is added at its end', async () => {
+  let more = 2
+  const { run } = fake('hi')
+  assert.deepEqual(await run(undefined, { more: async () => more-- > 0 }), { reason: 'completed', steps: 3 })
+})
+
+test('delays double up to 32 seconds with a quarter at random; the upstream may name its own', () => {
+  const error = { code: 'x', message: '', name: 'E', retryable: true }
+  assert.deepEqual(
+    [1, 2, 3, 9].map(attempt => retryDelay(attempt, error, 500, () => 0)),
+    [500, 1000, 2000, 32_000]
+  )
+  assert.equal(
+    retryDelay(1, error, 500, () => 1),
+    625
+  )
+  assert.equal(retryDelay(5, { ...error, retry_after_ms: 7000 }, 500), 7000)
+})
