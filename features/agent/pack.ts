@@ -73,7 +73,14 @@ export default definePack({
     ctx.slot(ToolLimitsSlot)
     const slot = defineSlot('agent-engine', async (agent: AgentHost) => new AgentEngine(agent, await histories.of(agent), deps).restore())
     ctx.slot(slot)
-    const of = (agent: AgentHost) => agent.get(slot)
+    const of = async (agent: AgentHost) => {
+      try {
+        return await agent.get(slot)
+      } catch (error) {
+        await agent.drop(slot) // the next call tries again
+        throw error
+      }
+    }
 
     ctx.provide(TurnHooks, hooks)
     ctx.provide(Agents, {

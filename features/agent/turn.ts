@@ -162,10 +162,16 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       await ports.beforeStep({ turn_id, step })
       const step_id = ports.newId()
       begun = true
-      await ports.record({ type: 'step.begin', turn_id, step, step_id })
+      // The request need not wait for the disk: a step that a crash leaves without a beginning holds nothing that was acknowledged.
+      const begin = ports.record({ type: 'step.begin', turn_id, step, step_id }).then(
+        () => undefined,
+        (error: unknown) => ({ error })
+      )
       open = step_id
       ports.emit('stepStarted', ids())
       const { outcome, request, give_up } = await ask()
+      const refused = await begin
+      if (refused) throw refused.error
       if (outcome.kind === 'aborted') {
         await seal(outcome.content, [])
         return await cancelled()

@@ -17,6 +17,15 @@ export default definePack({
       return await new AgentHistory(ports).open()
     })
     ctx.slot(slot)
-    ctx.provide(Histories, { of: agent => agent.get(slot) })
+    ctx.provide(Histories, {
+      async of(agent) {
+        try {
+          return await agent.get(slot)
+        } catch (error) {
+          await agent.drop(slot) // the next call reads the journal again
+          throw error
+        }
+      }
+    })
   }
 })
