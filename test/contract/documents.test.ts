@@ -1,0 +1,83 @@
+/** The documents of the full server: valid, complete, and always those of the packs that are active now. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadDefaultPacks } from '../../features/default-packs.ts'
+import { definePack, defineRoute, generalErrors, Type } from '../../kernel/index.ts'
+import { startTestKernel, type TestKernel } from '../../kernel/testing.ts'
+import { asyncapiProblems, type Document, failuresOf, openapiProblems, operationsOf, recorded, schemaJudge } from '../helpers/documents.ts'
+
+async function read({ rest }: TestKernel, name: 'openapi' | 'asyncapi'): Promise<Document> {
+  const answer = await rest.raw('GET', `/${name}.json`)
+  assert.equal(answer.status, 200)
+  return JSON.parse(answer.body.toString())
+}
+
+test('OpenAPI: valid, every mounted route exactly once, with each failure it declares', async t => {
+  const { packs, declared } = recorded(await loadDefaultPacks())
+  const document = await read(await startTestKernel(t, { packs }), 'openapi')
+  assert.equal(await openapiProblems(document), '')
+  const shown = operationsOf(document).map(({ method, path }) => `${method.toUpperCase()} ${path}`)
+  assert.deepEqual(shown.sort(), declared.routes.map(({ method, path }) => `${method} ${path.replace('{+', '{')}`).sort())
+  for (const { method, path, auth, errors = [] } of declared.routes) {
+    const failures = failuresOf(document, document.paths[path.replace('{+', '{')][method.toLowerCase()])
+    const wanted = [...errors, ...(auth === 'none' ? [] : generalErrors)].map(({ status, code }) => `${status} ${code}`)
+    const missing = wanted.filter(entry => !failures.includes(entry))
+    assert.deepEqual(missing, [], `${method} ${path}`)
+  }
+})
+
+test('AsyncAPI: valid, with every declared event, frame, ack and server frame', async t => {
+  const { packs, declared } = recorded(await loadDefaultPacks())
+  const document = await read(await startTestKernel(t, { packs }), 'asyncapi')
+  assert.equal(asyncapiProblems(document), '')
+  const shown = Object.values<Document>(document.components.messages).map(message => message.name)
+  const { events, frames, outFrames } = declared
+  const kernel = ['client_hello', 'subscribe', 'unsubscribe', 'client_hello_ack', 'subscribe_ack', 'unsubscribe_ack']
+  const packed = [...events, ...frames, ...outFrames].map(spec => spec.type)
+  const acks = frames.map(spec => `${spec.type}_ack`)
+  assert.deepEqual(shown.sort(), [...kernel, 'server_hello', 'resync_required', ...packed, ...acks].sort())
+})
+
+test('real replies fit the schemas of their operations', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  const judge = schemaJudge(await read(server, 'openapi'))
+  const asked = [
+    ['/api/v1/healthz', '/api/v1/healthz'],
+    ['/api/v1/meta', '/api/v1/meta'],
+    ['/api/v1/config', '/api/v1/config'],
+    ['/api/v1/workspaces', '/api/v1/workspaces'],
+    ['/api/v1/sessions', '/api/v1/sessions'],
+    ['/api/v1/sessions?page_size=0', '/api/v1/sessions'],
+    ['/api/v1/sessions/session_none', '/api/v1/sessions/{session_id}']
+  ] as const
+  for (const [url, path] of asked) {
+    const answer = await server.rest.raw('GET', url)
+    const place = ['paths', path, 'get', 'responses', String(answer.status), 'content', 'application/json', 'schema']
+    assert.equal(judge(place, JSON.parse(answer.body.toString())), '', url)
+  }
+  const refused = await server.rest.raw('GET', '/api/v1/meta', { token: null })
+  assert.equal(refused.status, 401)
+  assert.equal(judge(['components', 'schemas', 'Error40101'], JSON.parse(refused.body.toString())), '')
+})
+
+test('both documents follow the packs that come and go', async t => {
+  const ping = defineRoute({ method: 'GET', path: '/api/v1/ping', summary: 'Ping', data: Type.Null() })
+  const guest = definePack({
+    name: 'guest',
+    setup(ctx) {
+      ctx.route(ping, () => null)
+      ctx.event({ type: 'guest.seen', scope: 'global', durable: true, payload: Type.Object({}) })
+    }
+  })
+  const { default: meta } = await import('../../features/meta/pack.ts')
+  const server = await startTestKernel(t, { packs: [meta, guest] })
+  const listed = async () => [
+    '/api/v1/ping' in (await read(server, 'openapi')).paths,
+    'guest.seen' in (await read(server, 'asyncapi')).components.messages
+  ]
+  assert.deepEqual(await listed(), [true, true])
+  await server.kernel.unload('guest')
+  assert.deepEqual(await listed(), [false, false])
+  await server.kernel.load(guest)
+  assert.deepEqual(await listed(), [true, true])
+})

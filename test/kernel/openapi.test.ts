@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AnyRoute, cursorQuery, defineRoute, errorSpec, oneOf, Type } from '../../kernel/index.ts'
+import { openapiDocument } from '../../kernel/openapi.ts'
+import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../helpers/documents.ts'
+
+const NoteMissing = errorSpec('note_missing', 40466, 'no such note')
+const NoteBytesMissing = errorSpec('note_bytes_missing', 40467, 'no such bytes', 404)
+const id = Type.Object({ note_id: Type.String({ description: 'id of the note' }) })
+const Note = Type.Object({ id: Type.String(), text: Type.String() })
+const base = { summary: 'A route', data: Type.Object({}) }
+
+const getNote = defineRoute({
+  method: 'GET',
+  path: '/api/v1/notes/{note_id}',
+  summary: 'One note',
+  params: id,
+  data: Note,
+  errors: [NoteMissing]
+})
+const addNote = defineRoute({
+  method: 'POST',
+  path: '/api/v1/notes',
+  summary: 'Add a note',
+  description: 'Long text',
+  body: Type.Object({ text: Type.String() }),
+  bodyLimit: 2048,
+  data: Note,
+  status: 201
+})
+const removeNote = defineRoute({ ...base, method: 'DELETE', path: '/api/v1/notes/{id}', data: Type.Null(), status: 204 })
+
+function documentOf(...routes: AnyRoute[]): Document {
+  return openapiDocument(routes, { title: 'svc-code', version: '1.2.3' })
+}
+
+test('a document of all kinds of routes is valid OpenAPI 3.1 with title, version, tags and the bearer scheme', async () => {
+  const document = documentOf(
+    getNote,
+    addNote,
+    removeNote,
+    defineRoute({ ...base, method: 'POST', path: '/api/v1/notes/{note_id}:pin', body: Type.Optional(Type.Object({})) }),
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/fs/{+path}:download', binary: { types: ['application/octet-stream'] } }),
+    defineRoute({ ...base, method: 'POST', path: '/api/v1/files', bodyType: 'stream' }),
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/healthz', auth: 'none' }),
+    defineRoute({ ...base, method: 'GET', path: '/' })
+  )
+  assert.equal(await openapiProblems(document), '')
+  assert.equal(document.openapi, '3.1.0')
+  assert.equal(document.info.title, 'svc-code')
+  assert.equal(document.info.version, '1.2.3')
+  assert.deepEqual(
+    document.tags.map((tag: Document) => tag.name),
+    ['files', 'fs', 'healthz', 'notes', 'other']
+  )
+  assert.deepEqual(document.security, [{ bearer: [] }])
+  assert.equal(document.components.securitySchemes.bearer.scheme, 'bearer')
+})
+
+test('an empty table gives a valid document', async () => {
+  assert.equal(await openapiProblems(documentOf()), '')
+})
+
+test('the order of the routes does not show in the document', () => {
+  assert.equal(JSON.stringify(documentOf(getNote, addNote, removeNote)), JSON.stringify(documentOf(removeNote, getNote, addNote)))
+})
+
+test('every operation lists its own failures and the general ones under their HTTP status', () => {
+  const document = documentOf({ ...getNote, errors: [NoteMissing, NoteBytesMissing] })
+  const general = ['200 40001', '200 50001', '200 50003', '401 40101', '403 40301', '404 40400', '429 42901']
+  assert.deepEqual(
+    failuresOf(document, document.paths['/api/v1/notes/{note_id}'].get).sort(),
+    [...general, '200 40466', '404 40467'].sort()
+  )
+})
+
+test('one code with two statuses is listed under both, and once where it is declared twice', () => {
+  const real = { ...NoteMissing, status: 404 }
+  const document = documentOf({ ...getNote, errors: [NoteMissing, real, NoteMissing] })
+  const failures = failuresOf(document, document.paths['/api/v1/notes/{note_id}'].get)
+  assert.deepEqual(
+    failures.filter(entry => entry.endsWith('40466')),
+    ['200 40466', '404 40466']
+  )
+})
+
+test('a route without credential has no security and cannot answer 40101', () => {
+  const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/healthz', auth: 'none' }))
+  const { get } = document.paths['/api/v1/healthz']
+  assert.deepEqual(get.security, [])
+  assert.deepEqual(Object.keys(get.responses), ['200', '403', '404', '429'])
+})
+
+test('below /api only GET goes without a credential, whatever a route says', () => {
+  const document = documentOf(defineRoute({ ...base, method: 'POST', path: '/api/v1/notes', auth: 'none' }))
+  const { post } = document.paths['/api/v1/notes']
+  assert.equal(post.security, undefined)
+  assert.ok('401' in post.responses)
+})
+
+test('envelopes of success and failure fit the schema of their status, others do not', () => {
+  const judge = schemaJudge(documentOf(getNote))
+  const place = ['paths', '/api/v1/notes/{note_id}', 'get', 'responses', '200', 'content', 'application/json', 'schema']
+  const request_id = '01JD0000000000000000000000'
+  const success = { code: 0, msg: 'success', data: { id: 'a', text: 'b' }, request_id }
+  assert.equal(judge(place, success), '')
+  assert.equal(judge(place, { code: 40466, msg: 'no such note', data: null, request_id }), '')
+  assert.equal(judge(place, { code: 40001, msg: 'x', data: null, request_id, details: [{ path: 'a.0', message: 'x' }] }), '')
+  assert.notEqual(judge(place, { code: 40001, msg: 'x', data: null, request_id }), '')
+  assert.notEqual(judge(place, { ...success, data: { id: 'a' } }), '')
+  assert.notEqual(judge(place, { code: 40467, msg: 'x', data: null, request_id }), '')
+})
+
+test('a success code of its own and the statuses 201 and 204 are as declared', () => {
+  const document = documentOf(addNote, removeNote, defineRoute({ ...base, method: 'POST', path: '/api/v1/asks', successCode: 40909 }))
+  const created = document.paths['/api/v1/notes'].post.responses
+  assert.equal(created['201'].content['application/json'].schema.properties.code.const, 0)
+  assert.ok('200' in created, 'failures keep HTTP 200')
+  assert.equal(document.paths['/api/v1/notes/{id}'].delete.responses['204'].content, undefined)
+  const [success] = document.paths['/api/v1/asks'].post.responses['200'].content['application/json'].schema.anyOf
+  assert.equal(success.properties.code.const, 40909)
+})
+
+test('a byte reply has its media types and statuses beside the JSON failures', () => {
+  const binary = { types: ['image/png', 'image/jpeg'], statuses: [200, 206, 304] }
+  const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/pictures', binary, errors: [NoteBytesMissing] }))
+  const { responses } = document.paths['/api/v1/pictures'].get
+  assert.deepEqual(Object.keys(responses), ['200', '206', '304', '401', '403', '404', '429'])
+  assert.deepEqual(Object.keys(responses['200'].content), ['image/png', 'image/jpeg', 'application/json'])
+  assert.deepEqual(Object.keys(responses['206'].content), ['image/png', 'image/jpeg'])
+  assert.equal(responses['304'].content, undefined)
+})
+
+test('a body may be left out only when it is optional or has a default; uploads are multipart', () => {
+  const post = { ...base, method: 'POST' } as const
+  const document = documentOf(
+    addNote,
+    defineRoute({ ...post, path: '/api/v1/a', body: Type.Optional(Type.Object({ count: Type.Integer() })) }),
+    defineRoute({ ...post, path: '/api/v1/b', body: Type.Object({}, { default: {} }) }),
+    defineRoute({ ...post, path: '/api/v1/c', bodyType: 'stream', body: Type.Object({ file: Type.String() }), bodyLimit: 99 })
+  )
+  const bodyOf = (path: string) => document.paths[path].post.requestBody
+  assert.equal(bodyOf('/api/v1/notes').required, true)
+  assert.equal(bodyOf('/api/v1/notes').description, 'At most 2048 bytes')
+  assert.equal(bodyOf('/api/v1/a').required, false)
+  assert.equal(bodyOf('/api/v1/b').required, false)
+  assert.deepEqual(bodyOf('/api/v1/c').content['multipart/form-data'].schema.required, ['file'])
+})
+
+test('path and query values are parameters: required as the pipeline sees it, arrays by repeated keys', () => {
+  const query = Type.Composite([
+    cursorQuery(20),
+    Type.Object({ kind: oneOf(['a', 'b'], { default: 'a' }), tag: Type.Array(Type.String()), sort: Type.String({ description: 'order' }) })
+  ])
+  const document = documentOf({ ...getNote, query })
+  const { parameters } = document.paths['/api/v1/notes/{note_id}'].get
+  const facts = parameters.map(({ name, in: place, required }: Document) => `${place} ${name}${required ? '' : '?'}`)
+  assert.deepEqual(facts, [
+    'path note_id',
+    'query before_id?',
+    'query after_id?',
+    'query page_size?',
+    'query kind?',
+    'query tag',
+    'query sort'
+  ])
+  const byName = Object.fromEntries(parameters.map((one: Document) => [one.name, one]))
+  assert.deepEqual([byName.tag.style, byName.tag.explode], ['form', true])
+  assert.equal(byName.sort.description, 'order')
+  assert.equal(byName.note_id.description, 'id of the note')
+  assert.deepEqual([byName.page_size.schema.maximum, byName.page_size.schema.default], [100, 20])
+})
+
+test('operation ids follow method and path and stay unique', async () => {
+  const route = (method: 'GET' | 'POST', path: string) => defineRoute({ ...base, method, path })
+  const document = documentOf(
+    route('POST', '/api/v1/sessions/{session_id}:abort'),
+    route('POST', '/api/v1/sessions/{session_id}/abort'),
+    route('GET', '/api/v1/sessions'),
+    route('GET', '/api/v2/sessions'),
+    route('GET', '/openapi.json')
+  )
+  const ids = operationsOf(document).map(({ operation }) => operation.operationId)
+  assert.deepEqual(ids.sort(), [
+    'get_openapi_json',
+    'get_sessions',
+    'get_v2_sessions',
+    'post_sessions_session_id_abort',
+    'post_sessions_session_id_abort_2'
+  ])
+  assert.equal(await openapiProblems(document), '')
+})
+
+test('paths that differ in the names of parameters only are one path', async () => {
+  const document = documentOf(getNote, defineRoute({ ...base, method: 'PUT', path: '/api/v1/notes/{+tail}' }), removeNote)
+  assert.deepEqual(Object.keys(document.paths), ['/api/v1/notes/{note_id}'])
+  const item = document.paths['/api/v1/notes/{note_id}']
+  assert.deepEqual(Object.keys(item), ['get', 'put', 'delete'])
+  assert.equal(item.delete.parameters[0].name, 'note_id')
+  assert.equal(await openapiProblems(document), '')
+})
+
+test('one segment and a long tail with the same method both stay in the document', async () => {
+  const document = documentOf(getNote, defineRoute({ ...base, method: 'GET', path: '/api/v1/notes/{+path}' }))
+  assert.deepEqual(Object.keys(document.paths), ['/api/v1/notes/{note_id}', '/api/v1/notes/{+path}'])
+  assert.equal(document.paths['/api/v1/notes/{+path}'].get.parameters[0].name, '+path')
+  assert.equal(await openapiProblems(document), '')
+})
+
+test('recursive and modular schemas become components and still judge values', async () => {
+  const Tree = Type.Recursive(This => Type.Object({ name: Type.String(), children: Type.Array(This) }))
+  const forest = Type.Module({
+    Leaf: Type.Object({ twig: Type.Ref('Twig') }),
+    Twig: Type.Object({ leaf: Type.Optional(Type.Ref('Leaf')) })
+  })
+  const document = documentOf(
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/tree', data: Tree }),
+    defineRoute({ ...base, method: 'POST', path: '/api/v1/tree', body: Tree, data: Type.Array(Tree) }),
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/leaf', data: forest.Import('Leaf') })
+  )
+  assert.equal(await openapiProblems(document), '')
+  const { schemas } = document.components
+  assert.deepEqual(
+    Object.keys(schemas).filter(name => !name.startsWith('Error')),
+    ['Leaf', 'Twig', 'Recursive']
+  )
+  assert.doesNotMatch(JSON.stringify(document), /\$id|\$defs/)
+  const judge = schemaJudge(document)
+  const place = ['components', 'schemas', 'Recursive']
+  assert.equal(judge(place, { name: 'a', children: [{ name: 'b', children: [] }] }), '')
+  assert.notEqual(judge(place, { name: 'a', children: [{ name: 1, children: [] }] }), '')
+})
+
+test('different schemas with one id stay apart', () => {
+  const one = Type.Recursive(This => Type.Object({ next: Type.Optional(This) }), { $id: 'Node' })
+  const two = Type.Recursive(This => Type.Object({ last: Type.Optional(This) }), { $id: 'Node' })
+  const document = documentOf(
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/one', data: one }),
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/two', data: two })
+  )
+  assert.deepEqual(document.components.schemas.Node.properties, { next: { $ref: '#/components/schemas/Node' } })
+  assert.deepEqual(document.components.schemas.Node_2.properties, { last: { $ref: '#/components/schemas/Node_2' } })
+})
+
+test('fields named like keywords of JSON Schema are fields, and declarations are not changed', () => {
+  const data = Type.Object({
+    $id: Type.String(),
+    $ref: Type.String(),
+    default: Type.Object({ const: Type.Date() }),
+    properties: Type.Null()
+  })
+  const before = JSON.stringify(data)
+  const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/odd', data }))
+  const [success] = document.paths['/api/v1/odd'].get.responses['200'].content['application/json'].schema.anyOf
+  assert.deepEqual(success.properties.data.properties, {
+    $id: { type: 'string' },
+    $ref: { type: 'string' },
+    default: { type: 'object', required: ['const'], properties: { const: {} } },
+    properties: { type: 'null' }
+  })
+  assert.equal(JSON.stringify(data), before)
+})
