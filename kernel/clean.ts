@@ -1,5 +1,5 @@
-/** Strips unknown keys from checked values. */
-import { Kind, type TSchema, Type } from '@sinclair/typebox'
+/** Default values in, unknown keys out. */
+import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 
 const prepared = new WeakMap<TSchema, TSchema>()
@@ -15,6 +15,11 @@ export function stripUnknown(schema: TSchema, value: unknown): unknown {
     prepared.set(schema, ready)
   }
   return Value.Clean(ready, value)
+}
+
+/** Fills defaults, then strips unknown keys, in place: a parsed JSON value becomes what the schema describes (if it passes the check). */
+export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
+  return stripUnknown(schema, Value.Default(schema, value)) as Static<S>
 }
 
 function prepare(node: unknown): unknown {

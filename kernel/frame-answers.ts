@@ -1,4 +1,6 @@
 /** From a request frame to its ack: the kernel's own frames, the frames of packs, failures. */
+
+import { tidy } from './clean.ts'
 import type { ClientConnection } from './connection.ts'
 import type { FrameSpec } from './contract.ts'
 import type { CoreHandler } from './control-frames.ts'
@@ -7,7 +9,7 @@ import type { Ack, Answer, RequestFrame } from './frame-queue.ts'
 import type { Logger } from './log.ts'
 import type { FrameHandler } from './pack.ts'
 import type { MountedFrame } from './registry.ts'
-import { problems, tidy } from './schema.ts'
+import { problems } from './schema.ts'
 
 export interface FrameAnswersOptions {
   readonly core: ReadonlyMap<string, CoreHandler>

@@ -1,6 +1,8 @@
 /** The door of the kernel: everything a pack may import. */
+
 export { Activity, type Work } from './activity.ts'
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './binary.ts'
+export { stripUnknown, tidy } from './clean.ts'
 export {
   type AnyRoute,
   type BodyOf,
@@ -49,8 +51,7 @@ export {
   Time,
   type TObject,
   type TSchema,
-  Type,
-  tidy
+  Type
 } from './schema.ts'
 export { Scope } from './scope.ts'
 export { defineSlot, type Slot, SlotHost } from './slot.ts'

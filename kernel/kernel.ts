@@ -2,13 +2,13 @@
 import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join, resolve } from 'node:path'
-import { monotonicFactory } from 'ulid'
 import { createGate, type Gate } from './auth.ts'
 import { type ContextParts, createContext } from './context.ts'
 import { deploymentConfig } from './deployment.ts'
 import { createDocuments } from './documents.ts'
 import { createKernelHooks, type KernelHooks } from './hooks.ts'
 import { createHub, type Hub } from './hub.ts'
+import { ulidSource } from './ids.ts'
 import { type Feature, KernelInfo } from './info.ts'
 import { registerInstance } from './instances.ts'
 import { Lifecycle } from './lifecycle.ts'
@@ -282,8 +282,7 @@ export async function createKernel(given: KernelOptions): Promise<Kernel> {
   const options = withDefaults({ ...given, home: resolve(given.home) })
   await mkdir(options.home, { recursive: true, mode: 0o700 })
   const log = createLog(options.log, options.home)
-  const ulid = monotonicFactory()
-  const newId = options.newId ?? (() => ulid())
+  const newId = options.newId ?? ulidSource()
   const gate = await createGate({
     home: options.home,
     host: options.host,

@@ -1,7 +1,7 @@
 /** Compiled checkers, the coercion rule for params and queries, error details, and wire shapes that many routes share. */
 import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import { Value, type ValueError } from '@sinclair/typebox/value'
+import type { ValueError } from '@sinclair/typebox/value'
 import type { Detail } from './errors.ts'
 
 export { type Static, type TObject, type TSchema, Type }
@@ -73,11 +73,6 @@ function joinPath(root: string, pointer: string): string {
     .slice(1)
     .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   return [root, ...parts].filter(part => part !== '').join('.')
-}
-
-/** Fills defaults and strips unknown keys in place (unless the schema forbids them), so a parsed JSON body can be used as it is. */
-export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
-  return Value.Default(schema, Value.Clean(schema, value)) as Static<S>
 }
 
 /**

@@ -56,6 +56,11 @@ function report(wish: Wish | undefined, result: Extract<LlmMessage, { role: 'too
     .filter(line => line.trim() !== '')
   if (result.is_error) return `That did not work: ${lines.at(-1) ?? 'no reason was given'}.`
   if (wish?.name === 'Glob') return `I found ${lines.length} ${lines.length === 1 ? 'file' : 'files'}: ${lines.join(', ')}.`
-  if (wish?.name === 'Read') return `The file has ${lines.length} ${lines.length === 1 ? 'line' : 'lines'} with text.`
+  if (wish?.name === 'Read') return counted(lines.filter(line => /^\s*\d+\t/.test(line)).length)
   return `The command printed ${lines.length} ${lines.length === 1 ? 'line' : 'lines'}.`
+}
+
+/** Read shows numbered lines; what follows them are its own notes. */
+function counted(lines: number): string {
+  return `The file has ${lines} ${lines === 1 ? 'line' : 'lines'} with text.`
 }

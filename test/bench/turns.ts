@@ -11,7 +11,7 @@ const text = 'word '.repeat(200)
 function script(body: Record<string, unknown>): Step[] {
   const messages = body.messages as { role: string; content: unknown }[]
   const last = messages.at(-1)
-  const asked = JSON.stringify(messages.findLast(message => message.role === 'user')?.content ?? '')
+  const asked = JSON.stringify(messages.filter(message => message.role === 'user'))
   if (asked.includes('tool') && last?.role !== 'tool') return [{ tool: { name: 'Bash', args: { command: 'true' } } }]
   return asked.includes('many') ? [{ text, chunks: 200 }] : [{ text: 'one two three', chunks: 3 }]
 }
@@ -23,7 +23,7 @@ export async function turns(runs: number): Promise<Row[]> {
   try {
     const first = await repeat(runs * 4, () => firstDelta(server, upstream))
     const direct = await repeat(runs * 4, () => directFirst(upstream))
-    const tool = await repeat(runs * 4, () => toolStep(server))
+    const tool = await repeat(runs * 4, () => toolStep(server, upstream))
     const bare = await repeat(runs * 4, spawnTrue)
     await server.loop()
     const many = await repeat(runs, () => sideBySide(server, 50))
@@ -115,12 +115,17 @@ async function chat(upstream: FakeUpstream, content: string): Promise<ReadableSt
   return answer.body as ReadableStream<Uint8Array>
 }
 
-async function toolStep(server: BenchServer): Promise<number> {
+/** From the end of the model's reply that asks for the tool to the arrival of the request that carries its result. */
+async function toolStep(server: BenchServer, upstream: FakeUpstream): Promise<number> {
   const { socket, session } = await begin(server)
-  const started = socket.next('tool.call.started').then(() => performance.now())
-  const result = socket.next('tool.result').then(() => performance.now())
+  const n = upstream.requests.length
+  const ended = upstream.arrived(n).then(async request => {
+    await request.closed
+    return performance.timeOrigin + performance.now()
+  })
+  const next = upstream.arrived(n + 1)
   await prompt(server, session, 'tool')
-  const took = (await result) - (await started)
+  const took = (await next).arrived_at - (await ended)
   await socket.next('prompt.completed')
   await socket.close()
   return took
