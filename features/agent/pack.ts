@@ -1,10 +1,9 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
-import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvalRequested } from '../interactions/index.ts'
-import { Llm, type LlmError, type LlmRequest, ModelUnresolved } from '../llm/index.ts'
+import { Llm, ModelUnresolved } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
@@ -12,8 +11,9 @@ import { type AgentEmit, type AgentEventName, agentEvents, loopControl } from '.
 import { dateInjector } from './date.ts'
 import type { AgentDeps } from './deps.ts'
 import { builtinProfiles, renderPrompt } from './profile.ts'
-import { Agents, PromptBlocks, StepInjectors, TurnHooks, type TurnInfo } from './service.ts'
+import { Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { ToolLimitsSlot } from './settings.ts'
+import { createTurnHooks } from './turn-hooks.ts'
 
 export default definePack({
   name: 'agent',
@@ -27,13 +27,7 @@ export default definePack({
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
   setup(ctx, { sessions, histories, llm, runner, config }) {
-    const hooks: TurnHooks = {
-      beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info']),
-      modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info']),
-      shouldContinue: new AsyncSeriesBailHook(['info']),
-      afterStep: new AsyncSeriesHook(['info']),
-      turnEnd: new AsyncSeriesHook(['info'])
-    }
+    const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
     const profiles = () => builtinProfiles

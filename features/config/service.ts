@@ -1,6 +1,5 @@
 /** What other packs get from the user's configuration file (`<home>/config.toml`). */
-import type { Static, TSchema } from '@sinclair/typebox'
-import { extensionPoint, serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, type Static, serviceToken, type TSchema } from '../../kernel/index.ts'
 
 /** One top-level domain of the configuration, contributed by the pack that uses it. */
 export interface ConfigSection<S extends TSchema = TSchema> {

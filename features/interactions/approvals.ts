@@ -1,4 +1,5 @@
 /** The open approvals of one session: announced, waited for, answered once. */
+import { randomUUID } from 'node:crypto'
 import { AppError, type Emit, type Logger, type Static } from '../../kernel/index.ts'
 import type { Session } from '../sessions/index.ts'
 import type { ApprovalRequest, approvalRequested, approvalResolved } from './contract.ts'
@@ -22,6 +23,9 @@ export interface ApprovalPorts {
   readonly newId: () => string
   readonly ttlMs: number
 }
+
+/** The id of an approval, without its prefix. */
+export const newApprovalId = (): string => randomUUID()
 
 interface Open {
   readonly ask: ApprovalAsk

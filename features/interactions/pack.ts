@@ -1,9 +1,8 @@
 /** Wires approvals: one broker per session, two routes, two events. */
-import { randomUUID } from 'node:crypto'
 import { AppError, definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { Histories } from '../history/index.ts'
 import { type Session, SessionMissing, Sessions } from '../sessions/index.ts'
-import { type ApprovalPorts, SessionApprovals } from './approvals.ts'
+import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
 import { approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
 import { ApprovalMissing, Interactions } from './service.ts'
 
@@ -27,7 +26,7 @@ export default definePack({
       emitResolved: ctx.event(approvalResolved),
       log: ctx.log,
       now: () => ctx.now(),
-      newId: () => randomUUID(),
+      newId: newApprovalId,
       ttlMs: ctx.config.approval_ttl_ms,
       async record(ask, type, fields) {
         try {

@@ -1,8 +1,8 @@
 /** The server about itself: health, meta, connections, shutdown and the API documents. */
-import { Readable } from 'node:stream'
-import { type BinaryReply, binary, definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { Config, type ConfigSection } from '../config/index.ts'
 import { asyncapi, getMeta, healthz, listConnections, openapi, shutdown } from './contract.ts'
+import { documentReply } from './document-reply.ts'
 import { experimentalFlags } from './flags.ts'
 
 /** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
@@ -49,13 +49,3 @@ export default definePack({
     ctx.route(asyncapi, documentReply(kernel.asyncapi))
   }
 })
-
-/** The document as plain JSON, serialised once as long as it does not change. */
-function documentReply(read: () => object): () => BinaryReply {
-  let last: { document: object; bytes: Buffer } | undefined
-  return () => {
-    const document = read()
-    if (last?.document !== document) last = { document, bytes: Buffer.from(JSON.stringify(document)) }
-    return binary({ stream: Readable.from([last.bytes]), type: 'application/json; charset=utf-8', size: last.bytes.length })
-  }
-}

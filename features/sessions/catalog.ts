@@ -12,6 +12,9 @@ const parallelReads = 32
 const listWaitMs = 50
 const idForm = /^session_[A-Za-z0-9_-]{1,128}$/
 
+/** Where all sessions live. */
+export const sessionsRoot = (home: string): string => join(home, 'sessions')
+
 export interface CatalogPorts {
   /** Absolute path of `<home>/sessions`. */
   readonly root: string

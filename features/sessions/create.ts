@@ -1,4 +1,5 @@
 /** Creating a session: where it lives and its first state (contract 2, POST sessions). */
+import { randomUUID } from 'node:crypto'
 import { AppError, invalid } from '../../kernel/index.ts'
 import { WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
 import type { SessionState } from './service.ts'
@@ -38,6 +39,9 @@ export async function knownWorkspace(id: string, workspaces: Workspaces): Promis
   if (!known) throw new AppError(WorkspaceMissing)
   return known
 }
+
+/** `session_<uuid>`. */
+export const newSessionId = (): string => `session_${randomUUID()}`
 
 export function firstState(id: string, workspace_id: string, cwd: string, input: CreateInput, now: Date): SessionState {
   const at = now.toISOString()

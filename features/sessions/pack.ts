@@ -1,10 +1,7 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { randomUUID } from 'node:crypto'
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { AppError, acquireLock, definePack, type Static, Type } from '../../kernel/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
-import { Catalog } from './catalog.ts'
+import { Catalog, sessionsRoot } from './catalog.ts'
 import {
   agentCreated,
   agentDisposed,
@@ -21,8 +18,9 @@ import {
   updateProfile,
   workChanged
 } from './contract.ts'
-import { customMetadata, firstState, knownWorkspace, placeOf } from './create.ts'
-import { AgentConfigHandlers, type SessionLive, SessionMissing, type SessionState, Sessions } from './service.ts'
+import { customMetadata, firstState, knownWorkspace, newSessionId, placeOf } from './create.ts'
+import { rescueState } from './rescue.ts'
+import { AgentConfigHandlers, type SessionLive, SessionMissing, Sessions } from './service.ts'
 import { SessionTable } from './table.ts'
 import { listPage, queryProblem, sessionObject } from './view.ts'
 
@@ -39,7 +37,7 @@ export default definePack({
     scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' })
   }),
   setup(ctx, { workspaces }) {
-    const root = join(ctx.home, 'sessions')
+    const root = sessionsRoot(ctx.home)
     const emitCreated = ctx.event(sessionCreated)
     const emitArchived = ctx.event(sessionArchived)
     const emitMeta = ctx.event(sessionMetaUpdated)
@@ -48,24 +46,12 @@ export default definePack({
     ctx.event(agentDisposed)
     const handlers = ctx.collect(AgentConfigHandlers)
 
-    /** A session whose state file was lost opens again with what the workspace and the directory tell. */
-    const rescue = async (workspace_id: string, id: string): Promise<SessionState | undefined> => {
-      const dir = join(root, workspace_id, id)
-      const agents = await readdir(join(dir, 'agents')).catch(() => undefined) // no agents: an empty or foreign directory
-      const workspace = agents && (await workspaces.get(workspace_id))
-      if (!agents || !workspace) return undefined
-      ctx.log.warn({ session_id: id }, 'session state was lost; rebuilt from its workspace')
-      const state = firstState(id, workspace_id, workspace.root, {}, (await stat(dir)).birthtime)
-      const records = agents.map(name => [name, { type: name === 'main' ? ('main' as const) : ('sub' as const) }])
-      return { ...state, last_prompt: '', agents: Object.fromEntries(records) }
-    }
-
     const catalog = new Catalog({
       root,
       store: ctx.store(stateStore, { dir: 'sessions' }),
       log: ctx.log,
       scanMs: ctx.config.scan_interval_ms,
-      rescue
+      rescue: (workspace_id, id) => rescueState({ root, workspaces, log: ctx.log }, workspace_id, id)
     })
     const table = new SessionTable({
       catalog,
@@ -117,7 +103,7 @@ export default definePack({
 
     ctx.route(createSession, async ({ body }) => {
       const { workspace, cwd } = await placeOf(body, workspaces)
-      const state = firstState(`session_${randomUUID()}`, workspace.id, cwd, body, ctx.now())
+      const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now())
       await catalog.create(state)
       const session = await table.load(state.id)
       const created = sessionObject(session.state, session.work)

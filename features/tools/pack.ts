@@ -1,5 +1,4 @@
 /** Wires the tools pack: registry, hooks around a call, the runner, and the tool list. */
-import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { definePack, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
@@ -7,7 +6,8 @@ import { listTools, toolsSection } from './contract.ts'
 import { configPolicy, Registry } from './registry.ts'
 import { RepeatSlot } from './repeats.ts'
 import { createRunner } from './runner.ts'
-import { type ToolCallContext, ToolHooks, ToolPolicies, type ToolResult, ToolRunner, Tools, type ToolVerdict } from './service.ts'
+import { ToolHooks, ToolPolicies, ToolRunner, Tools } from './service.ts'
+import { createToolHooks } from './tool-hooks.ts'
 
 export default definePack({
   name: 'tools',
@@ -19,10 +19,7 @@ export default definePack({
     abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' })
   }),
   setup(ctx, { sessions, config }) {
-    const hooks: ToolHooks = {
-      before: new AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>(['context']),
-      after: new AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>(['result', 'context'])
-    }
+    const hooks = createToolHooks()
     const tools = ctx.collect(Tools)
     const policies = ctx.collect(ToolPolicies)
     const registry = new Registry({ tools: () => tools.items(), policies: () => policies.items() })

@@ -1,12 +1,13 @@
 /** One document that several processes write: read again only when the file changed. */
 import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { DocumentStore } from '../../kernel/index.ts'
 
 export interface LatestOptions<V> {
   readonly store: DocumentStore<V>
   readonly id: string
-  /** The document's file, asked for its change. */
-  readonly file: string
+  /** Directory of the document's file, `<id>.json`, which is asked for its change. */
+  readonly dir: string
   readonly empty: V
 }
 
@@ -22,8 +23,8 @@ export class Latest<V> {
 
   /** The content as of now; not to be changed by the caller. */
   async get(): Promise<V> {
-    const { store, id, file, empty } = this.#options
-    const stamp = await stampOf(file)
+    const { store, id, dir, empty } = this.#options
+    const stamp = await stampOf(join(dir, `${id}.json`))
     if (stamp === this.#stamp) return this.#value
     const value = (await store.get(id)) ?? empty
     this.#stamp = stamp // taken before the read: a write in between is seen next time

@@ -1,5 +1,4 @@
 /** Wires the workspaces pack: registry, trust, routes and global events. */
-import { join } from 'node:path'
 import { AppError, definePack } from '../../kernel/index.ts'
 import {
   deleteWorkspace,
@@ -30,13 +29,11 @@ export default definePack({
   provides: [Workspaces],
   setup(ctx, { counter }) {
     const inHome = { dir: '.' }
-    const fileOf = (id: string) => join(ctx.home, `${id}.json`)
     const registry = new Registry(
-      new Latest({ store: ctx.store(registryStore, inHome), id: 'workspaces', file: fileOf('workspaces'), empty: emptyRegistry })
+      new Latest({ store: ctx.store(registryStore, inHome), id: 'workspaces', dir: ctx.home, empty: emptyRegistry })
     )
-    const trust = new Trust(
-      new Latest({ store: ctx.store(trustStore, inHome), id: 'trust', file: fileOf('trust'), empty: emptyTrust }),
-      err => ctx.log.error({ err }, 'a listener of the workspace trust failed')
+    const trust = new Trust(new Latest({ store: ctx.store(trustStore, inHome), id: 'trust', dir: ctx.home, empty: emptyTrust }), err =>
+      ctx.log.error({ err }, 'a listener of the workspace trust failed')
     )
     const emitCreated = ctx.event(workspaceCreated)
     const emitUpdated = ctx.event(workspaceUpdated)
