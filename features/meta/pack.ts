@@ -1,19 +1,12 @@
 /** The server about itself: health, meta, connections, shutdown and the API documents. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
-import { Config, type ConfigSection } from '../config/index.ts'
+import { Config } from '../config/index.ts'
 import { asyncapi, getMeta, healthz, listConnections, openapi, shutdown } from './contract.ts'
 import { documentReply } from './document-reply.ts'
 import { experimentalFlags } from './flags.ts'
 
 /** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
 const capabilities = { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true } as const
-
-/** Read only: the domain belongs to the config pack. */
-const experimental: ConfigSection<ReturnType<typeof flagMap>> = { name: 'experimental', schema: flagMap(), default: {} }
-
-function flagMap() {
-  return Type.Record(Type.String(), Type.Boolean())
-}
 
 export default definePack({
   name: 'meta',
@@ -31,7 +24,7 @@ export default definePack({
       open_in_apps: [],
       dangerous_bypass_auth: kernel.dangerous_bypass_auth,
       backend: 'v2' as const,
-      experimental_flags: experimentalFlags(config()?.get(experimental) ?? {}, process.env),
+      experimental_flags: experimentalFlags(config(), process.env),
       features: kernel.features().map(feature => ({
         ...feature,
         meta: { ...feature.meta, ...(feature.meta.waiting_for ? { waiting_for: [...feature.meta.waiting_for] } : {}) }
