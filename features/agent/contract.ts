@@ -1,6 +1,5 @@
-/** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events), and the `loop_control` configuration. */
+/** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events). */
 import { defineEvent, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
-import type { ConfigSection } from '../config/index.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const turn = { turnId: Count }
@@ -213,34 +212,3 @@ export type AgentEventPayload<N extends AgentEventName> = Static<AgentEvents[N][
 
 /** Emits an event of one agent. `offset` goes on the frame of text deltas. */
 export type AgentEmit = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>, offset?: number) => void
-
-const LoopControl = Type.Object(
-  {
-    max_steps_per_turn: Type.Optional(Type.Integer({ minimum: 0, description: '0: no limit' })),
-    max_attempts_per_step: Type.Optional(Type.Integer({ minimum: 0, description: 'first try included; default 10' })),
-    max_ralph_iterations: Type.Optional(Type.Integer({ minimum: -1, description: 'kept, not used' })),
-    reserved_context_size: Type.Optional(Type.Integer({ minimum: 0, description: 'tokens' })),
-    compaction_trigger_ratio: Type.Optional(Type.Number({ minimum: 0.5, maximum: 0.99 }))
-  },
-  { additionalProperties: true }
-)
-
-/** Section `loop_control` of the user's configuration. */
-export const loopControl: ConfigSection<typeof LoopControl> = {
-  name: 'loop_control',
-  schema: LoopControl,
-  default: {},
-  overlay: env => {
-    const steps = whole(env.SVC_CODE_LOOP_MAX_STEPS_PER_TURN)
-    const attempts = whole(env.SVC_CODE_LOOP_MAX_ATTEMPTS_PER_STEP)
-    if (steps === undefined && attempts === undefined) return undefined
-    return {
-      ...(steps === undefined ? {} : { max_steps_per_turn: steps }),
-      ...(attempts === undefined ? {} : { max_attempts_per_step: attempts })
-    }
-  }
-}
-
-function whole(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
-}

@@ -1,13 +1,13 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
 import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
-import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
+import { Config, loopControlSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvalRequested } from '../interactions/index.ts'
 import { Llm, ModelUnresolved } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
-import { type AgentEmit, type AgentEventName, agentEvents, loopControl } from './contract.ts'
+import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import { dateInjector } from './date.ts'
 import type { AgentDeps } from './deps.ts'
 import { builtinProfiles, renderPrompt } from './profile.ts'
@@ -56,7 +56,7 @@ export default definePack({
           ctx.log.error({ err, block }, 'a block of the system prompt failed')
         ),
       loop: () => {
-        const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControl) ?? {}
+        const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
       },
       retryBaseMs: ctx.config.retry_base_ms,
@@ -84,7 +84,6 @@ export default definePack({
     })
     ctx.contribute(StepInjectors, dateInjector(ctx.now))
     // Sections differ in their schema type; the point holds them as sections of any schema.
-    ctx.contribute(ConfigSections, loopControl as ConfigSection)
     ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => agent.get(ToolLimitsSlot).refuses(tool.name) })
     ctx.contribute(AgentConfigHandlers, {
       field: 'model',
@@ -93,7 +92,7 @@ export default definePack({
         if (value === '') return
         const agent = await of(await session.main())
         await agent.configure({ model: String(value) }).catch((error: unknown) => {
-          throw isUnresolved(error) ? invalid([{ path: 'agent_config.model', message: error.message }], error) : error
+          throw isUnresolved(error) ? invalid([{ path: 'model', message: error.message }], error) : error
         })
       }
     })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loopControl } from '../../../features/agent/index.ts'
-import { Config } from '../../../features/config/index.ts'
+import { Config, loopControlSection } from '../../../features/config/index.ts'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortPrompt, steerPrompts } from '../../../features/prompts/index.ts'
 import { stub } from '../../../kernel/testing.ts'
@@ -92,7 +91,7 @@ test('a retryable failure is retried in a new step, without doubling a message',
 test('attempts are limited and the turn fails with the provider error', async t => {
   const llm = scriptedLlm(failure())
   const config = stub(Config, {
-    get: (section: { name: string }) => (section === loopControl ? { max_attempts_per_step: 3 } : {}) as never
+    get: (section: { name: string }) => (section === loopControlSection ? { max_attempts_per_step: 3 } : {}) as never
   })
   const agent = await startAgent(t, llm, { packs: [config] })
   await agent.prompt('go')
@@ -122,7 +121,9 @@ test('a failure that is not retryable ends the turn at once', async t => {
 test('the step cap fails the turn', async t => {
   let n = 0
   const llm = scriptedLlm(() => toolCalls({ id: `c${n++}`, name: 'Echo', args: { n } }))
-  const config = stub(Config, { get: (section: { name: string }) => (section === loopControl ? { max_steps_per_turn: 2 } : {}) as never })
+  const config = stub(Config, {
+    get: (section: { name: string }) => (section === loopControlSection ? { max_steps_per_turn: 2 } : {}) as never
+  })
   const agent = await startAgent(t, llm, { packs: [config, echoRunner()] })
   await agent.prompt('go')
   await agent.settled(1)
