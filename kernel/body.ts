@@ -10,6 +10,9 @@ const bodyMs = 300_000
 const lingerBytes = 16 * 1_048_576
 const lingerMs = 2_000
 
+/** Levels of arrays and objects in a JSON body; more would overflow the stack of everything that walks it. */
+const maxDepth = 256
+
 const refused = (message: string): AppError => invalid([{ path: 'body', message }])
 
 /** The parsed JSON body; undefined when there is none. Rejects with a 40001 for everything that is not JSON within `limit` bytes. */
@@ -66,6 +69,7 @@ function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
   if (!isUtf8(bytes)) throw refused('is not valid UTF-8')
   const text = bytes.toString('utf8')
+  if (tooDeep(text)) throw refused(`is nested more than ${maxDepth} levels deep`)
   try {
     const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
     // JSON.parse makes `__proto__` an own property, which a later copy by assignment would turn into a prototype.
@@ -73,6 +77,31 @@ function parseJson(bytes: Buffer): unknown {
   } catch {
     throw refused('is not valid JSON')
   }
+}
+
+/** Counts brackets outside strings; strings, where the bulk of a large body is, are skipped at the speed of a search. */
+function tooDeep(text: string): boolean {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) {
+      i = endOfString(text, i)
+      if (i < 0) return false // no JSON: the parser says so
+    } else if (code === 0x5b || code === 0x7b) {
+      if (++depth > maxDepth) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
+
+/** Index of the quote that ends the string beginning at `start`, -1 when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end > 0; end = text.indexOf('"', end + 1)) {
+    let slashes = end - 1
+    while (text[slashes] === '\\') slashes--
+    if ((end - slashes) % 2 === 1) return end
+  }
+  return -1
 }
 
 function dropProto(key: string, value: unknown): unknown {

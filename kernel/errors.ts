@@ -80,9 +80,22 @@ export const generalErrors: readonly ErrorSpec[] = [
   PersistenceFailed
 ]
 
-/** A 40001 with one entry per offending field; the message is `path: text` of the first. */
+/** A 40001 with one entry per offending field, its path from the root of the request (`body.label`); the message is `path: text` of the first. */
 export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   const first = details[0]
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
   return new AppError(ValidationFailed, { message, details, cause })
+}
+
+/**
+ * A service names the fields of its own arguments: a 40001 of one comes back with every path below `root` (`body.agent_config`),
+ * where the caller had them from. Every other error is returned as it is.
+ */
+export function within(root: string, error: unknown): unknown {
+  if (!AppError.is(error) || error.code !== ValidationFailed.code || !Array.isArray(error.details)) return error
+  const details = error.details as readonly Detail[]
+  return invalid(
+    details.map(({ path, message }) => ({ path: path === '' ? root : `${root}.${path}`, message })),
+    error
+  )
 }

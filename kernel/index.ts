@@ -31,7 +31,8 @@ export {
   PersistenceFailed,
   RouteMissing,
   Unauthorized,
-  ValidationFailed
+  ValidationFailed,
+  within
 } from './errors.ts'
 export type { KernelHooks, TapOptions } from './hooks.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'

@@ -190,9 +190,9 @@ function resolve(group: Group, path: string, method: string): Target {
   for (let i = 1; i < raw.length; i++) {
     const value = decode(raw[i]!)
     if (value === undefined || hasControl(value)) {
-      const name = fallback.names[i - 1]!
+      const field = `params.${fallback.names[i - 1]!}`
       const message = value === undefined ? 'is not valid percent-encoded UTF-8' : 'must not contain control characters'
-      return { route: undefined, params: {}, error: invalid([{ path: name, message }]), open: false }
+      return { route: undefined, params: {}, error: invalid([{ path: field, message }]), open: false }
     }
     values.push(value)
   }

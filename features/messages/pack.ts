@@ -27,7 +27,7 @@ export default definePack({
 
     ctx.route(listMessages, async ({ params: { session_id }, query }) => {
       if (query.before_id !== undefined && query.after_id !== undefined) {
-        throw invalid([{ path: 'before_id', message: 'before_id and after_id exclude each other' }])
+        throw invalid([{ path: 'query.before_id', message: 'before_id and after_id exclude each other' }])
       }
       const { history } = await open(session_id)
       return messagePage(messageObjects(history?.messages() ?? [], session_id), query)

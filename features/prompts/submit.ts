@@ -1,5 +1,5 @@
 /** Submitting a prompt: checks and overrides in the contract's order (contract 2, POST prompts). */
-import { AppError, invalid, type Static } from '../../kernel/index.ts'
+import { AppError, invalid, type Static, within } from '../../kernel/index.ts'
 import type { Agent, Agents, Prompt, PromptInput } from '../agent/index.ts'
 import type { WirePart } from '../history/index.ts'
 import type { Llm } from '../llm/index.ts'
@@ -25,7 +25,7 @@ export interface SubmitPorts {
  */
 export async function submit(session_id: string, body: SubmitBody, ports: SubmitPorts): Promise<Prompt> {
   if (body.prompt_id !== undefined && body.skills) {
-    throw invalid([{ path: 'prompt_id', message: 'prompt_id cannot be combined with skills' }])
+    throw invalid([{ path: 'body.prompt_id', message: 'prompt_id cannot be combined with skills' }])
   }
   const media = ports.media()
   const uploads = references(body.content, 'file')
@@ -77,11 +77,15 @@ type Overrides = Pick<SubmitBody, 'profile' | 'thinking' | 'permission_mode' | '
 
 async function override(session: Session, agent: Agent, given: Overrides, ports: SubmitPorts): Promise<void> {
   const { profile, model, thinking, permission_mode, disabled_tools } = given
-  await agent.configure({
-    ...(profile === undefined ? {} : { profile }),
-    ...(model === undefined ? {} : { model }),
-    ...(thinking === undefined || thinking === '' ? {} : { thinking })
-  })
+  await agent
+    .configure({
+      ...(profile === undefined ? {} : { profile }),
+      ...(model === undefined ? {} : { model }),
+      ...(thinking === undefined || thinking === '' ? {} : { thinking })
+    })
+    .catch((error: unknown) => {
+      throw within('body', error)
+    })
   if (permission_mode) await ports.permissions()?.setMode(agent.host, permission_mode)
   if (disabled_tools) {
     for (const host of session.agents()) await (await ports.agents.of(host)).configure({ disabled_tools })

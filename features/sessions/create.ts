@@ -1,6 +1,6 @@
 /** Creating a session: where it lives and its first state (contract 2, POST sessions). */
 import { randomUUID } from 'node:crypto'
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError, invalid, within } from '../../kernel/index.ts'
 import { WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
 import type { SessionState } from './service.ts'
 
@@ -19,22 +19,25 @@ const workspaceForm = /^wd_[a-z0-9._-]+_[0-9a-f]{12}$/
 export async function placeOf(input: CreateInput, workspaces: Workspaces): Promise<{ workspace: WorkspaceRecord; cwd: string }> {
   const cwd = input.metadata?.cwd
   if (cwd !== undefined && (typeof cwd !== 'string' || cwd === '')) {
-    throw invalid([{ path: 'metadata.cwd', message: 'expected a directory path' }])
+    throw invalid([{ path: 'body.metadata.cwd', message: 'expected a directory path' }])
   }
   if (input.workspace_id === undefined) {
-    if (cwd === undefined) throw invalid([{ path: 'metadata.cwd', message: 'required when workspace_id is absent' }])
-    return { workspace: await workspaces.register(cwd), cwd }
+    if (cwd === undefined) throw invalid([{ path: 'body.metadata.cwd', message: 'required when workspace_id is absent' }])
+    const workspace = await workspaces.register(cwd).catch((error: unknown) => {
+      throw within('body.metadata.cwd', error)
+    })
+    return { workspace, cwd }
   }
-  const known = await knownWorkspace(input.workspace_id, workspaces)
+  const known = await knownWorkspace(input.workspace_id, workspaces, 'body.workspace_id')
   if (cwd !== undefined && bare(cwd) !== bare(known.root)) {
-    throw invalid([{ path: 'metadata.cwd', message: 'differs from the workspace root' }])
+    throw invalid([{ path: 'body.metadata.cwd', message: 'differs from the workspace root' }])
   }
   return { workspace: await workspaces.register(known.root), cwd: known.root }
 }
 
-/** Throws 40001 for an id that cannot be one, WorkspaceMissing (40410) for an unknown one. */
-export async function knownWorkspace(id: string, workspaces: Workspaces): Promise<WorkspaceRecord> {
-  if (!workspaceForm.test(id)) throw invalid([{ path: 'workspace_id', message: 'not a workspace id' }])
+/** Throws 40001 (detail at `field`) for an id that cannot be one, WorkspaceMissing (40410) for an unknown one. */
+export async function knownWorkspace(id: string, workspaces: Workspaces, field: string): Promise<WorkspaceRecord> {
+  if (!workspaceForm.test(id)) throw invalid([{ path: field, message: 'not a workspace id' }])
   const known = await workspaces.get(id)
   if (!known) throw new AppError(WorkspaceMissing)
   return known

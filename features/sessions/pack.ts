@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, acquireLock, definePack, type Static, Type } from '../../kernel/index.ts'
+import { AppError, acquireLock, definePack, type Static, Type, within } from '../../kernel/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
 import {
@@ -113,7 +113,7 @@ export default definePack({
     ctx.route(listSessions, async ({ query }) => {
       const problem = queryProblem(query)
       if (problem) throw problem
-      if (query.workspace_id !== undefined) await knownWorkspace(query.workspace_id, workspaces)
+      if (query.workspace_id !== undefined) await knownWorkspace(query.workspace_id, workspaces, 'query.workspace_id')
       const { rows, has_more } = listPage(await catalog.list(), query, isBusy)
       return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
     })
@@ -153,7 +153,9 @@ export default definePack({
         const value = wanted[handler.field]
         if (value === undefined || done.has(handler.field)) continue
         done.add(handler.field)
-        await handler.apply(session, value)
+        await handler.apply(session, value).catch((error: unknown) => {
+          throw within('body.agent_config', error)
+        })
       }
     }
   }

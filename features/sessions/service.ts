@@ -116,7 +116,7 @@ export const Sessions = serviceToken<Sessions>('sessions')
 export interface AgentConfigHandler {
   readonly field: string
   readonly order: number
-  /** `value` has passed the route's schema. Steps already applied stay when a later one throws. */
+  /** `value` has passed the route's schema. Steps already applied stay when a later one throws. A 40001 names the path below `agent_config`. */
   apply(session: Session, value: unknown): Promise<void>
 }
 export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers')

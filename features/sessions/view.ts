@@ -60,10 +60,10 @@ export interface ListQuery {
 /** Rejects queries whose parts exclude each other (40001). */
 export function queryProblem(query: ListQuery): AppError | undefined {
   if (query.before_id !== undefined && query.after_id !== undefined) {
-    return invalid([{ path: 'before_id', message: 'before_id and after_id exclude each other' }])
+    return invalid([{ path: 'query.before_id', message: 'before_id and after_id exclude each other' }])
   }
   if (query.archived_only && query.include_archive) {
-    return invalid([{ path: 'archived_only', message: 'archived_only and include_archive exclude each other' }])
+    return invalid([{ path: 'query.archived_only', message: 'archived_only and include_archive exclude each other' }])
   }
   return undefined
 }

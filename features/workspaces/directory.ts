@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
 import { PathMissing } from './service.ts'
 
-/** Throws 40001 (detail at `field`) for a path that is not absolute, PathMissing (40409) for anything but a directory. */
+/** Throws 40001 (detail at `field`, empty: the argument itself) for a path that is not absolute, PathMissing (40409) for anything but a directory. */
 export async function assertDirectory(path: string, field: string): Promise<void> {
   if (!isAbsolute(path)) throw invalid([{ path: field, message: 'must be an absolute path' }])
   if (path.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])

@@ -66,7 +66,7 @@ export default definePack({
       list: () => registry.list(),
       get: id => registry.get(id),
       register: async (root, name) => {
-        const { session_count: _, ...record } = await register(root, name, 'root')
+        const { session_count: _, ...record } = await register(root, name, '')
         return record
       },
       idOf: workspaceId,

@@ -61,7 +61,7 @@ test('path values that cannot be decoded or hold control characters are named', 
     const { status, json } = await http.send('GET', `/api/v1/names/${bad}`)
     assert.equal(status, 200)
     assert.equal(json.code, 40001)
-    assert.equal(json.details?.[0]?.path, 'name')
+    assert.equal(json.details?.[0]?.path, 'params.name')
   }
 })
 
