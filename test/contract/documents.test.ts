@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack, defineRoute, generalErrors, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestKernel } from '../../kernel/testing.ts'
-import { asyncapiProblems, type Document, failuresOf, openapiProblems, operationsOf, recorded, schemaJudge } from '../helpers/documents.ts'
+import { recorded } from '../helpers/declared.ts'
+import { asyncapiProblems, type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../helpers/documents.ts'
 
 async function read({ rest }: TestKernel, name: 'openapi' | 'asyncapi'): Promise<Document> {
   const answer = await rest.raw('GET', `/${name}.json`)

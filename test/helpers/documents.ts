@@ -1,9 +1,8 @@
-/** Looking into the API documents: validators, operations, and what packs have really declared. */
+/** Looking into the API documents: validators and operations. */
 import { createRequire } from 'node:module'
 import { compileErrors, validate } from '@readme/openapi-parser'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, Pack, PackContext } from '../../kernel/index.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: documents are deep JSON that tests look into
 export type Document = any
@@ -57,36 +56,4 @@ function follow(document: Document, node: Document): Document {
     .slice(2)
     .split('/')
     .reduce((at: Document, key: string) => at[key], document)
-}
-
-export interface Declared {
-  readonly routes: AnyRoute[]
-  readonly events: EventSpec[]
-  readonly frames: FrameSpec[]
-  readonly outFrames: OutFrameSpec[]
-}
-
-/** The same packs; everything they put on the wire is also written down. */
-export function recorded(packs: readonly Pack[]): { packs: Pack[]; declared: Declared } {
-  const declared: Declared = { routes: [], events: [], frames: [], outFrames: [] }
-  const listen = (context: PackContext<never>): PackContext<never> => ({
-    ...context,
-    route(spec, handler) {
-      declared.routes.push(spec)
-      context.route(spec, handler)
-    },
-    event(spec) {
-      declared.events.push(spec)
-      return context.event(spec)
-    },
-    frame(spec, handler) {
-      declared.frames.push(spec)
-      context.frame(spec, handler)
-    },
-    outFrame(spec) {
-      declared.outFrames.push(spec)
-      context.outFrame(spec)
-    }
-  })
-  return { packs: packs.map(pack => ({ ...pack, setup: (context, services) => pack.setup(listen(context), services) })), declared }
 }

@@ -1,0 +1,44 @@
+/** What keeps this process alive: timers, watchers, sockets, servers, child processes, worker threads. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+
+export type Resources = ReadonlyMap<string, number>
+
+/** Requests that end by themselves. */
+const passing = new Set(['FSReqCallback', 'FSReqPromise', 'FileHandle', 'FileHandleCloseReq', 'CloseReq', 'Immediate'])
+
+function count(): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo()) if (!passing.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return counts
+}
+
+/** What is open once it has stopped changing for some turns of the event loop. */
+export async function openResources(): Promise<Resources> {
+  let last = count()
+  for (let quiet = 0; quiet < 10; ) {
+    await turn()
+    const next = count()
+    quiet = same(last, next) ? quiet + 1 : 0
+    last = next
+  }
+  return last
+}
+
+/** Closing takes some turns of the event loop; what is still there after so many is a leak. */
+export async function assertNothingMore(before: Resources, turns = 2_000): Promise<void> {
+  const more = () => [...count()].filter(([kind, now]) => now > (before.get(kind) ?? 0)).map(([kind]) => kind)
+  await openResources() // what is just being opened counts
+  for (let passed = 0; passed < turns && more().length > 0; passed++) await turn()
+  assert.deepEqual(more(), [], 'something was left open')
+}
+
+/** One turn that waits for the thread pool, too. */
+async function turn(): Promise<void> {
+  await readFile(new URL(import.meta.url))
+  await new Promise(resolve => setImmediate(resolve))
+}
+
+function same(a: Resources, b: Resources): boolean {
+  return a.size === b.size && [...a].every(([kind, value]) => b.get(kind) === value)
+}
