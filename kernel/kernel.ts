@@ -12,7 +12,7 @@ import { ulidSource } from './ids.ts'
 import { type Feature, KernelInfo } from './info.ts'
 import { registerInstance } from './instances.ts'
 import { Lifecycle } from './lifecycle.ts'
-import { closeServer, createServer, listen } from './listen.ts'
+import { closeServer, createServer, listen, onUpgrade } from './listen.ts'
 import { createLog, type Logger } from './log.ts'
 import { type KernelOptions, withDefaults } from './options.ts'
 import type { Pack } from './pack.ts'
@@ -128,7 +128,7 @@ export class Kernel {
       await this.#lifecycle.settle()
       this.#checkRequired()
       const server = createServer(this.#http.handler)
-      server.on('upgrade', (req, socket, head) => this.hub.upgrade(req, socket, head))
+      onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
       this.#server = server
       const bound = await listen(server, { host: this.#options.host, port: this.#options.port })
       const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host

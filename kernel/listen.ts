@@ -1,6 +1,7 @@
 /** The listening socket: server options, port retry, orderly close. */
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 /** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
 const connections = new WeakMap<Server, Set<Socket>>()
@@ -33,6 +34,35 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
     socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
   })
   return server
+}
+
+/**
+ * Sends WebSocket upgrades to `upgrade`. The library hands over every other offer as well (HTTP/2 over clear text, which some clients
+ * put on all their requests): such a request goes back to the server without its offer and is answered as it stands (RFC 9110 §7.8).
+ */
+export function onUpgrade(server: Server, upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void): void {
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (/\bwebsocket\b/i.test(req.headers.upgrade ?? '')) {
+      upgrade(req, socket, head)
+      return
+    }
+    if (head.length > 0) socket.unshift(head)
+    socket.unshift(headWithoutOffer(req))
+    server.emit('connection', socket)
+  })
+}
+
+function headWithoutOffer(req: IncomingMessage): Buffer {
+  const raw = req.rawHeaders
+  let text = `${req.method} ${req.url} HTTP/${req.httpVersion}\r\n`
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase()
+    if (name === 'upgrade' || name === 'http2-settings') continue
+    const kept = (part: string) => !/^\s*(upgrade|http2-settings)\s*$/i.test(part)
+    const value = name === 'connection' ? raw[i + 1]!.split(',').filter(kept).join(',') : raw[i + 1]!
+    if (value !== '' || name !== 'connection') text += `${raw[i]}: ${value}\r\n`
+  }
+  return Buffer.from(`${text}\r\n`, 'latin1')
 }
 
 export interface ListenOptions {
