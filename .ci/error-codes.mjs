@@ -10,8 +10,8 @@ export function checkErrorCodes(tree) {
       if (tokens[at].text !== 'errorSpec' || tokens[at].kind !== 'word') continue
       if (tokens[at + 1]?.text !== '(' || tokens[at - 1]?.text === 'function') continue
       const { line } = tokens[at]
-      const [name, , code] = tokens.slice(at + 2, at + 5)
-      if (name?.kind !== 'string' || code?.kind !== 'number') {
+      const [name, , code, after] = tokens.slice(at + 2, at + 6)
+      if (name?.kind !== 'string' || code?.kind !== 'number' || after?.text !== ',') {
         found.push(finding(path, line, 'errorSpec takes its name and code as literals'))
         continue
       }

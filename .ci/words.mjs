@@ -1,5 +1,5 @@
 /** Notes to oneself do not stay in the sources: an open end is an issue or it is finished. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { finding } from './tree.mjs'
 
@@ -7,7 +7,7 @@ const open = new RegExp(`\\b(${['TO', 'FIX', 'XX'].map((half, at) => half + ['DO
 
 export function checkWords(tree) {
   const found = []
-  const texts = tree.paths.filter(path => /\.(ts|mjs|md|json)$|\/run$/.test(path))
+  const texts = ['README.md', ...tree.paths].filter(path => /\.(ts|mjs|md|json)$|\/run$/.test(path) && existsSync(join(tree.root, path)))
   for (const path of texts) {
     const lines = (tree.files.get(path)?.text ?? readFileSync(join(tree.root, path), 'utf8')).split('\n')
     lines.forEach((line, at) => {
