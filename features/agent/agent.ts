@@ -81,6 +81,10 @@ export class AgentEngine implements Agent {
     if (await this.#binding.configure(change)) this.#status()
   }
 
+  announce(change: { readonly permission: string }): void {
+    this.#status(change)
+  }
+
   model(): ResolvedModel {
     return this.#binding.model()
   }
@@ -289,11 +293,12 @@ export class AgentEngine implements Agent {
     await this.#deps.hooks.turnEnd.promise({ agent: this.host, turn_id, step: result.steps, reason })
   }
 
-  #status(): void {
+  #status(change: { readonly permission?: string } = {}): void {
     const max = this.#binding.maxTokens()
     const tokens = this.#history.contextTokens()
     const { model } = this.#binding.settings
     this.#emit('agentStatusUpdated', {
+      ...change,
       ...(model === undefined ? {} : { model }),
       ...(max === undefined ? {} : { thinkingEffort: this.effort(), maxContextTokens: max }),
       contextTokens: tokens,

@@ -50,6 +50,10 @@ export class InFlight {
         this.#stepId = payload.stepId
         break
       }
+      case 'stepRetrying': // the next attempt begins from nothing
+        this.#assistant = ''
+        this.#thinking = ''
+        break
       case 'toolCallStarted': {
         const { toolCallId, name: tool, args, description, display } = given as AgentEventPayload<'toolCallStarted'>
         const facts = { tool_call_id: toolCallId, name: tool, args }

@@ -58,6 +58,8 @@ export interface Agent {
   settings(): AgentSettings
   /** Applies and persists settings. An unknown model throws ModelUnresolved (40113), an unknown profile or effort 40001. */
   configure(change: Partial<AgentSettings>): Promise<void>
+  /** Tells clients the status together with what another pack changed (`agent.status.updated`). */
+  announce(change: { readonly permission: string }): void
   /** Resolved model of the next turn. Throws 40110..40113. */
   model(): ResolvedModel
   /** Effort of the next turn; empty until a model is bound. */

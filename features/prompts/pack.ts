@@ -6,7 +6,7 @@ import { Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, Sessions } from '../sessions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
 import { FileMissing, PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
-import { submit } from './submit.ts'
+import { setPermissionMode, submit } from './submit.ts'
 
 export default definePack({
   name: 'prompts',
@@ -56,8 +56,7 @@ export default definePack({
       field: 'permission_mode',
       order: 30,
       async apply(session, value) {
-        await session.main()
-        for (const agent of session.agents()) await permissions()?.setMode(agent, value as 'manual' | 'auto' | 'yolo')
+        await setPermissionMode(await agents.of(await session.main()), value as 'manual' | 'auto' | 'yolo', { permissions })
       }
     })
   }

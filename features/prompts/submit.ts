@@ -86,10 +86,23 @@ async function override(session: Session, agent: Agent, given: Overrides, ports:
     .catch((error: unknown) => {
       throw within('body', error)
     })
-  if (permission_mode) await ports.permissions()?.setMode(agent.host, permission_mode)
+  if (permission_mode) await setPermissionMode(agent, permission_mode, ports)
   if (disabled_tools) {
     for (const host of session.agents()) await (await ports.agents.of(host)).configure({ disabled_tools })
   }
+}
+
+/** Changes the mode of an agent and shows it. From the main agent it reaches all. */
+export async function setPermissionMode(
+  agent: Agent,
+  mode: 'manual' | 'auto' | 'yolo',
+  { permissions }: Pick<SubmitPorts, 'permissions'>
+): Promise<void> {
+  const service = permissions()
+  if (!service) return
+  const before = await service.mode(agent.host)
+  await service.setMode(agent.host, mode)
+  if (before !== mode) agent.announce({ permission: mode })
 }
 
 /** Ids that the parts refer to in one way: uploads (`file`), or media of the session. */
