@@ -53,14 +53,16 @@ export interface CommandLine {
 /** A command line that cannot be understood; the text says what would have been right. Exit code 2. */
 export class UsageError extends Error {}
 
+const shortNames: readonly string[] = Object.values<Flag>(flags).flatMap(flag => flag.short ?? [])
 const commands: Readonly<Record<string, Command>> = { serve: 'serve', token: 'token', packs: 'packs', instances: 'instances', help: 'help' }
 export const logLevels: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
 export function parseCommandLine(args: readonly string[]): CommandLine {
   for (const arg of args) {
-    const name = /^--(?:no-)?([^=]+)/.exec(arg)?.[1]
-    if (name !== undefined && !(name in flags))
-      throw new UsageError(`unknown option --${name}.${suggestion(name, Object.keys(flags), '--')}`)
+    if (arg === '--') break
+    const name = /^--?([^=]+)/.exec(arg)?.[1]
+    if (name !== undefined && !(arg.startsWith('--') ? Object.hasOwn(flags, name) : shortNames.includes(name)))
+      throw new UsageError(`unknown option ${arg.split('=', 1)[0]}.${suggestion(name, Object.keys(flags), '--')}`)
   }
   let parsed: { values: FlagValues; positionals: string[] }
   try {
@@ -70,7 +72,7 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
     }
     parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true }) as typeof parsed
   } catch (error) {
-    throw new UsageError(`${(error as Error).message.split('\n')[0]}\nsvc-code --help lists the options.`)
+    throw new UsageError(`${explained(error as Error)}\nsvc-code --help lists the options.`)
   }
   const [word = 'serve', ...words] = parsed.positionals
   if (parsed.values.help) return { command: 'help', words, flags: parsed.values }
@@ -79,6 +81,14 @@ export function parseCommandLine(args: readonly string[]): CommandLine {
   if (!command) throw new UsageError(`unknown command '${word}'.${suggestion(word, Object.keys(commands), '')}`)
   check(command, words, parsed.values)
   return { command, words, flags: parsed.values }
+}
+
+/** The parser's complaint in our words where it is about a value. */
+function explained(error: Error): string {
+  const name = /'(?:-\w, )?--([a-z-]+)/.exec(error.message)?.[1] ?? ''
+  const flag = (flags as Readonly<Record<string, Flag>>)[name]
+  if (!flag) return error.message.split('\n', 1)[0] ?? ''
+  return flag.type === 'boolean' ? `--${name} takes no value.` : `--${name} needs a value: --${name} <${flag.value}>.`
 }
 
 function check(command: Command, words: readonly string[], values: FlagValues): void {
@@ -101,6 +111,13 @@ function check(command: Command, words: readonly string[], values: FlagValues): 
       throw new UsageError(`--cors-origin ${origin} is not an origin: give scheme, host and port only, such as https://app.example:8443.`)
     }
   }
+}
+
+/** Throws a UsageError for a pack name (of --disable, --require or config.toml) that nobody has: a typing error would go unnoticed. */
+export function checkPackNames(option: 'disable' | 'require', names: readonly string[], known: readonly string[]): void {
+  const odd = names.find(name => !known.includes(name))
+  if (odd === undefined) return
+  throw new UsageError(`unknown pack '${odd}' in --${option} or [packs] ${option}.${suggestion(odd, known, '')}`)
 }
 
 function suggestion(given: string, known: readonly string[], prefix: string): string {
@@ -146,6 +163,10 @@ environment
   SVC_CODE_ALLOWED_HOSTS             like --allowed-host, comma separated
   SVC_CODE_CORS_ORIGINS              like --cors-origin, comma separated
   SVC_CODE_DISABLE_HOST_CHECK=1      accept any Host header
+  SVC_CODE_LOG_LEVEL                 like --log-level
+  SVC_CODE_MODEL_NAME, _API_KEY, _BASE_URL
+                                     a default model without a configuration file (features/llm/README.md has the rest)
+  SVC_CODE_EXPERIMENTAL_<ID>         switch an experimental feature on (1) or off (0)
 
 Packs per deployment can also stand in <home>/config.toml:
   [packs]

@@ -6,9 +6,9 @@ import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
 import { readToken } from '../../kernel/token-file.ts'
-import { loadDefaultPacks } from '../default-packs.ts'
+import { defaultPacks, loadDefaultPacks } from '../default-packs.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
-import { type FlagValues, logLevels } from './options.ts'
+import { checkPackNames, type FlagValues, logLevels } from './options.ts'
 import { productVersion } from './version.ts'
 
 /** Runs until the server has stopped; resolves to the exit code. */
@@ -36,9 +36,13 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
 
 export async function deploymentPacks(deployment: Deployment): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
-  if (deployment.load.length === 0) return packs
-  const { loadPack } = await import('./load-pack.ts')
-  for (const { spec, from } of deployment.load) packs.push(...(await loadPack(spec, from)))
+  if (deployment.load.length > 0) {
+    const { loadPack } = await import('./load-pack.ts')
+    for (const { spec, from } of deployment.load) packs.push(...(await loadPack(spec, from)))
+  }
+  const known = [...new Set([...Object.keys(defaultPacks), ...packs.map(pack => pack.name)])]
+  checkPackNames('disable', deployment.disable, known)
+  checkPackNames('require', deployment.require, known)
   return packs.filter(pack => !deployment.disable.includes(pack.name))
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { helpText, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
+import { checkPackNames, helpText, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
 
 const usage = (text: RegExp) => (error: Error) => error instanceof UsageError && text.test(error.message)
 
@@ -26,7 +26,12 @@ test('values are checked and the message says what is right', () => {
   assert.throws(() => parseCommandLine(['--port', '70000']), usage(/0 to 65535/))
   assert.throws(() => parseCommandLine(['--log-level', 'loud']), usage(/trace, debug, info/))
   assert.throws(() => parseCommandLine(['--cors-origin', 'example.com/x']), usage(/scheme, host and port/))
-  assert.throws(() => parseCommandLine(['--port']), usage(/--help/))
+  assert.throws(() => parseCommandLine(['--port']), usage(/--port needs a value: --port <number>.\n.*--help/))
+  assert.throws(() => parseCommandLine(['--host', '--port', '0']), usage(/--host needs a value/))
+  assert.throws(() => parseCommandLine(['--insecure-no-tls=yes']), usage(/--insecure-no-tls takes no value/))
+  assert.throws(() => parseCommandLine(['--no-help']), usage(/unknown option --no-help/))
+  assert.throws(() => parseCommandLine(['-x']), usage(/unknown option -x/))
+  assert.equal(parseCommandLine(['-h']).command, 'help')
 })
 
 test('the help names every option, command and environment variable', () => {
@@ -55,4 +60,10 @@ test('the help names every option, command and environment variable', () => {
   ]) {
     assert.ok(text.includes(word), word)
   }
+})
+
+test('a pack name that nobody has is refused, with the one that was meant', () => {
+  const known = ['tools-shell', 'agent']
+  checkPackNames('disable', ['agent'], known)
+  assert.throws(() => checkPackNames('disable', ['tool-shell'], known), usage(/unknown pack 'tool-shell' .*Did you mean tools-shell\?/))
 })
