@@ -5,7 +5,7 @@ import { createKernel } from '../../kernel/kernel.ts'
 import { readToken, rotateToken } from '../../kernel/token-file.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './options.ts'
-import { deploymentPacks, kernelOptions, why } from './serve.ts'
+import { deploymentPacks, kernelOptions, reachable, why } from './serve.ts'
 
 export async function token(words: readonly string[], flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
   const home = homeOf(flags, env)
@@ -66,8 +66,8 @@ async function tryPacks(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<read
 }
 
 function urlOf(instance: Instance): string {
-  const host = instance.host === '0.0.0.0' ? '127.0.0.1' : instance.host === '::' ? '::1' : instance.host
-  return `http://${host.includes(':') ? `[${host}]` : host}:${instance.port}`
+  const { host, port } = instance
+  return reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
 }
 
 function table(rows: readonly (readonly string[])[]): string {

@@ -90,19 +90,25 @@ function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
 function banner(url: string, kernel: Kernel, token: string, bypass: boolean): string {
   const features = kernel.features()
   const odd = features.filter(feature => feature.state !== 'Active')
+  const stoppable = kernel.inspect().routes.includes('POST /api/v1/shutdown')
   const lines = [
     `svc-code ${productVersion()} is listening on ${url}`,
     '',
-    `  open    ${url}/#token=${token}`,
+    `  open    ${reachable(url)}/#token=${token}`,
     `  token   ${token}`,
     `  home    ${kernel.home}`,
     `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
     ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
-    `  stop    Ctrl+C, or POST ${url}/api/v1/shutdown`,
+    `  stop    Ctrl+C${stoppable ? `, or POST ${reachable(url)}/api/v1/shutdown` : ''}`,
     ...(bypass ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
     ''
   ]
   return `${lines.join('\n')}\n`
+}
+
+/** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }
 
 /** Why a pack is not active, in a few words. */

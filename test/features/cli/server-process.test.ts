@@ -126,3 +126,14 @@ test('a second signal forces the end when a pack will not let go', async t => {
   server.child.kill('SIGINT')
   assert.equal((await server.ended).code, 130)
 })
+
+test('a server on all addresses names a URL that opens, and no shutdown route that is not there', async t => {
+  const open = await serve(t, await freshDir(t), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls')
+  const { port } = new URL(open.url)
+  assert.match(open.printed(), new RegExp(`open {4}http://127\\.0\\.0\\.1:${port}/#token=`))
+  assert.match(open.printed(), /stop {4}Ctrl\+C\n/)
+  assert.equal((await get(`http://127.0.0.1:${port}`, open.token, '/api/v1/shutdown')).status, 404)
+
+  const remote = await serve(t, await freshDir(t), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls', '--allow-remote-shutdown')
+  assert.match(remote.printed(), /or POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/shutdown/)
+})
