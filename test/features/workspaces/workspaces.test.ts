@@ -155,7 +155,7 @@ test('a root under two ids counts as one workspace and goes as one', async t => 
   const { call, home } = await startTestKernel(t, { packs: [counter, workspaces] })
   const { id } = (await call(registerWorkspace, { body: { root } })).data
   const file = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8'))
-  file.workspaces['wd_old_0123456789ab'] = { ...file.workspaces[id], root: `${root}/` }
+  file.workspaces.wd_old_0123456789ab = { ...file.workspaces[id], root: `${root}/` }
   await writeFile(join(home, 'workspaces.json'), JSON.stringify(file))
 
   const { items } = (await call(listWorkspaces)).data
