@@ -27,6 +27,9 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+// Whoever started the server may have read the address and gone: a closed pipe must not end it.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
 main(process.argv.slice(2)).then(
   code => process.exit(code),
   (error: unknown) => {

@@ -56,7 +56,7 @@ export async function serve(t: { after(fn: () => unknown): void }, home: string,
     await ended
   })
   await until(/^ {2}stop .*\n/m)
-  const url = /listening on (\S+)/.exec(printed())?.[1] ?? ''
+  const url = /is listening on (\S+)/.exec(printed())?.[1] ?? ''
   const token = /token {3}(\S+)/.exec(printed())?.[1] ?? ''
   return { child, url, token, printed, ended }
 }

@@ -137,3 +137,16 @@ test('a server on all addresses names a URL that opens, and no shutdown route th
   const remote = await serve(t, await freshDir(t), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls', '--allow-remote-shutdown')
   assert.match(remote.printed(), /or POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/shutdown/)
 })
+
+test('a server outlives the reader of its output and still stops in good order', async t => {
+  const home = await freshDir(t)
+  const server = await serve(t, home, '--port', '0')
+  server.child.stdout?.destroy()
+  server.child.stderr?.destroy()
+
+  server.child.kill('SIGTERM')
+
+  const [code] = (await once(server.child, 'exit')) as [number | null]
+  assert.equal(code, 0)
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+})
