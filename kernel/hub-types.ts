@@ -1,6 +1,7 @@
 /** Types of the event side: what packs emit and hear, and what a connection offers them. */
 import type { Static } from '@sinclair/typebox'
 import type { EventScope, EventSpec } from './contract.ts'
+import type { JournaledEvent } from './journal-reverse.ts'
 import type { SlotHost } from './slot.ts'
 
 /** Whom a session event belongs to. */
@@ -52,6 +53,8 @@ export interface Streams {
   flushed(session_id?: string): Promise<void>
   /** Flushes and closes a journal; subscriptions end silently. */
   close(session_id: string): Promise<void>
+  /** Journaled events of a session, newest first, as far back as they can be replayed; those emitted before the call are among them. */
+  backwards(session_id: string): AsyncIterable<JournaledEvent>
   /** Connections subscribed to the session. */
   subscribers(session_id: string): number
 }

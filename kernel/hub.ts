@@ -7,6 +7,7 @@ import { agentOf, draftEvent, globalStream, reachesEveryone } from './event-fram
 import { Fanout } from './fanout.ts'
 import type { KernelHooks } from './hooks.ts'
 import type { ConnectionInfo, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
+import { type JournaledEvent, readBackwards } from './journal-reverse.ts'
 import { Listeners } from './listeners.ts'
 import type { Logger } from './log.ts'
 import type { MountedFrame } from './registry.ts'
@@ -143,6 +144,13 @@ class KernelHub implements Hub {
     await this.#table.settled(session_id)
     this.#sockets.endSubscriptions(session_id)
     await this.#table.close(session_id)
+  }
+
+  async *backwards(session_id: string): AsyncGenerator<JournaledEvent> {
+    const stream = this.#table.get(session_id)
+    const journal = await stream.open()
+    await stream.settled()
+    yield* readBackwards(journal)
   }
 
   subscribers(session_id: string): number {

@@ -37,6 +37,7 @@ export {
 export type { KernelHooks, TapOptions } from './hooks.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
 export { type Feature, KernelInfo } from './info.ts'
+export type { JournaledEvent } from './journal-reverse.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './lock.ts'
 export type { Logger } from './log.ts'
 export { type Collection, definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput } from './pack.ts'

@@ -22,6 +22,7 @@ import {
 } from './service.ts'
 import { endRecords, interruptReason } from './settle.ts'
 import { runTurn, type TurnResult } from './turn.ts'
+import { readTold, tellPromptEnd, tellQueued, tellTurn, toldIdle, untoldTurns, workReason } from './untold.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -47,25 +48,31 @@ export class AgentEngine implements Agent {
   async restore(): Promise<this> {
     if (!this.host.session.writable) return this
     const repair = repairOf(this.#history)
-    if (repair) {
-      await this.#history.append(...repair.records)
-      repair.announce(
-        this.#emit,
-        this.#deps.now(),
-        () => void this.host.session.work.turnEnded(this.host.id, 'cancelled', { announce: true })
-      )
-    }
-    // The turn's end is on disk, but the process died before the session's state and its events were.
-    const last = this.#history.turns().at(-1)?.reason
-    const reason = last === 'blocked' ? 'failed' : last
-    const { session } = this.host
-    if (!repair && this.host.id === 'main' && reason !== undefined && session.state.last_turn_reason !== reason) {
-      await session.work.turnEnded(this.host.id, reason, { announce: true })
-    }
+    if (repair.length > 0) await this.#history.append(...repair)
+    await this.#tellUntold().catch((err: unknown) =>
+      this.#deps.log.error({ err, session_id: this.host.session.id }, 'events that a crash swallowed could not be made up for')
+    )
     for (const prompt of this.#history.prompts()) {
       if (prompt.status === 'queued') this.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
     }
     return this
+  }
+
+  /** What is on record but was never told, because the process died in between. */
+  async #tellUntold(): Promise<void> {
+    const { id, session } = this.host
+    const told = await readTold(this.#history, id, this.#deps.journal(session.id))
+    const untold = untoldTurns(this.#history, told)
+    for (const turn of untold) {
+      tellTurn(this.#emit, this.#history, told, turn)
+      if (turn === untold.at(-1)) await session.work.turnEnded(id, workReason(turn), { announce: true })
+      tellPromptEnd(this.#emit, this.#history, told, turn)
+    }
+    const last = this.#history.turns().at(-1)
+    if (id === 'main' && last && untold.length === 0 && !toldIdle(told, workReason(last), session.state.last_turn_reason)) {
+      await session.work.turnEnded(id, workReason(last), { announce: true })
+    }
+    tellQueued(this.#emit, this.#history, told)
   }
 
   /** Begins with the restored queue. */

@@ -1,5 +1,5 @@
 /** What an agent's engine needs from outside. */
-import type { Logger } from '../../kernel/index.ts'
+import type { JournaledEvent, Logger } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
@@ -11,6 +11,8 @@ export interface AgentDeps {
   readonly hooks: TurnHooks
   readonly log: Logger
   readonly emit: (agent: AgentHost) => AgentEmit
+  /** Journaled events of a session, newest first. */
+  readonly journal: (session_id: string) => AsyncIterable<JournaledEvent>
   readonly runner: () => ToolRunner | undefined
   readonly injectors: () => readonly StepInjector[]
   readonly profiles: () => readonly AgentProfile[]

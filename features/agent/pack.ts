@@ -2,7 +2,7 @@
 import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
-import { approvalRequested } from '../interactions/index.ts'
+import { approvalRequested, Interactions } from '../interactions/index.ts'
 import { Llm, ModelUnresolved } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
@@ -20,13 +20,13 @@ export default definePack({
   version: '1.0.0',
   description: 'Agents at work: prompt queue, turns, steering, aborting, recovery',
   needs: { sessions: Sessions, histories: Histories, llm: Llm },
-  optional: { runner: ToolRunner, config: Config },
+  optional: { runner: ToolRunner, config: Config, interactions: Interactions },
   provides: [Agents, TurnHooks],
   config: Type.Object({
     retry_base_ms: Type.Number({ minimum: 0, default: 500, description: 'first delay before a failed model request is sent again' }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
-  setup(ctx, { sessions, histories, llm, runner, config }) {
+  setup(ctx, { sessions, histories, llm, runner, config, interactions }) {
     const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
@@ -48,6 +48,7 @@ export default definePack({
       hooks,
       log: ctx.log,
       emit: emitOf,
+      journal: session_id => ctx.streams.backwards(session_id),
       runner,
       injectors: () => injectors.items(),
       profiles,
@@ -106,7 +107,10 @@ export default definePack({
     ctx.own(
       sessions.onLoad(async session => {
         if (!session.writable) return
-        for (const agent of session.agents()) (await of(agent)).start()
+        for (const agent of session.agents()) {
+          await interactions()?.recover(agent) // a request to the human ends before the turn that waited for it
+          ;(await of(agent)).start()
+        }
       })
     )
     ctx.on(approvalRequested, event => {

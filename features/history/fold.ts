@@ -92,7 +92,12 @@ export class Fold {
       case 'turn.ended':
         this.openStep = undefined
         this.openCalls.clear()
-        this.#turn(record.turn_id, { ended_at: at, reason: record.reason, ...(record.error ? { error: record.error } : {}) })
+        this.#turn(record.turn_id, {
+          ended_at: at,
+          reason: record.reason,
+          ...(record.interrupt_reason === undefined ? {} : { interrupt_reason: record.interrupt_reason }),
+          ...(record.error ? { error: record.error } : {})
+        })
         break
       default:
         this.#keep(given)

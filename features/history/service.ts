@@ -40,6 +40,7 @@ export interface TurnRecord {
   readonly started_at: string
   readonly ended_at?: string
   readonly reason?: 'completed' | 'cancelled' | 'failed' | 'blocked'
+  readonly interrupt_reason?: string
   /** Last step number that began. */
   readonly steps: number
   readonly error?: { readonly code: string; readonly message: string }

@@ -4,6 +4,7 @@ import { Histories } from '../history/index.ts'
 import { type Session, SessionMissing, Sessions } from '../sessions/index.ts'
 import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
 import { approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
+import { recoverApprovals } from './recover.ts'
 import { ApprovalMissing, Interactions } from './service.ts'
 
 export default definePack({
@@ -47,6 +48,14 @@ export default definePack({
         } catch (error) {
           ctx.log.error({ err: error, tool: ask.tool_name }, 'an approval could not be asked for')
           return { decision: 'cancelled' }
+        }
+      },
+      async recover(agent) {
+        try {
+          const history = await histories()?.of(agent)
+          if (history) await recoverApprovals(agent, history, { ...ports, journal: ctx.streams.backwards(agent.session.id) })
+        } catch (error) {
+          ctx.log.error({ err: error, session_id: agent.session.id }, 'approvals of an earlier process could not be closed')
         }
       },
       pendingApprovals: session => session.peek(approvals)?.pending() ?? []

@@ -34,6 +34,11 @@ export interface Interactions {
    * the request expires; never rejects.
    */
   approve(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer>
+  /**
+   * Ends the requests that a dead process left open as `cancelled` and announces answers that were recorded and never told.
+   * Called while the session is loaded, before the agent's own recovery. Never rejects.
+   */
+  recover(agent: AgentHost): Promise<void>
   /** Open approvals of all agents of a session in wire form, oldest first; for the snapshot. */
   pendingApprovals(session: Session): readonly Static<typeof ApprovalRequest>[]
 }

@@ -1,0 +1,173 @@
+/**
+ * After a crash the records of an agent can be ahead of its events: a record is on disk before its event is sent. Compares the two and
+ * sends what is missing, so that a client that replays the journal sees every turn and prompt begin and end exactly once.
+ */
+import type { JournaledEvent } from '../../kernel/index.ts'
+import { type History, interruptedResult, type TurnRecord } from '../history/index.ts'
+import type { AgentEmit } from './contract.ts'
+import { textOf } from './media.ts'
+
+/** Events of one agent since the last turn whose end was told completely. */
+export interface Told {
+  /** Oldest first. */
+  readonly events: readonly JournaledEvent[]
+  /** Instant from which on an event that is not here was never sent; undefined when the journal tells nothing. */
+  readonly since: string | undefined
+}
+
+/** Reads the journal backwards, only as far as needed: usually the end of the last turn. */
+export async function readTold(history: History, agent_id: string, newestFirst: AsyncIterable<JournaledEvent>): Promise<Told> {
+  const promptOf = new Map(history.turns().map(turn => [turn.turn_id, turn.prompt_id]))
+  const waiting = history.prompts().filter(prompt => prompt.status === 'queued')
+  /** Prompts whose submission must be found, unless it was never told. */
+  const sought = new Set([...waiting.map(prompt => prompt.prompt_id), ...promptOf.values()])
+  const over = new Set<unknown>([undefined])
+  const events: JournaledEvent[] = []
+  let since: string | undefined
+  let settled = history.turns().length === 0
+  if (sought.size === 0) return { events, since }
+  for await (const event of newestFirst) {
+    since = event.timestamp
+    if (event.payload.agentId !== agent_id) continue
+    events.push(event)
+    const { turnId, promptId } = event.payload
+    if (event.type === 'prompt.submitted') sought.delete(String(promptId))
+    else if (event.type === 'prompt.completed' || event.type === 'prompt.aborted') over.add(promptId)
+    else if (event.type === 'turn.ended' && !settled && over.has(promptOf.get(Number(turnId)))) {
+      settled = true
+      for (const [id, prompt] of promptOf) if (id <= Number(turnId)) sought.delete(prompt)
+    }
+    if (settled && sought.size === 0) break
+  }
+  return { events: events.reverse(), since }
+}
+
+/** Ended turns of which something was not told, oldest first. */
+export function untoldTurns(history: History, told: Told): readonly TurnRecord[] {
+  return history.turns().filter(turn => {
+    const known =
+      began(told, turn.started_at) || has(told, undefined, 'turnId', turn.turn_id) || has(told, undefined, 'promptId', turn.prompt_id)
+    return known && turn.ended_at !== undefined && !(has(told, ['turn.ended'], 'turnId', turn.turn_id) && promptIsOver(told, turn))
+  })
+}
+
+/** Sends everything about a turn up to its end that is on record and was not told. */
+export function tellTurn(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
+  const { turn_id: turnId, prompt_id: promptId, reason = 'cancelled', error, interrupt_reason: interruptReason } = turn
+  const lacks = (type: string, key: string, value: unknown) => !has(told, [type], key, value)
+  const content = history.messages().find(message => message.id === promptId)?.content ?? []
+  const prompt = promptId === undefined ? undefined : history.prompt(promptId)
+  if (prompt && began(told, prompt.created_at) && lacks('prompt.submitted', 'promptId', promptId))
+    submitted(emit, prompt, content, 'running')
+  if (lacks('turn.started', 'turnId', turnId)) {
+    const text = textOf(content)
+    emit('turnStarted', {
+      turnId,
+      origin: { ...turn.origin },
+      ...(promptId === undefined ? {} : { promptId }),
+      ...(text === '' ? {} : { prompt: text })
+    })
+  }
+  tellCalls(emit, history, told, turnId)
+  tellStep(emit, told, turn)
+  if (!lacks('turn.ended', 'turnId', turnId)) return
+  const failure = error && { ...error, retryable: false }
+  emit('turnEnded', {
+    turnId,
+    reason,
+    ...(failure ? { error: failure } : {}),
+    ...(interruptReason === undefined ? {} : { interruptReason })
+  })
+  if (failure) emit('errorRaised', failure)
+}
+
+/** `prompt.completed` or `prompt.aborted` of the turn's prompt; steered ones have no event of their own. */
+export function tellPromptEnd(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
+  const { prompt_id: promptId, reason = 'cancelled', ended_at: at = turn.started_at } = turn
+  if (promptId === undefined || !history.prompt(promptId) || promptIsOver(told, turn)) return
+  if (reason === 'cancelled') emit('promptAborted', { promptId, abortedAt: at })
+  else emit('promptCompleted', { promptId, finishedAt: at, reason })
+}
+
+/** Prompts that wait or were taken back before they ran. */
+export function tellQueued(emit: AgentEmit, history: History, told: Told): void {
+  for (const prompt of history.prompts()) {
+    const { prompt_id: promptId, status, turn_id } = prompt
+    const known = has(told, ['prompt.submitted'], 'promptId', promptId)
+    if (status === 'queued' && !known && began(told, prompt.created_at)) submitted(emit, prompt, prompt.content, 'queued')
+    if (status === 'aborted' && known && turn_id === undefined && !has(told, ['prompt.aborted'], 'promptId', promptId)) {
+      emit('promptAborted', { promptId, abortedAt: prompt.created_at })
+    }
+  }
+}
+
+/** The session's work as it was told last fits a session at rest whose last turn ended for `reason`. */
+export function toldIdle(told: Told, reason: WorkReason, saved: string | undefined): boolean {
+  const last = told.events.findLast(event => event.type === 'event.session.work_changed')?.payload
+  return saved === reason && (last === undefined || (last.busy === false && last.pending_interaction === 'none'))
+}
+
+type WorkReason = 'completed' | 'cancelled' | 'failed'
+
+export function workReason(turn: TurnRecord): WorkReason {
+  return turn.reason === 'blocked' ? 'failed' : (turn.reason ?? 'cancelled')
+}
+
+function tellCalls(emit: AgentEmit, history: History, told: Told, turnId: number): void {
+  const messages = history.messages().filter(message => message.turn_id === turnId)
+  const calls = new Map(messages.flatMap(message => message.tool_calls ?? []).map(call => [call.id, call]))
+  for (const { role, tool_call_id: id, content, is_error } of messages) {
+    if (role !== 'tool' || id === undefined || has(told, ['tool.result'], 'toolCallId', id)) continue
+    const call = calls.get(id)
+    if (call && !has(told, ['tool.call.started'], 'toolCallId', id)) {
+      emit('toolCallStarted', { turnId, toolCallId: id, name: call.name, args: argumentsOf(call.arguments) })
+    }
+    const output = content.every(part => part.type === 'text') ? textOf(content) : [...content]
+    const synthetic = output === interruptedResult ? { synthetic: true as const } : {}
+    emit('toolResult', { turnId, toolCallId: id, output, ...(is_error ? { isError: true } : {}), ...synthetic })
+  }
+}
+
+/** The step that was announced last and never closed. */
+function tellStep(emit: AgentEmit, told: Told, turn: TurnRecord): void {
+  const ofTurn = told.events.filter(event => event.payload.turnId === turn.turn_id)
+  const begun = ofTurn.findLast(event => event.type === 'turn.step.started')
+  if (!begun || ofTurn.some(event => event.seq > begun.seq && /^turn\.(step\.|ended)/.test(event.type))) return
+  const { step, stepId } = begun.payload as { readonly step: number; readonly stepId: string }
+  const at = { turnId: turn.turn_id, step, stepId }
+  if (turn.reason === 'completed') emit('stepCompleted', at)
+  else emit('stepInterrupted', { ...at, reason: turn.reason === 'cancelled' ? 'aborted' : 'error' })
+}
+
+function submitted(
+  emit: AgentEmit,
+  prompt: { readonly prompt_id: string; readonly created_at: string },
+  content: NonNullable<ReturnType<History['prompt']>>['content'],
+  status: 'running' | 'queued'
+): void {
+  const { prompt_id: promptId, created_at: createdAt } = prompt
+  emit('promptSubmitted', { promptId, userMessageId: promptId, status, content: [...content], createdAt })
+}
+
+function promptIsOver(told: Told, turn: TurnRecord): boolean {
+  return turn.prompt_id === undefined || has(told, ['prompt.completed', 'prompt.aborted'], 'promptId', turn.prompt_id)
+}
+
+function began(told: Told, at: string): boolean {
+  return told.since !== undefined && at >= told.since
+}
+
+function has(told: Told, types: readonly string[] | undefined, key: string, value: unknown): boolean {
+  return (
+    value !== undefined && told.events.some(event => event.payload[key] === value && (types === undefined || types.includes(event.type)))
+  )
+}
+
+function argumentsOf(text: string): Record<string, unknown> {
+  try {
+    const args: unknown = JSON.parse(text)
+    return typeof args === 'object' && args !== null ? { ...args } : {}
+  } catch {
+    return {} // the model sent no JSON; the result says so
+  }
+}

@@ -1,0 +1,108 @@
+/** A busy client of a server that may die at any moment. It writes down what it was promised: answers with code 0 and events seen. */
+import type { Frame } from '../../kernel/testing.ts'
+import { RestClient, SocketClient } from '../../kernel/testing.ts'
+
+export interface SessionNote {
+  readonly id: string
+  readonly title: string
+  /** Accepted prompts by id, in order of acceptance. */
+  readonly prompts: Map<string, string>
+  /** Approval ids whose decision was accepted. */
+  readonly approved: Set<string>
+  /** Durable events as they came, by number. */
+  readonly events: Map<number, string>
+  epoch: string
+}
+
+export interface Ledger {
+  readonly workspaces: Set<string>
+  readonly sessions: Map<string, SessionNote>
+  /** Last accepted value of the setting, and those asked for since whose answer never came. */
+  steps: number | undefined
+  readonly hoped: Set<number>
+}
+
+export const newLedger = (): Ledger => ({ workspaces: new Set(), sessions: new Map(), steps: undefined, hoped: new Set() })
+
+export class CrashClient {
+  readonly rest: RestClient
+  readonly #ledger: Ledger
+  #socket: SocketClient | undefined
+
+  constructor(url: string, token: string, ledger: Ledger) {
+    this.rest = new RestClient(url, token)
+    this.#ledger = ledger
+  }
+
+  /** Says hello for these sessions with their cursors and notes every event from there on. */
+  async connect(url: string, token: string, notes: Iterable<SessionNote>): Promise<SocketClient> {
+    const socket = await SocketClient.open(url, token)
+    this.#socket = socket
+    socket.ws.on('message', data => this.#note(String(data)))
+    const known = [...notes]
+    const cursors = Object.fromEntries(
+      known.filter(note => note.epoch !== '').map(note => [note.id, { seq: Math.max(0, ...note.events.keys()), epoch: note.epoch }])
+    )
+    const ack = await socket.request('client_hello', { client_id: 'crash', subscriptions: known.map(note => note.id), cursors })
+    if (ack.payload.not_found.length + ack.payload.resync_required.length > 0) throw new Error(`lost: ${JSON.stringify(ack.payload)}`)
+    return socket
+  }
+
+  async workspace(root: string): Promise<void> {
+    const { id } = await this.#data('POST', '/api/v1/workspaces', { root })
+    this.#ledger.workspaces.add(id)
+  }
+
+  async setting(value: number): Promise<void> {
+    this.#ledger.hoped.add(value)
+    await this.#data('POST', '/api/v1/config', { loop_control: { max_steps_per_turn: value } })
+    this.#ledger.steps = value
+    this.#ledger.hoped.clear()
+  }
+
+  async session(cwd: string, title: string): Promise<SessionNote> {
+    const { id } = await this.#data('POST', '/api/v1/sessions', { metadata: { cwd }, title })
+    const note: SessionNote = { id, title, prompts: new Map(), approved: new Set(), events: new Map(), epoch: '' }
+    this.#ledger.sessions.set(id, note)
+    await this.#socket?.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+    return note
+  }
+
+  async prompt(note: SessionNote, text: string): Promise<void> {
+    const { prompt_id } = await this.#data('POST', `/api/v1/sessions/${note.id}/prompts`, { content: [{ type: 'text', text }] })
+    note.prompts.set(prompt_id, text)
+  }
+
+  async #approve(session_id: string, id: string): Promise<void> {
+    const path = `/api/v1/sessions/${session_id}/approvals/${id}`
+    await this.#data('POST', path, { decision: 'approved' })
+    this.#ledger.sessions.get(session_id)?.approved.add(id)
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
+  async #data(method: string, path: string, body: unknown): Promise<any> {
+    const answer = await this.rest.json(method, path, body)
+    if (answer.code !== 0) throw new Refused(`${method} ${path}: ${answer.code} ${answer.msg}`)
+    return answer.data
+  }
+
+  #note(text: string): void {
+    const frame = JSON.parse(text) as Frame
+    const note = this.#ledger.sessions.get(frame.session_id ?? '')
+    if (!note || frame.seq === undefined || frame.volatile) return
+    const known = note.events.get(frame.seq)
+    if (known !== undefined && known !== text) throw new Error(`number ${frame.seq} of ${note.id} came with other content`)
+    if (note.epoch !== '' && note.epoch !== frame.epoch) throw new Error(`the epoch of ${note.id} changed`)
+    note.epoch = frame.epoch ?? ''
+    note.events.set(frame.seq, text)
+    if (frame.type === 'event.approval.requested') this.#approve(note.id, frame.payload.approval_id).catch(ignoreDeath)
+  }
+}
+
+/** An answer with another code than 0: the server lives, so it is a finding. */
+export class Refused extends Error {}
+
+/** For requests that a dying server leaves unanswered. An approval of a turn that a crash ended is gone, too. */
+export function ignoreDeath(error: unknown): void {
+  if (error instanceof Refused && !/4040[24]|40902|41001/.test(error.message)) throw error
+}

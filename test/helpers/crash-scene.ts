@@ -1,0 +1,81 @@
+/** A home with a model behind it for tests that kill servers: the model answers by the last words it was told. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { type FakeUpstream, fakeUpstream, type Step } from './fake-upstream.ts'
+import { freshDir } from './temp.ts'
+
+export interface Scene {
+  readonly home: string
+  /** An existing directory for workspaces. */
+  readonly place: string
+  readonly upstream: FakeUpstream
+  /** Requests that a provider would refuse: a tool call without exactly one result. */
+  readonly refusals: string[]
+}
+
+/** `talk` streams, `tools` calls Bash and Read at once and talks afterwards, `hang` waits for a release in mid-stream. */
+export async function crashScene(t: TestContext): Promise<Scene> {
+  const dir = await freshDir(t)
+  const home = join(dir, 'home')
+  const place = join(dir, 'place')
+  await mkdir(home, { mode: 0o700 })
+  await mkdir(place)
+  const refusals: string[] = []
+  const upstream = await fakeUpstream(t, body => {
+    const messages = body.messages as readonly Said[]
+    refusals.push(...unpaired(messages))
+    return answer(messages)
+  })
+  await writeFile(
+    join(home, 'config.toml'),
+    `default_model = "m"
+[providers.p]
+type = "compat_chat"
+base_url = "${upstream.url}"
+api_key = "k"
+[models.m]
+provider = "p"
+model = "m"
+max_context_size = 1000000
+`
+  )
+  return { home, place, upstream, refusals }
+}
+
+interface Said {
+  readonly role: string
+  readonly content?: unknown
+  readonly tool_call_id?: string
+  readonly tool_calls?: readonly { readonly id: string }[]
+}
+
+function answer(messages: readonly Said[]): readonly Step[] {
+  const last = messages.at(-1)
+  if (last?.role === 'tool') return [{ text: 'The tools are done.', chunks: 3, every_ms: 1 }]
+  const told = JSON.stringify(last?.content ?? '')
+  if (told.includes('hang')) return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
+  if (told.includes('tools')) {
+    const bash = /sleep/.test(told) ? 'sleep 30' : 'echo one; echo two'
+    return [
+      { text: 'Looking.', chunks: 2 },
+      {
+        tools: [
+          { name: 'Bash', args: { command: bash } },
+          { name: 'Bash', args: { command: 'echo three' } }
+        ]
+      }
+    ]
+  }
+  return [{ thinking: 'hm' }, { text: 'a fairly long answer in many pieces', chunks: 12, every_ms: 2 }]
+}
+
+function unpaired(messages: readonly Said[]): string[] {
+  const problems: string[] = []
+  for (const [at, message] of messages.entries()) {
+    const wanted = (message.tool_calls ?? []).map(call => call.id)
+    const given = messages.slice(at + 1, at + 1 + wanted.length).map(next => next.tool_call_id)
+    if (wanted.join() !== given.join()) problems.push(`calls ${wanted.join()} got ${given.join()}`)
+  }
+  return problems
+}
