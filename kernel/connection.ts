@@ -38,6 +38,8 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
   /** Subscribed sessions, with the agents to show or undefined for all. */
   readonly #filters = new Map<string, ReadonlySet<string> | undefined>()
   readonly #hidden = new Map<string, Map<string, Hide>>()
+  /** Sessions whose replay is due. */
+  readonly #awaited = new Set<string>()
   #ended = false
 
   constructor(options: ConnectionOptions) {
@@ -89,6 +91,21 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
   remember(session_id: string, filter: readonly string[] | null | undefined): void {
     const kept = filter === undefined ? this.#filters.get(session_id) : undefined
     this.#filters.set(session_id, filter && filter.length > 0 ? new Set(filter) : kept)
+    this.#awaited.delete(session_id)
+  }
+
+  /** The session's durable events come by a replay from here until `remember` or `giveUp`. A subscription that runs goes on. */
+  await(session_id: string): void {
+    if (!this.subscribed(session_id)) this.#awaited.add(session_id)
+  }
+
+  awaitsReplay(session_id: string): boolean {
+    return this.#awaited.has(session_id)
+  }
+
+  /** No replay will come. */
+  giveUp(session_id: string): void {
+    this.#awaited.delete(session_id)
   }
 
   /** Forgets a subscription with its filter and hiding rules. */

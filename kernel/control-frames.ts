@@ -99,11 +99,18 @@ export function controlHandlers({ subscriptions, checkToken }: ControlOptions): 
     const filters = asFields(payload.agent_filter)
     const not_found = new Set<string>()
     const resync_required: string[] = []
-    for (const id of new Set(ids)) {
-      const wish = { filter: asStrings(filters[id]), cursor: cursors.get(id) }
-      const { found, resync } = await subscriptions.subscribe(connection, id, wish)
-      if (!found) not_found.add(id)
-      if (resync) resync_required.push(id)
+    // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.
+    for (const id of cursors.keys()) connection.await(id)
+    try {
+      for (const id of new Set(ids)) {
+        const wish = { filter: asStrings(filters[id]), cursor: cursors.get(id) }
+        const { found, resync } = await subscriptions.subscribe(connection, id, wish)
+        if (!found) not_found.add(id)
+        if (resync) resync_required.push(id)
+        connection.giveUp(id)
+      }
+    } finally {
+      for (const id of cursors.keys()) connection.giveUp(id)
     }
     const accepted = ids.filter(id => !not_found.has(id))
     const marks: Record<string, Watermark> = {}

@@ -11,6 +11,8 @@ export interface Receiver {
   uncork(): void
   /** Does this receiver want an event of the session? Asked for events that can be filtered. */
   wants(session_id: string, type: string, agent_id: string): boolean
+  /** True while a replay is due that will bring the session's durable events: none may reach the receiver before it. */
+  awaitsReplay(session_id: string): boolean
 }
 
 interface Audience {
@@ -76,7 +78,10 @@ export class Fanout {
     if (this.#everyone.size === 0) return
     this.flush()
     const bytes = wireBytes(frame.line ?? frameLine(draft, frame.seq, frame.epoch))
-    for (const receiver of [...this.#everyone]) receiver.write(bytes)
+    for (const receiver of [...this.#everyone]) {
+      if (draft.spec.durable && receiver.awaitsReplay(draft.session_id)) continue
+      receiver.write(bytes)
+    }
   }
 
   /** Sends what the lanes of a session, or all lanes, still hold. */

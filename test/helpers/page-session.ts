@@ -48,11 +48,13 @@ export class PageSession {
     this.seq = snapshot.as_of_seq
     this.epoch = snapshot.epoch
     this.bubbles = bubblesOf(snapshot.messages.items)
+    for (const { id } of snapshot.messages.items) this.#queued.delete(id)
     this.work = snapshot.session
     this.approvals.clear()
     for (const each of snapshot.pending_approvals) this.approvals.set(each.approval_id, each)
     this.#owed = undefined
     this.#steered = []
+    this.#lastStep = 0
     const flight = snapshot.in_flight_turn
     this.turn = flight ? { id: flight.turn_id } : undefined
     this.step = undefined

@@ -175,6 +175,28 @@ test('clients that come and go while the journal is shortened miss nothing and g
   assert.equal(it.hub.watermark('s1')?.seq, 9060)
 })
 
+test('events for everyone that happen while a session is loaded for its subscriber come in the replay, not before it', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 3)
+  await it.hub.close('s1')
+  it.hooks.attachStream.tapPromise({ name: 'repair', stage: -1 }, async id => {
+    if (id !== 's1' || it.hub.watermark('s1')) return 'live'
+    it.hub.emit(noted, { n: 4 }, 's1')
+    it.hub.emit(worked, {}, 's1')
+    await it.hub.flushed('s1')
+    return 'live'
+  })
+  const client = await it.connect()
+  const other = await it.connect()
+  await client.request('client_hello', { subscriptions: ['s2', 's1'], cursors: { s1: { seq: 2, epoch }, s2: { seq: 0 } } })
+  assert.deepEqual(numbers(client.frames.filter(frame => frame.session_id === 's1')), [3, 4, 5])
+  await other.next(worked.type)
+  it.hub.emit(worked, {}, 's1')
+  await it.hub.flushed('s1')
+  await client.request('unsubscribe', { session_ids: ['s1'] })
+  assert.deepEqual(numbers(client.frames.filter(frame => frame.session_id === 's1')), [3, 4, 5, 6])
+})
+
 test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
   const it = await startHub(t)
   const { epoch } = await emitNotes(it, 2)
