@@ -46,21 +46,30 @@ export function problems(schema: TSchema, value: unknown, root = ''): Detail[] {
 function leaves(error: ValueError): ValueError[] {
   if (error.errors.length === 0) return [error]
   let best: ValueError[] = []
+  const tags: ValueError[] = []
   for (const branch of error.errors) {
-    const found = [...branch].flatMap(leaves)
+    const direct = [...branch] // can be read only once
+    tags.push(...direct.filter(leaf => leaf.schema.const !== undefined))
+    const found = direct.flatMap(leaves)
     if (found.length === 0) continue
     const wrongTag = found.some(leaf => /\/(type|kind|transport|source|op)$/.test(leaf.path) && leaf.schema.const !== undefined)
     if (wrongTag) continue
     if (best.length === 0 || depth(found) > depth(best)) best = found
   }
   if (best.length > 0 && depth(best) > depth([error])) return best
-  const tags = error.errors.flatMap(branch => [...branch]).filter(leaf => leaf.schema.const !== undefined)
   const tag = tags[0]
-  if (tag && tags.every(leaf => leaf.path === tag.path)) {
-    const allowed = [...new Set(tags.map(leaf => JSON.stringify(leaf.schema.const)))].join(', ')
-    return [{ ...tag, message: `Expected one of ${allowed}` }]
+  if (tag && tag.path !== error.path && tags.every(leaf => leaf.path === tag.path)) {
+    return [{ ...tag, message: `Expected ${unique(tags.map(leaf => JSON.stringify(leaf.schema.const)))}` }]
   }
-  return [error]
+  return [{ ...error, message: `Expected ${unique(alternatives(error.schema))}` }]
+}
+
+const unique = (texts: readonly string[]): string => [...new Set(texts)].join(', ').replace(/, ([^,]*)$/, ' or $1')
+
+/** What a union allows, in words: its constants, and the types of everything else. */
+function alternatives(schema: TSchema): string[] {
+  if (schema.anyOf) return (schema.anyOf as TSchema[]).flatMap(alternatives)
+  return [schema.const === undefined ? String(schema.type ?? schema[Kind]) : JSON.stringify(schema.const)]
 }
 
 function depth(errors: readonly ValueError[]): number {

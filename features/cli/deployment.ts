@@ -27,7 +27,7 @@ export function listOf(value: string | undefined): string[] {
     .filter(item => item !== '')
 }
 
-/** Reads `[packs]`. A file that cannot be parsed counts as empty here: the config pack reports it. Wrong types throw with the key named. */
+/** Reads `[packs]`. Throws when that cannot be done: a file that mentions packs and cannot be parsed, wrong types (the key named). */
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
@@ -57,8 +57,9 @@ async function packsTable(file: string): Promise<Record<string, unknown>> {
   let parsed: Record<string, unknown>
   try {
     parsed = parse(text)
-  } catch {
-    return {} // the config pack keeps serving, refuses writes and names the line
+  } catch (error) {
+    // Going on would load what the operator may have disabled. Without [packs] the config pack copes with the file.
+    throw new Error(`${file} names packs and cannot be parsed: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error })
   }
   return record(parsed.packs, 'packs')
 }

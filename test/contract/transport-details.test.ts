@@ -81,3 +81,21 @@ test('a body that is nested too deeply is refused like any other bad body', asyn
     assert.deepEqual([answer.code, answer.details?.[0]?.path], [40001, 'body'], path)
   }
 })
+
+test('where several values are allowed, the message names them', async t => {
+  const { ask, session } = await start(t)
+  const cases: [path: string, body: unknown, field: string, message: string][] = [
+    ['/config', { default_permission_mode: 'never' }, 'body.default_permission_mode', 'expected "manual", "yolo", "auto" or null'],
+    ['/config', { telemetry: 'x' }, 'body.telemetry', 'expected boolean or null'],
+    [
+      '/config',
+      { permission: { rules: [{ decision: 'x', pattern: 'P' }] } },
+      'body.permission.rules.0.decision',
+      'expected "allow", "deny" or "ask"'
+    ],
+    [`${session}/prompts`, { content: [{ type: 'text' }] }, 'body.content.0.text', 'expected required property']
+  ]
+  for (const [path, body, field, message] of cases) {
+    assert.deepEqual((await ask(path, body)).details?.[0], { path: field, message })
+  }
+})

@@ -150,3 +150,11 @@ test('a server outlives the reader of its output and still stops in good order',
   assert.equal(code, 0)
   assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
+
+test('a file that names packs and cannot be parsed stops the start: what it disabled must not come back', async t => {
+  const home = await freshDir(t)
+  await writeFile(join(home, 'config.toml'), 'default_model = "a\n[packs]\ndisable = ["tools-shell"]\n')
+  const { code, stderr } = await run(home, 'serve', '--port', '0')
+  assert.equal(code, 1)
+  assert.match(stderr, /config\.toml names packs and cannot be parsed/)
+})
