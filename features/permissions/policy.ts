@@ -29,7 +29,7 @@ export const ask: Opinion = { kind: 'ask' }
 
 /** The first configured rule of a decision that covers the call. */
 export function ruleFor({ rules, tool, execution }: CallFacts, decision: Rule['decision']): Rule | undefined {
-  return rules.find(rule => rule.decision === decision && covers(rule.pattern, tool, execution))
+  return rules.find(rule => rule.decision === decision && covers(rule.pattern, tool, execution, decision === 'allow' ? 'every' : 'some'))
 }
 
 /** Paths the call touches. */

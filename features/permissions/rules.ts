@@ -1,6 +1,6 @@
 /** Permission rules: the pattern language, the configuration's forms of a rule, and matching against a call. */
 import type { Static } from '../../kernel/index.ts'
-import { matchText, type ToolExecution } from '../tools/index.ts'
+import { matchText, type RuleReading, type ToolExecution } from '../tools/index.ts'
 import type { permissionSection } from './contract.ts'
 
 /** `Tool(args)` taken apart. */
@@ -30,11 +30,16 @@ export function parsePattern(text: string): Pattern | undefined {
   return args === '' ? { tool, not: false } : { tool, args, not }
 }
 
-/** Whether a pattern covers a call. A call without a matcher is covered only by patterns without arguments. */
-export function covers(pattern: Pattern, tool: string, execution: ToolExecution): boolean {
+/**
+ * Whether a pattern covers a call; allowing patterns are read as `every`, others as `some`. A call without a matcher is covered only by
+ * patterns without arguments.
+ */
+export function covers(pattern: Pattern, tool: string, execution: ToolExecution, reading: RuleReading): boolean {
   if (!matchText(pattern.tool, tool)) return false
   if (pattern.args === undefined) return true
-  return execution.matches !== undefined && execution.matches(pattern.args) !== pattern.not
+  if (!execution.matches) return false
+  if (!pattern.not) return execution.matches(pattern.args, reading)
+  return !execution.matches(pattern.args, reading === 'every' ? 'some' : 'every')
 }
 
 /** The rules of the configuration in list order: `rules` first, then the shorthand tables. Rules of scope `session-runtime` do not count. */

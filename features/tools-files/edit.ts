@@ -3,7 +3,7 @@ import type { Static } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
 import { editParameters } from './contract.ts'
 import type { FileFacts } from './file-ops.ts'
-import { locate, type Place, pathRule, refusal } from './places.ts'
+import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
 
 type Arguments = Static<typeof editParameters>
@@ -32,6 +32,7 @@ export function createEdit({ ops, seen }: FilePorts): Tool<typeof editParameters
         ...pathRule('Edit', place, env.cwd),
         async run() {
           try {
+            await assertSame(place, ops)
             await check()
             const { text, count } = edit(utf8(await ops.readAll(place.real), place), args, place)
             await ops.replace(place.real, text)

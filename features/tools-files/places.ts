@@ -1,7 +1,7 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { escapeGlob, isSensitive, matchPath, ToolRefusal } from '../tools/index.ts'
+import { escapeGlob, isSensitive, matchPath, type RuleReading, ToolRefusal } from '../tools/index.ts'
 import { type FileOps, isMissing } from './file-ops.ts'
 
 export interface Place {
@@ -9,6 +9,8 @@ export interface Place {
   readonly path: string
   /** Symbolic links resolved, as far as the path exists. */
   readonly real: string
+  /** The working directory, symbolic links resolved. */
+  readonly cwd: string
 }
 
 /**
@@ -20,13 +22,14 @@ export async function locate(given: string, cwd: string, ops: FileOps): Promise<
   const home = given === '~' || given.startsWith('~/')
   const path = home ? join(homedir(), given.slice(1)) : resolve(cwd, given)
   const real = await realOf(path, ops)
+  const realCwd = await realOf(cwd, ops)
   const free = home || isAbsolute(given)
-  if (!free && (!isInside(path, cwd) || !isInside(real, await realOf(cwd, ops)))) {
+  if (!free && (!isInside(path, cwd) || !isInside(real, realCwd))) {
     throw new ToolRefusal(`The path ${given} leads out of the working directory. Use an absolute path for files elsewhere.`)
   }
   if (isSensitive(path) || isSensitive(real))
     throw new ToolRefusal(`The file ${path} may hold credentials and is off limits for file tools.`)
-  return { path, real }
+  return { path, real, cwd: realCwd }
 }
 
 /** True for the directory itself and everything below it. */
@@ -35,12 +38,27 @@ export function isInside(path: string, dir: string): boolean {
   return below === '' || (!/^\.\.(?:[/\\]|$)/.test(below) && !isAbsolute(below))
 }
 
-/** Rule and matcher of a call on a path. */
-export function pathRule(tool: string, place: Place, cwd: string): { approval_rule: string; matches: (pattern: string) => boolean } {
-  const places = { cwd, home: homedir() }
+/** Throws ToolRefusal when the path leads elsewhere by now: what was checked and approved is no longer what would be touched. */
+export async function assertSame(place: Place, ops: FileOps): Promise<void> {
+  if ((await realOf(place.path, ops)) !== place.real) throw new ToolRefusal(`${place.path} leads to another file now. Make the call again.`)
+}
+
+/**
+ * Rule and matcher of a call on a path. What counts is the file that is touched: a rule that allows must cover it, not just a link that
+ * leads to it. Links on the way to the working directory are no detour.
+ */
+export function pathRule(
+  tool: string,
+  place: Place,
+  cwd: string
+): { approval_rule: string; matches: (pattern: string, reading: RuleReading) => boolean } {
+  const home = homedir()
+  const direct = place.real === place.path || place.real === join(place.cwd, relative(cwd, place.path))
   return {
-    approval_rule: `${tool}(${escapeGlob(place.path)})`,
-    matches: pattern => matchPath(pattern, place.path, places) || matchPath(pattern, place.real, places)
+    approval_rule: `${tool}(${escapeGlob(place.real)})`,
+    matches: (pattern, reading) =>
+      matchPath(pattern, place.real, { cwd: place.cwd, home }) ||
+      ((direct || reading === 'some') && matchPath(pattern, place.path, { cwd, home }))
   }
 }
 

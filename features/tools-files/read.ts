@@ -7,7 +7,7 @@ import { type FileKind, fileKind } from './file-kind.ts'
 import type { FileOps } from './file-ops.ts'
 import type { FilesSeen } from './files-seen.ts'
 import { LINE_CHARS, type Line, LineWindow, WINDOW_LINES } from './line-window.ts'
-import { locate, type Place, pathRule, refusal } from './places.ts'
+import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
 
 type Arguments = Static<typeof readParameters>
 
@@ -40,6 +40,7 @@ export function createRead({ ops, seen }: FilePorts): Tool<typeof readParameters
         ...pathRule('Read', place, env.cwd),
         run: async (_progress, signal) => {
           try {
+            await assertSame(place, ops)
             return await read(args, place, ops, files, signal)
           } catch (error) {
             throw refusal(error, place.path)

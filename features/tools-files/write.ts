@@ -2,7 +2,7 @@
 import type { Static } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
 import { writeParameters } from './contract.ts'
-import { locate, pathRule, refusal } from './places.ts'
+import { assertSame, locate, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
 
 type Arguments = Static<typeof writeParameters>
@@ -33,6 +33,7 @@ export function createWrite({ ops, seen }: FilePorts): Tool<typeof writeParamete
         ...pathRule('Write', place, env.cwd),
         async run() {
           try {
+            await assertSame(place, ops)
             await check()
             await (append ? ops.append(place.real, args.content) : ops.replace(place.real, args.content))
             const written = await ops.stat(place.real)

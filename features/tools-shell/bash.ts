@@ -3,11 +3,12 @@ import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { escapeGlob, matchText, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { escapeGlob, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
 import { commandEnv } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
+import { coversLine, namesCommand } from './rule-match.ts'
 
 type Arguments = Static<typeof bashParameters>
 
@@ -43,6 +44,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
+      // The same words elsewhere are another deed: an exact rule names the other directory, too.
+      const subject = cwd === resolve(env.cwd) ? args.command : `cd '${cwd.replaceAll("'", "'\\''")}' && ${args.command}`
       return {
         description: `Running: ${args.command}`,
         display: {
@@ -53,12 +56,18 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
           language: 'bash'
         },
         accesses: [{ kind: 'exclusive' as const }],
-        approval_rule: `Bash(${escapeGlob(args.command)})`,
-        matches: pattern => matchText(pattern, args.command),
+        approval_rule: `Bash(${escapeGlob(subject)})`,
+        matches: (pattern, reading) =>
+          reading === 'some' ? namesCommand(pattern, args.command) : coversLine(pattern, hasWildcard(pattern) ? args.command : subject),
         run: (progress, signal) => run(args, cwd, env, progress, signal, ports)
       }
     }
   }
+}
+
+/** Whether a rule says more than one exact text. */
+function hasWildcard(pattern: string): boolean {
+  return /[*?]/.test(pattern.replace(/\\./gs, ''))
 }
 
 function directory(given: string | undefined, cwd: string): string {

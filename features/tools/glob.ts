@@ -16,9 +16,12 @@ export function escapeGlob(text: string): string {
   return text.replace(/[\\*?[\]{}]/g, '\\$&').replace(/^!/, '\\!')
 }
 
-/** Matches a text as one piece: `*` is any run of characters (slashes, blanks, line breaks too), `?` one character, `\` escapes. */
-export function matchText(pattern: string, text: string): boolean {
-  return run(tokens(pattern, false), text)
+/**
+ * Matches a text as one piece: `*` is any run of characters (slashes, blanks, line breaks too), `?` one character, `\` escapes.
+ * `fixed`: positions of the text that only a plain character of the pattern may match, never `*` or `?`.
+ */
+export function matchText(pattern: string, text: string, fixed?: (at: number) => boolean): boolean {
+  return run(tokens(pattern, false), text, fixed)
 }
 
 /**
@@ -80,7 +83,7 @@ function fits(token: Token, char: string): boolean {
 }
 
 /** Greedy matching with one way back: to the last star. */
-function run(pattern: readonly Token[], text: string): boolean {
+function run(pattern: readonly Token[], text: string, fixed: (at: number) => boolean = () => false): boolean {
   let at = 0
   let star = -1
   let mark = 0
@@ -90,10 +93,10 @@ function run(pattern: readonly Token[], text: string): boolean {
     if (token?.kind === 'star') {
       star = at++
       mark = pos
-    } else if (token && fits(token, text[pos]!)) {
+    } else if (token && fits(token, text[pos]!) && (token.kind === 'char' || !fixed(pos))) {
       at++
       pos++
-    } else if (star >= 0) {
+    } else if (star >= 0 && !fixed(mark)) {
       at = star + 1
       pos = ++mark
     } else return false

@@ -43,6 +43,12 @@ export interface ToolEnv {
   readonly now: () => Date
 }
 
+/**
+ * How a rule is read where a call has several sides (the commands of a line, the names of a file): an allowing rule must cover `every`
+ * one, for a denying or asking rule `some` is enough.
+ */
+export type RuleReading = 'every' | 'some'
+
 /** A call that was understood: what it will do, before anything happens. */
 export interface ToolExecution {
   /** Short phrase: `Running: ls -la`. */
@@ -52,7 +58,7 @@ export interface ToolExecution {
   /** Rule remembered by "approve for this session": `Bash(ls -la)`, glob characters escaped. */
   readonly approval_rule: string
   /** Matches the argument part of a permission rule against this call; absent: rules with arguments never match. */
-  readonly matches?: (argument_pattern: string) => boolean
+  readonly matches?: (argument_pattern: string, reading: RuleReading) => boolean
   run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
 }
 

@@ -3,4 +3,4 @@ import { approve, type Policy } from '../policy.ts'
 import { covers } from '../rules.ts'
 
 export const rememberedApproval: Policy = ({ remembered, tool, execution }) =>
-  remembered.some(pattern => covers(pattern, tool, execution)) ? approve : undefined
+  remembered.some(pattern => covers(pattern, tool, execution, 'every')) ? approve : undefined

@@ -138,8 +138,8 @@ test('an approval for the session covers exactly this command', async t => {
   const env = { agent, cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
   const execution = await tool.prepare({ command: 'ls *' }, env)
   assert.equal(execution.approval_rule, 'Bash(ls \\*)')
-  assert.equal(execution.matches?.('ls \\*'), true)
-  assert.equal((await tool.prepare({ command: 'ls -la' }, env)).matches?.('ls \\*'), false)
+  assert.equal(execution.matches?.('ls \\*', 'every'), true)
+  assert.equal((await tool.prepare({ command: 'ls -la' }, env)).matches?.('ls \\*', 'every'), false)
 })
 
 test("the server's own secrets stay out of the environment of commands", () => {
