@@ -1,6 +1,6 @@
 /** From the chunks of a chat completions stream to model parts. Pure; one decoder per response. */
 import { randomUUID } from 'node:crypto'
-import type { FinishReason, LlmPart, TokenUsage } from '../llm/index.ts'
+import { type EventDecoder, type FinishReason, type LlmPart, type TokenUsage, tokenCount } from '../llm/index.ts'
 import { CallBuffer, type CallDelta } from './call-buffer.ts'
 
 /** A chunk as upstreams really send it: everything may be missing. */
@@ -34,7 +34,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   content_filter: 'filtered'
 }
 
-export class ChatDecoder {
+export class ChatDecoder implements EventDecoder {
   /** The field that carried reasoning: configured, or the first one seen. */
   reasoning_key: string | undefined
   readonly #calls: CallBuffer
@@ -53,7 +53,7 @@ export class ChatDecoder {
   }
 
   /** Parts of one chunk, appended to `parts`. A chunk with an `error` has none: the caller looks at that first. */
-  feed(chunk: Chunk, parts: LlmPart[]): void {
+  feed(chunk: Chunk, parts: LlmPart[]): undefined {
     if (typeof chunk.id === 'string') this.#response_id ??= chunk.id
     const choice = chunk.choices?.[0]
     const usage = chunk.usage ?? choice?.usage
@@ -107,15 +107,11 @@ function plain(value: unknown): string {
 }
 
 function usageOf(usage: Usage): TokenUsage {
-  const cached = count(usage.cached_tokens) || count(usage.prompt_tokens_details?.cached_tokens)
+  const cached = tokenCount(usage.cached_tokens) || tokenCount(usage.prompt_tokens_details?.cached_tokens)
   return {
-    inputOther: Math.max(0, count(usage.prompt_tokens) - cached),
-    output: count(usage.completion_tokens),
+    inputOther: Math.max(0, tokenCount(usage.prompt_tokens) - cached),
+    output: tokenCount(usage.completion_tokens),
     inputCacheRead: cached,
     inputCacheCreation: 0
   }
-}
-
-function count(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
 }

@@ -1,6 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import type { LlmRequest, LlmTool } from '../llm/index.ts'
-import { inlineRefs } from './inline-refs.ts'
+import { inlineRefs, type LlmRequest, type LlmTool } from '../llm/index.ts'
 
 export interface Dialect {
   readonly protocol: 'compat_chat' | 'svc'

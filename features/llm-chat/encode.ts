@@ -1,6 +1,5 @@
 /** From a model request to the body of `POST /chat/completions`. Pure. */
-import { createHash } from 'node:crypto'
-import type { LlmContent, LlmMessage, LlmRequest, LlmToolCall } from '../llm/index.ts'
+import { CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, type LlmToolCall, textOf } from '../llm/index.ts'
 import type { Dialect } from './dialect.ts'
 
 type WireMessage = Record<string, unknown>
@@ -8,7 +7,6 @@ type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
 type ToolMessage = Extract<LlmMessage, { role: 'tool' }>
 
 const OUTPUT_CEILING_TOKENS = 131_072
-const ID_LENGTH = 64
 
 /** The request body. `reasoning_key` is the field in which this upstream carries reasoning, when known. */
 export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): Record<string, unknown> {
@@ -96,36 +94,11 @@ function toolMessage({ tool_call_id, content }: ToolMessage, ids: CallIds): Wire
   return { role: 'tool', tool_call_id: ids.of(tool_call_id), content: text === '' ? fallback : text }
 }
 
-function textOf(parts: readonly LlmContent[]): string {
-  return parts.map(part => (part.type === 'text' ? part.text : '')).join('')
-}
-
-function isImage(part: LlmContent): boolean {
-  return part.type === 'image' || part.type === 'image_url'
-}
-
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)
     return true
   } catch {
     return false // the question was whether it parses
-  }
-}
-
-/** Tool-call ids in the alphabet and length that every upstream takes; different ids stay different. */
-class CallIds {
-  readonly #given = new Map<string, string>()
-  readonly #taken = new Set<string>()
-
-  of(id: string): string {
-    const known = this.#given.get(id)
-    if (known !== undefined) return known
-    let wire = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH)
-    if (wire === '' || this.#taken.has(wire))
-      wire = `${wire.slice(0, ID_LENGTH - 13)}_${createHash('sha256').update(id).digest('hex').slice(0, 12)}`
-    this.#given.set(id, wire)
-    this.#taken.add(wire)
-    return wire
   }
 }

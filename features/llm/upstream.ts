@@ -13,7 +13,7 @@ export interface UpstreamReply {
 
 export interface Upstream {
   /**
-   * Posts JSON to a path below the model's base URL (its query is kept) and resolves with the head of the reply. Rejects with the
+   * Posts JSON to a path below the model's base URL (the queries of both are kept) and resolves with the head of the reply. Rejects with the
    * transport's error; abort closes the connection. `headers` come first, the model's own headers win.
    */
   post(
@@ -41,7 +41,9 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
       pools ??= openPools(env)
       const { request, direct, outside } = await pools
       const url = new URL(model.base_url ?? '')
-      url.pathname = url.pathname.replace(/\/+$/, '') + path
+      const [below = '', query = ''] = path.split('?')
+      url.pathname = url.pathname.replace(/\/+$/, '') + below
+      for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
       const reply = await request(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers, ...model.headers },

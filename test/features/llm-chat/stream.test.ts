@@ -1,8 +1,8 @@
 /** What is particular to the chat completions stream: error chunks, limits, odd endings, remembered reasoning fields. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUpstream, type LlmRequest, type ResolvedModel } from '../../../features/llm/index.ts'
-import { chatAdapter, type StreamLimits } from '../../../features/llm-chat/adapter.ts'
+import { createUpstream, type LlmRequest, type ResolvedModel, type StreamLimits } from '../../../features/llm/index.ts'
+import { chatAdapter } from '../../../features/llm-chat/adapter.ts'
 import { compatChat } from '../../../features/llm-chat/dialect.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
