@@ -6,7 +6,7 @@ import { Interactions } from '../interactions/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
-import { messageObjects, messagePage } from './view.ts'
+import { messageObjects, messagePage, startingMessage } from './view.ts'
 
 const snapshotMessages = 100
 
@@ -46,7 +46,7 @@ export default definePack({
       // One tick from here to the next await: position, running turn and everything else agree.
       const at = ctx.streams.watermark(session_id) ?? opened
       const in_flight = agent?.inFlight()
-      const messages = history?.messages() ?? []
+      const messages = [...(history?.messages() ?? []), ...startingMessage(history, agent?.active()?.prompt_id)]
       const usage = agent?.usage()
       const object = sessions.object(session_id, {
         model: agent?.settings().model ?? '',

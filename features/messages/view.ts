@@ -1,5 +1,5 @@
 /** The message object of the wire, and pages of messages. Pure. */
-import type { HistoryMessage, WirePart } from '../history/index.ts'
+import type { History, HistoryMessage, WirePart } from '../history/index.ts'
 import type { MessageObject } from './contract.ts'
 
 /** The last `last` messages (default all), oldest first. `created_at` rises strictly. */
@@ -23,6 +23,14 @@ function messageObject(message: HistoryMessage, session_id: string, created_at: 
     ...(message.prompt_id === undefined ? {} : { prompt_id: message.prompt_id }),
     ...(message.origin ? { metadata: { origin: message.origin } } : {})
   }
+}
+
+/** The message of a prompt that was announced and whose turn has not begun: clients know it, so a rebuilt one must, too. */
+export function startingMessage(history: Pick<History, 'prompt'> | undefined, active: string | undefined): HistoryMessage[] {
+  const prompt = active === undefined ? undefined : history?.prompt(active)
+  if (prompt?.status !== 'queued') return []
+  const { prompt_id, content, created_at, origin = { kind: 'user' } } = prompt
+  return [{ id: prompt_id, role: 'user', created_at, prompt_id, content, origin }]
 }
 
 /** Assistant: thinking, then text, then tool_use. A tool message is its result. */

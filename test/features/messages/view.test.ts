@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { PromptBlocks } from '../../../features/agent/index.ts'
 import type { HistoryMessage } from '../../../features/history/index.ts'
 import { listMessages, readMessage, readSnapshot } from '../../../features/messages/index.ts'
 import { messageObjects, messagePage } from '../../../features/messages/view.ts'
-import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { gate, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, startAgent } from '../agent/start.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
@@ -88,6 +90,33 @@ test('tool results are messages of their own, single messages can be read, the s
     snapshot.messages.items.map(item => item.id),
     items.map(item => item.id).reverse()
   )
+})
+
+test('a snapshot between the acceptance of a prompt and its turn has the prompt, once', async t => {
+  const preparing = gate()
+  const slow = definePack({
+    name: 'slow',
+    setup: ctx =>
+      ctx.contribute(PromptBlocks, {
+        name: 'slow',
+        order: 1,
+        async render() {
+          await preparing.opened
+          return ''
+        }
+      })
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [slow] })
+  const { prompt_id } = await agent.prompt('go')
+  const users = async () => {
+    const { data } = await agent.call(readSnapshot, { params: { session_id: agent.session_id } })
+    return data.messages.items.filter(item => item.prompt_id !== undefined).map(({ id, content, metadata }) => ({ id, content, metadata }))
+  }
+  const expected = [{ id: prompt_id, content: [{ type: 'text', text: 'go' }], metadata: { origin: { kind: 'user' } } }]
+  assert.deepEqual(await users(), expected)
+  preparing.open()
+  await agent.settled(1)
+  assert.deepEqual(await users(), expected)
 })
 
 test('subscribing at the position of a snapshot replays exactly what came after it', async t => {
