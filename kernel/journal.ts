@@ -198,6 +198,7 @@ export class Journal implements Pooled {
       this.#starts = scan.starts
       this.#good = scan.good
       this.#events = scan.events
+      if (scan.size > scan.good) log.warn({ path, bytes: scan.size - scan.good }, 'an event journal ends in a torn line, which is left out')
       if (scan.damaged > 0) {
         log.warn({ path, lines: scan.damaged }, 'damaged lines of an event journal are skipped and will be set aside')
         this.#state = 'repair'
