@@ -41,6 +41,8 @@ export interface Config {
   update(change: (file: Record<string, unknown>) => void): Promise<void>
   /** Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). */
   onChange(listener: (change: ConfigChange) => void): () => void
+  /** Takes in what is in the file now (one `stat` while it did not change), without waiting for the watcher. Never rejects for a broken file. */
+  reload(): Promise<unknown>
   /** The first read of the file; resolves at once when loaded. */
   ready(): Promise<void>
   /** What is not used as written right now: an unparsable file, invalid domains, retired keys, sections that clash. */

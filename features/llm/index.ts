@@ -9,9 +9,12 @@ export {
   isLoopback,
   ModelRecord,
   modelsSection,
+  nonBlank,
   ProviderRecord,
+  providerKey,
   providersSection,
   providerToWire,
+  providerUrl,
   type ThinkingConfig,
   thinkingSection
 } from './sections.ts'

@@ -23,6 +23,8 @@ export interface Upstream {
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal
   ): Promise<UpstreamReply>
+  /** Reads an http(s) URL; resolves with the head of the reply. No redirect is followed. Rejects as `post` does. */
+  get(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<UpstreamReply>
   /** Closes every connection. */
   close(): Promise<void>
 }
@@ -49,6 +51,19 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
         headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers, ...model.headers },
         body: JSON.stringify(body),
         dispatcher: isLoopback(url.href) ? direct : outside,
+        signal
+      })
+      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+    },
+    async get(address, headers, signal) {
+      if (closed) throw new Error('the connection pool is closed')
+      pools ??= openPools(env)
+      const { request, direct, outside } = await pools
+      const url = new URL(address)
+      const dispatcher = isLoopback(url.href) ? direct : outside
+      const reply = await request(url, {
+        headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
+        dispatcher,
         signal
       })
       return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
