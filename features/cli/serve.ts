@@ -22,14 +22,21 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })) {
     out(`warning: ${warning}\n`)
   }
-  const kernel = await createKernel({ ...options, packs: await deploymentPacks(deployment) })
+  const packs = await deploymentPacks(deployment)
+  for (const name of Object.keys(deployment.config)) {
+    const known = packs.some(pack => pack.name === name) || deployment.disable.includes(name)
+    if (!known) out(`warning: [packs.config.${name}] in config.toml is for a pack that is not loaded\n`)
+  }
+  const kernel = await createKernel({ ...options, packs })
   const stop = onSignals(kernel, out)
+  const faults = onFaults(kernel)
   try {
     const { url } = await kernel.start()
     out(banner(url, kernel, (await readToken(kernel.home)) ?? '', options.dangerousBypassAuth ?? false))
     await kernel.done
-    return 0
+    return faults.fatal() ? 1 : 0
   } finally {
+    faults.end()
     stop()
   }
 }
@@ -84,6 +91,30 @@ function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
   for (const name of names) process.on(name, handle)
   return () => {
     for (const name of names) process.off(name, handle)
+  }
+}
+
+/**
+ * Faults that escaped from a pack. A promise nobody waited for is logged and costs nobody else anything; after an exception out of a
+ * callback the state is unknown: the server stops in good order, so that turns are settled and journals flushed.
+ */
+function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
+  let fatal = false
+  const rejected = (err: unknown) => kernel.log.error({ err }, 'a rejected promise was not handled')
+  const thrown = (err: unknown) => {
+    kernel.log.fatal({ err }, 'an exception was not handled; the server stops')
+    if (!fatal) process.stderr.write('svc-code: stopping after an internal error; the log has it\n')
+    fatal = true
+    void kernel.stop()
+  }
+  process.on('unhandledRejection', rejected)
+  process.on('uncaughtException', thrown)
+  return {
+    fatal: () => fatal,
+    end() {
+      process.off('unhandledRejection', rejected)
+      process.off('uncaughtException', thrown)
+    }
   }
 }
 

@@ -158,3 +158,35 @@ test('a file that names packs and cannot be parsed stops the start: what it disa
   assert.equal(code, 1)
   assert.match(stderr, /config\.toml names packs and cannot be parsed/)
 })
+
+const faulty = `import { definePack, defineRoute, Type } from 'svc-code/kernel'
+const route = (path, fault) => [defineRoute({ method: 'POST', path: '/api/v1/' + path, summary: 'x', data: Type.Null() }), () => (fault(), null)]
+export default definePack({
+  name: 'faulty',
+  setup(ctx) {
+    ctx.route(...route('forget', () => void Promise.reject(new Error('nobody waits'))))
+    ctx.route(...route('crash', () => void setTimeout(() => { throw new Error('out of a timer') })))
+  }
+})
+`
+
+test('a pack that forgets a promise disturbs nobody; one that throws from a timer ends the server in good order', async t => {
+  const home = await freshDir(t)
+  const pack = join(home, 'faulty.mjs')
+  await writeFile(pack, faulty)
+  const server = await serve(t, home, '--port', '0', '--pack', pack)
+  const post = (path: string) =>
+    fetch(`${server.url}/api/v1/${path}`, { method: 'POST', headers: { authorization: `Bearer ${server.token}` } })
+
+  assert.equal((await post('forget')).status, 200)
+  assert.equal((await get(server.url, server.token, '/api/v1/meta')).body.code, 0)
+  await post('crash')
+
+  const { code, stderr } = await server.ended
+  assert.equal(code, 1)
+  assert.match(stderr, /stopping after an internal error/)
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+  const log = await readFile(join(home, 'logs', 'svc-code.log'), 'utf8')
+  assert.match(log, /nobody waits/)
+  assert.match(log, /out of a timer/)
+})
