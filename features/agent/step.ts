@@ -36,7 +36,7 @@ interface GrowingPart {
 
 export async function runStep(ports: StepPorts, request: LlmRequest, turnId: number, signal: AbortSignal): Promise<StepOutcome> {
   const content: GrowingPart[] = []
-  const calls = new Map<string, { readonly id: string; readonly name: string; arguments: string }>()
+  const calls = new Map<string, LlmToolCall & { arguments: string }>()
   const length = { text: 0, thinking: 0 }
   const asked = performance.now()
   let first: number | undefined
@@ -45,11 +45,13 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
 
   const grow = (kind: 'text' | 'thinking', text: string) => {
     let part = content.at(-1)
-    if (part?.type !== kind) {
+    // A signature seals its part: providers check it against exactly this text.
+    if (part?.type !== kind || part.signature !== undefined) {
       part = kind === 'text' ? { type: kind, text: '' } : { type: kind, thinking: '' }
       content.push(part)
       if (content.length === 1) ports.partial(content)
     }
+    if (text === '') return part
     part[kind] = (part[kind] ?? '') + text
     const offset = length[kind]
     length[kind] += text.length
@@ -66,13 +68,12 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
         break
       case 'thinking': {
         if (part.text === '' && part.signature === undefined) break
-        const last = content.at(-1)
-        const target = part.text === '' && last?.type === 'thinking' ? last : grow('thinking', part.text)
+        const target = grow('thinking', part.text)
         if (part.signature !== undefined) target.signature = part.signature
         break
       }
       case 'tool_call': {
-        const call = { id: ports.uniqueCallId(part.id), name: part.name, arguments: '' }
+        const call = { id: ports.uniqueCallId(part.id), name: part.name, arguments: '', ...(part.extras && { extras: part.extras }) }
         calls.set(part.id, call)
         ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
         break

@@ -1,6 +1,15 @@
 /** From an alias to everything a request needs: record, provider, protocol, URL, credential. Pure; the errors are the readiness codes. */
 import { AppError } from '../../kernel/index.ts'
-import { isLoopback, type ModelRecord, nonBlank, type ProviderRecord, providerKey, providerUrl } from './sections.ts'
+import {
+  isLoopback,
+  type ModelRecord,
+  nonBlank,
+  type ProviderRecord,
+  providerKey,
+  providerPlace,
+  providerToken,
+  providerUrl
+} from './sections.ts'
 import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
 
 /** What there is to choose from at this moment. */
@@ -50,7 +59,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     throw unresolved(`base_url of provider ${provider_id} is not an http(s) address`, where)
   const api_key = nonBlank(record.api_key) ?? providerKey(provider)
   const { max_context_size, max_input_size } = record
-  return ready(adapter, {
+  const model: ResolvedModel = {
     alias,
     provider_id,
     protocol,
@@ -61,16 +70,22 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     capabilities: record.capabilities ?? [],
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
     ...(api_key && { api_key }),
+    ...(api_key && api_key === providerToken(provider) && { bearer: true }),
+    ...providerPlace(provider),
     ...(max_input_size && { max_input_size: Math.min(max_input_size, max_context_size) }),
     ...(record.max_output_size && { max_output_size: record.max_output_size }),
     ...(record.support_efforts && { support_efforts: record.support_efforts }),
     ...(record.default_effort && { default_effort: record.default_effort }),
     ...(record.off_effort && { off_effort: record.off_effort }),
     ...(record.reasoning_key && { reasoning_key: record.reasoning_key }),
+    ...(record.adaptive_thinking !== undefined && { adaptive_thinking: record.adaptive_thinking }),
     ...(table.thinking_keep && { thinking_keep: table.thinking_keep }),
     ...(table.temperature !== undefined && { temperature: table.temperature }),
     ...(table.top_p !== undefined && { top_p: table.top_p })
-  })
+  }
+  const lack = adapter.missing?.(model)
+  if (lack !== undefined) throw unresolved(`provider ${provider_id}: ${lack}`, where)
+  return ready(adapter, model)
 }
 
 function contributed({ fallback_default: _, ...model }: ContributedModel, table: ModelTable): ResolvedModel {

@@ -133,9 +133,21 @@ export function providerToWire(record: ProviderRecord) {
   }
 }
 
-/** Key of a provider: its own, else the entry of its `env` table whose name ends in `API_KEY`. */
+/** Key of a provider: its own, else the entry of its `env` table whose name ends in `API_KEY`, else its token. */
 export function providerKey(record: ProviderRecord): string | undefined {
-  return nonBlank(record.api_key) ?? fromEnvTable(record, 'API_KEY')
+  return nonBlank(record.api_key) ?? fromEnvTable(record, 'API_KEY') ?? providerToken(record)
+}
+
+/** Access token of a provider: the entry of its `env` table whose name ends in `ACCESS_TOKEN`. */
+export function providerToken(record: ProviderRecord): string | undefined {
+  return fromEnvTable(record, 'ACCESS_TOKEN')
+}
+
+/** Cloud project and region: the entries of the `env` table whose names end in `PROJECT` (or `PROJECT_ID`), `LOCATION` (or `REGION`). */
+export function providerPlace(record: ProviderRecord): { project?: string; location?: string } {
+  const project = fromEnvTable(record, 'PROJECT') ?? fromEnvTable(record, 'PROJECT_ID')
+  const location = fromEnvTable(record, 'LOCATION') ?? fromEnvTable(record, 'REGION')
+  return { ...(project && { project }), ...(location && { location }) }
 }
 
 /** URL of a provider: its own, else the entry of its `env` table whose name ends in `BASE_URL`. */

@@ -19,10 +19,13 @@ export interface LlmToolCall {
   readonly name: string
   /** JSON text exactly as the model wrote it. */
   readonly arguments: string
+  /** What the adapter needs to send the call back (signatures, provider ids); nobody else looks inside. */
+  readonly extras?: Readonly<Record<string, string>>
 }
 
 export type LlmContent =
   | { readonly type: 'text'; readonly text: string }
+  /** `signature`: opaque, goes back to the provider with the text it seals. `<word>:` in front says that one adapter alone can read it. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
   | { readonly type: 'image'; readonly media_type: string; readonly data: string }
   | { readonly type: 'image_url'; readonly url: string }
@@ -68,7 +71,12 @@ export interface ResolvedModel {
   readonly display_name: string
   readonly base_url?: string
   readonly api_key?: string
+  /** True when `api_key` is an access token, for protocols that send keys and tokens in different headers. */
+  readonly bearer?: boolean
   readonly headers: Readonly<Record<string, string>>
+  /** Cloud project and region, for protocols that address models through them. */
+  readonly project?: string
+  readonly location?: string
   /** Window in tokens. */
   readonly max_context_size: number
   /** Largest input in tokens; absent: the window. */
@@ -79,6 +87,8 @@ export interface ResolvedModel {
   readonly default_effort?: string
   readonly off_effort?: string
   readonly reasoning_key?: string
+  /** Whether the model decides by itself how long it thinks; absent: the adapter knows by the name. */
+  readonly adaptive_thinking?: boolean
   /** `all`: earlier reasoning is sent back with every message; `off`: never. Default `all`. */
   readonly thinking_keep?: string
   readonly temperature?: number
@@ -103,8 +113,9 @@ export interface LlmError {
 
 export type LlmPart =
   | { readonly type: 'text'; readonly text: string }
+  /** A signature seals the thinking part that is open; thinking that follows is another part. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
-  | { readonly type: 'tool_call'; readonly id: string; readonly name: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly extras?: Readonly<Record<string, string>> }
   | { readonly type: 'tool_arguments'; readonly id: string; readonly text: string }
   | { readonly type: 'usage'; readonly usage: TokenUsage }
   | {
@@ -128,6 +139,8 @@ export interface LlmAdapter {
   readonly needs_base_url?: boolean
   /** Used when neither the model nor its provider names a URL. */
   readonly default_base_url?: string
+  /** What a configured model lacks for this protocol, as a short sentence; answers 40113. */
+  missing?(model: ResolvedModel): string | undefined
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
 

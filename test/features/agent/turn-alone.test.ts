@@ -70,6 +70,37 @@ test('a turn never rejects: a failing disk, request or hook becomes a failed res
   }
 })
 
+test('a signature seals its thinking; extras stay with their call', async () => {
+  const recorded: unknown[] = []
+  const { run } = fake(
+    [
+      { type: 'thinking', text: 'first ' },
+      { type: 'thinking', text: 'thought' },
+      { type: 'thinking', text: '', signature: 'sig-1' },
+      { type: 'thinking', text: '', signature: 'sig-2' },
+      { type: 'thinking', text: 'third' },
+      { type: 'tool_call', id: 'a', name: 'Echo', extras: { seal: 'sig-3' } },
+      { type: 'tool_arguments', id: 'a', text: '{}' },
+      { type: 'finish', reason: 'tool_calls' }
+    ],
+    'done'
+  )
+  await run(undefined, { record: async (...records) => void recorded.push(...records) })
+
+  const message = recorded.find(record => (record as { type: string }).type === 'step.message')
+  assert.deepEqual(message, {
+    type: 'step.message',
+    turn_id: 0,
+    step: 1,
+    content: [
+      { type: 'thinking', thinking: 'first thought', signature: 'sig-1' },
+      { type: 'thinking', thinking: '', signature: 'sig-2' },
+      { type: 'thinking', thinking: 'third' }
+    ],
+    tool_calls: [{ id: 'a', name: 'Echo', arguments: '{}', extras: { seal: 'sig-3' } }]
+  })
+})
+
 test('a repaired request is sent again in the same step and counts no attempt', async () => {
   const { log, run } = fake(failure({ retryable: false }), 'fine')
   const result = await run(undefined, { modelError: async () => 'retry' })

@@ -192,6 +192,30 @@ test('whatever the history, every projected call has exactly one result right af
   )
 })
 
+test('what a provider wants back survives the journal: signatures of thinking, extras of calls', async () => {
+  const content = [
+    { type: 'thinking', thinking: 'hmm', signature: 'sig-1' },
+    { type: 'thinking', thinking: '', signature: 'sig-2' }
+  ]
+  const call = { id: 'a', name: 'Read', arguments: '{}', extras: { seal: 'sig-3' } }
+  const log = memoryLog()
+  await (await open(log)).append(...turn, { type: 'step.message', turn_id: 0, step: 1, content, tool_calls: [call] })
+
+  const projected = (await open(log)).project()
+
+  assert.deepEqual(
+    projected.findLast(message => message.role === 'assistant'),
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', text: 'hmm', signature: 'sig-1' },
+        { type: 'thinking', text: '', signature: 'sig-2' }
+      ],
+      tool_calls: [call]
+    }
+  )
+})
+
 test('a fold of damaged or unknown records does not throw', () => {
   const fold = new Fold('session_a')
   fold.apply({ type: 'tool.result' })

@@ -117,6 +117,31 @@ test('the env table of a provider is the fallback for key and URL; a provider wi
   assert.deepEqual([api_key, base_url, protocol], ['k3', 'https://acme.example.com', 'compat_chat'])
 })
 
+test('the env table also names an access token, a project and a region', async t => {
+  const env = { ACME_ACCESS_TOKEN: 't1', ACME_CLOUD_PROJECT: 'p1', ACME_CLOUD_LOCATION: 'r1' }
+  const llm = await start(t, {
+    providers: { p: { base_url: provider.base_url, env } },
+    models: { m: { ...record, adaptive_thinking: true } }
+  })
+
+  const { api_key, bearer, project, location, adaptive_thinking } = llm.resolve('m')
+
+  assert.deepEqual([api_key, bearer, project, location, adaptive_thinking], ['t1', true, 'p1', 'r1', true])
+})
+
+test('a key is no access token', async t => {
+  const llm = await start(t, { providers: { p: { ...provider, env: { ACCESS_TOKEN: 't1' } } }, models: { m: record } })
+
+  assert.deepEqual([llm.resolve('m').api_key, llm.resolve('m').bearer], ['k1', undefined])
+})
+
+test('what the adapter misses in a model answers 40113', async t => {
+  const adapters = [adapter('compat_chat', { missing: model => (model.project ? undefined : 'no project') })]
+  const llm = await start(t, { providers: { p: provider }, models: { m: record } }, { adapters })
+
+  refused(llm, 'm', ModelUnresolved, { model_id: 'm', provider_id: 'p' })
+})
+
 test('without any provider the answer is 40110', async t => {
   const llm = await start(t, {})
 
