@@ -17,8 +17,12 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
   if (stored !== undefined) {
     const merged = withDefault(section, stored)
     const [first] = problems(section.schema, merged)
-    if (first) report(`config.toml: ${pathOf(section.name, first.path)}: ${first.message}; the default is used instead`)
-    else value = merged
+    if (!first) value = merged
+    else {
+      if (section.salvage) value = section.salvage(merged)
+      const instead = section.salvage ? 'only what is valid is used' : 'the default is used instead'
+      report(`config.toml: ${pathOf(section.name, first.path)}: ${first.message}; ${instead}`)
+    }
     for (const [key, replacement] of Object.entries(section.retired ?? {})) {
       if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
     }

@@ -14,6 +14,8 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   readonly overlay?: (env: NodeJS.ProcessEnv) => Partial<Static<S>> | undefined
   /** Wire form for GET/POST config when it differs from camelCased keys (providers). */
   toWire?(value: Static<S>): unknown
+  /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */
+  readonly salvage?: (stored: unknown) => Static<S>
   /** Keys of the domain that are no longer read, with the key that replaced them: a file that has one gets a diagnostic. */
   readonly retired?: Readonly<Record<string, string>>
 }

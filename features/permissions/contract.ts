@@ -1,5 +1,5 @@
 /** Sections of the user's configuration that permissions read (contract 1, `default_permission_mode`, `permission`). */
-import { oneOf, Type } from '../../kernel/index.ts'
+import { oneOf, problems, type Static, Type } from '../../kernel/index.ts'
 
 /** `Tool` or `Tool(argument)`; the tool part is a glob. */
 const pattern = Type.String({ minLength: 1, pattern: '^[^()\\s]+(\\([\\s\\S]*\\))?$' })
@@ -19,15 +19,26 @@ const short = Type.Object({
   reason: Type.Optional(Type.String())
 })
 
+const Permission = Type.Object({
+  rules: Type.Optional(Type.Array(rule)),
+  allow: Type.Optional(Type.Array(short)),
+  deny: Type.Optional(Type.Array(short)),
+  ask: Type.Optional(Type.Array(short))
+})
+
 export const permissionSection = {
   name: 'permission',
-  schema: Type.Object({
-    rules: Type.Optional(Type.Array(rule)),
-    allow: Type.Optional(Type.Array(short)),
-    deny: Type.Optional(Type.Array(short)),
-    ask: Type.Optional(Type.Array(short))
-  }),
-  default: {}
+  schema: Permission,
+  default: {},
+  /** One mistyped rule must not take the others with it. */
+  salvage(stored: unknown): Static<typeof Permission> {
+    if (typeof stored !== 'object' || stored === null) return {}
+    const lists = Object.entries(Permission.properties).flatMap(([name, { items }]) => {
+      const given = (stored as Record<string, unknown>)[name]
+      return Array.isArray(given) ? [[name, given.filter(entry => problems(items, entry).length === 0)]] : []
+    })
+    return Object.fromEntries(lists)
+  }
 }
 
 export const defaultModeSection = {

@@ -8,6 +8,7 @@ import { gitControl } from './policies/git-control.ts'
 import { rememberedApproval } from './policies/remembered-approval.ts'
 import { safeTool } from './policies/safe-tool.ts'
 import { sensitivePath } from './policies/sensitive-path.ts'
+import { unreadableRules } from './policies/unreadable-rules.ts'
 import { workTreeWrite } from './policies/work-tree-write.ts'
 import { yoloMode } from './policies/yolo-mode.ts'
 import { ask, type CallFacts, type Opinion, type Policy } from './policy.ts'
@@ -15,6 +16,7 @@ import { ask, type CallFacts, type Opinion, type Policy } from './policy.ts'
 const chain: readonly Policy[] = [
   autoQuestion,
   denyRule,
+  unreadableRules,
   autoMode,
   rememberedApproval,
   askRule,

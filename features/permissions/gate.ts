@@ -11,7 +11,7 @@ import type { Permissions } from './service.ts'
 export interface GatePorts {
   readonly permissions: Permissions
   readonly remembered: (context: ToolCallContext) => Promise<readonly Pattern[]>
-  readonly rules: () => Promise<readonly Rule[]>
+  readonly rules: () => Promise<{ readonly rules: readonly Rule[]; readonly unsure: boolean }>
   readonly interactions: () => Interactions | undefined
   readonly log: Logger
 }
@@ -23,7 +23,7 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
     tool: context.tool.name,
     execution: context.execution,
     mode: await ports.permissions.mode(agent),
-    rules: await ports.rules(),
+    ...(await ports.rules()),
     remembered: await ports.remembered(context),
     cwd: await realpath(cwd).catch(() => cwd), // a vanished directory contains nothing; its name is still good for comparing
     workTree: () => findWorkTree(cwd)

@@ -52,12 +52,16 @@ export default definePack({
     const remembered = async (agent: AgentHost | undefined): Promise<AgentPermissions['rules']> =>
       agent ? [...(await agent.get(slot)).rules, ...(await remembered(parent(agent)))] : []
 
-    let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
+    let parsed: { readonly from: object; readonly rules: readonly Rule[]; readonly unsure: boolean } | undefined
     const rules = async () => {
-      await config()?.ready()
-      const from = config()?.get(permissionSection) ?? permissionSection.default
-      if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
-      return parsed.rules
+      const settings = config()
+      await settings?.ready()
+      const from = settings?.get(permissionSection) ?? permissionSection.default
+      if (parsed?.from !== from) {
+        const unsure = settings?.diagnostics().some(({ domain }) => domain === permissionSection.name) === true
+        parsed = { from, rules: rulesOf(from), unsure }
+      }
+      return { rules: parsed.rules, unsure: parsed.unsure }
     }
 
     ctx.tap(

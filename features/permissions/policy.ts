@@ -10,6 +10,8 @@ export interface CallFacts {
   readonly mode: PermissionMode
   /** Rules of the configuration, in order. */
   readonly rules: readonly Rule[]
+  /** Rules of the configuration are missing because they cannot be read. */
+  readonly unsure: boolean
   /** Approvals remembered for the session. */
   readonly remembered: readonly Pattern[]
   /** Working directory, symbolic links resolved. */

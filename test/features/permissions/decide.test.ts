@@ -36,6 +36,7 @@ async function chain(t: TestLike, options: { readonly git?: boolean } = {}) {
       remembered: (given.remembered ?? []).map(text => parsePattern(text)!),
       cwd,
       workTree: () => findWorkTree(cwd),
+      unsure: false,
       execution: {
         description: tool,
         accesses,

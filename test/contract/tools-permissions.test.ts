@@ -1,0 +1,101 @@
+/** The permission chain as a client meets it: real tools, real configuration, approvals over REST (engine notes 3 and 4). */
+import assert from 'node:assert/strict'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { conversation } from '../helpers/conversation.ts'
+
+test('an allow rule with a wildcard does not let a second command through', async t => {
+  const { turn, cwd } = await conversation(t, { toml: 'permission.rules = [{ decision = "allow", pattern = "Bash(echo *)" }]' })
+  await writeFile(join(cwd, 'precious'), 'x')
+  assert.deepEqual((await turn([['Bash', { command: 'echo a; echo b' }]])).asked, [])
+  const second = await turn([['Bash', { command: 'echo a; rm precious' }]], {}, { decision: 'rejected' })
+  assert.deepEqual(second.asked, ['Running: echo a; rm precious'])
+  const hidden = await turn([['Bash', { command: 'echo "$(rm precious)" > out' }]], {}, { decision: 'rejected' })
+  assert.equal(hidden.asked.length, 1)
+  assert.equal(await readFile(join(cwd, 'precious'), 'utf8'), 'x')
+})
+
+test('a deny rule holds for a command hidden in a line, in every mode', async t => {
+  const { turn } = await conversation(t, { toml: 'permission.deny = [{ tool = "Bash", match = "rm *", reason = "keep it" }]' })
+  for (const permission_mode of ['manual', 'yolo', 'auto']) {
+    const { asked, results } = await turn([['Bash', { command: 'true && (sudo rm -rf x)' }]], { permission_mode })
+    assert.deepEqual(asked, [])
+    assert.match(results[0]?.output ?? '', /forbids.*keep it/)
+  }
+})
+
+test('an approval for the session counts for the same line in the same directory only, and survives a restart', async t => {
+  const first = await conversation(t)
+  await mkdir(join(first.cwd, 'sub'))
+  const session = { decision: 'approved', scope: 'session' }
+  assert.equal((await first.turn([['Bash', { command: 'echo *' }]], {}, session)).asked.length, 1)
+  assert.deepEqual((await first.turn([['Bash', { command: 'echo *' }]])).asked, [])
+  assert.equal((await first.turn([['Bash', { command: 'echo *', cwd: 'sub' }]])).asked.length, 1, 'elsewhere it is another deed')
+  assert.equal((await first.turn([['Bash', { command: 'echo *; true' }]])).asked.length, 1)
+  assert.equal((await first.turn([['Bash', { command: 'pwd', cwd: 'sub' }]], {}, session)).asked.length, 1)
+  await first.stop()
+  const { home, cwd, session_id } = first
+  const second = await conversation(t, { home, cwd, session_id })
+  assert.deepEqual((await second.turn([['Bash', { command: 'echo *' }]])).asked, [])
+  assert.deepEqual((await second.turn([['Bash', { command: 'pwd', cwd: 'sub' }]])).asked, [])
+  assert.equal((await second.turn([['Bash', { command: 'pwd' }]])).asked.length, 1)
+})
+
+test('a rule that allows a directory does not reach through a link that leads out of it', async t => {
+  const other = await conversation(t)
+  const { turn, cwd } = await conversation(t, { toml: 'permission.rules = [{ decision = "allow", pattern = "Write(free/**)" }]' })
+  await mkdir(join(cwd, 'free'))
+  await symlink(other.cwd, join(cwd, 'free/out'))
+  assert.deepEqual((await turn([['Write', { path: 'free/a', content: 'x' }]])).asked, [])
+  const through = await turn([['Write', { path: join(cwd, 'free/out/b'), content: 'x' }]], {}, { decision: 'rejected' })
+  assert.equal(through.asked.length, 1)
+})
+
+test('a path that was swapped for a link after its check is refused', async t => {
+  const other = await conversation(t)
+  const { turn, cwd } = await conversation(t)
+  await mkdir(join(cwd, '.git'))
+  await writeFile(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
+  await writeFile(join(cwd, '.env'), 'SECRET=1')
+  const { asked, results } = await turn([
+    ['Bash', { command: `ln -s ${other.cwd} d; ln -s .env notes` }],
+    ['Write', { path: 'd/new', content: 'x' }],
+    ['Read', { path: 'notes' }]
+  ])
+  assert.equal(asked.length, 1)
+  assert.match(results[1]?.output ?? '', /leads to another file now/)
+  assert.match(results[2]?.output ?? '', /leads to another file now/)
+})
+
+test('one unreadable permission rule takes no other with it, and everything is asked for until it is corrected', async t => {
+  const { turn, api } = await conversation(t, {
+    toml: [
+      'permission.rules = [',
+      '  { decision = "deny", pattern = "Bash(rm *)" },',
+      '  { decision = "deny", pattern = "Bash(shutdown" },',
+      '  { decision = "allow", pattern = "Bash(echo *)" }',
+      ']'
+    ].join('\n')
+  })
+  const denied = await turn([['Bash', { command: 'rm -rf x' }]], { permission_mode: 'yolo' })
+  assert.match(denied.results[0]?.output ?? '', /forbids/)
+  assert.equal((await turn([['Bash', { command: 'echo a' }]])).asked.length, 1, 'nothing is sure while a rule is unreadable')
+  assert.equal((await turn([['Bash', { command: 'echo a' }]], { permission_mode: 'auto' })).asked.length, 1)
+  const rules = [{ decision: 'allow', pattern: 'Bash(echo *)' }]
+  assert.equal((await api('POST', '/config', { permission: { rules } })).code, 0)
+  assert.deepEqual((await turn([['Bash', { command: 'echo a' }]], { permission_mode: 'yolo' })).asked, [])
+})
+
+test('sensitive and git control paths are asked for in yolo mode, and nothing is in auto mode', async t => {
+  const { turn, cwd } = await conversation(t)
+  await mkdir(join(cwd, '.git'))
+  await writeFile(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
+  const hook = (name: string) => ['Write', { path: `.git/hooks/${name}`, content: 'x' }] as const
+  assert.equal((await turn([hook('a'), ['Bash', { command: 'true' }]], { permission_mode: 'yolo' })).asked.length, 1)
+  assert.equal((await turn([['Write', { path: 'plain', content: 'x' }]], { permission_mode: 'manual' })).asked.length, 0)
+  assert.equal((await turn([hook('b')], { permission_mode: 'auto' })).asked.length, 0)
+  const refused = await turn([['Write', { path: '.env', content: 'x' }]])
+  assert.deepEqual(refused.asked, [])
+  assert.match(refused.results[0]?.output ?? '', /off limits/)
+})
