@@ -27,6 +27,7 @@ export interface KernelInfo {
   /** Bound to a loopback address only. */
   readonly loopback: boolean
   readonly allow_remote_shutdown: boolean
+  /** Packs may mount debug routes: asked for, and bound to a loopback address. */
   readonly debug_endpoints: boolean
   features(): readonly Feature[]
   connections(): readonly ConnectionInfo[]

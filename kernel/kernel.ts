@@ -265,7 +265,7 @@ export class Kernel {
       dangerous_bypass_auth: options.dangerousBypassAuth,
       loopback: this.gate.loopback,
       allow_remote_shutdown: options.allowRemoteShutdown,
-      debug_endpoints: options.debugEndpoints,
+      debug_endpoints: options.debugEndpoints && this.gate.loopback,
       features: () => this.features(),
       connections: () => this.hub.connections(),
       openapi: () => this.#documents.openapi(),

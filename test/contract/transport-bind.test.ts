@@ -1,0 +1,26 @@
+/** What a bind beyond loopback takes away, seen by packs and by clients. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import meta from '../../features/meta/pack.ts'
+import { definePack, KernelInfo } from '../../kernel/index.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+
+for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': false })) {
+  test(`debug routes and the shutdown route ${expected ? 'may exist' : 'are absent'} on ${host}`, async t => {
+    let debug: boolean | undefined
+    const asks = definePack({
+      name: 'asks',
+      needs: { kernel: KernelInfo },
+      setup(_ctx, { kernel }) {
+        debug = kernel.debug_endpoints
+      }
+    })
+    const { kernel } = await startTestKernel(t, { packs: [meta, asks], host, debugEndpoints: true })
+
+    assert.equal(debug, expected)
+    assert.equal(kernel.inspect().routes.includes('POST /api/v1/shutdown'), expected)
+    const answer = await fetch(`http://127.0.0.1:${kernel.address.port}/api/v1/healthz`)
+    assert.equal(answer.headers.get('x-content-type-options'), expected ? null : 'nosniff')
+    assert.equal(answer.headers.get('strict-transport-security'), null)
+  })
+}
