@@ -47,6 +47,8 @@ export interface Watermark {
 export interface Streams {
   /** Opens the journal of a session (creating it) so that `watermark` is known. Idempotent. */
   open(session_id: string): Promise<Watermark>
+  /** Like `open`, for a journal that another process has written to so far: subscribers are asked to resync when they missed something. */
+  takeOver(session_id: string): Promise<Watermark>
   /** Last sequence number given out; undefined while the journal is not open. */
   watermark(session_id: string): Watermark | undefined
   /** Resolves when everything emitted so far is on disk and handed to the sockets. */

@@ -131,6 +131,14 @@ class KernelHub implements Hub {
     return stream.watermark ?? { seq, epoch }
   }
 
+  async takeOver(session_id: string): Promise<Watermark> {
+    const known = this.#table.find(session_id)
+    const changed = known?.watermark !== undefined && (await known.reread())
+    const mark = await this.open(session_id)
+    if (changed) this.#sockets.resync(session_id, mark)
+    return mark
+  }
+
   watermark(session_id: string): Watermark | undefined {
     return this.#table.find(session_id)?.watermark
   }

@@ -9,7 +9,7 @@ import type { Fanout } from './fanout.ts'
 import { FrameAnswers } from './frame-answers.ts'
 import { FrameQueue } from './frame-queue.ts'
 import type { HubOptions } from './hub.ts'
-import type { ConnectionInfo } from './hub-types.ts'
+import type { ConnectionInfo, Watermark } from './hub-types.ts'
 import { replayLimit } from './journal.ts'
 import type { MountedFrame } from './registry.ts'
 import type { StreamTable } from './stream-table.ts'
@@ -67,6 +67,13 @@ export class SocketSide {
       this.#options.log.error({ err }, 'an upgrade failed')
       socket.destroy()
     })
+  }
+
+  /** Subscribers of the session missed events. */
+  resync(session_id: string, at: Watermark): void {
+    for (const connection of this.#connections) {
+      if (connection.subscribed(session_id)) this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at)
+    }
   }
 
   /** The session is closed: its subscriptions end without a word. */

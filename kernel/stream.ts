@@ -88,6 +88,20 @@ export class Stream {
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
   }
 
+  /** Opens the file anew, because another process has owned it since; true when it holds something else than it did. */
+  async reread(): Promise<boolean> {
+    const old = await this.open()
+    await this.settled()
+    const fresh = await this.#options.openJournal()
+    const changed = fresh.epoch !== old.epoch || fresh.seq !== old.seq
+    this.#journal = fresh
+    this.#opening = Promise.resolve(fresh)
+    this.#seq = fresh.seq
+    this.#delivered = fresh.seq
+    await old.close()
+    return changed
+  }
+
   /** Waits for what was pushed and closes the journal. */
   async close(): Promise<void> {
     this.#closed = true

@@ -58,13 +58,13 @@ export class Subscriptions {
     const journal = await stream.open()
     const start = await this.#begin(connection, stream, journal, wish)
     if (start.kind === 'gone') {
-      if (wish.cursor && connection.open) this.#sendResync(connection, session_id, 'session_recreated', { seq: 0 })
+      if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
       return { found: false, resync: wish.cursor !== undefined }
     }
     if (start.kind === 'replay' && (await this.#replay(connection, session_id, start))) return { found: true, resync: false }
     if (start.kind === 'current') return { found: true, resync: false }
     const reason = start.kind === 'resync' ? start.reason : 'buffer_overflow'
-    this.#sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
+    this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
     return { found: true, resync: true }
   }
 
@@ -116,8 +116,10 @@ export class Subscriptions {
         fanout.subscribe(stream.id, connection)
         connection.remember(stream.id, wish.filter)
       }
-      if (decision.kind === 'replay' && reader && !gone) {
-        return { kind: 'replay', reader, offsets: journal.offsets(decision.from, decision.to), release: connection.outbox.hold() }
+      const release = decision.kind === 'replay' && !gone ? connection.outbox.hold() : undefined
+      if (wish.cursor && !gone) this.#options.hooks.subscribed.call(stream.id)
+      if (decision.kind === 'replay' && reader && release) {
+        return { kind: 'replay', reader, offsets: journal.offsets(decision.from, decision.to), release }
       }
       void reader?.handle.close().catch(err => log.warn({ err }, 'a journal file could not be closed properly'))
       return gone || decision.kind === 'replay' ? { kind: 'gone' } : decision
@@ -138,7 +140,8 @@ export class Subscriptions {
     }
   }
 
-  #sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
+  /** Tells a client to take the snapshot and to go on from there. */
+  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
     const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
     connection.send({ type: 'resync_required', timestamp: this.#options.now().toISOString(), payload })
   }

@@ -21,8 +21,13 @@ export default definePack({
       const main = (await sessions.load(session_id)).agent('main')
       return main && (await agents.of(main))
     }
+    /** For changes: the turn may run in the process that owns the session. */
+    const owned = async (session_id: string) => {
+      ;(await sessions.load(session_id)).assertWritable()
+      return await mainOf(session_id)
+    }
     const agentOf = async (session_id: string) => {
-      const agent = await mainOf(session_id)
+      const agent = await owned(session_id)
       if (!agent) throw new AppError(PromptMissing)
       return agent
     }
@@ -48,7 +53,7 @@ export default definePack({
       return { aborted: true }
     })
     ctx.route(abortSession, async ({ params }) => {
-      await (await mainOf(params.session_id))?.abort(true)
+      await (await owned(params.session_id))?.abort(true)
       return { aborted: true }
     })
 

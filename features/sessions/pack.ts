@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, acquireLock, definePack, type Static, Type, within } from '../../kernel/index.ts'
+import { AppError, acquireLock, definePack, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
 import {
@@ -58,6 +58,7 @@ export default definePack({
       streams: ctx.streams,
       log: ctx.log,
       lock: path => acquireLock(path, {}),
+      isFree: async path => (await lockHolder(path)) === undefined,
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
       foreignMs: ctx.config.foreign_refresh_ms,
@@ -113,8 +114,10 @@ export default definePack({
     ctx.route(listSessions, async ({ query }) => {
       const problem = queryProblem(query)
       if (problem) throw problem
-      if (query.workspace_id !== undefined) await knownWorkspace(query.workspace_id, workspaces, 'query.workspace_id')
-      const { rows, has_more } = listPage(await catalog.list(), query, isBusy)
+      const { workspace_id } = query
+      if (workspace_id !== undefined) await knownWorkspace(workspace_id, workspaces, 'query.workspace_id')
+      const wanted = workspace_id === undefined ? undefined : await workspaces.aliases(workspace_id)
+      const { rows, has_more } = listPage(await catalog.list(), query, isBusy, wanted)
       return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
     })
     ctx.route(readSession, ({ params }) => object(params.session_id))
@@ -139,6 +142,7 @@ export default definePack({
     /** In the contract's order: title, metadata, agent_config. Earlier steps stay when a later one fails. */
     async function applyProfile(session_id: string, change: Static<NonNullable<typeof updateProfile.body>>) {
       const session = await table.load(session_id)
+      session.assertWritable()
       const { title, metadata, agent_config } = change
       if (title !== undefined) {
         await session.update(state => ({ ...state, title, title_kind: 'custom' }))

@@ -61,6 +61,8 @@ export interface Session extends SlotHost {
   readonly dir: string
   /** False when another server process owns this session: reads work, writes throw SessionBusy. */
   readonly writable: boolean
+  /** Throws SessionBusy (40901) while another process owns the session. */
+  assertWritable(): void
   readonly state: SessionState
   readonly work: SessionWork
   /** Changes persisted state; `touch` moves `updated_at`. Resolves when on disk. */

@@ -7,10 +7,12 @@ import { type Session, SessionMissing, type SessionState } from './service.ts'
 
 export interface TablePorts {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'close' | 'subscribers'>
+  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'close' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (path: string) => Promise<{ release(): Promise<void> } | undefined>
+  /** Whether the owner of a lock is gone. */
+  readonly isFree: (path: string) => Promise<boolean>
   readonly live: Omit<LiveSessionPorts, 'save' | 'idle' | 'failed'>
   /** Loaded sessions without work and subscribers that are kept. */
   readonly maxIdle: number
@@ -55,7 +57,7 @@ export class SessionTable {
   async load(id: string): Promise<LiveSession> {
     const live = this.#live.get(id)
     if (live) {
-      if (live.writable || performance.now() - live.loadedAt < this.#ports.foreignMs) return this.#used(live)
+      if (live.writable || !(await this.#outdated(live))) return this.#used(live)
       await this.unload(id)
     }
     let loading = this.#loading.get(id)
@@ -64,6 +66,11 @@ export class SessionTable {
       this.#loading.set(id, loading)
     }
     return await loading
+  }
+
+  /** Another process owns it: true when that one is gone or may have changed it since. */
+  async #outdated({ loadedAt, dir }: LiveSession): Promise<boolean> {
+    return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))
   }
 
   /** Closes slots, journal and lock of a session. A session that is wanted again meanwhile is loaded after that. */
@@ -98,7 +105,7 @@ export class SessionTable {
         session.own(() => lock.release())
         this.#ports.catalog.pin(id)
       }
-      await this.#ports.streams.open(id)
+      await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
       for (const listener of [...this.#listeners]) await this.#repair(listener, session)
       this.#live.set(id, session)
       this.#sweep()

@@ -14,7 +14,7 @@ export interface Scene {
   readonly refusals: string[]
 }
 
-/** `talk` streams, `tools` calls Bash and Read at once and talks afterwards, `hang` waits for a release in mid-stream. */
+/** `talk` streams, `tools` (`sleep`: a long one) calls Bash twice at once and talks afterwards, `hang` waits for a release in mid-stream. */
 export async function crashScene(t: TestContext): Promise<Scene> {
   const dir = await freshDir(t)
   const home = join(dir, 'home')
@@ -53,19 +53,14 @@ interface Said {
 function answer(messages: readonly Said[]): readonly Step[] {
   const last = messages.at(-1)
   if (last?.role === 'tool') return [{ text: 'The tools are done.', chunks: 3, every_ms: 1 }]
-  const told = JSON.stringify(last?.content ?? '')
-  if (told.includes('hang')) return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
-  if (told.includes('tools')) {
-    const bash = /sleep/.test(told) ? 'sleep 30' : 'echo one; echo two'
-    return [
-      { text: 'Looking.', chunks: 2 },
-      {
-        tools: [
-          { name: 'Bash', args: { command: bash } },
-          { name: 'Bash', args: { command: 'echo three' } }
-        ]
-      }
-    ]
+  const answered = messages.findLastIndex(message => message.role !== 'user')
+  const told = JSON.stringify(messages.slice(answered + 1).map(message => message.content))
+  // Prompts of turns that a crash ended without an answer stand there, too: the newest counts.
+  const wish = [...told.matchAll(/\b(hang|tools|sleep|talk)\b/g)].at(-1)?.[1]
+  if (wish === 'hang') return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
+  if (wish === 'tools' || wish === 'sleep') {
+    const calls = [wish === 'sleep' ? 'sleep 30' : 'echo one; echo two', 'echo three']
+    return [{ text: 'Looking.', chunks: 2 }, { tools: calls.map(command => ({ name: 'Bash', args: { command } })) }]
   }
   return [{ thinking: 'hm' }, { text: 'a fairly long answer in many pieces', chunks: 12, every_ms: 2 }]
 }

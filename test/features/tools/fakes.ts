@@ -33,6 +33,8 @@ export class FakeSession extends SlotHost implements Session {
   readonly told: string[] = []
   readonly #agents: FakeAgent[] = []
 
+  assertWritable(): void {}
+
   constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly created_at?: string }) {
     super()
     this.id = place.id ?? 'session_a'

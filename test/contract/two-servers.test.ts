@@ -1,0 +1,125 @@
+/** Several servers on one home: one owner per session, one truth on disk, and the survivor takes over at once. */
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Envelope, RestClient, SocketClient } from '../../kernel/testing.ts'
+import { type Running, serve } from '../helpers/cli.ts'
+import { journal } from '../helpers/crash-judge.ts'
+import { crashScene } from '../helpers/crash-scene.ts'
+
+interface Server extends Running {
+  readonly rest: RestClient
+}
+
+async function started(t: TestContext, home: string): Promise<Server> {
+  const server = await serve(t, home, '--port', '0')
+  const rest = new RestClient(server.url, server.token)
+  t.after(() => rest.close())
+  return { ...server, rest }
+}
+
+const prompt = (rest: RestClient, id: string, text: string) =>
+  rest.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text }] })
+
+async function create(rest: RestClient, cwd: string): Promise<string> {
+  return ((await rest.json('POST', '/api/v1/sessions', { metadata: { cwd } })).data as { id: string }).id
+}
+
+const subscribe = async (server: Server, id: string) => {
+  const socket = await SocketClient.open(server.url, server.token)
+  await socket.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+  return socket
+}
+
+test('a session that one server runs can be read through the other and not be changed; after kill -9 the other goes on at once', async t => {
+  const { home, place, upstream } = await crashScene(t)
+  const [first, second] = [await started(t, home), await started(t, home)]
+  assert.equal(first.token, second.token)
+  const id = await create(first.rest, place)
+  const watching = await subscribe(first, id)
+  const { prompt_id: first_id } = (await prompt(first.rest, id, 'hang')).data as { prompt_id: string }
+  await watching.next('assistant.delta')
+  const foreign = await subscribe(second, id)
+  assert.equal((await prompt(first.rest, id, 'talk')).code, 0)
+
+  const item = `/api/v1/sessions/${id}`
+  const read = await second.rest.json('GET', `${item}/messages`)
+  assert.equal(read.code, 0, read.msg)
+  assert.equal((await second.rest.json('GET', `${item}/snapshot`)).code, 0)
+  const refused = [
+    await prompt(second.rest, id, 'me too'),
+    await second.rest.json('POST', `${item}/profile`, { title: 'mine' }),
+    await second.rest.json('POST', `${item}/profile`, { agent_config: { model: 'm' } }),
+    await second.rest.json('POST', `${item}:archive`),
+    await second.rest.json('POST', `${item}:abort`),
+    await second.rest.json('POST', `${item}/prompts/${first_id}:abort`)
+  ]
+  assert.deepEqual(
+    refused.map(({ code }) => code),
+    refused.map(() => 40901)
+  )
+  for (const { msg } of refused) assert.match(msg, /open in another server process/)
+
+  const before = await journal(second.url, second.token, id)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const accepted = await prompt(second.rest, id, 'talk now')
+  assert.equal(accepted.code, 0, accepted.msg)
+  const { prompt_id } = accepted.data as { prompt_id: string }
+  await foreign.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === prompt_id)
+  const after = await journal(second.url, second.token, id)
+  assert.equal(after[0]?.epoch, before[0]?.epoch)
+  assert.deepEqual(after.slice(0, before.length), before)
+  assert.deepEqual(
+    after.filter(frame => frame.type === 'turn.ended').map(frame => [frame.payload.turnId, frame.payload.reason]),
+    [
+      [0, 'cancelled'],
+      [1, 'completed'],
+      [2, 'completed']
+    ]
+  )
+  // The watcher of the survivor has missed what the dead server told its own clients: it is asked to resync, and then misses nothing.
+  const at = foreign.frames.findIndex(frame => frame.type === 'resync_required')
+  const mark = foreign.frames[at]?.payload.current_seq as number
+  const live = foreign.frames.slice(at + 1).filter(frame => frame.seq !== undefined && frame.session_id === id && !frame.volatile)
+  assert.deepEqual(
+    live.map(frame => frame.seq),
+    after.slice(mark, mark + live.length).map(frame => frame.seq)
+  )
+  upstream.release(9)
+})
+
+test('settings, workspaces and sessions that three servers change at once are all kept, and every server shows them', async t => {
+  const { home, place } = await crashScene(t)
+  const servers = await Promise.all([started(t, home), started(t, home), started(t, home)])
+  const answers: Promise<Envelope>[] = []
+  const created: Promise<string>[] = []
+  for (const [at, { rest }] of servers.entries()) {
+    for (let n = 0; n < 6; n++) {
+      const root = join(place, `${at}-${n}`)
+      await mkdir(root)
+      answers.push(rest.json('POST', '/api/v1/workspaces', { root }))
+      answers.push(
+        rest.json('POST', '/api/v1/config', { models: { [`m${at}${n}`]: { provider: 'p', model: 'x', max_context_size: 1000 } } })
+      )
+      created.push(create(rest, root))
+    }
+  }
+  for (const { code, msg } of await Promise.all(answers)) assert.equal(code, 0, msg)
+  const ids = await Promise.all(created)
+  for (const { rest } of servers) {
+    const workspaces = (await rest.json('GET', '/api/v1/workspaces')).data as { items: unknown[] }
+    assert.equal(workspaces.items.length, 18)
+    await until(async () => {
+      const sessions = (await rest.json('GET', '/api/v1/sessions?page_size=100')).data as { items: { id: string }[] }
+      const { models } = (await rest.json('GET', '/api/v1/config')).data as { models: object }
+      return ids.every(id => sessions.items.some(item => item.id === id)) && Object.keys(models).length === 19
+    })
+  }
+})
+
+/** Servers look at the disk now and then: asks until it fits; the time limit of the test ends it otherwise. */
+async function until(fits: () => Promise<boolean>): Promise<void> {
+  while (!(await fits())) await new Promise(resolve => setTimeout(resolve, 50))
+}
