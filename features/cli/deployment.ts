@@ -27,7 +27,7 @@ export function listOf(value: string | undefined): string[] {
     .filter(item => item !== '')
 }
 
-/** Reads `[packs]`. Throws when that cannot be done: a file that mentions packs and cannot be parsed, wrong types (the key named). */
+/** Reads `[packs]`. Throws when that cannot be done: a file that mentions packs and cannot be parsed, unknown keys and wrong types (the key named). */
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
@@ -44,13 +44,15 @@ export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv):
   }
 }
 
+const tableKeys: readonly string[] = ['load', 'disable', 'require', 'config']
+
 async function packsTable(file: string): Promise<Record<string, unknown>> {
   let text: string
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
-    throw error
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
   }
   if (!/^\s*\[\s*packs|^\s*packs\s*[.=]/m.test(text)) return {}
   const { parse } = await import('smol-toml')
@@ -61,7 +63,10 @@ async function packsTable(file: string): Promise<Record<string, unknown>> {
     // Going on would load what the operator may have disabled. Without [packs] the config pack copes with the file.
     throw new Error(`${file} names packs and cannot be parsed: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error })
   }
-  return record(parsed.packs, 'packs')
+  const table = record(parsed.packs, 'packs')
+  const odd = Object.keys(table).find(key => !tableKeys.includes(key))
+  if (odd !== undefined) throw new Error(`packs.${odd} in config.toml is unknown; [packs] has ${tableKeys.join(', ')}`)
+  return table
 }
 
 function record(value: unknown, key: string): Record<string, unknown> {

@@ -151,12 +151,15 @@ test('a server outlives the reader of its output and still stops in good order',
   assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
 
-test('a file that names packs and cannot be parsed stops the start: what it disabled must not come back', async t => {
+test('a file that names packs and cannot be understood stops the start: what it disabled must not come back', async t => {
   const home = await freshDir(t)
   await writeFile(join(home, 'config.toml'), 'default_model = "a\n[packs]\ndisable = ["tools-shell"]\n')
   const { code, stderr } = await run(home, 'serve', '--port', '0')
   assert.equal(code, 1)
   assert.match(stderr, /config\.toml names packs and cannot be parsed/)
+
+  await writeFile(join(home, 'config.toml'), '[packs]\ndisabled = ["tools-shell"]\n')
+  assert.match((await run(home, 'packs')).stderr, /packs\.disabled in config\.toml is unknown; \[packs\] has load, disable/)
 })
 
 const faulty = `import { definePack, defineRoute, Type } from 'svc-code/kernel'
