@@ -1,5 +1,6 @@
 /** A turn at work: the ports that `runTurn` uses, bound to one agent, and what steering and aborting need. */
 import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { AppError } from '../../kernel/index.ts'
 import type { CoreRecord, History, Origin, WirePart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel, type TokenUsage } from '../llm/index.ts'
@@ -54,6 +55,7 @@ export class ActiveTurn {
     this.#deps = deps
     this.#status = status
     this.#usageBefore = history.usage()
+    setMaxListeners(0, this.signal) // every call of a response listens
     const emit = deps.emit(host)
     this.inFlight = new InFlight(turn_id, prompt.prompt_id, deps.now, phase => emit('agentStatusUpdated', { phase }))
     this.emit = (name, payload, offset) => {

@@ -3,7 +3,7 @@ import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/in
 import { Config, loopControlSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
-import { Llm, ModelUnresolved } from '../llm/index.ts'
+import { CredentialRejected, Llm, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
@@ -93,7 +93,7 @@ export default definePack({
         if (value === '') return
         const agent = await of(await session.main())
         await agent.configure({ model: String(value) }).catch((error: unknown) => {
-          throw isUnresolved(error) ? invalid([{ path: 'model', message: error.message }], error) : error
+          throw isUnusable(error) ? invalid([{ path: 'model', message: error.message }], error) : error
         })
       }
     })
@@ -125,6 +125,7 @@ export default definePack({
   }
 })
 
-function isUnresolved(error: unknown): error is AppError {
-  return AppError.is(error) && error.spec.code === ModelUnresolved.code
+/** No provider, no credential, no such model: to a profile update all of them are a model that cannot be set. */
+function isUnusable(error: unknown): error is AppError {
+  return AppError.is(error) && [NoProvider, NoCredential, CredentialRejected, ModelUnresolved].some(({ code }) => code === error.spec.code)
 }

@@ -1,7 +1,7 @@
 /** What an agent is set to: recorded on every change, the last record counts. And the tool policy that follows from it. */
-import { defineSlot, invalid } from '../../kernel/index.ts'
+import { AppError, defineSlot, invalid } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
-import type { Llm } from '../llm/index.ts'
+import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { defaultProfile } from './profile.ts'
 import type { AgentProfile, AgentSettings } from './service.ts'
@@ -52,8 +52,8 @@ export function changed(
   }
   const model = change.model === undefined ? undefined : llm.resolve(change.model)
   if (change.thinking !== undefined) {
-    const alias = next.model ?? llm.defaultAlias()
-    if (model ?? alias) llm.checkEffort(model ?? llm.resolve(alias), next.thinking ?? '')
+    const judge = model ?? usable(llm, next.model)
+    if (judge) llm.checkEffort(judge, next.thinking ?? '')
   }
   if (change.profile !== undefined) {
     const names = profiles.map(profile => profile.name)
@@ -63,6 +63,16 @@ export function changed(
     }
   }
   return next
+}
+
+/** The model with this alias (default: the default one); undefined while it cannot be used: then nobody can judge an effort. */
+function usable(llm: Llm, alias: string | undefined): ResolvedModel | undefined {
+  try {
+    return llm.resolve(alias)
+  } catch (error) {
+    if (AppError.is(error)) return undefined
+    throw error
+  }
 }
 
 /** Settings with what the first turn binds: the default profile and the default model. Throws when there is no model. */

@@ -85,7 +85,7 @@ export default definePack({
         busy: session.work.busy,
         ...(model === undefined ? {} : { model }),
         thinking_level: agent?.effort() ?? '',
-        permission: (host && (await permissions()?.mode(host))) ?? 'manual',
+        permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
         plan_mode: false,
         swarm_mode: false,
         context_tokens,

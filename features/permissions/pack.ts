@@ -22,8 +22,7 @@ export default definePack({
     ctx.contribute(ConfigSections, defaultModeSection)
 
     const slot = defineSlot<Promise<AgentPermissions>, AgentHost>('permissions', async agent => {
-      await config()?.ready()
-      return new AgentPermissions(await histories()?.of(agent), config()?.get(defaultModeSection) ?? defaultModeSection.default)
+      return new AgentPermissions(await histories()?.of(agent), await permissions.defaultMode())
     })
     ctx.slot(slot)
 
@@ -33,6 +32,10 @@ export default definePack({
     }
 
     const permissions: Permissions = {
+      async defaultMode() {
+        await config()?.ready()
+        return config()?.get(defaultModeSection) ?? defaultModeSection.default
+      },
       async mode(agent) {
         const { mode, fallback } = await agent.get(slot)
         const caller = parent(agent)

@@ -7,6 +7,8 @@ export type PermissionMode = 'manual' | 'auto' | 'yolo'
 export interface Permissions {
   /** Current mode; default: config `default_permission_mode`, else manual. */
   mode(agent: AgentHost): Promise<PermissionMode>
+  /** Mode of an agent for which none was set: config `default_permission_mode`. */
+  defaultMode(): Promise<PermissionMode>
   /** Recorded on disk before it resolves. */
   setMode(agent: AgentHost, mode: PermissionMode): Promise<void>
   /** Remembers an approval rule (`Bash(ls)`) for the rest of the session. */

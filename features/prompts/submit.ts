@@ -24,9 +24,6 @@ export interface SubmitPorts {
  * permission mode, disabled tools. Then the prompt is accepted.
  */
 export async function submit(session_id: string, body: SubmitBody, ports: SubmitPorts): Promise<Prompt> {
-  if (body.prompt_id !== undefined && body.skills) {
-    throw invalid([{ path: 'body.prompt_id', message: 'prompt_id cannot be combined with skills' }])
-  }
   const media = ports.media()
   const uploads = references(body.content, 'file')
   if (uploads.length > 0) {
@@ -52,6 +49,7 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
 
 async function checkSkills(session: Session, body: SubmitBody, ports: SubmitPorts): Promise<void> {
   if (!body.skills) return
+  if (body.prompt_id !== undefined) throw invalid([{ path: 'body.prompt_id', message: 'prompt_id cannot be combined with skills' }])
   const skills = ports.skills()
   if (!skills) throw new AppError(SkillMissing, { message: `skill not found: ${body.skills[0]?.name}` })
   await skills.check(session, body.skills)

@@ -70,12 +70,13 @@ export function queryProblem(query: ListQuery): AppError | undefined {
 
 /**
  * Slices the sorted sessions (contract 2 and its list rules): filters act before slicing, `busy` after it, except with `archived_only`.
- * An unknown cursor gives an empty page.
+ * An unknown cursor gives an empty page. Without `page_size` and `archived_only` everything is on one page. `workspaces`: ids to keep.
  */
 export function listPage(
   sorted: readonly SessionState[],
   query: ListQuery,
-  isBusy: (id: string) => boolean
+  isBusy: (id: string) => boolean,
+  workspaces?: readonly string[]
 ): { rows: SessionState[]; has_more: boolean } {
   const fitsBusy = (state: SessionState) => query.busy === undefined || isBusy(state.id) === query.busy
   const pivot = query.before_id ?? query.after_id
@@ -86,10 +87,10 @@ export function listPage(
     state =>
       (query.archived_only ? state.archived : query.include_archive || !state.archived) &&
       (!query.exclude_empty || state.last_prompt !== undefined) &&
-      (query.workspace_id === undefined || state.workspace_id === query.workspace_id) &&
+      (workspaces === undefined || workspaces.includes(state.workspace_id)) &&
       (!query.archived_only || fitsBusy(state))
   )
-  const paged = query.page_size !== undefined || pivot !== undefined || query.archived_only === true
+  const paged = query.page_size !== undefined || query.archived_only === true
   const size = paged ? (query.page_size ?? 20) : rows.length
   const has_more = rows.length > size
   return { rows: rows.slice(0, size).filter(fitsBusy), has_more }

@@ -16,7 +16,7 @@ export const listTools = defineRoute({
   method: 'GET',
   path: '/api/v1/tools',
   summary: 'List tools',
-  description: 'Without `session_id`: the most recently created live session. Empty when that session is not live.',
+  description: 'Without `session_id`: the most recently created session. Empty when that session is not live.',
   query: Type.Object({ session_id: Type.Optional(Type.String({ minLength: 1 })) }),
   data: Type.Object({ tools: Type.Array(ToolEntry) })
 })

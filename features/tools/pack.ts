@@ -9,6 +9,8 @@ import { createRunner } from './runner.ts'
 import { ToolHooks, ToolPolicies, ToolRunner, Tools } from './service.ts'
 import { createToolHooks } from './tool-hooks.ts'
 
+const noSession = { id: '', created_at: '' }
+
 export default definePack({
   name: 'tools',
   description: 'Tool registry, hooks around a call, and the runner that executes the calls of a response',
@@ -36,11 +38,10 @@ export default definePack({
       createRunner({ registry, hooks, log: ctx.log, now: () => ctx.now(), newId: () => ctx.newId(), abandonMs: ctx.config.abandon_ms })
     )
 
-    ctx.route(listTools, ({ query: { session_id } }) => {
-      const session =
-        session_id === undefined
-          ? [...sessions.allLoaded()].sort((a, b) => b.state.created_at.localeCompare(a.state.created_at))[0]
-          : sessions.loaded(session_id)
+    /** Id of the session that was created last. */
+    const newest = async () => (await sessions.list()).reduce((a, b) => (b.created_at > a.created_at ? b : a), noSession).id
+    ctx.route(listTools, async ({ query: { session_id } }) => {
+      const session = sessions.loaded(session_id ?? (await newest()))
       return { tools: session ? registry.forClients(session.agent('main')) : [] }
     })
   }

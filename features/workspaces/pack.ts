@@ -65,6 +65,7 @@ export default definePack({
     ctx.provide(Workspaces, {
       list: () => registry.list(),
       get: id => registry.get(id),
+      aliases: id => registry.aliases(id),
       register: async (root, name) => {
         const { session_count: _, ...record } = await register(root, name, '')
         return record

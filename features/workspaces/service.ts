@@ -16,6 +16,8 @@ export interface WorkspaceRecord {
 export interface Workspaces {
   list(): Promise<WorkspaceRecord[]>
   get(id: string): Promise<WorkspaceRecord | undefined>
+  /** The id itself and every other one under which the same root was registered. */
+  aliases(id: string): Promise<readonly string[]>
   /** Registers the directory, or refreshes `last_opened_at`; emits created or updated. Throws 40001 (not absolute), PathMissing (40409). */
   register(root: string, name?: string): Promise<WorkspaceRecord>
   /** Workspace id of a root (contract 3; `wd_<slug>_<hash12>`). */

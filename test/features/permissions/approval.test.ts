@@ -31,7 +31,7 @@ async function server(
   const sessions = stub(Sessions, {
     exists: async id => id === session.id,
     loaded: id => (id === session.id ? session : undefined),
-    allLoaded: () => [session],
+    list: async () => [session.state],
     load: async id => {
       if (id !== session.id) throw new AppError(SessionMissing)
       return session

@@ -1,0 +1,41 @@
+/** Profile updates and what follows from them (contract 2, POST profile, GET status). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { conversation } from '../helpers/conversation.ts'
+
+const extra =
+  '[providers.q]\ntype = "compat_chat"\nbase_url = "https://example.invalid/v1"\n[models.keyless]\nprovider = "q"\nmodel = "x"\nmax_context_size = 1000'
+
+test('a model that cannot be used is refused as a bad field, and what came before it stays', async t => {
+  const { api, session_id } = await conversation(t, { toml: extra })
+  const profile = (body: unknown) => api('POST', `/sessions/${session_id}/profile`, body)
+  for (const model of ['unknown', 'keyless']) {
+    const refused = await profile({ title: `for ${model}`, agent_config: { model } })
+    assert.equal(refused.code, 40001)
+    assert.equal(refused.details?.[0]?.path, 'body.agent_config.model')
+    assert.equal((await api('GET', `/sessions/${session_id}`)).data.title, `for ${model}`)
+  }
+  assert.equal((await profile({ agent_config: { model: '' } })).code, 0, 'an empty model is ignored')
+})
+
+test('a thinking level can be set while the default model has no credential', async t => {
+  const { api, session_id } = await conversation(t)
+  assert.equal((await api('POST', '/config', { default_model: 'keyless', providers: { q: { type: 'compat_chat' } } })).code, 0)
+  const models = { keyless: { provider: 'q', model: 'x', maxContextSize: 1000, baseUrl: 'https://example.invalid/v1' } }
+  assert.equal((await api('POST', '/config', { models })).code, 0)
+  const refused = await api('POST', `/sessions/${session_id}/prompts`, { content: [{ type: 'text', text: 'x' }] })
+  assert.equal(refused.code, 40111)
+  assert.equal((await api('POST', `/sessions/${session_id}/profile`, { agent_config: { thinking: 'high' } })).code, 0)
+})
+
+test('before the first prompt the status shows the permission mode that the session will have', async t => {
+  const { api, session_id } = await conversation(t, { toml: 'default_permission_mode = "yolo"' })
+  assert.equal((await api('GET', `/sessions/${session_id}/status`)).data.permission, 'yolo')
+})
+
+test('skills next to a prompt_id are a bad body only for a session that exists', async t => {
+  const { api, session_id } = await conversation(t)
+  const body = { content: [{ type: 'text', text: 'x' }], prompt_id: 'a', skills: [{ name: 'x' }] }
+  assert.equal((await api('POST', '/sessions/session_nobody/prompts', body)).code, 40401)
+  assert.equal((await api('POST', `/sessions/${session_id}/prompts`, body)).code, 40001)
+})
