@@ -59,7 +59,7 @@ function answer(messages: readonly Said[]): readonly Step[] {
   const wish = [...told.matchAll(/\b(hang|tools|sleep|talk)\b/g)].at(-1)?.[1]
   if (wish === 'hang') return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
   if (wish === 'tools' || wish === 'sleep') {
-    const calls = [wish === 'sleep' ? 'sleep 30' : 'echo one; echo two', 'echo three']
+    const calls = [wish === 'sleep' ? "trap '' TERM INT; sleep 30; sleep 30" : 'echo one; echo two', 'echo three']
     return [{ text: 'Looking.', chunks: 2 }, { tools: calls.map(command => ({ name: 'Bash', args: { command } })) }]
   }
   return [{ thinking: 'hm' }, { text: 'a fairly long answer in many pieces', chunks: 12, every_ms: 2 }]
