@@ -11,6 +11,8 @@ export function createKernelHooks() {
      * Nobody answers: the session counts as missing.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
+    /** Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it. */
+    subscribed: new SyncHook<[session_id: string]>(['session_id']),
     /** Notify, in order. The server listens. */
     started: new AsyncSeriesHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. */

@@ -176,6 +176,11 @@ export class AgentEngine implements Agent {
     if (this.#turn?.visible) this.#turn.inFlight.awaitsApproval(approval)
   }
 
+  /** A client subscribed in the middle of a turn: shows it whether it has the whole text. */
+  tellLengths(): void {
+    if (this.#turn?.visible) this.#turn.inFlight.tellLengths(this.#emit)
+  }
+
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
   async close(): Promise<void> {
     this.#stopped = true

@@ -1,5 +1,5 @@
 /** What the snapshot says about the running turn, kept from the agent's own events; and the phase, announced on every change. */
-import type { AgentEventName, AgentEventPayload } from './contract.ts'
+import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
 type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
@@ -15,6 +15,8 @@ export class InFlight {
   #step = 0
   #stepId: string | undefined
   #shown = ''
+  /** A step is open and none of its results came: clients close the message with the first result. */
+  #textOpen = false
 
   constructor(turnId: number, promptId: string | undefined, now: () => Date, phase: (phase: Phase) => void) {
     this.#turnId = turnId
@@ -48,11 +50,17 @@ export class InFlight {
         this.#thinking = ''
         this.#step = payload.step
         this.#stepId = payload.stepId
+        this.#textOpen = true
         break
       }
       case 'stepRetrying': // the next attempt begins from nothing
+        this.#textOpen = false
         this.#assistant = ''
         this.#thinking = ''
+        break
+      case 'stepCompleted':
+      case 'stepInterrupted':
+        this.#textOpen = false
         break
       case 'toolCallStarted': {
         const { toolCallId, name: tool, args, description, display } = given as AgentEventPayload<'toolCallStarted'>
@@ -71,11 +79,23 @@ export class InFlight {
         break
       }
       case 'toolResult':
+        this.#textOpen = false
         this.#tools.delete((given as AgentEventPayload<'toolResult'>).toolCallId)
         break
       default:
         break
     }
+  }
+
+  /**
+   * Empty deltas at the end of the step's texts. Deltas are never replayed, so a client that reads the snapshot and then subscribes can
+   * miss the last ones of a step, and only an offset beyond its text tells it.
+   */
+  tellLengths(emit: AgentEmit): void {
+    if (!this.#textOpen) return
+    const nothing = { turnId: this.#turnId, delta: '' }
+    if (this.#thinking !== '') emit('thinkingDelta', nothing, this.#thinking.length)
+    if (this.#assistant !== '') emit('assistantDelta', nothing, this.#assistant.length)
   }
 
   /** Announces the phase that follows from an emitted event. Streaming is announced once per kind, not per piece. */

@@ -118,6 +118,10 @@ export default definePack({
       const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
       void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
     })
+    ctx.tap(ctx.hooks.subscribed, session_id => {
+      const engine = sessions.loaded(session_id)?.agent('main')?.peek(slot)
+      void engine?.then(agent => agent.tellLengths())
+    })
     ctx.tap(ctx.hooks.stopping, async () => {
       const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))
       await Promise.all(engines.map(async engine => (await engine).close()))

@@ -112,6 +112,8 @@ export class AgentHistory implements History {
     const first = this.#started ? [] : [{ type: 'metadata', protocol_version: protocolVersion, created_at: time }]
     this.#started = true
     for (const record of stamped) this.#fold.apply(record)
+    // Sealed from here on: listing both would show the message twice while the disk works.
+    if (records.some(record => record.type === 'step.message')) this.#partial = undefined
     try {
       await this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
     } catch (error) {

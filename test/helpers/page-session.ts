@@ -135,7 +135,9 @@ export class PageSession {
       case 'tool.call.started':
         this.#expect(frame, step && step.answered.size === 0, 'after the first result of its step')
         step?.started.add(p.toolCallId)
-        if (step && !step.bubble?.calls.includes(p.toolCallId)) this.#bubble(step).calls.push(p.toolCallId)
+        if (step && !this.bubbles.some(each => each.who === 'assistant' && each.calls.includes(p.toolCallId))) {
+          this.#bubble(step).calls.push(p.toolCallId)
+        }
         break
       case 'tool.progress':
         this.#expect(frame, step?.started.has(p.toolCallId) && !step.answered.has(p.toolCallId), 'its call is not running')
@@ -192,9 +194,11 @@ export class PageSession {
       this.#wrong(frame, 'no step is open')
       return true
     }
+    if (step.answered.size > 0) this.#wrong(frame, 'after the first result of its step')
     if (typeof frame.offset !== 'number') this.#wrong(frame, 'no offset')
     if (frame.offset! < step[kind].length) return true
     if (frame.offset! > step[kind].length) return false
+    if (frame.payload.delta === '') return true
     step[kind] += frame.payload.delta
     this.#bubble(step)[kind] = step[kind]
     return true

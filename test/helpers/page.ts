@@ -37,6 +37,8 @@ export class Page {
   /** Frames of sessions whose snapshot is under way. */
   readonly #pending = new Map<string, Frame[]>()
   readonly #recovering = new Set<Promise<void>>()
+  /** Sessions that need a snapshot once their subscription is acknowledged. */
+  readonly #resyncs = new Set<string>()
   /** Numbers on this connection, per subscribed session. */
   readonly #wire = new Map<string, { seq: number; epoch: string | undefined }>()
   #ws: WebSocket | undefined
@@ -66,11 +68,22 @@ export class Page {
     return session
   }
 
-  /** Snapshot, then subscribe at its position. */
-  async openSession(id: string): Promise<PageSession> {
+  /** Snapshot, then subscribe at its position, with something else between them; or first subscribe to what comes, then the snapshot. */
+  async openSession(id: string, how: 'subscribe first' | (() => Promise<unknown>) = async () => undefined): Promise<PageSession> {
     const session = new PageSession(id)
-    this.sessions.set(id, session)
+    if (how === 'subscribe first') {
+      this.sessions.set(id, session)
+      const waiting: Frame[] = []
+      this.#pending.set(id, waiting)
+      await this.request('subscribe', { session_ids: [id] })
+      session.rebuild(await this.#snapshot(id))
+      this.#pending.delete(id)
+      for (const frame of waiting) if (!session.apply(frame)) this.#problems.push(`text is missing before offset ${frame.offset}`)
+      return session
+    }
     session.rebuild(await this.#snapshot(id))
+    await how()
+    this.sessions.set(id, session)
     await this.#subscribe(session)
     return session
   }
@@ -90,7 +103,11 @@ export class Page {
     this.#rest = new RestClient(server.url, server.token)
     this.#wire.clear()
     this.#pending.clear()
+    const open = [...this.sessions.values()].filter(session => session.turn)
     await this.#connect()
+    // What streamed while the page was away is in no replay: a turn that was open is read again.
+    for (const session of open) this.#recover(session)
+    await this.settled()
   }
 
   /** Resolves when no snapshot is under way. */
@@ -131,11 +148,30 @@ export class Page {
     return answer.data
   }
 
-  async #subscribe(session: PageSession): Promise<void> {
-    const { id, seq, epoch } = session
-    this.#wire.set(id, { seq, epoch })
-    const ack = await this.request('subscribe', { session_ids: [id], cursors: { [id]: { seq, epoch } } })
-    if (ack.code !== 0) this.#problems.push(`subscribe: ${ack.code} ${ack.msg}`)
+  #subscribe(session: PageSession): Promise<void> {
+    return this.#join([session], 'subscribe', { session_ids: [session.id] })
+  }
+
+  /** Sends a request that subscribes; what comes until its ack is taken in at once. */
+  async #join(sessions: readonly PageSession[], type: string, payload: object): Promise<void> {
+    const cursors: Record<string, object> = {}
+    for (const { id, seq, epoch } of sessions) {
+      cursors[id] = { seq, epoch }
+      if (!this.#pending.has(id)) this.#pending.set(id, [])
+    }
+    const ack = await this.request(type, { ...payload, cursors })
+    if (ack.code !== 0) this.#problems.push(`${type}: ${ack.code} ${ack.msg}`)
+    for (const session of sessions) {
+      const { id } = session
+      const waiting = this.#pending.get(id) ?? []
+      this.#pending.delete(id)
+      this.#wire.set(id, ack.payload.cursors[id])
+      // A global event that left before the server had read the request comes again in the replay.
+      const early = (frame: Frame, at: number) =>
+        !frame.volatile && waiting.some((other, n) => n > at && !other.volatile && other.seq === frame.seq)
+      if (this.#resyncs.delete(id)) this.#recover(session, [], true)
+      else for (const frame of waiting.filter((each, at) => !early(each, at))) this.#apply(session, frame)
+    }
   }
 
   async #connect(): Promise<void> {
@@ -143,6 +179,7 @@ export class Page {
     const ws = new WebSocket(`${this.#server.url.replace(/^http/, 'ws')}/api/v1/ws?client_id=web_1`, [protocol])
     this.#ws = ws
     const hello = this.next('server_hello', this.frames.length)
+    for (const id of this.sessions.keys()) this.#pending.set(id, [])
     ws.on('message', (data, binary) => this.#receive(ws, JSON.parse(String(data)) as Frame, binary))
     ws.on('error', () => undefined) // shows as close
     ws.on('close', code => {
@@ -150,23 +187,13 @@ export class Page {
     })
     await hello
     if (ws.protocol !== protocol) this.#problems.push('the subprotocol was not echoed')
-    const subscriptions = [...this.sessions.keys()]
-    const cursors: Record<string, object> = {}
-    for (const { id, seq, epoch } of this.sessions.values()) {
-      cursors[id] = { seq, epoch }
-      this.#wire.set(id, { seq, epoch })
-    }
     const { agent_filter } = this.#options
-    const ack = await this.request('client_hello', {
+    const subscriptions = [...this.sessions.keys()]
+    await this.#join([...this.sessions.values()], 'client_hello', {
       client_id: 'web_1',
       subscriptions,
-      cursors,
       ...(agent_filter ? { agent_filter } : {})
     })
-    if (ack.code !== 0) this.#problems.push(`client_hello: ${ack.code} ${ack.msg}`)
-    // What streamed while the page was away is in no replay: an open turn is read again.
-    for (const session of this.sessions.values()) if (session.turn) this.#recover(session)
-    await this.settled()
   }
 
   #receive(ws: WebSocket, frame: Frame, binary: boolean): void {
@@ -187,6 +214,10 @@ export class Page {
     this.#checkEnvelope(frame)
     const session = this.sessions.get(frame.session_id!)
     if (!session) return
+    this.#apply(session, frame)
+  }
+
+  #apply(session: PageSession, frame: Frame): void {
     const pending = this.#pending.get(session.id)
     if (pending) pending.push(frame)
     else if (!session.apply(frame)) {
@@ -219,7 +250,8 @@ export class Page {
 
   #resync({ payload }: Frame): void {
     const session = this.sessions.get(payload.session_id)
-    if (session) this.#recover(session, [], true)
+    if (session && this.#pending.has(session.id)) this.#resyncs.add(session.id)
+    else if (session) this.#recover(session, [], true)
   }
 
   /** A snapshot; what comes meanwhile waits for it. */

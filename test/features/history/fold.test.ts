@@ -101,6 +101,18 @@ test('messages without an id are named after their position', async () => {
   )
 })
 
+test('a step message that is on its way to the disk is listed once', async () => {
+  const history = await open(memoryLog())
+  await history.append({ type: 'step.begin', turn_id: 0, step: 1, step_id: 's1' })
+  history.setPartial(text('so far'))
+  const sealed = history.append({ type: 'step.message', turn_id: 0, step: 1, content: text('so far'), tool_calls: [] })
+  assert.deepEqual(
+    history.messages().map(message => message.content),
+    [text('so far')]
+  )
+  await sealed
+})
+
 test('the partial message is listed while it streams and never projected', async () => {
   const history = await open(memoryLog())
   await history.append(...turn.slice(0, 4))
