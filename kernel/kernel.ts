@@ -60,6 +60,7 @@ export class Kernel {
   #server: Server | undefined
   #address: Address | undefined
   #unregister: (() => Promise<void>) | undefined
+  #starting: Promise<unknown> = Promise.resolve()
   #stopping: Promise<void> | undefined
   #finished: () => void = () => undefined
 
@@ -124,31 +125,37 @@ export class Kernel {
 
   /** Activates the packs and begins to listen. Rejects with one error when a required pack is not active. */
   async start(): Promise<Address> {
+    const starting = this.#start()
+    this.#starting = starting.catch(() => undefined) // `stop` only waits for its end; the failure is thrown here
     try {
-      await this.#lifecycle.settle()
-      this.#checkRequired()
-      const server = createServer(this.#http.handler)
-      onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
-      this.#server = server
-      const bound = await listen(server, { host: this.#options.host, port: this.#options.port })
-      const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
-      this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
-      if (this.#options.register) {
-        this.#unregister = await registerInstance(this.home, {
-          server_id: this.server_id,
-          host: bound.host,
-          port: bound.port,
-          started_at: this.started_at.getTime(),
-          host_version: this.#options.version
-        })
-      }
-      await this.hooks.started.promise()
-      this.log.info({ host: bound.host, port: bound.port }, 'listening')
-      return this.#address
+      return await starting
     } catch (error) {
       await this.stop()
       throw error
     }
+  }
+
+  async #start(): Promise<Address> {
+    await this.#lifecycle.settle()
+    this.#checkRequired()
+    const server = createServer(this.#http.handler)
+    onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
+    this.#server = server
+    const bound = await listen(server, { host: this.#options.host, port: this.#options.port })
+    const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
+    this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
+    if (this.#options.register) {
+      this.#unregister = await registerInstance(this.home, {
+        server_id: this.server_id,
+        host: bound.host,
+        port: bound.port,
+        started_at: this.started_at.getTime(),
+        host_version: this.#options.version
+      })
+    }
+    await this.hooks.started.promise()
+    this.log.info({ host: bound.host, port: bound.port }, 'listening')
+    return this.#address
   }
 
   get address(): Address {
@@ -199,10 +206,10 @@ export class Kernel {
 
   /**
    * Graceful end: sockets are closed first, then listening ends, `stopping` lets running turns settle, packs unload in reverse
-   * order, everything is flushed. Later calls wait for the first.
+   * order, everything is flushed. Later calls wait for the first; a call during the start waits for its end.
    */
   stop(): Promise<void> {
-    this.#stopping ??= this.#stop().finally(() => this.#finished())
+    this.#stopping ??= this.#starting.then(() => this.#stop()).finally(() => this.#finished())
     return this.#stopping
   }
 

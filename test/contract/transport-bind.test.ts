@@ -1,8 +1,12 @@
-/** What a bind beyond loopback takes away, seen by packs and by clients. */
+/** What a bind beyond loopback takes away, and what a stopped server leaves behind. */
 import assert from 'node:assert/strict'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import meta from '../../features/meta/pack.ts'
 import { definePack, KernelInfo } from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 
 for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': false })) {
@@ -24,3 +28,16 @@ for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': fa
     assert.equal(answer.headers.get('strict-transport-security'), null)
   })
 }
+
+test('a stop that is asked for during the start leaves neither an open port nor a registry entry', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-stop-'))
+  t.after(() => rm(home, { recursive: true, force: true }))
+  const kernel = await createKernel({ home, port: 0, packs: [meta], log: { level: 'silent' } })
+
+  const starting = kernel.start()
+  await kernel.stop()
+
+  const { url } = await starting
+  await assert.rejects(fetch(`${url}/api/v1/healthz`))
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+})
