@@ -32,6 +32,8 @@ type Killed = 'timeout' | 'output' | 'abort'
 
 /** Between SIGTERM and SIGKILL when the session or the pack ends. */
 export const CLOSE_GRACE_MS = 200
+/** The same when the turn is aborted, at most: the runner gives a call up after 2 s, and nothing of it may be left by then. */
+const ABORT_GRACE_MS = 1000
 
 export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
   return {
@@ -104,7 +106,7 @@ async function run(
   const kill = (why: Killed) => {
     if (killed) return
     killed = why
-    command.stop(why === 'output' ? 0 : undefined)
+    command.stop(why === 'output' ? 0 : why === 'abort' ? Math.min(ports.killGraceMs, ABORT_GRACE_MS) : undefined)
   }
   const onAbort = () => kill('abort')
   const timer = setTimeout(kill, seconds * 1000, 'timeout')
