@@ -60,7 +60,8 @@ export async function journal(url: string, token: string, session_id: string): P
   return socket.frames.filter(frame => frame.session_id === session_id && !frame.volatile && (frame.seq ?? 0) <= end)
 }
 
-function judgeEvents(events: readonly Frame[], note: SessionNote): string[] {
+/** Complaints about the whole journal of a session at rest. */
+export function judgeEvents(events: readonly Frame[], note: SessionNote): string[] {
   const complaints: string[] = []
   if (events.some((event, at) => event.seq !== at + 1)) complaints.push(`numbers have holes: ${events.map(event => event.seq).join()}`)
   const now = new Map(events.map(event => [event.seq, JSON.stringify(event)]))
