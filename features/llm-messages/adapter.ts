@@ -1,0 +1,39 @@
+/** The messages wire as a model adapter. */
+import { type LlmAdapter, type ResolvedModel, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
+import { MessagesDecoder } from './decode.ts'
+import { encode } from './encode.ts'
+import { betas as betaNames, headerNames, version } from './names.ts'
+
+export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmAdapter {
+  return {
+    protocol: 'compat_messages',
+    needs_credential: true,
+    needs_base_url: true,
+    stream(request, signal) {
+      const { body, betas } = encode(request)
+      const model = withBetas(request.model, betas)
+      const headers = { [headerNames.version]: version, ...credential(model) }
+      const path = pathOf(model, betas.includes(betaNames.context))
+      return streamEvents(upstream, { model, path, headers, body, decoder: new MessagesDecoder(), ...(limits && { limits }) }, signal)
+    }
+  }
+}
+
+/** Base URLs are written with and without the version. */
+function pathOf({ base_url = '' }: ResolvedModel, beta: boolean): string {
+  const versioned = URL.canParse(base_url) && /\/v1\/?$/.test(new URL(base_url).pathname)
+  return `${versioned ? '' : '/v1'}/messages${beta ? '?beta=true' : ''}`
+}
+
+function credential({ api_key, bearer }: ResolvedModel): Record<string, string> {
+  if (api_key === undefined) return {}
+  return bearer ? { authorization: `Bearer ${api_key}` } : { [headerNames.key]: api_key }
+}
+
+/** Beta names that the user configured stay. */
+function withBetas(model: ResolvedModel, betas: readonly string[]): ResolvedModel {
+  if (betas.length === 0) return model
+  const own = (model.headers[headerNames.betas] ?? '').split(',').map(name => name.trim())
+  const all = [...new Set([...own, ...betas])].filter(name => name !== '')
+  return { ...model, headers: { ...model.headers, [headerNames.betas]: all.join(',') } }
+}

@@ -1,0 +1,110 @@
+/** From a model request to the body of `POST /v1/messages`. Pure. */
+import {
+  argumentsObject,
+  CallIds,
+  type LlmContent,
+  type LlmMessage,
+  type LlmRequest,
+  type LlmToolCall,
+  thinkingFrom
+} from '../llm/index.ts'
+import { type Family, familyOf } from './names.ts'
+import { thinkingOf } from './thinking.ts'
+
+type Block = Record<string, unknown>
+interface WireMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: Block[]
+}
+
+export interface EncodedRequest {
+  readonly body: Record<string, unknown>
+  readonly betas: readonly string[]
+}
+
+/** In front of the data of a redacted thinking block, which travels as a signature without text. */
+export const REDACTED = 'redacted:'
+
+const breakpoint = { cache_control: { type: 'ephemeral' } }
+
+export function encode(request: LlmRequest): EncodedRequest {
+  const { model, system, tools, cache_key } = request
+  const family = familyOf(model.name)
+  const max_tokens = limitOf(request, family)
+  const thinking = thinkingOf(request, family, max_tokens)
+  // Sampling is fixed while a model thinks, and newer models take only one of the two.
+  const sampling =
+    model.temperature !== undefined ? { temperature: model.temperature } : model.top_p !== undefined ? { top_p: model.top_p } : {}
+  const body = {
+    model: model.name,
+    max_tokens,
+    ...(system !== '' && { system: [{ type: 'text', text: system, ...breakpoint }] }),
+    messages: encodeMessages(request, family),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }, at) => ({
+        name,
+        description,
+        input_schema: { type: 'object', ...parameters },
+        ...(at === tools.length - 1 && breakpoint)
+      }))
+    }),
+    ...(cache_key !== '' && { metadata: { user_id: cache_key } }),
+    ...thinking.fields,
+    ...(!thinking.on && sampling),
+    stream: true
+  }
+  return { body, betas: thinking.betas }
+}
+
+/** The limit is mandatory on this wire: what the model record says, else what its family can. */
+function limitOf({ model, max_output_tokens }: LlmRequest, family: Family): number {
+  const ceiling = model.max_output_size ?? Math.min(family.output, model.max_context_size)
+  return Math.max(1, Math.min(max_output_tokens ?? ceiling, ceiling))
+}
+
+function encodeMessages(request: LlmRequest, family: Family): WireMessage[] {
+  const ids = new CallIds()
+  const from = thinkingFrom(request)
+  const wire: WireMessage[] = []
+  request.messages.forEach((message, at) => {
+    const content = blocksOf(message, ids, family, at >= from)
+    if (content.length === 0) return
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const last = wire.at(-1)
+    // Roles must alternate; the results of one step stand in one message.
+    if (last?.role === role) last.content.push(...content)
+    else wire.push({ role, content })
+  })
+  const block = wire.at(-1)?.content.findLast(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+  if (block) Object.assign(block, breakpoint)
+  return wire
+}
+
+function blocksOf(message: LlmMessage, ids: CallIds, family: Family, thinks: boolean): Block[] {
+  const content = message.content.flatMap(part => (part.type === 'thinking' ? thinkingBlocks(part, family, thinks) : plainBlocks(part)))
+  if (message.role === 'user') return content
+  if (message.role === 'assistant') return [...content, ...message.tool_calls.map(call => toolUse(call, ids))]
+  const { tool_call_id, is_error } = message
+  const result = { type: 'tool_result', tool_use_id: ids.of(tool_call_id), ...(content.length > 0 && { content }) }
+  return [{ ...result, ...(is_error && { is_error: true }) }]
+}
+
+function toolUse({ id, name, arguments: text }: LlmToolCall, ids: CallIds): Block {
+  return { type: 'tool_use', id: ids.of(id), name, input: argumentsObject(text) }
+}
+
+/** Text and images; the wire refuses empty texts. */
+function plainBlocks(part: Exclude<LlmContent, { type: 'thinking' }>): Block[] {
+  if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
+  const { type } = part
+  const source = type === 'image' ? { type: 'base64', media_type: part.media_type, data: part.data } : { type: 'url', url: part.url }
+  return [{ type: 'image', source }]
+}
+
+/** Thinking goes back as it was signed. Without a signature only servers of others take it; signatures of other protocols nobody takes. */
+function thinkingBlocks({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, { known }: Family, thinks: boolean): Block[] {
+  if (!thinks) return []
+  if (signature?.startsWith(REDACTED)) return [{ type: 'redacted_thinking', data: signature.slice(REDACTED.length) }]
+  if (signature === undefined) return known || text === '' ? [] : [{ type: 'thinking', thinking: text }]
+  return /^[a-z]+:/.test(signature) ? [] : [{ type: 'thinking', thinking: text, signature }]
+}

@@ -1,0 +1,2 @@
+/** Public face of the llm-messages pack: nothing but what it contributes to `LlmAdapters`. */
+export {}

@@ -1,0 +1,199 @@
+/** Request bodies of the messages wire. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
+import { encode } from '../../../features/llm-messages/encode.ts'
+import { llmRequest, user } from '../../helpers/llm-port.ts'
+
+const model: ResolvedModel = {
+  alias: 'p/m',
+  provider_id: 'p',
+  protocol: 'compat_messages',
+  name: 'm',
+  display_name: 'M',
+  headers: {},
+  max_context_size: 200_000,
+  capabilities: ['thinking']
+}
+const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {}) =>
+  encode(llmRequest({ ...model, ...change }, request)).body
+const messages = (given: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
+  body({ messages: given }, change).messages as { role: string; content: Record<string, unknown>[] }[]
+const assistant = (...content: LlmContent[]): LlmMessage => ({ role: 'assistant', content, tool_calls: [] })
+const thinking = (text: string, signature?: string): LlmContent => ({ type: 'thinking', text, ...(signature && { signature }) })
+const text = (value: string): LlmContent => ({ type: 'text', text: value })
+const calling = (...ids: string[]): LlmMessage => ({
+  role: 'assistant',
+  content: [],
+  tool_calls: ids.map(id => ({ id, name: 'Read', arguments: '{"path":"a"}' }))
+})
+const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
+const result = (id: string, ...content: LlmContent[]): LlmMessage => ({
+  role: 'tool',
+  tool_call_id: id,
+  name: 'Read',
+  content,
+  is_error: false
+})
+const cached = { cache_control: { type: 'ephemeral' } }
+
+test('breakpoints stand on the system block, the last tool and the last block of the last message', () => {
+  const tools = ['A', 'B'].map(name => ({ name, description: name, parameters: { properties: {} } }))
+
+  assert.deepEqual(body({ system: 'be kind', tools }), {
+    model: 'm',
+    max_tokens: 128_000,
+    system: [{ type: 'text', text: 'be kind', ...cached }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'hello', ...cached }] }],
+    tools: [
+      { name: 'A', description: 'A', input_schema: { type: 'object', properties: {} } },
+      { name: 'B', description: 'B', input_schema: { type: 'object', properties: {} }, ...cached }
+    ],
+    metadata: { user_id: 'session_1' },
+    thinking: { type: 'disabled' },
+    stream: true
+  })
+})
+
+test('a breakpoint never stands on thinking', () => {
+  const [, last] = messages([user('a'), assistant(text('b'), thinking('hm', 'sig'))])
+
+  assert.deepEqual(last?.content, [
+    { type: 'text', text: 'b', ...cached },
+    { type: 'thinking', thinking: 'hm', signature: 'sig' }
+  ])
+})
+
+test('the results of one step stand in one user message, images inside, and what the user says next joins them', () => {
+  const wire = messages([
+    user('see'),
+    calling('a', 'b'),
+    result('a', text('one'), image),
+    { ...result('b', text('two')), is_error: true } as LlmMessage,
+    { role: 'user', content: [text('and?'), { type: 'image_url', url: 'https://x/y.png' }] }
+  ])
+
+  assert.deepEqual(wire[2], {
+    role: 'user',
+    content: [
+      {
+        type: 'tool_result',
+        tool_use_id: 'a',
+        content: [
+          { type: 'text', text: 'one' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+        ]
+      },
+      { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'two' }], is_error: true },
+      { type: 'text', text: 'and?' },
+      { type: 'image', source: { type: 'url', url: 'https://x/y.png' }, ...cached }
+    ]
+  })
+})
+
+test('empty texts and messages that are left with nothing do not go out', () => {
+  const wire = messages([user('a'), assistant(text(' ')), user('b')])
+
+  assert.deepEqual(
+    wire.map(({ role, content }) => [role, content.length]),
+    [['user', 2]]
+  )
+})
+
+test('thinking goes back as it was signed; unsigned only to names that we do not know; of other protocols never', () => {
+  const given = [
+    user('a'),
+    assistant(thinking('signed', 'sig'), thinking('', 'redacted:abc'), thinking('bare'), thinking('foreign', 'responses:x'), text('b')),
+    user('c')
+  ]
+  const kinds = (name: string) => messages(given, { name })[1]?.content.map(block => block.thinking ?? block.data ?? block.text)
+
+  assert.deepEqual(kinds('claude-sonnet-4-5'), ['signed', 'abc', 'b'])
+  assert.deepEqual(kinds('m'), ['signed', 'abc', 'bare', 'b'])
+})
+
+test('when the configuration keeps no thinking, only that of the running turn goes back', () => {
+  const given = [user('a'), assistant(thinking('old', 's1'), text('b')), user('c'), assistant(thinking('new', 's2'), text('d'))]
+
+  const sent = JSON.stringify(messages(given, { thinking_keep: 'off' }))
+
+  assert.ok(!sent.includes('old') && sent.includes('new'))
+})
+
+test('broken arguments go back as an empty object, odd ids in the alphabet of the wire', () => {
+  const [, call, answer] = messages([
+    user('a'),
+    { role: 'assistant', content: [], tool_calls: [{ id: 'a.b', name: 'Read', arguments: '[1' }] },
+    result('a.b', text('x'))
+  ])
+
+  assert.deepEqual(call?.content, [{ type: 'tool_use', id: 'a_b', name: 'Read', input: {} }])
+  assert.equal(answer?.content[0]?.tool_use_id, 'a_b')
+})
+
+test('the output limit follows the family, the model record and the request', () => {
+  const limits: readonly [string, number][] = [
+    ['claude-3-opus-20240229', 4096],
+    ['claude-3-5-haiku-20241022', 8192],
+    ['claude-3-7-sonnet-20250219', 64_000],
+    ['claude-opus-4-20250514', 32_000],
+    ['claude-opus-4-1-20250805', 32_000],
+    ['claude-opus-4-5-20251101', 64_000],
+    ['vendor/claude-sonnet-4.5', 64_000],
+    ['claude-sonnet-4-20250514', 64_000],
+    ['claude-sonnet-4-6', 64_000],
+    ['claude-opus-4-6', 128_000],
+    ['claude-haiku-6', 128_000],
+    ['someone-else', 128_000]
+  ]
+
+  for (const [name, limit] of limits) assert.equal(body({}, { name }).max_tokens, limit, name)
+  assert.equal(body({}, { name: 'claude-3-opus', max_output_size: 9000 }).max_tokens, 9000)
+  assert.equal(body({ max_output_tokens: 500 }).max_tokens, 500)
+  assert.equal(body({ max_output_tokens: 500_000 }, { name: 'claude-opus-4' }).max_tokens, 32_000)
+  assert.equal(body({}, { max_context_size: 30_000 }).max_tokens, 30_000)
+})
+
+test('effort becomes a budget or a level, by family and by word', () => {
+  const of = (name: string, effort: string, change: Partial<ResolvedModel> = {}) => {
+    const { thinking: asked, output_config } = body({ effort }, { name, ...change })
+    return [asked, output_config]
+  }
+  const budget = (budget_tokens: number) => [{ type: 'enabled', budget_tokens }, undefined]
+  const adaptive = (effort?: string) => [{ type: 'adaptive', display: 'summarized' }, effort && { effort }]
+
+  assert.deepEqual(of('claude-sonnet-4-5', 'low'), budget(1024))
+  assert.deepEqual(of('claude-sonnet-4-5', 'medium'), budget(4096))
+  assert.deepEqual(of('claude-sonnet-4-5', 'on'), budget(32_000))
+  assert.deepEqual(of('claude-opus-4-1', 'high'), budget(24_000))
+  assert.deepEqual(of('claude-opus-4-6', 'high'), adaptive('high'))
+  assert.deepEqual(of('claude-opus-4-6', 'on'), adaptive())
+  assert.deepEqual(of('claude-opus-4-6', 'off'), [{ type: 'disabled' }, undefined])
+  assert.deepEqual(of('claude-3-5-haiku', 'high'), [undefined, undefined])
+  assert.deepEqual(of('m', 'off', { capabilities: [] }), [undefined, undefined])
+  assert.deepEqual(of('m', 'low', { adaptive_thinking: true }), adaptive('low'))
+  assert.deepEqual(of('claude-opus-4-6', 'low', { adaptive_thinking: false }), budget(1024))
+  assert.deepEqual(of('claude-opus-4-5', 'high', { max_output_size: 1200 }), [{ type: 'disabled' }, undefined])
+})
+
+test('known families are told to keep earlier thinking, others only when the user says so; each thing names its beta', () => {
+  const of = (name: string, thinking_keep?: string) => {
+    const encoded = encode(llmRequest({ ...model, name, ...(thinking_keep && { thinking_keep }) }, { effort: 'high' }))
+    const management = encoded.body.context_management as { edits: { keep: unknown }[] } | undefined
+    return [management?.edits[0]?.keep, encoded.betas.map(beta => beta.replace(/-\d.*/, ''))]
+  }
+
+  assert.deepEqual(of('claude-sonnet-4-5'), ['all', ['interleaved-thinking', 'context-management']])
+  assert.deepEqual(of('claude-opus-4-6', '3'), [{ type: 'thinking_turns', value: 3 }, ['context-management']])
+  assert.deepEqual(of('claude-opus-4-6', 'off'), [undefined, []])
+  assert.deepEqual(of('m'), [undefined, ['interleaved-thinking']])
+  assert.deepEqual(of('m', 'all'), ['all', ['interleaved-thinking', 'context-management']])
+})
+
+test('sampling is sent while the model does not think, one of the two', () => {
+  const both = { temperature: 0.5, top_p: 0.9 }
+
+  assert.deepEqual([body({}, both).temperature, body({}, both).top_p], [0.5, undefined])
+  assert.equal(body({}, { top_p: 0.9 }).top_p, 0.9)
+  assert.equal(body({ effort: 'high' }, both).temperature, undefined)
+})
