@@ -77,6 +77,7 @@ export class Lifecycle {
   reload(name: string, replacement?: Pack): Promise<void> {
     return this.#exclusive(async () => {
       let unit = this.#known(name)
+      if (replacement && replacement.name !== name) throw new Error(`pack '${replacement.name}' cannot replace '${name}'`)
       await this.#withdraw(unit)
       if (replacement) {
         const next = new Unit(replacement, unit.order)

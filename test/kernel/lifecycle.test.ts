@@ -260,3 +260,9 @@ test('two packs of one name are refused before anything starts', async t => {
   const { home } = await startTestKernel(t, { packs: [] })
   await assert.rejects(createKernel({ home, packs: [clock, clock] }), /two packs named 'clock'/)
 })
+
+test('a pack is replaced only by one of its own name', async t => {
+  const { kernel } = await startTestKernel(t, { packs: [clock] })
+  await assert.rejects(kernel.reload('clock', definePack({ name: 'other', setup: () => undefined })), /'other' cannot replace 'clock'/)
+  assert.deepEqual(states(kernel.features()), { clock: 'Active' })
+})
