@@ -39,7 +39,8 @@ export function createGlob({ ops, engine, signal: end }: SearchPorts): Tool<type
         approval_rule: 'Glob',
         matches: pattern => matchText(pattern, args.pattern),
         async run(_progress, signal) {
-          const fits = globOf(args.pattern)
+          const below = `${root.path}/`
+          const fits = globOf(args.pattern.startsWith(below) ? args.pattern.slice(root.path.length) : args.pattern)
           const found: string[] = []
           let bytes = 0
           const request = { root: root.real, include_ignored: args.include_ignored ?? false }

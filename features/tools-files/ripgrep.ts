@@ -78,7 +78,7 @@ function common(request: ListRequest): string[] {
 }
 
 function grepArgs(request: GrepRequest): string[] {
-  const args = ['--null', '--with-filename', '--no-heading', ...common(request)]
+  const args = ['--null', '--with-filename', '--no-heading', '--crlf', ...common(request)]
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {

@@ -38,7 +38,7 @@ export const walker: SearchEngine = {
   async grep(request, onFile, signal) {
     const endings = request.type === undefined ? undefined : types[request.type]
     if (request.type !== undefined && !endings) throw new ToolRefusal(`The file type ${request.type} is not known here. Use glob instead.`)
-    const fits = request.glob === undefined ? () => true : globOf(request.glob)
+    const fits = request.glob === undefined ? () => true : filterOf(request.glob)
     const paths: string[] = []
     let partial: Partial | undefined
     if (request.file !== undefined) paths.push(request.file)
@@ -61,6 +61,13 @@ export function globOf(pattern: string): (path: string) => boolean {
   const clean = pattern.replace(/^\.?\//, '')
   const fits = compilePathGlob(clean)
   return clean.includes('/') ? fits : path => fits(path.slice(path.lastIndexOf('/') + 1))
+}
+
+/** A glob that picks files; with a leading `!` it leaves them out. */
+function filterOf(pattern: string): (path: string) => boolean {
+  if (!pattern.startsWith('!')) return globOf(pattern)
+  const fits = globOf(pattern.slice(1))
+  return path => !fits(path)
 }
 
 /** Files below the root, relative, in no particular order; ignore files of every directory on the way count. */

@@ -66,6 +66,14 @@ for (const [name, engine] of engines) {
     assert.equal((await call('Grep', { pattern: 'three.four', multiline: true, path: 'src' })).output, 'src/a.ts')
   })
 
+  test(`${name}: line ends with CR count as ends, a glob with ! leaves files out, an absolute pattern is one below the root`, async t => {
+    const { call, put, cwd } = await project(t, engine)
+    await put('dos.txt', 'needle\r\nmore\r\n')
+    assert.equal((await call('Grep', { pattern: 'needle$', path: 'dos.txt', output_mode: 'content' })).output, 'dos.txt:1:needle')
+    assert.match((await call('Grep', { pattern: 'needle', glob: '!*.ts' })).output, /^dos\.txt\n\(/)
+    assert.equal((await call('Glob', { pattern: join(cwd, 'src/*.ts') })).output, 'src/a.ts')
+  })
+
   test(`${name}: results page by offset, and a bad pattern is refused with its reason`, async t => {
     const { call } = await project(t, engine)
     const page = await call('Grep', { pattern: 'o|e', output_mode: 'content', path: 'src/a.ts', head_limit: 1, offset: 1 })
