@@ -126,7 +126,7 @@ class Parser {
       this.#onFile({ path: plain(line), lines: [] })
       return
     }
-    if (line === '--') this.#gap = true
+    if (line === '--' || line === '--\r') this.#gap = true
     const nul = line.indexOf('\0')
     if (nul < 0) return
     this.found = true
