@@ -58,6 +58,11 @@ export class Command {
     this.#killAt = Date.now() + graceMs
   }
 
+  /** SIGKILL to the whole group, now: for the last moment of the process. */
+  kill(): void {
+    this.#signal('SIGKILL')
+  }
+
   #read(kind: 'stdout' | 'stderr'): void {
     const stream = this.#child[kind]
     if (!stream) return

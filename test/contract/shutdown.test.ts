@@ -69,6 +69,21 @@ test('SIGTERM while a turn streams, a command runs and an approval waits: 1001 f
   }
 })
 
+test('a second signal ends at once and takes running commands along', { skip: process.platform !== 'linux' }, async t => {
+  const { home, place } = await crashScene(t)
+  const server = await started(t, home)
+  const id = await server.open(place)
+  await server.prompt(id, 'sleep', { permission_mode: 'yolo' })
+  await server.socket.next('tool.call.started')
+  while ((await descendants(server.child.pid ?? 0)).length === 0) await new Promise(resolve => setImmediate(resolve))
+  const children = await descendants(server.child.pid ?? 0)
+  server.child.kill('SIGTERM')
+  assert.equal((await server.socket.closed).code, 1001)
+  server.child.kill('SIGTERM')
+  assert.equal((await server.ended).code, 130)
+  for (const pid of children) assert.equal(await alive(pid), false, `child ${pid} lives`)
+})
+
 test('after a graceful end a restart tells nothing twice', async t => {
   const { home, place } = await crashScene(t)
   const server = await started(t, home)
