@@ -47,18 +47,22 @@ export interface Scene extends Place {
   readonly server: TestKernel
   /** A page whose frames are compared with `/asyncapi.json`. */
   page(options?: PageOptions): Promise<Page>
+  /** Another server on the same home, after the first was stopped. */
+  again(): Promise<TestKernel>
 }
 
 export async function scene(t: TestLike, script: Script, options: Partial<TestKernelOptions> = {}): Promise<Scene> {
   const where = await place(t, script)
-  const server = await startTestKernel(t, {
-    packs: await loadDefaultPacks(),
-    home: where.home,
-    config: { agent: { retry_base_ms: 1 } },
-    ...options
-  })
+  const again = async () =>
+    await startTestKernel(t, {
+      packs: await loadDefaultPacks(),
+      home: where.home,
+      config: { agent: { retry_base_ms: 1 } },
+      ...options
+    })
+  const server = await again()
   const judge = await frameJudge(server)
-  return { ...where, server, page: more => Page.open(t, server, { judge, ...more }) }
+  return { ...where, server, again, page: more => Page.open(t, server, { judge, ...more }) }
 }
 
 /** Compares frames with the messages of the server's own `/asyncapi.json`. */
