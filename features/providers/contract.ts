@@ -1,0 +1,192 @@
+/** Wire of the providers pack (contract 1, Models and providers; Auth readiness; rest-shapes of providers). Pure data. */
+import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+
+export const ProviderManaged = errorSpec('provider_managed', 40003, 'the provider is managed by a login; log out first')
+export const ProviderMissing = errorSpec('provider_missing', 40412, 'provider not found')
+export const ModelMissing = errorSpec('model_missing', 40413, 'model not found')
+export const ProviderExists = errorSpec('provider_exists', 40921, 'a provider with this id exists')
+
+const name = Type.String({ minLength: 1 })
+const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Tokens' })
+
+export const providerTypes = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud'] as const
+/** Wire protocols that a provider may be created with. */
+export const ProviderType = oneOf(providerTypes, { description: 'Wire protocol' })
+
+export const ProviderItem = Type.Object({
+  id: Type.String(),
+  type: Type.String({ description: `Wire protocol: ${providerTypes.join(', ')}, or what the configuration file names` }),
+  base_url: Type.Optional(Type.String()),
+  default_model: Type.Optional(Type.String({ description: 'Model alias id' })),
+  has_api_key: Type.Boolean(),
+  status: oneOf(['connected', 'unconfigured', 'error'], { description: 'connected: a key or a login is there; error is reserved' }),
+  models: Type.Array(Type.String(), { description: 'Model alias ids' })
+})
+export type ProviderItem = Static<typeof ProviderItem>
+
+/** The only answer of the API that carries a key. */
+const ProviderWithKey = Type.Composite([
+  ProviderItem,
+  Type.Object({ api_key: Type.Optional(Type.String({ description: 'Present when one is stored' })) })
+])
+
+export const ModelItem = Type.Object({
+  provider: Type.String({ description: 'Owning provider; empty when it is not configured' }),
+  model: Type.String({ description: 'Alias id: key of the model table' }),
+  display_name: Type.Optional(Type.String()),
+  max_context_size: Type.Integer({ minimum: 0, description: 'Tokens' }),
+  capabilities: Type.Optional(Type.Array(Type.String())),
+  support_efforts: Type.Optional(Type.Array(Type.String())),
+  default_effort: Type.Optional(Type.String())
+})
+export type ModelItem = Static<typeof ModelItem>
+
+export const ModelEntry = Type.Object({
+  model: Type.String({ minLength: 1, description: "The provider's own name for it; the alias becomes <provider_id>/<model>" }),
+  max_context_size: tokens,
+  display_name: Type.Optional(name),
+  capabilities: Type.Optional(Type.Array(name)),
+  max_output_size: Type.Optional(tokens),
+  support_efforts: Type.Optional(Type.Array(name)),
+  adaptive_thinking: Type.Optional(Type.Boolean())
+})
+export type ModelEntry = Static<typeof ModelEntry>
+
+const form = {
+  type: ProviderType,
+  base_url: Type.Optional(Type.String({ minLength: 1, description: 'Trimmed; no placeholder of an environment variable' })),
+  default_model: Type.Optional(Type.String({ minLength: 1, description: 'One of models[].model' })),
+  models: Type.Array(ModelEntry, { minItems: 1, description: 'No duplicate model' })
+}
+const id = Type.String({ minLength: 1, description: 'Letters, digits, -, _ and spaces; begins with a letter or digit' })
+
+/** What create and replace have in common. */
+export const ProviderForm = Type.Object(form)
+export type ProviderForm = Static<typeof ProviderForm>
+
+const CreateBody = Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...form })
+export type CreateBody = Static<typeof CreateBody>
+
+const ReplaceBody = Type.Object({
+  new_id: Type.Optional(id),
+  api_key: Type.Optional(Type.String({ description: 'Omitted: kept; empty: cleared; else replaced' })),
+  ...form
+})
+export type ReplaceBody = Static<typeof ReplaceBody>
+
+export const RefreshReport = Type.Object({
+  changed: Type.Array(
+    Type.Object({
+      provider_id: Type.String(),
+      provider_name: Type.String(),
+      added: Type.Integer({ minimum: 0, description: 'Aliases' }),
+      removed: Type.Integer({ minimum: 0, description: 'Aliases' })
+    })
+  ),
+  unchanged: Type.Array(Type.String(), { description: 'Provider ids' }),
+  failed: Type.Array(Type.Object({ provider: Type.String(), reason: Type.String() }))
+})
+export type RefreshReport = Static<typeof RefreshReport>
+
+export const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated'] as const
+
+const Readiness = Type.Object({
+  ready: Type.Boolean({ description: 'A provider, a default model, and no revoked login' }),
+  providers_count: Type.Integer({ minimum: 0 }),
+  default_model: nullable(Type.String()),
+  managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) }))
+})
+
+const base = '/api/v1/providers'
+const one = `${base}/{provider_id}`
+const params = Type.Object({ provider_id: Type.String({ minLength: 1 }) })
+
+export const readAuth = defineRoute({ method: 'GET', path: '/api/v1/auth', summary: 'Ready for a prompt?', data: Readiness })
+
+export const listModels = defineRoute({
+  method: 'GET',
+  path: '/api/v1/models',
+  summary: 'Every model alias, in the order of the configuration',
+  data: Type.Object({ items: Type.Array(ModelItem) })
+})
+export const setDefaultModel = defineRoute({
+  method: 'POST',
+  path: '/api/v1/models/{model_id}:set_default',
+  summary: 'Make a model the global default',
+  params: Type.Object({ model_id: Type.String({ minLength: 1, description: 'Alias id, URL-encoded' }) }),
+  data: Type.Object({ default_model: Type.String(), model: ModelItem }),
+  errors: [ModelMissing]
+})
+
+export const listProviders = defineRoute({
+  method: 'GET',
+  path: base,
+  summary: 'Configured providers, in the order of the configuration',
+  data: Type.Object({ items: Type.Array(ProviderItem) })
+})
+export const createProvider = defineRoute({
+  method: 'POST',
+  path: base,
+  summary: 'Add a provider and its model aliases in one save',
+  description: 'Sets default_model when there is none at all: to the default of the provider, else to its first model.',
+  body: CreateBody,
+  data: ProviderItem,
+  errors: [ProviderExists],
+  status: 201
+})
+export const readProvider = defineRoute({
+  method: 'GET',
+  path: one,
+  summary: 'One provider, with its stored key',
+  params,
+  data: ProviderWithKey,
+  errors: [ProviderMissing]
+})
+export const replaceProvider = defineRoute({
+  method: 'PUT',
+  path: one,
+  summary: 'Replace a provider and its aliases in one save; new_id renames it',
+  description: 'A rename takes default_provider, default_model and the secondary-model pool along; nothing else moves a default.',
+  params,
+  body: ReplaceBody,
+  data: Type.Object({ provider: ProviderItem }),
+  errors: [ProviderMissing, ProviderManaged, ProviderExists]
+})
+export const deleteProvider = defineRoute({
+  method: 'DELETE',
+  path: one,
+  summary: 'Remove a provider and its aliases; defaults stay as they are',
+  params,
+  data: Type.Null(),
+  errors: [ProviderMissing, ProviderManaged],
+  status: 204
+})
+export const refreshProvider = defineRoute({
+  method: 'POST',
+  path: `${one}:refresh`,
+  summary: 'Discover the models of one provider again',
+  params,
+  data: RefreshReport,
+  errors: [ProviderMissing]
+})
+export const refreshProviders = defineRoute({
+  method: 'POST',
+  path: `${base}:refresh`,
+  summary: 'Discover the models of all providers again',
+  data: RefreshReport
+})
+export const refreshLogins = defineRoute({
+  method: 'POST',
+  path: `${base}:refresh_oauth`,
+  summary: 'Discover the models of providers with a login again',
+  data: RefreshReport
+})
+
+/** Sent when a refresh, asked for or scheduled, changed the aliases of at least one provider. */
+export const modelCatalogChanged = defineEvent({
+  type: 'event.model_catalog.changed',
+  scope: 'global',
+  durable: true,
+  summary: 'A refresh changed model aliases',
+  payload: RefreshReport
+})

@@ -1,0 +1,73 @@
+/** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
+import { FetchProblem } from './fetch-json.ts'
+import { isTable, type Table } from './tables.ts'
+
+/** A model as a provider or a registry describes it. */
+export interface FoundModel {
+  /** Last part of the alias. */
+  readonly key: string
+  /** The provider's own name for it. */
+  readonly model: string
+  /** What discovery owns of the record; fields of `discovered` that are missing here are taken out of it. */
+  readonly fields: Table
+}
+
+/** Fields that a refresh writes. Everything else of a record is the user's, `overrides` above all. */
+export const discovered = ['max_context_size', 'display_name', 'capabilities', 'support_efforts', 'default_effort', 'protocol'] as const
+
+const MAX_MODELS = 5_000
+
+/** Throws FetchProblem when the answer is no model list or a model has no context length. Entries without an id are left out. */
+export function readModelList(answer: unknown): FoundModel[] {
+  const data = isTable(answer) ? answer.data : undefined
+  if (!Array.isArray(data)) throw new FetchProblem('the answer is not a model list')
+  if (data.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
+  const found = new Map<string, FoundModel>()
+  for (const item of data) {
+    if (!isTable(item) || typeof item.id !== 'string' || item.id === '') continue
+    const { id } = item
+    if (!isSize(item.context_length)) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
+    const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : undefined
+    const levels = efforts && strings(efforts.valid_efforts)
+    found.set(id, {
+      key: id,
+      model: id,
+      fields: {
+        max_context_size: item.context_length,
+        ...textField('display_name', item.display_name),
+        capabilities: capabilitiesOf(item),
+        ...(levels && levels.length > 0 && { support_efforts: levels }),
+        ...(efforts && textField('default_effort', efforts.default_effort)),
+        ...(item.protocol === 'compat_messages' && { protocol: item.protocol })
+      }
+    })
+  }
+  return [...found.values()]
+}
+
+function capabilitiesOf(item: Table): string[] {
+  const { supports_thinking_type: type } = item
+  const thinks = type === 'only' || type === 'both' || (type !== 'no' && item.supports_reasoning === true)
+  return [
+    ...(thinks ? ['thinking'] : []),
+    ...(type === 'only' ? ['always_thinking'] : []),
+    ...(item.supports_image_in === true ? ['image_in'] : []),
+    ...(item.supports_video_in === true ? ['video_in'] : []),
+    ...(item.supports_tool_use === false ? [] : ['tool_use'])
+  ]
+}
+
+/** True for a count of tokens. */
+export function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0
+}
+
+/** The non-empty strings of a list. */
+export function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string' && item !== '') : []
+}
+
+/** `{ [name]: value }` when the value is a text that says something. */
+export function textField(name: string, value: unknown): Table {
+  return typeof value === 'string' && value.trim() !== '' ? { [name]: value } : {}
+}

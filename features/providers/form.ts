@@ -1,0 +1,66 @@
+/** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
+import { type Detail, invalid } from '../../kernel/index.ts'
+import { nonBlank } from '../llm/index.ts'
+import type { ModelEntry, ProviderForm } from './contract.ts'
+import { type Table, without } from './tables.ts'
+
+const idRule = /^[\p{L}\p{N}][\p{L}\p{N}\-_ ]*$/u
+
+/** True for ids that a provider may have (contract 1, Provider item); letters of any script. */
+export function isProviderId(id: string): boolean {
+  return idRule.test(id)
+}
+
+/** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
+export function checkForm(
+  { base_url, default_model, models }: ProviderForm,
+  id?: { readonly field: string; readonly value: string }
+): void {
+  const details: Detail[] = []
+  if (id && !isProviderId(id.value)) {
+    details.push({ path: `body.${id.field}`, message: 'must be letters, digits, -, _ and spaces, and begin with a letter or digit' })
+  }
+  if (base_url?.includes('${'))
+    details.push({ path: 'body.base_url', message: 'must not contain a placeholder of an environment variable' })
+  const names = new Set<string>()
+  const twice = models.find(({ model }) => names.size === names.add(model).size)
+  if (twice) details.push({ path: 'body.models', message: `model ${twice.model} is listed twice` })
+  if (default_model !== undefined && !names.has(default_model)) {
+    details.push({ path: 'body.default_model', message: 'must be one of models[].model' })
+  }
+  if (details.length > 0) throw invalid(details)
+}
+
+/** The record of a provider: what the form does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears. */
+export function providerRecord(id: string, form: ProviderForm, api_key: string | undefined, before: Table = {}): Table {
+  const kept = without(before, ['type', 'base_url', 'default_model', ...(api_key === undefined ? [] : ['api_key'])])
+  const base_url = nonBlank(form.base_url)
+  return {
+    type: form.type,
+    ...(base_url && { base_url }),
+    ...(form.default_model !== undefined && { default_model: aliasOf(id, form.default_model) }),
+    ...(api_key && { api_key }),
+    ...kept
+  }
+}
+
+const entryFields = [
+  'provider',
+  'model',
+  'max_context_size',
+  'display_name',
+  'capabilities',
+  'max_output_size',
+  'support_efforts',
+  'adaptive_thinking'
+]
+
+/** The record of a model alias, by the same rule. */
+export function modelRecord(provider: string, entry: ModelEntry, before: Table = {}): Table {
+  const { model, max_context_size, ...rest } = entry
+  return { provider, model, max_context_size, ...rest, ...without(before, entryFields) }
+}
+
+export function aliasOf(provider: string, model: string): string {
+  return `${provider}/${model}`
+}

@@ -1,0 +1,125 @@
+/** Wires the providers pack: providers, models, readiness, refresh. */
+import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
+import { Config } from '../config/index.ts'
+import { createUpstream, defaultModelSection, Llm, LlmModels, modelsSection, nonBlank, providersSection } from '../llm/index.ts'
+import { addProvider, changeProvider, exists, missing, removeProvider } from './changes.ts'
+import {
+  createProvider,
+  deleteProvider,
+  listModels,
+  listProviders,
+  ModelMissing,
+  modelCatalogChanged,
+  readAuth,
+  readProvider,
+  refreshLogins,
+  refreshProvider,
+  refreshProviders,
+  replaceProvider,
+  setDefaultModel
+} from './contract.ts'
+import { checkForm } from './form.ts'
+import { readiness } from './readiness.ts'
+import { Refresher } from './refresh.ts'
+import { scheduleRefresh } from './schedule.ts'
+import { ProviderLogins } from './service.ts'
+import { rowsOf, save } from './tables.ts'
+import { View, type ViewSource } from './view.ts'
+
+export default definePack({
+  name: 'providers',
+  description: 'Providers and models: create, replace, refresh, defaults, readiness',
+  // Llm is needed for its sections of the configuration.
+  needs: { config: Config, llm: Llm, info: KernelInfo },
+  optional: { logins: ProviderLogins },
+  setup(ctx, { config, info, logins }) {
+    const { env } = process
+    const models = ctx.collect(LlmModels)
+    const source: ViewSource = {
+      config,
+      contributed: () => models.items(),
+      loginStatus: id => logins()?.status(id) ?? 'unauthenticated'
+    }
+    const view = new View(source)
+    const fromEnvironment = (id: string) => Object.hasOwn(providersSection.overlay?.(env) ?? {}, id)
+
+    ctx.route(readAuth, async () => {
+      await config.reload()
+      return readiness(source)
+    })
+    ctx.route(listModels, async () => {
+      await config.reload()
+      return { items: [...view.models()] }
+    })
+    ctx.route(setDefaultModel, async ({ params: { model_id } }) => {
+      const elsewhere = () =>
+        Object.hasOwn(modelsSection.overlay?.(env) ?? {}, model_id) || models.items().some(({ alias }) => alias === model_id)
+      const unknown = () => new AppError(ModelMissing, { message: `model ${model_id} not found` })
+      await save(config, file => {
+        if (!rowsOf(file, 'models').has(model_id) && !elsewhere()) throw unknown()
+        file.default_model = model_id
+      })
+      const model = view.model(model_id)
+      if (!model) throw unknown()
+      return { default_model: model_id, model }
+    })
+
+    const shown = (id: string) => {
+      const item = view.provider(id)
+      if (!item) throw missing(id)
+      return item
+    }
+    ctx.route(listProviders, async () => {
+      await config.reload()
+      return { items: [...view.providers()] }
+    })
+    ctx.route(readProvider, async ({ params: { provider_id } }) => {
+      await config.reload()
+      const item = shown(provider_id)
+      const api_key = fromEnvironment(provider_id) ? undefined : nonBlank(config.get(providersSection)[provider_id]?.api_key)
+      return { ...item, ...(api_key && { api_key }) }
+    })
+    ctx.route(createProvider, async ({ body }) => {
+      checkForm(body, { field: 'id', value: body.id })
+      if (fromEnvironment(body.id)) throw exists(body.id)
+      const hasDefault = nonBlank(defaultModelSection.overlay?.(env)) !== undefined
+      await save(config, file => addProvider(file, body, hasDefault))
+      return shown(body.id)
+    })
+    ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
+      const { new_id = provider_id } = body
+      checkForm(body, new_id === provider_id ? undefined : { field: 'new_id', value: new_id })
+      await save(config, file => changeProvider(file, provider_id, body, fromEnvironment))
+      return { provider: shown(new_id) }
+    })
+    ctx.route(deleteProvider, async ({ params: { provider_id } }) => {
+      await save(config, file => removeProvider(file, provider_id))
+      return null
+    })
+
+    const emitChanged = ctx.event(modelCatalogChanged)
+    const upstream = createUpstream()
+    ctx.own(() => upstream.close())
+    const refresher = new Refresher({
+      config,
+      upstream,
+      logins,
+      user_agent: `svc-code/${info.version}`,
+      log: ctx.log,
+      fromEnvironment,
+      managed_url: nonBlank(env.SVC_CODE_API_BASE_URL),
+      signal: ctx.signal,
+      onChange: emitChanged
+    })
+    ctx.route(refreshProvider, ({ params: { provider_id } }) => refresher.run({ id: provider_id }))
+    ctx.route(refreshProviders, () => refresher.run('all'))
+    ctx.route(refreshLogins, () => refresher.run('logins'))
+    ctx.own(
+      scheduleRefresh(config, async () => {
+        await refresher.run('all').catch((err: unknown) => {
+          if (!ctx.signal.aborted) ctx.log.warn({ err }, 'the scheduled refresh failed')
+        })
+      })
+    )
+  }
+})

@@ -1,0 +1,140 @@
+/** The refresh engine: one round at a time; all questions first, then one save. */
+import type { Logger } from '../../kernel/index.ts'
+import type { Config } from '../config/index.ts'
+import { type ProviderRecord, providersSection } from '../llm/index.ts'
+import { missing } from './changes.ts'
+import type { RefreshReport } from './contract.ts'
+import { FetchProblem } from './fetch-json.ts'
+import { type Outcome, settle } from './outcome.ts'
+import { askProvider, askRegistry, registryKeys, type SourceParts, sourceOf } from './sources.ts'
+import { save } from './tables.ts'
+
+/** `all` providers, those with a login, or one. */
+export type RefreshScope = 'all' | 'logins' | { readonly id: string }
+
+export interface RefreshParts extends SourceParts {
+  readonly config: Pick<Config, 'get' | 'reload' | 'update'>
+  readonly log: Pick<Logger, 'error'>
+  /** Providers that the file does not hold. */
+  readonly fromEnvironment: (provider_id: string) => boolean
+  /** Endpoint of the managed service, if one is set. */
+  readonly managed_url: string | undefined
+  /** Ends every round. */
+  readonly signal: AbortSignal
+  /** Hears of every round that changed aliases. */
+  readonly onChange: (report: RefreshReport) => void
+}
+
+type Row = readonly [id: string, record: ProviderRecord]
+
+/** Questions in flight at once. */
+const PARALLEL = 4
+
+export class Refresher {
+  readonly #parts: RefreshParts
+  readonly #waiting = new Map<string, Promise<RefreshReport>>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: RefreshParts) {
+    this.#parts = parts
+  }
+
+  /** Rounds run one after the other; a round that has not begun is shared by all who ask for the same. Throws 40412. */
+  run(scope: RefreshScope): Promise<RefreshReport> {
+    const key = typeof scope === 'string' ? scope : `one ${scope.id}`
+    let round = this.#waiting.get(key)
+    if (!round) {
+      round = this.#last.then(() => {
+        this.#waiting.delete(key)
+        return this.#round(scope)
+      })
+      this.#waiting.set(key, round)
+      this.#last = round.catch(() => undefined) // whoever asked for it hears of the failure
+    }
+    return round
+  }
+
+  async #round(scope: RefreshScope): Promise<RefreshReport> {
+    const { config, onChange } = this.#parts
+    await config.reload()
+    const outcomes = await this.#ask(this.#chosen(scope), typeof scope === 'string')
+    const writes = outcomes.some(({ kind }) => kind === 'list' || kind === 'registry')
+    const report = writes ? await save(config, file => settle(outcomes, file)) : settle(outcomes, {})
+    if (report.changed.length > 0) onChange(report)
+    return report
+  }
+
+  #chosen(scope: RefreshScope): Row[] {
+    const providers = this.#parts.config.get(providersSection)
+    if (typeof scope === 'string') return Object.entries(providers).filter(([, record]) => scope === 'all' || record.oauth !== undefined)
+    if (!Object.hasOwn(providers, scope.id)) throw missing(scope.id)
+    return [[scope.id, providers[scope.id]!]]
+  }
+
+  /** Outcomes in the order of the providers; a registry stands where the first of its providers does. */
+  async #ask(rows: readonly Row[], whole: boolean): Promise<Outcome[]> {
+    const { managed_url, fromEnvironment, signal } = this.#parts
+    const questions: (() => Promise<readonly Outcome[]>)[] = []
+    const registries = new Map<string, Row[]>()
+    for (const row of rows) {
+      const [id, record] = row
+      const kind = fromEnvironment(id) ? 'static' : sourceOf(record, managed_url)
+      if (kind === 'static') questions.push(async () => [{ kind, id }])
+      else if (kind !== 'registry') {
+        questions.push(() =>
+          this.#answer([id], async () => ({
+            kind: 'list',
+            id,
+            found: await askProvider(id, record, kind === 'login', this.#parts, signal)
+          }))
+        )
+      } else {
+        const { url } = record.source!
+        const group = registries.get(url)
+        if (group) group.push(row)
+        else {
+          const first = [row]
+          registries.set(url, first)
+          questions.push(() => this.#askRegistry(url, first, whole))
+        }
+      }
+    }
+    return (await inTurn(questions)).flat()
+  }
+
+  #askRegistry(url: string, rows: readonly Row[], whole: boolean): Promise<readonly Outcome[]> {
+    const ids = rows.map(([id]) => id)
+    const keys = registryKeys(rows.map(([, record]) => record))
+    return this.#answer(ids, async () => ({
+      kind: 'registry',
+      url,
+      ids,
+      whole,
+      answer: await askRegistry(url, keys, this.#parts, this.#parts.signal)
+    }))
+  }
+
+  /** A question that fails is an outcome of the providers it was asked for; the others go on. */
+  async #answer(ids: readonly string[], ask: () => Promise<Outcome>): Promise<readonly Outcome[]> {
+    try {
+      return [await ask()]
+    } catch (error) {
+      const { log, signal } = this.#parts
+      signal.throwIfAborted()
+      const known = error instanceof FetchProblem
+      if (!known) log.error({ err: error, providers: ids }, 'a refresh failed')
+      return ids.map(id => ({ kind: 'failed', id, reason: known ? error.message : 'the refresh failed' }))
+    }
+  }
+}
+
+/** Runs the questions, a few at a time; answers in their order. */
+async function inTurn<T>(questions: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const answers: T[] = []
+  const rest = questions.entries()
+  const work = async () => {
+    for (const [index, ask] of rest) answers[index] = await ask()
+  }
+  await Promise.all(Array.from({ length: PARALLEL }, work))
+  return answers
+}

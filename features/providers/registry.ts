@@ -1,0 +1,64 @@
+/** A private registry (`api.json`): the providers it lists, each with its models. */
+import { type FoundModel, isSize, strings, textField } from './discovery.ts'
+import { FetchProblem } from './fetch-json.ts'
+import { isProviderId } from './form.ts'
+import { isTable, type Table } from './tables.ts'
+
+export interface RegistryEntry {
+  readonly id: string
+  readonly name: string
+  readonly type: string
+  readonly base_url: string
+  readonly models: readonly FoundModel[]
+}
+
+/** Used when a registry says nothing about the size of a model, tokens. */
+const DEFAULT_CONTEXT_SIZE = 131_072
+const MAX_PROVIDERS = 1_000
+const types = ['svc', 'compat_chat', 'compat_responses', 'compat_messages']
+
+/** The entries that can be imported. Throws FetchProblem when there is none, so that a broken answer never empties a configuration. */
+export function readRegistry(answer: unknown): RegistryEntry[] {
+  if (!isTable(answer)) throw new FetchProblem('the answer is not a registry')
+  const found = new Map<string, RegistryEntry>()
+  for (const entry of Object.values(answer).slice(0, MAX_PROVIDERS)) {
+    const read = isTable(entry) ? readEntry(entry) : undefined
+    if (read) found.set(read.id, read)
+  }
+  if (found.size === 0) throw new FetchProblem('the registry lists no provider that can be imported')
+  return [...found.values()]
+}
+
+function readEntry(entry: Table): RegistryEntry | undefined {
+  const { id, name, api, type, models } = entry
+  if (typeof id !== 'string' || !isProviderId(id) || typeof type !== 'string' || !types.includes(type)) return undefined
+  if (typeof api !== 'string' || api.includes('${') || !URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) return undefined
+  const found = isTable(models) ? Object.entries(models).flatMap(([key, model]) => readModel(key, model)) : []
+  if (found.length === 0) return undefined
+  return { id, name: typeof name === 'string' && name !== '' ? name : id, type, base_url: api, models: found }
+}
+
+function readModel(key: string, model: unknown): FoundModel[] {
+  if (key === '' || !isTable(model) || typeof model.id !== 'string' || model.id === '') return []
+  const { context, output } = isTable(model.limit) ? model.limit : {}
+  const efforts = strings(model.support_efforts)
+  const fields = {
+    max_context_size: [context, output].find(isSize) ?? DEFAULT_CONTEXT_SIZE,
+    ...textField('display_name', model.name),
+    capabilities: capabilitiesOf(model),
+    ...(efforts.length > 0 && { support_efforts: efforts }),
+    ...textField('default_effort', model.default_effort)
+  }
+  return [{ key, model: model.id, fields }]
+}
+
+function capabilitiesOf(model: Table): string[] {
+  const input = strings(isTable(model.modalities) ? model.modalities.input : undefined)
+  const hints = [
+    ...['image', 'video', 'audio'].filter(kind => input.includes(kind)).map(kind => `${kind}_in`),
+    ...(model.reasoning === true ? ['thinking'] : []),
+    ...(model.tool_call === true ? ['tool_use'] : [])
+  ]
+  const silent = hints.length === 0 && model.tool_call !== false
+  return silent ? ['tool_use'] : hints
+}

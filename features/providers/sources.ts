@@ -1,0 +1,86 @@
+/** Where the models of each provider come from, and the question put to it (rest-shapes of the refresh engine, rules 1 to 4). */
+import { nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
+import { type FoundModel, readModelList } from './discovery.ts'
+import { FetchProblem, fetchJson } from './fetch-json.ts'
+import { type RegistryEntry, readRegistry } from './registry.ts'
+import type { ProviderLogins } from './service.ts'
+
+/** `static`: nobody is asked. `login`: its model list with the token of its login. `list`: with its key. `registry`: the api.json it came from. */
+export type SourceKind = 'static' | 'login' | 'list' | 'registry'
+
+/** `managed_url`: endpoint of the managed service; a `svc` provider with a key on exactly this URL is listed as if it said `discover`. */
+export function sourceOf({ oauth, source, model_source, type, ...record }: ProviderRecord, managed_url: string | undefined): SourceKind {
+  if (model_source === 'static') return 'static'
+  if (oauth) return 'login'
+  if (source?.kind === 'apiJson') return 'registry'
+  if (model_source === 'discover') return 'list'
+  const managed = managed_url !== undefined && type === 'svc' && record.base_url === managed_url && providerKey(record) !== undefined
+  return managed ? 'list' : 'static'
+}
+
+export interface SourceParts {
+  readonly upstream: Pick<Upstream, 'get'>
+  readonly logins: () => ProviderLogins | undefined
+  /** Sent with every request. */
+  readonly user_agent: string
+}
+
+/** Asks a provider for its models; `login` says how. Rejects with FetchProblem. */
+export async function askProvider(
+  id: string,
+  record: ProviderRecord,
+  login: boolean,
+  { upstream, logins, user_agent }: SourceParts,
+  signal: AbortSignal
+): Promise<FoundModel[]> {
+  const key = login ? await tokenOf(id, logins(), signal) : providerKey(record)
+  const base = providerUrl(record)
+  if (base === undefined) throw new FetchProblem('it has no base_url')
+  if (!URL.canParse(base)) throw new FetchProblem('its base_url is not an http(s) address')
+  const url = new URL(base)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
+  const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+  return readModelList(
+    await fetchJson(upstream, url.href, { ...bearer(key), 'user-agent': user_agent, ...Object.fromEntries(own) }, signal)
+  )
+}
+
+async function tokenOf(id: string, logins: ProviderLogins | undefined, signal: AbortSignal): Promise<string> {
+  if (logins?.status(id) !== 'authenticated') throw new FetchProblem('it is not logged in', { credential: true })
+  return logins.token(id, signal)
+}
+
+export interface RegistryAnswer {
+  readonly entries: readonly RegistryEntry[]
+  /** The key that was let in. */
+  readonly api_key: string | undefined
+}
+
+/** Reads a registry with the first of the keys that works; undefined asks without one. Rejects with the last FetchProblem. */
+export async function askRegistry(
+  url: string,
+  keys: readonly (string | undefined)[],
+  { upstream, user_agent }: SourceParts,
+  signal: AbortSignal
+): Promise<RegistryAnswer> {
+  let last: unknown
+  for (const api_key of keys) {
+    try {
+      return { entries: readRegistry(await fetchJson(upstream, url, { ...bearer(api_key), 'user-agent': user_agent }, signal)), api_key }
+    } catch (error) {
+      if (!(error instanceof FetchProblem)) throw error
+      last = error
+      if (!error.credential) break
+    }
+  }
+  throw last
+}
+
+/** Keys to try for a registry that several providers came from. */
+export function registryKeys(records: readonly ProviderRecord[]): (string | undefined)[] {
+  return [...new Set(records.map(record => nonBlank(record.source?.api_key) ?? nonBlank(record.api_key)))]
+}
+
+function bearer(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` }
+}

@@ -1,0 +1,53 @@
+/** The providers and models of the configuration file as plain tables, and one save that keeps the pack's own errors. */
+import { AppError, invalid } from '../../kernel/index.ts'
+import type { Config } from '../config/index.ts'
+
+export type Table = Record<string, unknown>
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}
+
+/** Rows of a top-level table in file order; empty when the file has none. Throws 40001 when something else stands there. */
+export function rowsOf(file: Table, name: string): Map<string, unknown> {
+  const table = Object.hasOwn(file, name) ? file[name] : undefined
+  if (table === undefined) return new Map()
+  if (!isTable(table)) throw invalid([{ path: '', message: `config.toml: ${name} is not a table` }])
+  return new Map(Object.entries(table))
+}
+
+/** Puts rows back; a table without rows is taken out. */
+export function putRows(file: Table, name: string, rows: ReadonlyMap<string, unknown>): void {
+  if (rows.size === 0) delete file[name]
+  else file[name] = Object.fromEntries(rows)
+}
+
+/** A copy without some keys. */
+export function without(table: Table, keys: readonly string[]): Table {
+  return Object.fromEntries(Object.entries(table).filter(([key]) => !keys.includes(key)))
+}
+
+/**
+ * `config.update` for request handlers: an error that `change` throws arrives as it is. What the configuration itself refuses (a file
+ * that cannot be read, checked or written) is a 40001 of the request as a whole, for no field of it is to blame.
+ */
+export async function save<T>(config: Pick<Config, 'update'>, change: (file: Table) => T): Promise<T> {
+  let thrown: { readonly error: unknown } | undefined
+  let result: { readonly value: T } | undefined
+  try {
+    await config.update(file => {
+      try {
+        result = { value: change(file) }
+      } catch (error) {
+        thrown = { error }
+        throw error
+      }
+    })
+  } catch (error) {
+    if (thrown) throw thrown.error
+    if (AppError.is(error) && error.code === 40001)
+      throw invalid([{ path: '', message: `the configuration was not saved: ${error.message}` }], error)
+    throw error
+  }
+  return result!.value
+}

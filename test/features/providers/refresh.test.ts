@@ -1,0 +1,324 @@
+/** The refresh routes against a real HTTP server in place of a provider or a registry. */
+import assert from 'node:assert/strict'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import {
+  modelCatalogChanged,
+  ProviderLogins,
+  ProviderMissing,
+  readAuth,
+  refreshLogins,
+  refreshProvider,
+  refreshProviders
+} from '../../../features/providers/index.ts'
+import { stub } from '../../../kernel/testing.ts'
+import { start } from './scene.ts'
+
+interface Asked {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Answers what `reply` says: JSON, or a status. */
+async function provider(t: TestContext, reply: (asked: Asked) => unknown) {
+  const asked: Asked[] = []
+  const server = createServer((req, res) => {
+    const one = { path: req.url ?? '', headers: req.headers }
+    asked.push(one)
+    const answer = reply(one)
+    if (typeof answer === 'number') res.writeHead(answer).end('no')
+    else res.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+const quiet = '[model_catalog]\nrefresh_on_start = false\nrefresh_interval_ms = 0\n'
+const one = (url: string, more = '') => `${quiet}
+[providers.one]
+type = "svc"
+base_url = "${url}/v1"
+api_key = "sk-one"
+model_source = "discover"
+${more}`
+const empty = { changed: [], unchanged: [], failed: [] }
+
+test('nothing configured: every refresh is empty and an unknown provider is a 40412', async t => {
+  const { call, rest, events } = await start(t)
+
+  assert.deepEqual((await call(refreshProviders)).data, empty)
+  assert.deepEqual((await call(refreshLogins)).data, empty)
+  assert.equal((await call(refreshProvider, { params: { provider_id: 'nope' } })).code, ProviderMissing.code)
+  for (const path of ['providers:zap', 'providers/one:zap', 'providers/one']) {
+    const answer = await rest.json('POST', `/api/v1/${path}`)
+    assert.equal(answer.code, 40001, path)
+    assert.equal(answer.details?.length, 1)
+  }
+  assert.deepEqual(events, [])
+})
+
+test('static providers are unchanged and nobody is asked', async t => {
+  const { url, asked } = await provider(t, () => 500)
+  const toml = `${quiet}
+[providers.hand]
+base_url = "${url}"
+api_key = "k"
+[providers.fixed]
+base_url = "${url}"
+model_source = "static"
+source = { kind = "apiJson", url = "${url}" }
+`
+  const { call, toml: text } = await start(t, { toml })
+
+  assert.deepEqual((await call(refreshProviders)).data, { ...empty, unchanged: ['hand', 'fixed'] })
+  assert.deepEqual((await call(refreshProvider, { params: { provider_id: 'hand' } })).data, { ...empty, unchanged: ['hand'] })
+  assert.deepEqual(asked, [])
+  assert.equal(await text(), toml)
+})
+
+test('discovery rewrites the aliases of a provider, keeps what a user added, and tells once', async t => {
+  const { url, asked } = await provider(t, () => ({
+    data: [
+      {
+        id: 'kept',
+        context_length: 2000,
+        supports_thinking_type: 'only',
+        supports_image_in: true,
+        think_efforts: { support: true, valid_efforts: ['low', 'high'], default_effort: 'high' }
+      },
+      {
+        id: 'new',
+        context_length: 3000,
+        display_name: 'New',
+        supports_reasoning: true,
+        supports_tool_use: false,
+        protocol: 'compat_messages'
+      }
+    ]
+  }))
+  const toml = `# top
+default_model = "one/gone"
+${one(url, 'custom_headers = { X-Team = "t" }\n')}
+[models."one/kept"]
+provider = "one"
+model = "kept"
+max_context_size = 1
+display_name = "Old"
+off_effort = "none" # mine
+overrides = { max_context_size = 500 }
+
+[models."one/gone"]
+provider = "one"
+model = "gone"
+max_context_size = 1
+
+[models.fast]
+provider = "one"
+model = "gone"
+max_context_size = 1
+
+[secondary_model]
+default_model = "one/kept"
+[secondary_model.models]
+"one/kept" = "a"
+"one/gone" = "b"
+`
+  const { call, file, toml: text, events, waitFor } = await start(t, { toml })
+
+  const { data } = await call(refreshProvider, { params: { provider_id: 'one' } })
+
+  assert.deepEqual(data, { changed: [{ provider_id: 'one', provider_name: 'one', added: 1, removed: 1 }], unchanged: [], failed: [] })
+  assert.equal(asked[0]?.path, '/v1/models')
+  assert.equal(asked[0]?.headers.authorization, 'Bearer sk-one')
+  assert.equal(asked[0]?.headers['x-team'], 't')
+  const after = await file()
+  assert.deepEqual(after.models, {
+    'one/kept': {
+      provider: 'one',
+      model: 'kept',
+      max_context_size: 2000,
+      capabilities: ['thinking', 'always_thinking', 'image_in', 'tool_use'],
+      support_efforts: ['low', 'high'],
+      default_effort: 'high',
+      off_effort: 'none',
+      overrides: { max_context_size: 500 }
+    },
+    fast: { provider: 'one', model: 'gone', max_context_size: 1 },
+    'one/new': {
+      provider: 'one',
+      model: 'new',
+      max_context_size: 3000,
+      display_name: 'New',
+      capabilities: ['thinking'],
+      protocol: 'compat_messages'
+    }
+  })
+  assert.equal(after.default_model, undefined)
+  assert.deepEqual(after.secondary_model, { default_model: 'one/kept', models: { 'one/kept': 'a' } })
+  assert.ok((await text()).startsWith('# top') && (await text()).includes('# mine'))
+  assert.deepEqual((await waitFor(({ type }) => type === modelCatalogChanged.type)).payload, data)
+
+  const told = events.length
+  assert.deepEqual((await call(refreshProviders)).data, { ...empty, unchanged: ['one'] })
+  assert.equal(events.length, told, 'no event without a change')
+})
+
+test('failures are collected, the others go on, and no text holds the key', async t => {
+  const { url } = await provider(t, ({ path }) => {
+    if (path.startsWith('/refused')) return 401
+    if (path.startsWith('/broken')) return '{"data": [{"id": "sk-'
+    if (path.startsWith('/sizeless')) return { data: [{ id: 'x' }] }
+    if (path.startsWith('/list')) return []
+    if (path.startsWith('/down')) return 503
+    if (path.startsWith('/moved')) return 302
+    if (path.startsWith('/none')) return { data: [] }
+    return { data: [{ id: 'm', context_length: 10 }] }
+  })
+  const names = ['refused', 'broken', 'sizeless', 'list', 'down', 'moved', 'none', 'good']
+  const sections = names.map(name => `[providers.${name}]\nbase_url = "${url}/${name}"\napi_key = "sk-secret"\nmodel_source = "discover"\n`)
+  const more = `[providers.closed]\nbase_url = "http://127.0.0.1:9"\nmodel_source = "discover"\n[providers.homeless]\nmodel_source = "discover"\n`
+  const { call, file } = await start(t, { toml: [quiet, ...sections, more].join('\n') })
+
+  const { data } = await call(refreshProviders)
+
+  assert.deepEqual(data.changed, [{ provider_id: 'good', provider_name: 'good', added: 1, removed: 0 }])
+  assert.deepEqual(data.unchanged, ['none'])
+  const reasons = Object.fromEntries(data.failed.map(({ provider, reason }) => [provider, reason]))
+  assert.deepEqual(reasons, {
+    refused: 'the credential was refused (HTTP 401)',
+    broken: 'the answer is not complete JSON',
+    sizeless: 'model x has no context_length',
+    list: 'the answer is not a model list',
+    down: 'answered HTTP 503',
+    moved: 'answered HTTP 302',
+    closed: 'could not be reached (ECONNREFUSED)',
+    homeless: 'it has no base_url'
+  })
+  assert.deepEqual(Object.keys((await file()).models as object), ['good/m'])
+})
+
+const registryOf = (...ids: string[]) =>
+  Object.fromEntries(
+    ids.map(id => [
+      id,
+      {
+        id,
+        name: `Name of ${id}`,
+        api: `https://${id}.example/v1`,
+        type: 'compat_chat',
+        models: {
+          m: { id: 'up/m', name: 'M', limit: { output: 70 }, reasoning: true, modalities: { input: ['text', 'image'] } },
+          n: { id: 'n' }
+        }
+      }
+    ])
+  )
+
+test('a registry is read once for its providers, with the first key that works; a whole refresh takes new ones in and vanished ones out', async t => {
+  let listed: unknown = { ...registryOf('a', 'taken', 'c'), odd: { id: 'odd/id' }, worse: 5 }
+  const { url, asked } = await provider(t, ({ headers }) => (headers.authorization === 'Bearer right' ? listed : 403))
+  const source = (key: string) => `source = { kind = "apiJson", url = "${url}/api.json", api_key = "${key}" }`
+  const toml = `default_model = "b/m"
+${quiet}
+[providers.a]
+type = "svc"
+api_key = "mine"
+${source('wrong')}
+[providers.b]
+${source('right')}
+[providers.taken]
+api_key = "x"
+[models."b/m"]
+provider = "b"
+model = "m"
+max_context_size = 1
+`
+  const { call, file } = await start(t, { toml })
+
+  const scoped = await call(refreshProvider, { params: { provider_id: 'b' } })
+  assert.deepEqual(scoped.data, { ...empty, failed: [{ provider: 'b', reason: 'the registry no longer lists it' }] })
+  asked.length = 0
+  const { data } = await call(refreshProviders)
+
+  assert.deepEqual(
+    asked.map(({ headers }) => headers.authorization),
+    ['Bearer wrong', 'Bearer right']
+  )
+  assert.deepEqual(data, {
+    changed: [
+      { provider_id: 'a', provider_name: 'Name of a', added: 2, removed: 0 },
+      { provider_id: 'b', provider_name: 'b', added: 0, removed: 1 },
+      { provider_id: 'c', provider_name: 'Name of c', added: 2, removed: 0 }
+    ],
+    unchanged: ['taken'],
+    failed: [{ provider: 'taken', reason: 'the registry lists it, but a provider of this id exists' }]
+  })
+  const after = (await file()) as Record<string, Record<string, unknown>>
+  assert.deepEqual(Object.keys(after.providers!), ['a', 'taken', 'c'])
+  assert.deepEqual(after.providers!.a, {
+    type: 'compat_chat',
+    base_url: 'https://a.example/v1',
+    api_key: 'mine',
+    source: { kind: 'apiJson', url: `${url}/api.json`, api_key: 'wrong' }
+  })
+  assert.deepEqual(after.providers!.c, {
+    type: 'compat_chat',
+    base_url: 'https://c.example/v1',
+    api_key: 'right',
+    source: { kind: 'apiJson', url: `${url}/api.json`, api_key: 'right' }
+  })
+  assert.deepEqual(after.models!['c/m'], {
+    provider: 'c',
+    model: 'up/m',
+    max_context_size: 70,
+    display_name: 'M',
+    capabilities: ['image_in', 'thinking']
+  })
+  assert.deepEqual(after.models!['c/n'], { provider: 'c', model: 'n', max_context_size: 131072, capabilities: ['tool_use'] })
+  assert.equal(after.default_model, undefined)
+
+  listed = {}
+  const failed = (await call(refreshProviders)).data.failed.map(({ provider }) => provider)
+  assert.deepEqual(failed, ['a', 'c'], 'an empty registry empties nothing')
+})
+
+test('refresh_oauth asks for providers with a login only, with the token of the login', async t => {
+  const { url, asked } = await provider(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
+  const toml = `${one(url)}
+[providers."managed:svc-code"]
+type = "svc"
+base_url = "${url}/managed"
+oauth = { storage = "file", key = "svc-code" }
+`
+  const logins = stub(ProviderLogins, { status: () => 'authenticated', token: async () => 'access' })
+  const { call, kernel } = await start(t, { toml, more: [logins] })
+
+  const { data } = await call(refreshLogins)
+
+  assert.deepEqual(
+    data.changed.map(({ provider_id }) => provider_id),
+    ['managed:svc-code']
+  )
+  assert.deepEqual(
+    asked.map(({ path, headers }) => [path, headers.authorization]),
+    [['/managed/models', 'Bearer access']]
+  )
+  await kernel.unload('provider-logins')
+  assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'managed:svc-code', reason: 'it is not logged in' }])
+  assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
+})
+
+test('the start refreshes by itself and tells sockets', async t => {
+  const { url } = await provider(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
+  const { waitFor, file } = await start(t, { toml: one(url).replace('refresh_on_start = false', 'refresh_on_start = true') })
+
+  const { payload } = await waitFor(({ type }) => type === modelCatalogChanged.type)
+
+  assert.deepEqual(payload, { changed: [{ provider_id: 'one', provider_name: 'one', added: 1, removed: 0 }], unchanged: [], failed: [] })
+  assert.deepEqual(Object.keys((await file()).models as object), ['one/m'])
+})
