@@ -3,9 +3,8 @@
  *
  * Routes: POST and GET /api/v1/sessions/{session_id}/bookmarks. Event: event.bookmark.added.
  */
-
-import { SessionMissing, Sessions } from '../../features/sessions/index.ts'
 import { AppError, defineEvent, definePack, defineRoute, defineStore, errorSpec, Type } from '../../kernel/index.ts'
+import { SessionMissing, Sessions } from '../../features/sessions/index.ts'
 
 const Bookmark = Type.Object({
   id: Type.String({ description: 'ULID' }),
