@@ -1,6 +1,6 @@
 /** Wire shapes, routes and events of approvals (contract 2, Approval request, Approvals and questions). */
 import { defineEvent, defineRoute, oneOf, Time, Type } from '../../kernel/index.ts'
-import { SessionMissing } from '../sessions/index.ts'
+import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 import { AlreadyResolved, ApprovalExpired, ApprovalMissing } from './service.ts'
 
 /** What is about to happen; union on `kind`, the fields depend on it. */
@@ -47,7 +47,7 @@ export const resolveApproval = defineRoute({
     selected_label: Type.Optional(Type.String({ description: 'label of the chosen option when the request offers some' }))
   }),
   data: Type.Object({ resolved: Type.Literal(true), resolved_at: Time }),
-  errors: [SessionMissing, ApprovalMissing, AlreadyResolved, ApprovalExpired]
+  errors: [SessionMissing, SessionBusy, ApprovalMissing, AlreadyResolved, ApprovalExpired]
 })
 
 export const approvalRequested = defineEvent({

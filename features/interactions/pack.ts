@@ -1,7 +1,7 @@
 /** Wires approvals: one broker per session, two routes, two events. */
 import { AppError, definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { Histories } from '../history/index.ts'
-import { type Session, SessionMissing, Sessions } from '../sessions/index.ts'
+import { type Session, Sessions } from '../sessions/index.ts'
 import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
 import { approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
 import { recoverApprovals } from './recover.ts'
@@ -66,8 +66,9 @@ export default definePack({
       return { items: session.peek(approvals)?.pending() ?? [] }
     })
     ctx.route(resolveApproval, async ({ params: { session_id, approval_id }, body }) => {
-      if (!(await sessions.exists(session_id))) throw new AppError(SessionMissing)
-      const open = sessions.loaded(session_id)?.peek(approvals)
+      const session = await sessions.load(session_id)
+      session.assertWritable()
+      const open = session.peek(approvals)
       if (!open) throw new AppError(ApprovalMissing)
       const { scope, ...answer } = body
       const resolved_at = await open.resolve(approval_id, answer.decision === 'approved' && scope ? { ...answer, scope } : answer)

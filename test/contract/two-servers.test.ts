@@ -53,7 +53,8 @@ test('a session that one server runs can be read through the other and not be ch
     await second.rest.json('POST', `${item}/profile`, { agent_config: { model: 'm' } }),
     await second.rest.json('POST', `${item}:archive`),
     await second.rest.json('POST', `${item}:abort`),
-    await second.rest.json('POST', `${item}/prompts/${first_id}:abort`)
+    await second.rest.json('POST', `${item}/prompts/${first_id}:abort`),
+    await second.rest.json('POST', `${item}/approvals/approval_x`, { decision: 'approved' })
   ]
   assert.deepEqual(
     refused.map(({ code }) => code),
