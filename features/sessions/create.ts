@@ -1,7 +1,8 @@
 /** Creating a session: where it lives and its first state (contract 2, POST sessions). */
 import { randomUUID } from 'node:crypto'
+import { isAbsolute } from 'node:path'
 import { AppError, invalid, within } from '../../kernel/index.ts'
-import { WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
+import { PathMissing, WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
 import type { SessionState } from './service.ts'
 
 export interface CreateInput {
@@ -23,6 +24,7 @@ export async function placeOf(input: CreateInput, workspaces: Workspaces): Promi
   }
   if (input.workspace_id === undefined) {
     if (cwd === undefined) throw invalid([{ path: 'body.metadata.cwd', message: 'required when workspace_id is absent' }])
+    if (!isAbsolute(cwd)) throw new AppError(PathMissing, { message: `path ${cwd} does not exist: a working directory is absolute` })
     const workspace = await workspaces.register(cwd).catch((error: unknown) => {
       throw within('body.metadata.cwd', error)
     })

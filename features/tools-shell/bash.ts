@@ -47,7 +47,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
       // The same words elsewhere are another deed: an exact rule names the other directory, too.
-      const subject = cwd === resolve(env.cwd) ? args.command : `cd '${cwd.replaceAll("'", "'\\''")}' && ${args.command}`
+      const subject = resolve(cwd) === resolve(env.cwd) ? args.command : `cd '${cwd.replaceAll("'", "'\\''")}' && ${args.command}`
       return {
         description: `Running: ${args.command}`,
         display: {

@@ -1,5 +1,7 @@
-/** Profile updates and what follows from them (contract 2, POST profile, GET status). */
+/** Creating a session, profile updates and what follows from them (contract 2, POST sessions, POST profile, GET status). */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { conversation } from '../helpers/conversation.ts'
 
@@ -38,4 +40,37 @@ test('skills next to a prompt_id are a bad body only for a session that exists',
   const body = { content: [{ type: 'text', text: 'x' }], prompt_id: 'a', skills: [{ name: 'x' }] }
   assert.equal((await api('POST', '/sessions/session_nobody/prompts', body)).code, 40401)
   assert.equal((await api('POST', `/sessions/${session_id}/prompts`, body)).code, 40001)
+})
+
+test('a working directory that is relative, missing or a file answers 40409; no directory at all is a bad field', async t => {
+  const { api, cwd } = await conversation(t)
+  const create = async (body: unknown) => api('POST', '/sessions', body)
+  await writeFile(join(cwd, 'file'), '')
+  for (const bad of ['relative/dir', join(cwd, 'gone'), join(cwd, 'file')]) {
+    assert.equal((await create({ metadata: { cwd: bad } })).code, 40409, bad)
+  }
+  for (const body of [{}, { metadata: {} }, { metadata: { cwd: 5 } }]) {
+    const { code, details } = await create(body)
+    assert.deepEqual([code, details?.[0]?.path], [40001, 'body.metadata.cwd'])
+  }
+})
+
+test('metadata is stored at creation and merged key by key later; cwd and goal are not part of it', async t => {
+  const { api, cwd, events } = await conversation(t)
+  const { id, workspace_id } = (await api('POST', '/sessions', { metadata: { cwd, a: 1, goal: 'x' } })).data
+  const again = await api('POST', '/sessions', { workspace_id, metadata: { b: 1 } })
+  assert.deepEqual(again.data.metadata, { b: 1, cwd }, 'next to workspace_id no cwd is needed')
+  const profile = (body: unknown) => api('POST', `/sessions/${id}/profile`, body)
+  const before = (await api('GET', `/sessions/${id}`)).data
+  assert.deepEqual((await profile({})).data, before, 'an empty update is a read')
+  const { data } = await profile({ metadata: { b: { x: 1 }, cwd: '/etc', goal: 1 } })
+  assert.deepEqual(data.metadata, { a: 1, b: { x: 1 }, cwd })
+  assert.deepEqual((await profile({ metadata: { b: { y: 2 } } })).data.metadata, { a: 1, b: { y: 2 }, cwd })
+  events.length = 0
+  const titled = (await profile({ title: 'Mine' })).data
+  assert.deepEqual(
+    events.map(event => event.type),
+    ['session.meta.updated']
+  )
+  assert.equal(titled.title, 'Mine')
 })
