@@ -107,3 +107,22 @@ test('a hello whose cursor cannot be served is told to resync, one for a session
   assert.equal((await stranger.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 'x' } } })).code, 40001)
   assert.deepEqual(stranger.problems, [])
 })
+
+test('a window that stops reading loses its connection, and no other window waits for it', async t => {
+  const piece = 'x'.repeat(64 * 1024)
+  const { page: open, cwd, server } = await scene(t, [[...Array.from({ length: 400 }, () => ({ text: piece })), { text: 'end' }]])
+  const page = await open({ judge: () => '' })
+  const id = await newSession(page, cwd)
+  await page.openSession(id)
+  const stuck = await server.connect()
+  await stuck.request('subscribe', { session_ids: [id] })
+  stuck.ws.pause()
+  await prompt(page, id, 'a lot')
+  await page.next('prompt.completed')
+  assert.equal((await page.get('/api/v1/connections')).data.connections.length, 1)
+  stuck.ws.resume()
+  // 1006 when the close frame itself did not get through in time.
+  assert.ok([1013, 1006].includes((await stuck.closed).code))
+  assert.deepEqual(page.problems, [])
+  assert.equal(page.gaps, 0)
+})

@@ -1,5 +1,7 @@
 /** A strict web page on the full server, through every way a turn can go (contract 3, Events). */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Page } from '../helpers/page.ts'
 import { bubblesOf } from '../helpers/page-session.ts'
@@ -297,6 +299,69 @@ test('a queued prompt starts after the running one; a steered one becomes the ne
     'event.session.work_changed busy turn none -'
   ])
   await agree(page, id)
+})
+
+test('two calls that both need an approval are asked one after the other, started both, and then answered; any window may decide', async t => {
+  const { page: open, cwd } = await scene(t, [[bash('echo one'), bash('echo two')], [{ text: 'done' }]])
+  const page = await open()
+  const id = await newSession(page, cwd)
+  await page.openSession(id)
+  const other = await open()
+  await other.openSession(id)
+  await prompt(page, id, 'both')
+  for (const decider of [page, other]) {
+    const from = decider.frames.length
+    const open = [...decider.session(id).approvals.keys()][0]
+    const approval = open ?? (await decider.next('event.approval.requested', from)).payload.approval_id
+    await decider.post(`/api/v1/sessions/${id}/approvals/${approval}`, { decision: 'approved' })
+    for (const each of [page, other]) {
+      await each.next(frame => frame.type === 'event.approval.resolved' && frame.payload.approval_id === approval)
+      assert.equal(each.session(id).approvals.has(approval), false)
+    }
+    await other.next(frame => frame.type === 'tool.call.started')
+    if (decider === page) await other.next(frame => frame.type === 'event.approval.requested' && frame.payload.approval_id !== approval)
+  }
+  await Promise.all([page.next('prompt.completed'), other.next('prompt.completed')])
+  const turn = sequence(page, id)
+  assert.deepEqual(
+    turn.filter(line => /^(event\.approval|tool)\./.test(line)),
+    [
+      ...Array.from({ length: 2 }, () => ['event.approval.requested', 'event.approval.resolved approved', 'tool.call.started']).flat(),
+      'tool.result',
+      'tool.result'
+    ]
+  )
+  await agree(page, id)
+  await agree(other, id)
+})
+
+test('a running tool is in the snapshot with its last output, and a queued prompt is aborted without a word about the turn', async t => {
+  const { page: open, cwd } = await scene(t, [[bash('mkfifo pipe; echo started; cat pipe')], [{ text: 'done' }]])
+  const page = await open()
+  const id = await newSession(page, cwd)
+  await page.openSession(id)
+  await prompt(page, id, 'go', { permission_mode: 'yolo' })
+  await page.next('tool.progress')
+  const [running] = (await page.get(`/api/v1/sessions/${id}/snapshot`)).data.in_flight_turn.running_tools
+  assert.equal(running.name, 'Bash')
+  assert.deepEqual(running.args, { command: 'mkfifo pipe; echo started; cat pipe' })
+  assert.deepEqual(running.last_progress, { kind: 'stdout', text: 'started\n' })
+  const late = await open()
+  await late.openSession(id)
+
+  const queued = await prompt(page, id, 'later')
+  await page.next('prompt.queued')
+  const from = page.frames.length
+  await page.post(`/api/v1/sessions/${id}/prompts/${queued.prompt_id}:abort`)
+  const aborted = await page.next('prompt.aborted', from)
+  assert.equal(aborted.payload.promptId, queued.prompt_id)
+  assert.deepEqual(sequence(page, id, from), ['prompt.aborted'])
+
+  await writeFile(join(cwd, 'pipe'), 'more')
+  await Promise.all([page.next('prompt.completed'), late.next('prompt.completed')])
+  assert.equal((await page.next('tool.result')).payload.output, 'started\nmore')
+  await agree(page, id)
+  await agree(late, id)
 })
 
 test('the status is told in two flavours, and every change of model, effort and permission mode is', async t => {
