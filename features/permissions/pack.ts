@@ -61,8 +61,10 @@ export default definePack({
       await settings?.ready()
       const from = settings?.get(permissionSection) ?? permissionSection.default
       if (parsed?.from !== from) {
-        const unsure = settings?.diagnostics().some(({ domain }) => domain === permissionSection.name) === true
-        parsed = { from, rules: rulesOf(from), unsure }
+        const rules = rulesOf(from)
+        // Without a domain the whole file is meant; then the rules are the last good ones, or there were none yet.
+        const missing = (domain: string | undefined) => (domain === undefined ? rules.length === 0 : domain === permissionSection.name)
+        parsed = { from, rules, unsure: settings?.diagnostics().some(({ domain }) => missing(domain)) === true }
       }
       return { rules: parsed.rules, unsure: parsed.unsure }
     }

@@ -196,3 +196,16 @@ test('a tool switched off in the configuration is shown as inactive and refused'
   assert.equal((await call(listTools, { query: {} })).data?.tools[0]?.active, false)
   assert.match(String((await danger())[0]?.result.output), /switched off/)
 })
+
+test('while the configuration as a whole cannot be read, nothing goes unasked', async t => {
+  const { danger, asked, call, params, permissions, agent, home, settings } = await server(t, { toml: '[permission' })
+  await permissions.setMode(agent, 'yolo')
+  const outcome = danger()
+  await call(resolveApproval, { params: { ...params, approval_id: await asked() }, body: { decision: 'approved' } })
+  assert.equal((await outcome)[0]?.result.is_error, undefined)
+  await writeFile(join(home, 'config.toml'), '')
+  await settings.update(file => {
+    file.telemetry = false
+  })
+  assert.equal((await danger())[0]?.result.output, 'Danger ', 'the file is good again: yolo does not ask')
+})
