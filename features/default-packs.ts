@@ -11,6 +11,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   llm: () => import('./llm/pack.ts'),
   'llm-chat': () => import('./llm-chat/pack.ts'),
   'llm-messages': () => import('./llm-messages/pack.ts'),
+  'llm-responses': () => import('./llm-responses/pack.ts'),
   providers: () => import('./providers/pack.ts'),
   history: () => import('./history/pack.ts'),
   interactions: () => import('./interactions/pack.ts'),

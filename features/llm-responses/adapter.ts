@@ -1,0 +1,32 @@
+/** The responses wire as a model adapter. */
+import { type LlmAdapter, type LlmError, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
+import { failureOf, ResponsesDecoder } from './decode.ts'
+import { encode } from './encode.ts'
+
+export function responsesAdapter(upstream: Upstream, limits?: StreamLimits): LlmAdapter {
+  return {
+    protocol: 'compat_responses',
+    needs_credential: true,
+    needs_base_url: true,
+    stream(request, signal) {
+      const { model } = request
+      const headers: Record<string, string> = model.api_key === undefined ? {} : { authorization: `Bearer ${model.api_key}` }
+      const decoder = new ResponsesDecoder()
+      const body = encode(request)
+      return streamEvents(
+        upstream,
+        { model, path: '/responses', headers, body, decoder, failureOf, judge, ...(limits && { limits }) },
+        signal
+      )
+    }
+  }
+}
+
+/** Codes by which the wire refuses what was sent; the same again would be refused again. */
+const refusedInput = /"code":\s*"(invalid_|image_|unsupported_image|empty_image)/
+
+function judge(error: LlmError, said: string): LlmError {
+  return error.status === undefined && error.code === 'provider.api_error' && refusedInput.test(said)
+    ? { ...error, retryable: false }
+    : error
+}

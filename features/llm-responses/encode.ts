@@ -1,0 +1,85 @@
+/** From a model request to the body of `POST /responses`. Pure. */
+import { argumentsObject, CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, textOf, thinkingFrom } from '../llm/index.ts'
+import { readSeal } from './seal.ts'
+
+type Item = Record<string, unknown>
+type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
+
+/** The wire refuses smaller limits. */
+const SMALLEST_LIMIT_TOKENS = 16
+
+export function encode(request: LlmRequest): Record<string, unknown> {
+  const { model, system, tools, cache_key } = request
+  const limit = request.max_output_tokens ?? model.max_output_size
+  return {
+    model: model.name,
+    ...(system !== '' && { instructions: system }),
+    input: encodeInput(request),
+    ...(tools.length > 0 && {
+      // Not strict: that mode takes only schemas in which every property is required.
+      tools: tools.map(({ name, description, parameters }) => ({ type: 'function', name, description, parameters, strict: false }))
+    }),
+    ...reasoningOf(request),
+    ...(limit !== undefined && { max_output_tokens: Math.max(SMALLEST_LIMIT_TOKENS, limit) }),
+    ...(model.temperature !== undefined && { temperature: model.temperature }),
+    ...(model.top_p !== undefined && { top_p: model.top_p }),
+    ...(cache_key !== '' && { prompt_cache_key: cache_key }),
+    store: false,
+    stream: true
+  }
+}
+
+/** Nothing is stored at the provider, so reasoning has to come along encrypted to survive the step. */
+function reasoningOf({ effort, model }: LlmRequest): Item {
+  const level = effort === 'off' || effort === '' ? model.off_effort : effort
+  if (level === undefined) return {}
+  const reasoning = { ...(level !== 'on' && { effort: level }), summary: 'auto' }
+  return { reasoning, include: ['reasoning.encrypted_content'] }
+}
+
+function encodeInput(request: LlmRequest): Item[] {
+  const ids = new CallIds()
+  const from = thinkingFrom(request)
+  return request.messages.flatMap((message, at): Item[] => {
+    if (message.role === 'user') {
+      const content = parts(message.content)
+      return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
+    }
+    if (message.role === 'assistant') return assistantItems(message, ids, at >= from)
+    const output = message.content.some(isImage) ? parts(message.content) : textOf(message.content)
+    return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
+  })
+}
+
+function assistantItems({ content, tool_calls }: AssistantMessage, ids: CallIds, thinks: boolean): Item[] {
+  const items = content.flatMap((part): Item[] => {
+    if (part.type === 'thinking') return thinks ? reasoningItem(part) : []
+    if (part.type !== 'text' || part.text === '') return []
+    return [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: part.text }] }]
+  })
+  const calls = tool_calls.map(({ id, name, arguments: text }) => ({
+    type: 'function_call',
+    call_id: ids.of(id),
+    name,
+    arguments: JSON.stringify(argumentsObject(text))
+  }))
+  const all = [...items, ...calls]
+  // Reasoning must be followed by what came of it.
+  return all.some(({ type }) => type !== 'reasoning') ? all : []
+}
+
+/** Only reasoning that this protocol encrypted can be given back. */
+function reasoningItem({ text, signature }: Extract<LlmContent, { type: 'thinking' }>): Item[] {
+  const seal = readSeal(signature)
+  if (!seal) return []
+  const { id, encrypted_content } = seal
+  return [{ type: 'reasoning', ...(id && { id }), summary: text === '' ? [] : [{ type: 'summary_text', text }], encrypted_content }]
+}
+
+function parts(content: readonly LlmContent[]): Item[] {
+  return content.flatMap((part): Item[] => {
+    if (part.type === 'text') return part.text === '' ? [] : [{ type: 'input_text', text: part.text }]
+    if (part.type === 'image') return [{ type: 'input_image', image_url: `data:${part.media_type};base64,${part.data}` }]
+    return part.type === 'image_url' ? [{ type: 'input_image', image_url: part.url }] : []
+  })
+}

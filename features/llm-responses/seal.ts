@@ -1,0 +1,20 @@
+/** Encrypted reasoning as the signature of a thinking part: `responses:<item id>:<content>`. */
+
+const MARK = 'responses:'
+
+export interface Seal {
+  /** Id of the reasoning item; may be empty. */
+  readonly id: string
+  readonly encrypted_content: string
+}
+
+export function writeSeal({ id, encrypted_content }: Seal): string {
+  return `${MARK}${id.replaceAll(':', '')}:${encrypted_content}`
+}
+
+/** Undefined for the signatures of other protocols. */
+export function readSeal(signature: string | undefined): Seal | undefined {
+  if (!signature?.startsWith(MARK)) return undefined
+  const [id = '', ...rest] = signature.slice(MARK.length).split(':')
+  return { id, encrypted_content: rest.join(':') }
+}

@@ -1,0 +1,95 @@
+/** Request bodies of the responses wire. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
+import { encode } from '../../../features/llm-responses/encode.ts'
+import { llmRequest, user } from '../../helpers/llm-port.ts'
+
+const model: ResolvedModel = {
+  alias: 'p/m',
+  provider_id: 'p',
+  protocol: 'compat_responses',
+  name: 'm',
+  display_name: 'M',
+  headers: {},
+  max_context_size: 1000,
+  capabilities: ['thinking']
+}
+const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {}) => encode(llmRequest({ ...model, ...change }, request))
+const input = (messages: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
+  body({ messages }, change).input as Record<string, unknown>[]
+const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
+
+test('a plain request streams, stores nothing, and names the session as cache key', () => {
+  const tools = [{ name: 'Read', description: 'reads', parameters: { type: 'object' } }]
+
+  assert.deepEqual(body({ system: 'be kind', tools }), {
+    model: 'm',
+    instructions: 'be kind',
+    input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] }],
+    tools: [{ type: 'function', name: 'Read', description: 'reads', parameters: { type: 'object' }, strict: false }],
+    prompt_cache_key: 'session_1',
+    store: false,
+    stream: true
+  })
+})
+
+test('images stand in user messages and in tool results', () => {
+  const png = { type: 'input_image', image_url: 'data:image/png;base64,AAAA' }
+  const [first, , result] = input([
+    { role: 'user', content: [{ type: 'text', text: 'see' }, image, { type: 'image_url', url: 'https://x/y.png' }] },
+    { role: 'assistant', content: [], tool_calls: [{ id: 'a', name: 'Read', arguments: '{}' }] },
+    { role: 'tool', tool_call_id: 'a', name: 'Read', content: [{ type: 'text', text: 'one' }, image], is_error: false }
+  ])
+
+  assert.deepEqual(first?.content, [{ type: 'input_text', text: 'see' }, png, { type: 'input_image', image_url: 'https://x/y.png' }])
+  assert.deepEqual(result?.output, [{ type: 'input_text', text: 'one' }, png])
+})
+
+test('reasoning goes back when it is encrypted for this protocol and something came of it', () => {
+  const thinking = (text: string, signature?: string) => ({ type: 'thinking', text, ...(signature && { signature }) }) as const
+  const ours = thinking('hm', 'responses:rs_1:en:c')
+  const answer = { type: 'text', text: 'b' } as const
+  const assistant = (...content: (typeof answer | ReturnType<typeof thinking>)[]): LlmMessage => ({
+    role: 'assistant',
+    content,
+    tool_calls: []
+  })
+  const types = (...messages: LlmMessage[]) => input([user('a'), ...messages]).map(item => item.type)
+
+  const [, item] = input([user('a'), assistant(ours, answer)])
+  assert.deepEqual(item, { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'en:c' })
+  assert.deepEqual(input([assistant(thinking('', 'responses::enc'), answer)])[0], {
+    type: 'reasoning',
+    summary: [],
+    encrypted_content: 'enc'
+  })
+  assert.deepEqual(types(assistant(thinking('bare'), thinking('foreign', 'sig'), answer)), ['message', 'message'])
+  assert.deepEqual(types(assistant(ours)), ['message'])
+  const kept = input([user('a'), assistant(ours, answer), user('c'), assistant(ours, answer)], { thinking_keep: 'off' })
+  assert.deepEqual(
+    kept.map(one => one.type),
+    ['message', 'message', 'message', 'reasoning', 'message']
+  )
+})
+
+test('broken arguments go back as an empty object, long ids cut and still distinct', () => {
+  const long = 'x'.repeat(80)
+  const items = input([
+    { role: 'assistant', content: [], tool_calls: ['1', '2'].map(end => ({ id: long + end, name: 'Read', arguments: '{"pa' })) },
+    { role: 'tool', tool_call_id: `${long}2`, name: 'Read', content: [], is_error: false }
+  ])
+
+  assert.equal(items[0]?.arguments, '{}')
+  assert.notEqual(items[0]?.call_id, items[1]?.call_id)
+  assert.equal(items[2]?.call_id, items[1]?.call_id)
+  assert.match(String(items[1]?.call_id), /^[a-zA-Z0-9_-]{1,64}$/)
+})
+
+test('effort off uses the off level of the model; limits and sampling are passed on', () => {
+  assert.deepEqual(body({}, { off_effort: 'minimal' }).reasoning, { effort: 'minimal', summary: 'auto' })
+  assert.equal(body({}, { max_output_size: 700 }).max_output_tokens, 700)
+  assert.equal(body({ max_output_tokens: 3 }, { max_output_size: 700 }).max_output_tokens, 16)
+  const { temperature, top_p } = body({}, { temperature: 0.5, top_p: 0.9 })
+  assert.deepEqual([temperature, top_p], [0.5, 0.9])
+})

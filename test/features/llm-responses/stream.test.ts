@@ -1,0 +1,131 @@
+/** What is particular to the responses stream: items, summaries, encrypted reasoning, failures in words of the protocol. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createUpstream, type ResolvedModel } from '../../../features/llm/index.ts'
+import { responsesAdapter } from '../../../features/llm-responses/adapter.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
+import { calls, collect, failure, joined, llmRequest } from '../../helpers/llm-port.ts'
+import { responsesWire } from '../../helpers/upstream-responses.ts'
+
+async function bench(t: TestContextLike, replies: readonly (readonly Step[])[]) {
+  const upstream = await fakeUpstream(t, replies, { wire: responsesWire })
+  const pool = createUpstream({})
+  t.after(() => pool.close())
+  const adapter = responsesAdapter(pool)
+  const model: ResolvedModel = {
+    alias: 'p/m',
+    provider_id: 'p',
+    protocol: 'compat_responses',
+    name: 'm',
+    display_name: 'M',
+    base_url: `${upstream.url}?api-version=1`,
+    headers: {},
+    max_context_size: 1000,
+    capabilities: []
+  }
+  return { upstream, run: () => collect(adapter.stream(llmRequest(model), new AbortController().signal)) }
+}
+
+const raw = (...events: readonly object[]): Step => ({ raw: events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('') })
+const done = (output_index: number, item: object) => ({ type: 'response.output_item.done', output_index, item })
+
+test('reasoning ends with its encrypted content, summaries are a blank line apart', async t => {
+  const delta = (text: string) => ({ type: 'response.reasoning_summary_text.delta', output_index: 0, delta: text })
+  const part = { type: 'response.reasoning_summary_part.added', output_index: 0 }
+  const { run, upstream } = await bench(t, [
+    [
+      raw(part, delta('one'), part, delta('two'), done(0, { type: 'reasoning', id: 'rs_1', encrypted_content: 'enc' })),
+      raw(done(1, { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'more' })),
+      { text: 'ok' }
+    ]
+  ])
+
+  const parts = await run()
+
+  assert.equal(joined(parts, 'thinking'), 'one\n\ntwo')
+  assert.deepEqual(
+    parts.flatMap(one => (one.type === 'thinking' && one.signature ? [one.signature] : [])),
+    ['responses:rs_1:enc', 'responses:rs_2:more']
+  )
+  assert.equal(upstream.requests[0]?.path, '/v1/responses?api-version=1')
+})
+
+test('plain reasoning text is thinking too', async t => {
+  const { run } = await bench(t, [[raw({ type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }), { text: 'ok' }]])
+
+  assert.equal(joined(await run(), 'thinking'), 'hm')
+})
+
+test('what was never streamed is taken from the finished items', async t => {
+  const { run } = await bench(t, [
+    [
+      raw(
+        done(0, { type: 'reasoning', id: 'rs', summary: [{ type: 'summary_text', text: 'hm' }] }),
+        done(1, { type: 'message', content: [{ type: 'output_text', text: 'whole' }] }),
+        done(2, { type: 'function_call', call_id: 'c1', name: 'Read', arguments: '{"a":1}' }),
+        {
+          type: 'response.output_item.added',
+          output_index: 3,
+          item: { type: 'function_call', call_id: 'c2', name: 'Read', arguments: '' }
+        },
+        { type: 'response.function_call_arguments.done', output_index: 3, arguments: '{"b":2}' },
+        done(3, { type: 'function_call', call_id: 'c2', name: 'Read', arguments: '{"b":2}' })
+      )
+    ]
+  ])
+
+  const parts = await run()
+
+  assert.deepEqual([joined(parts, 'thinking'), joined(parts, 'text')], ['hm', 'whole'])
+  assert.deepEqual(calls(parts), [
+    { id: 'c1', name: 'Read', arguments: '{"a":1}' },
+    { id: 'c2', name: 'Read', arguments: '{"b":2}' }
+  ])
+})
+
+test('a refusal is text', async t => {
+  const { run } = await bench(t, [[raw({ type: 'response.refusal.delta', output_index: 0, delta: 'no' })]])
+
+  assert.equal(joined(await run(), 'text'), 'no')
+})
+
+test('unknown reasons are other, and the last event ends the stream at once', async t => {
+  const { run } = await bench(t, [[{ text: 'x' }, { finish: 'tired' }]])
+
+  assert.deepEqual((await run()).at(-1), { type: 'finish', reason: 'other', raw_reason: 'tired', response_id: 'resp_0' })
+})
+
+test('failures in the stream have the class that their code names', async t => {
+  const failed = (code: string, message = 'x') => [
+    { text: 'half' },
+    raw({ type: 'response.failed', response: { error: { code, message } } })
+  ]
+  const { run } = await bench(t, [
+    failed('rate_limit_exceeded'),
+    failed('context_length_exceeded'),
+    failed('insufficient_quota', 'You exceeded your current quota'),
+    failed('server_error'),
+    failed('invalid_image_format'),
+    [raw({ type: 'error', code: 'server_error', message: 'The model is overloaded', param: null })],
+    [raw({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } })],
+    [raw({ type: 'response.failed', response: {} })]
+  ])
+
+  const found = []
+  for (let at = 0; at < 8; at++) {
+    const { code, retryable } = failure(await run())
+    found.push([code, retryable])
+  }
+
+  assert.deepEqual(found, [
+    ['provider.rate_limit', true],
+    ['context.overflow', false],
+    ['provider.rate_limit', false],
+    ['provider.api_error', true],
+    ['provider.api_error', false],
+    ['provider.overloaded', true],
+    ['provider.api_error', false],
+    ['provider.api_error', true]
+  ])
+})
