@@ -15,6 +15,7 @@ test('an allowing rule with a wildcard covers a line only when it covers each of
     'git log 2>&1',
     'git log >/dev/null 2>&1',
     'git apply < patch',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: shell text
     'git log "$branch" ${other} $1',
     'git log \\; x',
     'git commit -m "a \\" ; b"'
@@ -37,6 +38,7 @@ test('nothing rides along with an allowed command', () => {
     'git log "$(rm x)"',
     'git log `rm x`',
     'git log "`rm x`"',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: shell text
     'git log ${x:-$(rm x)}',
     'git log $[$(rm x)]',
     'git diff <(rm x)',
