@@ -40,7 +40,7 @@ export class Page {
   /** Sessions that need a snapshot once their subscription is acknowledged. */
   readonly #resyncs = new Set<string>()
   /** Numbers on this connection, per subscribed session. */
-  readonly #wire = new Map<string, { seq: number; epoch: string | undefined }>()
+  readonly #wire = new Map<string, { readonly seq: number }>()
   #ws: WebSocket | undefined
   #next = 1
 
@@ -165,7 +165,9 @@ export class Page {
       const { id } = session
       const waiting = this.#pending.get(id) ?? []
       this.#pending.delete(id)
-      this.#wire.set(id, ack.payload.cursors[id])
+      // Frames that came in one packet with the ack are here, too.
+      const seq = Math.max(ack.payload.cursors[id]?.seq ?? 0, ...waiting.flatMap(frame => (frame.volatile ? [] : [frame.seq!])))
+      this.#wire.set(id, { seq })
       // A global event that left before the server had read the request comes again in the replay.
       const early = (frame: Frame, at: number) =>
         !frame.volatile && waiting.some((other, n) => n > at && !other.volatile && other.seq === frame.seq)
@@ -245,7 +247,7 @@ export class Page {
     const wire = this.#wire.get(frame.session_id!)
     if (!wire) return
     if (volatile ? seq! !== wire.seq : seq! <= wire.seq) wrong(`number ${seq} after ${wire.seq} on this connection`)
-    if (!volatile) this.#wire.set(frame.session_id!, { seq: seq!, epoch })
+    if (!volatile) this.#wire.set(frame.session_id!, { seq: seq! })
   }
 
   #resync({ payload }: Frame): void {
