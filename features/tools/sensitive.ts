@@ -1,10 +1,10 @@
-/** Names of files that usually hold credentials: refused by file tools, filtered from searches, asked for in permissions. */
+/** Names of files that usually hold credentials, this server's own among them: refused by file tools, filtered from searches, asked for in permissions. */
 
-const plain = new Set(['.env', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'credentials'])
+const plain = new Set(['.env', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'credentials', 'server.token'])
 const suffixed = /^(?:id_rsa|id_ed25519|id_ecdsa|credentials)(?:[-_].*|\.(?:bak|backup|copy|disabled|key|old|orig|pem|save|tmp))$/
 const publicKey = /^id_(?:rsa|ed25519|ecdsa)(?:[-_].*)?\.pub$/
 const samples = new Set(['.env.example', '.env.sample', '.env.template'])
-const folders = /(?:^|\/)\.(?:aws|gcp)\/credentials(?:\/|$)/
+const folders = /(?:^|\/)\.(?:(?:aws|gcp|svc-code)\/credentials|svc-code\/config\.toml)(?:\/|$)/
 
 /** Whether a path names a sensitive file. Case does not matter; the path need not exist. */
 export function isSensitive(path: string): boolean {

@@ -36,6 +36,9 @@ test('sensitive names are known by their base name, whatever the case', () => {
     'id_rsa_work',
     'credentials.bak',
     'x/.aws/credentials',
+    '/any/home/server.token',
+    '/home/u/.svc-code/config.toml',
+    '/home/u/.svc-code/credentials/a.json',
     '.gcp/credentials/k'
   ])
     assert.ok(isSensitive(name), name)
