@@ -16,12 +16,13 @@ export class FetchProblem extends Error {
   }
 }
 
-/** The parsed body of a 2xx answer. Rejects with FetchProblem; with the signal's reason after an abort. */
+/** The parsed body of a 2xx answer of at most `limitBytes` (default 2 MiB), within 10 s. Rejects with FetchProblem; with the signal's reason after an abort. */
 export async function fetchJson(
   upstream: Pick<Upstream, 'get'>,
   url: string,
   headers: Readonly<Record<string, string>>,
-  signal: AbortSignal
+  signal: AbortSignal,
+  limitBytes = LIMIT_BYTES
 ): Promise<unknown> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new FetchProblem('the URL is not an http(s) address')
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
@@ -30,7 +31,7 @@ export async function fetchJson(
   try {
     const reply = await upstream.get(url, headers, AbortSignal.any([signal, timeout]))
     status = reply.status
-    text = await readText(reply.body, LIMIT_BYTES, TIMEOUT_MS)
+    text = await readText(reply.body, limitBytes, TIMEOUT_MS)
   } catch (error) {
     signal.throwIfAborted()
     if (timeout.aborted) throw new FetchProblem(`no answer within ${TIMEOUT_MS / 1000} s`, { cause: error })

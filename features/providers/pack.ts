@@ -19,10 +19,12 @@ import {
   setDefaultModel
 } from './contract.ts'
 import { checkForm } from './form.ts'
+import { importProviders } from './imports.ts'
 import { readiness } from './readiness.ts'
 import { Refresher } from './refresh.ts'
 import { scheduleRefresh } from './schedule.ts'
-import { ProviderLogins } from './service.ts'
+import { ProviderLogins, Providers } from './service.ts'
+import { registryKeys } from './sources.ts'
 import { rowsOf, save } from './tables.ts'
 import { View, type ViewSource } from './view.ts'
 
@@ -32,6 +34,7 @@ export default definePack({
   // Llm is needed for its sections of the configuration.
   needs: { config: Config, llm: Llm, info: KernelInfo },
   optional: { logins: ProviderLogins },
+  provides: [Providers],
   setup(ctx, { config, info, logins }) {
     const { env } = process
     const models = ctx.collect(LlmModels)
@@ -41,6 +44,7 @@ export default definePack({
       loginStatus: id => logins()?.status(id) ?? 'unauthenticated'
     }
     const view = new View(source)
+    const hasDefault = () => nonBlank(defaultModelSection.overlay?.(env)) !== undefined
     const fromEnvironment = (id: string) => Object.hasOwn(providersSection.overlay?.(env) ?? {}, id)
 
     ctx.route(readAuth, async () => {
@@ -82,8 +86,7 @@ export default definePack({
     ctx.route(createProvider, async ({ body }) => {
       checkForm(body, { field: 'id', value: body.id })
       if (fromEnvironment(body.id)) throw exists(body.id)
-      const hasDefault = nonBlank(defaultModelSection.overlay?.(env)) !== undefined
-      await save(config, file => addProvider(file, body, hasDefault))
+      await save(config, file => addProvider(file, body, hasDefault()))
       return shown(body.id)
     })
     ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
@@ -95,6 +98,17 @@ export default definePack({
     ctx.route(deleteProvider, async ({ params: { provider_id } }) => {
       await save(config, file => removeProvider(file, provider_id))
       return null
+    })
+
+    ctx.provide(Providers, {
+      importAll: async (imported, { registry } = {}) => {
+        await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
+        return imported.map(({ id }) => shown(id))
+      },
+      registryKey(url) {
+        const records = Object.values(config.get(providersSection)).filter(({ source }) => source?.kind === 'apiJson' && source.url === url)
+        return registryKeys(records).find(key => key !== undefined)
+      }
     })
 
     const emitChanged = ctx.event(modelCatalogChanged)

@@ -1,6 +1,7 @@
-/** What the providers pack asks of a pack that logs providers in. */
+/** What the providers pack offers packs that bring providers along, and what it asks of a pack that logs providers in. */
 import { serviceToken } from '../../kernel/index.ts'
-import type { loginStatuses } from './contract.ts'
+import type { loginStatuses, ProviderItem } from './contract.ts'
+import type { FoundModel } from './discovery.ts'
 
 /** Id of the provider that the managed login sets up. */
 export const MANAGED_PROVIDER = 'managed:svc-code'
@@ -16,3 +17,28 @@ export interface ProviderLogins {
 
 /** Optional: without it every login counts as `unauthenticated`. */
 export const ProviderLogins = serviceToken<ProviderLogins>('provider-logins')
+
+/** A provider with all of its models, as a directory or a registry describes it. */
+export interface ImportedProvider {
+  readonly id: string
+  readonly type: string
+  readonly base_url?: string | undefined
+  /** Absent: a stored key is kept. */
+  readonly api_key?: string | undefined
+  /** Where a refresh finds it again. */
+  readonly source?: { readonly kind: 'apiJson'; readonly url: string; readonly api_key?: string } | undefined
+  readonly models: readonly FoundModel[]
+}
+
+export interface Providers {
+  /**
+   * Writes providers with their aliases in one save and answers them as the API shows them. `registry`: URL that they all come from; other
+   * providers of that source are removed. Sets the default model when there is none. Throws ProviderManaged (40003), 40001 when the
+   * configuration cannot be saved.
+   */
+  importAll(providers: readonly ImportedProvider[], options?: { readonly registry?: string }): Promise<ProviderItem[]>
+  /** Key of an earlier import of this registry. */
+  registryKey(url: string): string | undefined
+}
+
+export const Providers = serviceToken<Providers>('providers')

@@ -21,12 +21,12 @@ export interface Scene extends TestKernel {
 
 export async function start(
   t: TestContext,
-  { toml, home, more = [] }: { toml?: string; home?: string; more?: readonly Pack[] } = {}
+  { toml, home, more = [], now }: { toml?: string; home?: string; more?: readonly Pack[]; now?: () => Date } = {}
 ): Promise<Scene> {
   const place = home ?? (await freshDir(t))
   const path = join(place, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
-  const kernel = await startTestKernel(t, { packs: [...more, ...packs], home: place })
+  const kernel = await startTestKernel(t, { packs: [...more, ...packs], home: place, ...(now && { now }) })
   const text = () => readFile(path, 'utf8')
   return { ...kernel, toml: text, file: async () => readToml(await text()) }
 }

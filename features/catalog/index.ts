@@ -1,0 +1,2 @@
+/** Public face of the catalog pack. */
+export * from './contract.ts'

@@ -1,0 +1,107 @@
+/** Wires the catalog pack: the model directory and the two imports. */
+import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
+import { createUpstream, nonBlank } from '../llm/index.ts'
+import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
+import {
+  DirectoryUnavailable,
+  EntryMissing,
+  importCatalog,
+  importRegistry,
+  listCatalog,
+  NotImportable,
+  RegistryUnusable,
+  readCatalogEntry
+} from './contract.ts'
+import { Directory } from './directory.ts'
+import { endpoint, type ResolvedEntry, resolveDirectory } from './resolve.ts'
+
+/** Of a directory, bytes. */
+const DIRECTORY_LIMIT = 8 * 1024 * 1024
+
+export default definePack({
+  name: 'catalog',
+  description: 'The model directory, and imports from it or from a private registry',
+  needs: { providers: Providers, info: KernelInfo },
+  setup(ctx, { providers, info }) {
+    const upstream = createUpstream()
+    ctx.own(() => upstream.close())
+    const agent = { 'user-agent': `svc-code/${info.version}` }
+    const url = nonBlank(process.env.SVC_CODE_CATALOG_URL)
+    const directory = new Directory({
+      fetch:
+        url === undefined
+          ? undefined
+          : async () => resolveDirectory(await fetchJson(upstream, fileOf(url), agent, ctx.signal, DIRECTORY_LIMIT)),
+      snapshot: async () => resolveDirectory((await import('./snapshot.ts')).snapshot),
+      now: ctx.now,
+      onFailure: error => {
+        const reason = error instanceof FetchProblem ? error.message : 'it cannot be read'
+        ctx.log.warn({ reason }, 'the model directory is not available; an older one or the built-in one is used')
+      }
+    })
+    async function entries() {
+      try {
+        return await directory.get()
+      } catch (error) {
+        throw new AppError(DirectoryUnavailable, { cause: error })
+      }
+    }
+    async function entry(id: string): Promise<ResolvedEntry> {
+      const found = (await entries()).get(id)
+      if (!found) throw new AppError(EntryMissing, { message: `the model directory has no entry ${id}` })
+      return found
+    }
+
+    ctx.route(listCatalog, async () => ({ items: [...(await entries()).values()].map(({ shown }) => shown) }))
+    ctx.route(readCatalogEntry, async ({ params: { catalog_id } }) => (await entry(catalog_id)).shown)
+    ctx.route(importCatalog, async ({ body: { catalog_id, id = catalog_id, api_key, base_url } }) => {
+      const found = await entry(catalog_id)
+      const { shown, models } = found
+      const type = shown.wire_type
+      if (type === null) throw refused(catalog_id, shown.reject_reason ?? 'rejected')
+      const url = base_url === undefined ? found.base_url : chosenUrl(catalog_id, base_url.trim(), type)
+      if (url === undefined && shown.needs_base_url) throw refused(catalog_id, 'needs-base-url')
+      if (models.length === 0) throw refused(catalog_id, 'no-importable-models')
+      if (!isProviderId(id)) throw refused(catalog_id, 'unusable-id')
+      const [provider] = await providers.importAll([{ id, type, base_url: url, api_key, models }])
+      return { provider: provider!, models_imported: models.length }
+    })
+    ctx.route(importRegistry, async ({ body: { url, api_key }, signal }) => {
+      const key = nonBlank(api_key) ?? (api_key === undefined ? providers.registryKey(url) : undefined)
+      const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal)
+        .then(readRegistry)
+        .catch((error: unknown) => {
+          if (!(error instanceof FetchProblem)) throw error
+          throw new AppError(RegistryUnusable, { message: `registry ${withoutSecrets(url)}: ${error.message}`.slice(0, 300), cause: error })
+        })
+      const source = { kind: 'apiJson' as const, url, ...(key && { api_key: key }) }
+      const imported = listed.map(({ id, type, base_url, models }) => ({ id, type, base_url, api_key: key, source, models }))
+      const items = await providers.importAll(imported, { registry: url })
+      return { providers: items, models_imported: imported.reduce((sum, { models }) => sum + models.length, 0) }
+    })
+  }
+})
+
+function refused(catalog_id: string, reason: string): AppError {
+  return new AppError(NotImportable, { message: `entry ${catalog_id} cannot be imported: ${reason}`, details: { reason } })
+}
+
+/** A base_url that the request brings. */
+function chosenUrl(catalog_id: string, base_url: string, type: string): string {
+  if (base_url === '') throw refused(catalog_id, 'empty-base-url')
+  const url = endpoint(base_url, type)
+  if (url === undefined) throw refused(catalog_id, 'placeholder-base-url')
+  return url
+}
+
+/** The directory's document; a URL that names a file is taken as it is. */
+function fileOf(url: string): string {
+  return /\.json($|\?)/.test(url) ? url : `${url.replace(/\/+$/, '')}/api.json`
+}
+
+/** Origin and path: user names, keys in queries and fragments stay inside. */
+function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return 'at this address'
+  const { origin, pathname } = new URL(url)
+  return origin === 'null' ? 'at this address' : origin + pathname
+}
