@@ -2,6 +2,7 @@
 
 export { Activity, type Work } from './activity.ts'
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './binary.ts'
+export { breathe } from './breath.ts'
 export { stripUnknown, tidy } from './clean.ts'
 export {
   type AnyRoute,

@@ -1,4 +1,5 @@
 /** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
+import { breathe } from './breath.ts'
 import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
 import type { Watermark } from './hub-types.ts'
 import type { Journal } from './journal.ts'
@@ -9,8 +10,6 @@ import type { Logger } from './log.ts'
  * durable ones come from work that waits for the same disk, so they stop by themselves.
  */
 const queueBytes = 32 * 1024 * 1024
-/** Handing frames over may hold the event loop this long before others get their turn. */
-const sliceMs = 5
 
 /** Guess for a frame that has no bytes yet. */
 const unmergedBytes = 512
@@ -161,14 +160,11 @@ export class Stream {
     }
   }
 
-  /** Hands a batch over in slices: after a slow write it can be long, and each frame goes to many sockets. */
+  /** Hands a batch over in shares of the event loop: after a slow write it can be long, and each frame goes to many sockets. */
   async #handOverAll(batch: readonly EventFrame[]): Promise<void> {
-    let began = performance.now()
     for (const frame of batch) {
-      if (performance.now() - began > sliceMs) {
-        await new Promise(resolve => setImmediate(resolve))
-        began = performance.now()
-      }
+      const others = breathe()
+      if (others) await others
       this.#handOver(frame)
     }
   }

@@ -1,6 +1,7 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
+import { breathe } from '../../kernel/index.ts'
 import { formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
@@ -123,7 +124,11 @@ async function* read(
     else parser.feed(utf8.decode(bytes, { stream: true }))
     const ready = parts
     parts = []
-    for (const part of ready) yield part
+    for (const part of ready) {
+      yield part
+      const others = breathe() // fifty answers that arrive at once take turns
+      if (others) await others
+    }
     if (over) return
   }
   if (decoder.finished) yield* decoder.end(traceOf(headers).trace_id)
