@@ -46,7 +46,8 @@ function contentOf(message: HistoryMessage): WirePart[] {
     ]
   }
   if (message.role !== 'assistant') return [...message.content]
-  const thinking = message.content.filter(part => part.type === 'thinking')
+  // A part that is a signature alone is for the provider.
+  const thinking = message.content.filter(part => part.type === 'thinking' && part.thinking !== '')
   const calls = message.tool_calls?.map(call => ({
     type: 'tool_use',
     tool_call_id: call.id,

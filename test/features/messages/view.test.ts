@@ -41,6 +41,15 @@ test('times rise strictly even when messages share an instant', () => {
   )
 })
 
+test('a thinking part that is a signature alone is not shown', () => {
+  const content = [
+    { type: 'thinking', thinking: 'y', signature: 'one' },
+    { type: 'thinking', thinking: '', signature: 'two' }
+  ]
+  const [shown] = messageObjects([{ id: 'm', role: 'assistant', created_at: at, content }], 's')
+  assert.deepEqual(shown?.content, [content[0]])
+})
+
 test('an assistant shows thinking, text and calls in this order; arguments are parsed where they parse', () => {
   const [shown] = messageObjects(
     [
