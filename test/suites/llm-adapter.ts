@@ -19,6 +19,8 @@ export interface AdapterUnderTest {
   readonly effort: Readonly<Record<string, (body: Record<string, unknown>) => void>>
   /** Header that carries the credential, and its value for the key `sk-test-secret`. */
   readonly credential: readonly [header: string, value: string]
+  /** More fields of the provider record. */
+  readonly provider?: Readonly<Record<string, unknown>>
   /** Finish reasons that this wire has words for; default all. */
   readonly finishes?: readonly ('stop' | 'length' | 'content_filter')[]
 }
@@ -40,12 +42,13 @@ export function llmAdapterSuite({
   wire,
   effort,
   credential,
+  provider,
   finishes = ['stop', 'length', 'content_filter']
 }: AdapterUnderTest): void {
   async function bench(t: TestContextLike, script: Script): Promise<Bench> {
     const upstream = await fakeUpstream(t, script, { wire })
     const config = {
-      providers: { p: { type: protocol, base_url: upstream.url, api_key: KEY, custom_headers: { 'X-Team': 'blue-team' } } },
+      providers: { p: { type: protocol, base_url: upstream.url, api_key: KEY, custom_headers: { 'X-Team': 'blue-team' }, ...provider } },
       models: { 'p/m': { provider: 'p', model: 'm', max_context_size: 100_000, capabilities: ['thinking', 'tool_use'] } }
     }
     const llm = await startLlm(t, { packs: [pack], config })

@@ -1,0 +1,53 @@
+/** The generate-content wire as a model adapter. */
+import {
+  type LlmAdapter,
+  type LlmError,
+  type LlmPart,
+  type LlmRequest,
+  type ResolvedModel,
+  type StreamLimits,
+  streamEvents,
+  type Upstream
+} from '../llm/index.ts'
+import { GenaiDecoder } from './decode.ts'
+import { encode, UnsupportedMedia } from './encode.ts'
+import { keyHeader } from './names.ts'
+import type { Place } from './place.ts'
+
+export function genaiAdapter({ protocol, path, missing }: Place, upstream: Upstream, limits?: StreamLimits): LlmAdapter {
+  async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
+    const { model } = request
+    let body: Record<string, unknown>
+    try {
+      body = encode(request)
+    } catch (error) {
+      if (!(error instanceof UnsupportedMedia)) throw error
+      const { name, message } = error
+      yield { type: 'error', error: { code: 'provider.api_error', name, message, retryable: false } }
+      return
+    }
+    const decoder = new GenaiDecoder()
+    const where = `${path(model)}:streamGenerateContent?alt=sse`
+    yield* streamEvents(
+      upstream,
+      { model, path: where, headers: credential(model), body, decoder, judge, ...(limits && { limits }) },
+      signal
+    )
+  }
+
+  return { protocol, needs_credential: true, needs_base_url: true, ...(missing && { missing }), stream }
+}
+
+function credential({ api_key, bearer }: ResolvedModel): Record<string, string> {
+  if (api_key === undefined) return {}
+  return bearer ? { authorization: `Bearer ${api_key}` } : { [keyHeader]: api_key }
+}
+
+/** A rejected key is a wrong argument on this wire; and what passes in seconds has the same words as a quota that is used up. */
+function judge(error: LlmError, said: string): LlmError {
+  if (said.includes('"API_KEY_INVALID"')) return { ...error, code: 'provider.auth_error', name: 'AuthError', retryable: false }
+  if (error.code !== 'provider.rate_limit' || said.includes('PerDay')) return error
+  const delay = Number(/"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(said)?.[1])
+  if (!(delay > 0)) return error
+  return { ...error, name: 'RateLimitError', retryable: true, retry_after_ms: error.retry_after_ms ?? Math.ceil(delay * 1000) }
+}

@@ -1,0 +1,133 @@
+/** From a model request to the body of `:streamGenerateContent`. Pure. */
+import {
+  argumentsObject,
+  isImage,
+  type LlmContent,
+  type LlmMessage,
+  type LlmRequest,
+  type LlmToolCall,
+  textOf,
+  thinkingFrom
+} from '../llm/index.ts'
+import { imageTypes } from './names.ts'
+import { toSchema } from './schema.ts'
+import { extraNames, readSeal } from './seal.ts'
+import { thinkingConfig } from './thinking.ts'
+
+type Part = Record<string, unknown>
+interface Content {
+  readonly role: 'user' | 'model'
+  readonly parts: Part[]
+}
+type ToolMessage = Extract<LlmMessage, { role: 'tool' }>
+
+/** The request holds media that the wire has no place for. Sending it again would not help. */
+export class UnsupportedMedia extends Error {
+  override readonly name = 'UnsupportedMediaError'
+}
+
+/** Throws UnsupportedMedia. */
+export function encode(request: LlmRequest): Record<string, unknown> {
+  const { model, system, tools } = request
+  const limit = request.max_output_tokens ?? model.max_output_size
+  const thinking = thinkingConfig(request)
+  const generationConfig = {
+    ...(limit !== undefined && { maxOutputTokens: Math.max(1, limit) }),
+    ...(model.temperature !== undefined && { temperature: model.temperature }),
+    ...(model.top_p !== undefined && { topP: model.top_p }),
+    ...(thinking && { thinkingConfig: thinking })
+  }
+  return {
+    ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
+    contents: encodeContents(request),
+    ...(tools.length > 0 && {
+      tools: [
+        {
+          functionDeclarations: tools.map(({ name, description, parameters }) => {
+            const schema = toSchema(parameters)
+            return { name, description, ...(schema && { parameters: schema }) }
+          })
+        }
+      ]
+    }),
+    ...(Object.keys(generationConfig).length > 0 && { generationConfig })
+  }
+}
+
+function encodeContents(request: LlmRequest): Content[] {
+  const { messages } = request
+  const from = thinkingFrom(request)
+  const known = new Map<string, string>()
+  const contents: Content[] = []
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at]!
+    if (message.role === 'tool') {
+      // The answers to the calls of one step must stand in one content; their images follow them.
+      const results = untilOther(messages, at)
+      at += results.length - 1
+      const images = results.flatMap(({ content }) => content.filter(isImage)).map(media)
+      contents.push({ role: 'user', parts: [...results.map(result => functionResponse(result, known)), ...images] })
+      continue
+    }
+    const parts = message.content.flatMap(part => contentParts(part, at >= from))
+    if (message.role === 'assistant') parts.push(...message.tool_calls.map(call => functionCall(call, known)))
+    if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts })
+  }
+  return contents
+}
+
+function untilOther(messages: readonly LlmMessage[], from: number): ToolMessage[] {
+  const results: ToolMessage[] = []
+  for (let at = from; at < messages.length; at++) {
+    const message = messages[at]!
+    if (message.role !== 'tool') break
+    results.push(message)
+  }
+  return results
+}
+
+/** The id goes out only if the provider gave it: servers of this wire differ in whether they know the field. */
+function functionCall({ id, name, arguments: text, extras }: LlmToolCall, known: Map<string, string>): Part {
+  const own = extras?.[extraNames.id]
+  if (own !== undefined) known.set(id, own)
+  const signature = extras?.[extraNames.signature]
+  return {
+    functionCall: { ...(own !== undefined && { id: own }), name, args: argumentsObject(text) },
+    ...(signature !== undefined && { thoughtSignature: signature })
+  }
+}
+
+function functionResponse({ tool_call_id, name, content, is_error }: ToolMessage, known: Map<string, string>): Part {
+  const own = known.get(tool_call_id)
+  const text = textOf(content) || (content.some(isImage) ? '(the result is an image; it follows)' : '')
+  return { functionResponse: { ...(own !== undefined && { id: own }), name, response: is_error ? { error: text } : { output: text } } }
+}
+
+function contentParts(part: LlmContent, thinks: boolean): Part[] {
+  if (part.type === 'text') return part.text === '' ? [] : [{ text: part.text }]
+  if (part.type !== 'thinking') return [media(part)]
+  const seal = readSeal(part.signature)
+  if (!seal || !thinks) return []
+  const { on, signature } = seal
+  return [on === 'answer' ? { text: '', thoughtSignature: signature } : { text: part.text, thought: true, thoughtSignature: signature }]
+}
+
+function media(part: LlmContent): Part {
+  if (part.type === 'image') return inline(part.media_type, part.data)
+  const url = part.type === 'image_url' ? part.url : ''
+  const data = /^data:([\w/+.-]+);base64,(.*)$/s.exec(url)
+  if (data) return inline(data[1] ?? '', data[2] ?? '')
+  if (!/^(https?|gs):/.test(url)) throw new UnsupportedMedia('an image has an address that the provider cannot read')
+  return { fileData: { mimeType: typeByName(url), fileUri: url } }
+}
+
+function inline(mimeType: string, data: string): Part {
+  if (!imageTypes.includes(mimeType)) throw new UnsupportedMedia(`the provider takes no images of type ${mimeType}`)
+  return { inlineData: { mimeType, data } }
+}
+
+/** The type that the name of an address promises; the provider looks at the bytes anyway. */
+function typeByName(url: string): string {
+  const ending = /\.(\w+)$/.exec(url.replace(/[?#].*$/s, ''))?.[1]?.toLowerCase() ?? ''
+  return imageTypes.find(type => type === `image/${ending}`) ?? 'image/jpeg'
+}

@@ -1,0 +1,2 @@
+/** Public face of the llm-genai pack: nothing but what it contributes to `LlmAdapters`. */
+export {}

@@ -1,0 +1,16 @@
+/** Contributes the adapters of the generate-content wire. */
+import { definePack } from '../../kernel/index.ts'
+import { createUpstream, LlmAdapters } from '../llm/index.ts'
+import { genaiAdapter } from './adapter.ts'
+import { cloud, genai } from './place.ts'
+
+export default definePack({
+  name: 'llm-genai',
+  description: 'Model adapters for content generation: compat_genai and compat_cloud',
+  setup(ctx) {
+    const upstream = createUpstream()
+    ctx.own(() => upstream.close())
+    ctx.contribute(LlmAdapters, genaiAdapter(genai, upstream))
+    ctx.contribute(LlmAdapters, genaiAdapter(cloud, upstream))
+  }
+})

@@ -1,0 +1,73 @@
+/** Tool schemas in the subset that the generate-content wire takes. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { toSchema } from '../../../features/llm-genai/schema.ts'
+
+const property = (schema: unknown) => {
+  const { properties } = toSchema({ type: 'object', properties: { x: schema } }) ?? {}
+  return (properties as { x?: unknown }).x
+}
+
+test('keywords that the wire does not know are left out, at every depth', () => {
+  const schema = {
+    $schema: 'x',
+    type: 'object',
+    additionalProperties: false,
+    required: ['a', 'ghost'],
+    properties: {
+      a: {
+        type: 'array',
+        uniqueItems: true,
+        items: { type: 'object', patternProperties: {}, properties: { b: { type: 'integer', default: 1 } } }
+      }
+    }
+  }
+
+  assert.deepEqual(toSchema(schema), {
+    type: 'object',
+    required: ['a'],
+    properties: { a: { type: 'array', items: { type: 'object', properties: { b: { type: 'integer' } } } } }
+  })
+})
+
+test('an object without properties is no parameters at all', () => {
+  assert.equal(toSchema({ type: 'object', properties: {} }), undefined)
+  assert.equal(toSchema({}), undefined)
+})
+
+test('references are inlined, also those that lead back to themselves', () => {
+  const Point = { type: 'object', properties: { next: { $ref: '#/$defs/Point' } } }
+
+  assert.deepEqual(toSchema({ type: 'object', properties: { at: { $ref: '#/$defs/Point' } }, $defs: { Point } })?.properties, {
+    at: { type: 'object', properties: { next: {} } }
+  })
+})
+
+test('null is nullable, several types are alternatives', () => {
+  assert.deepEqual(property({ type: ['string', 'null'] }), { type: 'string', nullable: true })
+  assert.deepEqual(property({ anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }] }), {
+    type: 'integer',
+    minimum: 1,
+    nullable: true
+  })
+  assert.deepEqual(property({ type: ['string', 'integer'] }), { anyOf: [{ type: 'string' }, { type: 'integer' }] })
+  assert.deepEqual(property({ oneOf: [{ type: 'string' }, { type: 'boolean' }] }), { anyOf: [{ type: 'string' }, { type: 'boolean' }] })
+})
+
+test('only strings are enumerated, only known formats named', () => {
+  assert.deepEqual(property({ const: 'a' }), { type: 'string', enum: ['a'] })
+  assert.deepEqual(property({ type: 'integer', enum: [1, 2] }), { type: 'integer' })
+  assert.deepEqual(property({ type: 'string', format: 'uri' }), { type: 'string' })
+  assert.deepEqual(property({ type: 'string', format: 'date-time' }), { type: 'string', format: 'date-time' })
+})
+
+test('allOf is laid together, a list always says of what', () => {
+  const all = { allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { properties: { b: { type: 'number' } } }] }
+
+  assert.deepEqual(property(all), {
+    type: 'object',
+    properties: { a: { type: 'string' }, b: { type: 'number' } },
+    required: ['a']
+  })
+  assert.deepEqual(property({ type: 'array' }), { type: 'array', items: { type: 'string' } })
+})
