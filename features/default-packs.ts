@@ -12,6 +12,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'llm-chat': () => import('./llm-chat/pack.ts'),
   'llm-messages': () => import('./llm-messages/pack.ts'),
   'llm-responses': () => import('./llm-responses/pack.ts'),
+  'llm-genai': () => import('./llm-genai/pack.ts'),
   providers: () => import('./providers/pack.ts'),
   catalog: () => import('./catalog/pack.ts'),
   history: () => import('./history/pack.ts'),
