@@ -1,6 +1,7 @@
 /** Edits a TOML text in place: only what differs is touched, so comments, order and layout of everything else stay. */
 import { stringify } from 'smol-toml'
 import { isTable, own, same, type Table } from './tables.ts'
+import { renamedTables } from './toml-rename.ts'
 import { type Entry, type Path, type Section, scan } from './toml-scan.ts'
 
 /** Replaces `text[start, end)`; insertions have no extent. Edits at one place apply in their order. */
@@ -27,6 +28,8 @@ class Editor {
   readonly #lines = new Map<Section, string[]>()
   /** New sections by their header. */
   readonly #blocks = new Map<string, { path: Path; array: boolean; lines: string[] }>()
+  /** Tables whose headers change their last name. Everything below is found, and taken down, under the old path. */
+  readonly #renamed: { readonly path: Path; readonly to: string }[] = []
 
   constructor(text: string, sections: readonly Section[]) {
     this.#text = text
@@ -36,14 +39,35 @@ class Editor {
 
   /** Takes down what has to change below `path`. */
   diff(path: Path, before: Table, next: Table): void {
-    for (const key of Object.keys(before)) if (!Object.hasOwn(next, key)) this.#remove([...path, key])
+    const renamed = renamedTables(before, next)
+    for (const [from, to] of renamed) if (!this.#rename([...path, from], to)) renamed.delete(from)
+    const targets = new Set(renamed.values())
+    for (const key of Object.keys(before)) if (!Object.hasOwn(next, key) && !renamed.has(key)) this.#remove([...path, key])
+    for (const [from, to] of renamed) this.diff([...path, from], own(before, from) as Table, own(next, to) as Table)
     for (const [key, value] of Object.entries(next)) {
+      if (targets.has(key)) continue
       const old = own(before, key)
       if (!same(old, value)) this.#change([...path, key], old, value)
     }
     // An empty table lives on only by a header of its own.
     const empty = path.length > 0 && Object.keys(next).length === 0
     if (empty && !this.#sections.some(section => equal(section.path, path))) this.#block(path, false)
+  }
+
+  /** Changes the name in every header of a table. False: it stands elsewhere, too, in lines of other tables. */
+  #rename(path: Path, to: string): boolean {
+    const headers = this.#sections.filter(section => startsWith(section.path, path))
+    const elsewhere = this.#sections.some(
+      section => !startsWith(section.path, path) && section.entries.some(entry => startsWith(entry.path, path))
+    )
+    if (headers.length === 0 || elsewhere) return false
+    const at = path.filter(part => typeof part === 'string').length - 1
+    for (const { names } of headers) {
+      const { start, end } = names[at]!
+      this.#edits.push({ start, end, text: keyText(to) })
+    }
+    this.#renamed.push({ path, to })
+    return true
   }
 
   #change(path: Path, old: unknown, value: unknown): void {
@@ -175,7 +199,7 @@ class Editor {
     let first = this.#edits.length === 0 // something placed before is not in the text yet
     for (const { path, array, lines } of this.#blocks.values()) {
       const at = this.#endOfKin(path)
-      const header = path
+      const header = this.#newPath(path)
         .filter(part => typeof part === 'string')
         .map(keyText)
         .join('.')
@@ -185,6 +209,13 @@ class Editor {
       this.#edits.push({ start: at, end: at, text })
       first = false
     }
+  }
+
+  /** The path with the new names of renamed tables. */
+  #newPath(path: Path): Path {
+    const result = [...path]
+    for (const renamed of this.#renamed) if (startsWith(path, renamed.path)) result[renamed.path.length - 1] = renamed.to
+    return result
   }
 
   /** Behind the last section that shares the longest part of the path; the end of the file when none does. */

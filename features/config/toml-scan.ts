@@ -15,9 +15,17 @@ export interface Entry {
   readonly end: number
 }
 
+/** Extent of one name in a header. */
+export interface Name {
+  readonly start: number
+  readonly end: number
+}
+
 /** A header with the entries below it; the first section is the root and has no header. */
 export interface Section {
   readonly path: Path
+  /** Names of the header, as many as the path has names. */
+  readonly names: readonly Name[]
   readonly array: boolean
   readonly start: number
   /** After the header's line break. */
@@ -26,7 +34,7 @@ export interface Section {
 }
 
 export function scan(text: string): Section[] {
-  const sections: Section[] = [{ path: [], array: false, start: 0, bodyStart: text.startsWith('\uFEFF') ? 1 : 0, entries: [] }]
+  const sections: Section[] = [{ path: [], names: [], array: false, start: 0, bodyStart: text.startsWith('\uFEFF') ? 1 : 0, entries: [] }]
   const counts = new Map<string, number>()
   for (let at = sections[0]!.bodyStart; at < text.length; ) {
     const here = skipBlank(text, at)
@@ -36,10 +44,10 @@ export function scan(text: string): Section[] {
       at = lineEnd(text, here)
     } else if (char === '[') {
       const array = text[here + 1] === '['
-      const [names, after] = readKey(text, here + (array ? 2 : 1))
-      const path = resolve(names, counts, array)
+      const [keys, after, names] = readKey(text, here + (array ? 2 : 1))
+      const path = resolve(keys, counts, array)
       const end = lineEnd(text, after)
-      sections.push({ path, array, start: at, bodyStart: end, entries: [] })
+      sections.push({ path, names, array, start: at, bodyStart: end, entries: [] })
       at = end
     } else {
       const section = sections.at(-1)!
@@ -80,11 +88,13 @@ function lineEnd(text: string, from: number): number {
   return found < 0 ? text.length : found + 1
 }
 
-/** Dotted key; answers its names and the position of what follows (`=` or `]`). */
-function readKey(text: string, from: number): [string[], number] {
+/** Dotted key; answers its names, the position of what follows (`=` or `]`) and where each name stands. */
+function readKey(text: string, from: number): [string[], number, Name[]] {
   const names: string[] = []
+  const extents: Name[] = []
   let at = skipBlank(text, from)
   for (;;) {
+    const start = at
     const quote = text[at]
     if (quote === '"' || quote === "'") {
       const end = skipString(text, at)
@@ -95,8 +105,9 @@ function readKey(text: string, from: number): [string[], number] {
       names.push(text.slice(at, end))
       at = end
     }
+    extents.push({ start, end: at })
     at = skipBlank(text, at)
-    if (text[at] !== '.') return [names, at]
+    if (text[at] !== '.') return [names, at, extents]
     at = skipBlank(text, at + 1)
   }
 }

@@ -53,6 +53,26 @@ test('a changed value changes its own characters only', () => {
   assert.equal(result, text.replace('"a/b"', '"c/d"').replace('"k"', '"new"').replace('"x"', '"y"'))
 })
 
+test('a renamed table keeps its place, its comments and what is below it', () => {
+  const result = edited(table => {
+    const { 'x/y': first, z } = table.providers as Record<string, Table>
+    table.providers = { 'new name': { ...first, type: 'svc', oauth: { key: 'q' } }, z }
+  })
+  assert.equal(
+    result,
+    text.replace(
+      '[providers."x/y"] # hi\napi_key = "k" # key\n',
+      '[providers."new name"] # hi\napi_key = "k" # key\ntype = "svc"\n\n[providers."new name".oauth]\nkey = "q"\n\n'
+    )
+  )
+})
+
+test('a table that stands partly in lines of another one is not renamed by its header', () => {
+  const dotted = 'p.a.x = 1\n[p.a.sub] # s\ny = 2\n'
+  const next = { p: { b: { x: 1, sub: { y: 2 } } } }
+  assert.deepEqual(readToml(editToml(dotted, readToml(dotted), next)), next)
+})
+
 test('new keys join their table and new tables their kin', () => {
   const result = edited(table => {
     table.telemetry = true

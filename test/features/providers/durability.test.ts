@@ -6,7 +6,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readToml } from '../../../features/config/toml.ts'
-import { createProvider, deleteProvider, listModels, listProviders, setDefaultModel } from '../../../features/providers/index.ts'
+import {
+  createProvider,
+  deleteProvider,
+  listModels,
+  listProviders,
+  replaceProvider,
+  setDefaultModel
+} from '../../../features/providers/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 import { body, start } from './scene.ts'
 
@@ -26,6 +33,21 @@ test('two servers on one home see each other at once and lose nothing', async t 
   await two.call(deleteProvider, { params: { provider_id: 'a' } })
   assert.ok(!(await one.call(listModels)).data.items.some(({ model }) => model === 'a/small'))
   assert.equal((await two.file()).default_model, 'same/small')
+})
+
+test('a renamed provider keeps its place for the next server, too', async t => {
+  const one = await start(t)
+  for (const id of ['a', 'b', 'c']) await one.call(createProvider, { body: body(id) })
+  const { id: _, ...form } = body('b')
+
+  await one.call(replaceProvider, { params: { provider_id: 'b' }, body: { ...form, new_id: 'renamed' } })
+
+  const two = await start(t, { home: one.home })
+  for (const { call } of [one, two])
+    assert.deepEqual(
+      (await call(listProviders)).data.items.map(({ id }) => id),
+      ['a', 'renamed', 'c']
+    )
 })
 
 test('a killed server leaves whole providers, and every one that it acknowledged', async t => {

@@ -1,0 +1,47 @@
+/** Tells a renamed table from one that went and another that came, so that it keeps its place and its comments. */
+import { isTable, own, same, type Table } from './tables.ts'
+
+/** At one place: when hundreds of tables come and go together, they are new ones. */
+const MAX_COMPARISONS = 2_500
+
+/**
+ * Old name to new name of tables that went at a place where one came: between the same neighbours, with at least one equal field. Of
+ * several candidates the one with most equal fields counts.
+ */
+export function renamedTables(before: Table, next: Table): Map<string, string> {
+  const renamed = new Map<string, string>()
+  const gone = gaps(before, next)
+  if (gone.size === 0) return renamed
+  for (const [gap, names] of gaps(next, before)) {
+    if (names.length * (gone.get(gap)?.length ?? 0) > MAX_COMPARISONS) continue
+    for (const name of names) {
+      let best: { readonly name: string; readonly score: number } | undefined
+      for (const candidate of gone.get(gap) ?? []) {
+        if (renamed.has(candidate)) continue
+        const score = equalFields(own(before, candidate) as Table, own(next, name) as Table)
+        if (score > (best?.score ?? 0)) best = { name: candidate, score }
+      }
+      if (best) renamed.set(best.name, name)
+    }
+  }
+  return renamed
+}
+
+/** Tables that `other` does not have, by the key that both have before them. */
+function gaps(table: Table, other: Table): Map<string | undefined, string[]> {
+  const found = new Map<string | undefined, string[]>()
+  let last: string | undefined
+  for (const [key, value] of Object.entries(table)) {
+    if (Object.hasOwn(other, key)) last = key
+    else if (isTable(value)) {
+      const names = found.get(last)
+      if (names) names.push(key)
+      else found.set(last, [key])
+    }
+  }
+  return found
+}
+
+function equalFields(a: Table, b: Table): number {
+  return Object.entries(a).filter(([key, value]) => Object.hasOwn(b, key) && same(value, b[key])).length
+}
