@@ -98,7 +98,8 @@ function readKey(text: string, from: number): [string[], number, Name[]] {
     const quote = text[at]
     if (quote === '"' || quote === "'") {
       const end = skipString(text, at)
-      names.push(parse(`k = ${text.slice(at, end)}`).k as string)
+      const quoted = text.slice(at, end)
+      names.push(quoted.includes('\\') ? (parse(`k = ${quoted}`).k as string) : quoted.slice(1, -1))
       at = end
     } else {
       const end = at + /^[^\s.=\]]*/.exec(text.slice(at, at + 1_000))![0].length

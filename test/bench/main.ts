@@ -6,12 +6,14 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { fanOut, journal, replay } from './events.ts'
 import { restReads, startUp } from './http-and-start.ts'
+import { manyProviders } from './providers.ts'
 import { print, type Row } from './table.ts'
 import { turns } from './turns.ts'
 
 const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   start: startUp,
   rest: restReads,
+  providers: manyProviders,
   turns,
   fanout: fanOut,
   replay,

@@ -313,7 +313,7 @@ oauth = { storage = "file", key = "svc-code" }
   assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
 })
 
-test('the start refreshes by itself and tells sockets', async t => {
+test('the start refreshes by itself, and the change is told', async t => {
   const { url } = await provider(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
   const { waitFor, file } = await start(t, { toml: one(url).replace('refresh_on_start = false', 'refresh_on_start = true') })
 
