@@ -1,4 +1,4 @@
-/** Words of the public directory format: SDK packages and provider ids from which a wire protocol is told (rest-shapes of the directory). */
+/** Words of the public directory format: SDK packages and provider ids from which a wire protocol is told. */
 import type { DirectoryEntry } from './contract.ts'
 
 type Wire = NonNullable<DirectoryEntry['wire_type']>

@@ -1,4 +1,4 @@
-/** Wire of the providers pack (contract 1, Models and providers; Auth readiness; rest-shapes of providers). Pure data. */
+/** Wire of the providers pack (contract 1, Models and providers; Auth readiness). Pure data. */
 import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 
 export const ProviderManaged = errorSpec('provider_managed', 40003, 'the provider is managed by a login; log out first')

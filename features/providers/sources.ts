@@ -1,4 +1,4 @@
-/** Where the models of each provider come from, and the question put to it (rest-shapes of the refresh engine, rules 1 to 4). */
+/** Where the models of each provider come from, and the question put to it. */
 import { nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
 import { type FoundModel, readModelList } from './discovery.ts'
 import { FetchProblem, fetchJson } from './fetch-json.ts'
