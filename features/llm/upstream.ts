@@ -25,6 +25,13 @@ export interface Upstream {
   ): Promise<UpstreamReply>
   /** Reads an http(s) URL; resolves with the head of the reply. No redirect is followed. Rejects as `post` does. */
   get(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<UpstreamReply>
+  /** Posts a form (`application/x-www-form-urlencoded`) to an http(s) URL, in everything else like `get`. */
+  postForm(
+    url: string,
+    fields: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal
+  ): Promise<UpstreamReply>
   /** Closes every connection. */
   close(): Promise<void>
 }
@@ -64,6 +71,25 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
       const reply = await request(url, {
         headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
         dispatcher,
+        signal
+      })
+      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+    },
+    async postForm(address, fields, headers, signal) {
+      if (closed) throw new Error('the connection pool is closed')
+      pools ??= openPools(env)
+      const { request, direct, outside } = await pools
+      const url = new URL(address)
+      const reply = await request(url, {
+        method: 'POST',
+        headers: {
+          accept: 'application/json',
+          'accept-encoding': 'identity',
+          ...headers,
+          'content-type': 'application/x-www-form-urlencoded'
+        },
+        body: new URLSearchParams(fields).toString(),
+        dispatcher: isLoopback(url.href) ? direct : outside,
         signal
       })
       return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }

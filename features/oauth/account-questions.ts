@@ -1,0 +1,50 @@
+/** Questions about the account itself: a token, one answer, failures in-band. */
+import type { Logger } from '../../kernel/index.ts'
+import type { AccountService } from './account-service.ts'
+import type { Account } from './place.ts'
+import { AccountProblem } from './problem.ts'
+import type { Vault } from './vault.ts'
+
+export interface InBandError {
+  readonly kind: 'error'
+  readonly message: string
+  readonly status?: number
+}
+
+export interface QuestionParts {
+  readonly service: Pick<AccountService, 'read'>
+  readonly vault: Pick<Vault, 'token'>
+  readonly log: Pick<Logger, 'warn'>
+}
+
+const TIMEOUT_MS = 8_000
+
+/** Asks `{base_url}{path}`; a token that is refused is renewed once and the question asked again. Rejects only after an abort. */
+export async function askAccount<T>(
+  account: Account | undefined,
+  path: string,
+  read: (answer: unknown) => T,
+  { service, vault, log }: QuestionParts,
+  signal: AbortSignal
+): Promise<T | InBandError> {
+  try {
+    const token = account && (await vault.token(account, { signal }))
+    if (!account || token === undefined) return { kind: 'error', message: 'not logged in' }
+    const { base_url } = account
+    if (base_url === undefined) return { kind: 'error', message: 'the base URL of the account service is not set' }
+    const ask = (access: string) => service.read(base_url, path, access, signal, TIMEOUT_MS)
+    const answer = await ask(token).catch(async (problem: unknown) => {
+      if (!(problem instanceof AccountProblem) || problem.status !== 401) throw problem
+      const renewed = await vault.token(account, { force: true, signal })
+      if (renewed === undefined) throw problem
+      return ask(renewed)
+    })
+    return read(answer)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof AccountProblem)) throw error
+    const { message, status } = error
+    log.warn({ path, status }, 'the account service could not be asked')
+    return { kind: 'error', message, ...(status !== undefined && { status }) }
+  }
+}

@@ -1,0 +1,156 @@
+/** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
+import { readText, type Upstream } from '../llm/index.ts'
+import type { Credential } from './contract.ts'
+import { readCredential } from './credential.ts'
+import { AccountProblem, failureText, withoutSecrets } from './problem.ts'
+
+/** What the authorization server hands out for one login. */
+export interface DeviceCode {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri: string
+  readonly verification_uri_complete: string
+  /** Seconds. */
+  readonly expires_in: number
+  /** Seconds. */
+  readonly interval: number
+}
+
+export interface AccountServiceParts {
+  readonly upstream: Pick<Upstream, 'get' | 'postForm'>
+  readonly now: () => Date
+  /** User agent and device headers. */
+  readonly headers: () => Promise<Readonly<Record<string, string>>>
+}
+
+type Table = Readonly<Record<string, unknown>>
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+const LOGIN_TIMEOUT_MS = 30_000
+const REFRESH_TIMEOUT_MS = 10_000
+const LIST_TIMEOUT_MS = 10_000
+const LIMIT_BYTES = 1024 * 1024
+const DEFAULT_LIFE_S = 900
+const DEFAULT_INTERVAL_S = 5
+
+/** Every method rejects with AccountProblem, after an abort with the signal's reason. */
+export class AccountService {
+  readonly #parts: AccountServiceParts
+
+  constructor(parts: AccountServiceParts) {
+    this.#parts = parts
+  }
+
+  async deviceCode(oauth_host: string, client_id: string, signal: AbortSignal): Promise<DeviceCode> {
+    const url = `${oauth_host}/api/oauth/device_authorization`
+    const body = await this.#form(url, { client_id }, [], LOGIN_TIMEOUT_MS, signal)
+    const { device_code, user_code, verification_uri_complete, verification_uri } = body
+    if (!text(device_code) || !text(user_code) || !text(verification_uri_complete)) {
+      throw new AccountProblem(`${hostOf(url)} answered without a device code`, { status: 200 })
+    }
+    return {
+      device_code,
+      user_code,
+      verification_uri_complete,
+      verification_uri: text(verification_uri) ? verification_uri : (verification_uri_complete.split('?')[0] ?? ''),
+      expires_in: positive(body.expires_in) ?? DEFAULT_LIFE_S,
+      interval: positive(body.interval) ?? DEFAULT_INTERVAL_S
+    }
+  }
+
+  /** One poll. `error` of the problem is the state of the login: `authorization_pending` and so on. */
+  async deviceToken(oauth_host: string, client_id: string, device_code: string, signal: AbortSignal): Promise<Credential> {
+    const url = `${oauth_host}/api/oauth/token`
+    const fields = { grant_type: DEVICE_GRANT, device_code, client_id }
+    return this.#credential(url, await this.#form(url, fields, [device_code], LOGIN_TIMEOUT_MS, signal))
+  }
+
+  async refresh(oauth_host: string, client_id: string, refresh_token: string, signal: AbortSignal): Promise<Credential> {
+    const url = `${oauth_host}/api/oauth/token`
+    const fields = { grant_type: 'refresh_token', refresh_token, client_id }
+    return this.#credential(url, await this.#form(url, fields, [refresh_token], REFRESH_TIMEOUT_MS, signal), refresh_token)
+  }
+
+  /** JSON of `{base_url}{path}` with a bearer token. */
+  async read(base_url: string, path: string, access_token: string, signal: AbortSignal, timeout_ms = LIST_TIMEOUT_MS): Promise<unknown> {
+    const url = `${base_url}${path}`
+    const { status, body } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
+      this.#parts.upstream.get(url, { ...headers, authorization: `Bearer ${access_token}` }, until)
+    )
+    if (status < 200 || status > 299) throw new AccountProblem(withoutSecrets(failureText(status, body), [access_token]), { status })
+    if (body === undefined) throw new AccountProblem(`${hostOf(url)} answered with something that is not JSON`, { status })
+    return body
+  }
+
+  #credential(url: string, body: Table, refresh_token?: string): Credential {
+    const credential = readCredential(body, this.#parts.now(), refresh_token)
+    if (!credential) throw new AccountProblem(`${hostOf(url)} answered without a usable token`, { status: 200 })
+    return credential
+  }
+
+  async #form(
+    url: string,
+    fields: Readonly<Record<string, string>>,
+    secrets: readonly string[],
+    timeout_ms: number,
+    signal: AbortSignal
+  ): Promise<Table> {
+    const { status, body } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
+      this.#parts.upstream.postForm(url, fields, headers, until)
+    )
+    if (status >= 200 && status <= 299 && isTable(body)) return body
+    const error = isTable(body) && typeof body.error === 'string' ? body.error : undefined
+    const said = withoutSecrets(failureText(status, body), secrets)
+    throw new AccountProblem(`${hostOf(url)} answered HTTP ${status}: ${said}`, { status, ...(error !== undefined && { error }) })
+  }
+
+  async #ask(
+    url: string,
+    timeout_ms: number,
+    signal: AbortSignal,
+    send: (headers: Readonly<Record<string, string>>, until: AbortSignal) => ReturnType<Upstream['get']>
+  ): Promise<Answer> {
+    signal.throwIfAborted()
+    const headers = await this.#parts.headers()
+    const timeout = AbortSignal.timeout(timeout_ms)
+    try {
+      const { status, body } = await send(headers, AbortSignal.any([signal, timeout]))
+      return { status, body: parse(await readText(body, LIMIT_BYTES, timeout_ms)) }
+    } catch (error) {
+      signal.throwIfAborted()
+      if (timeout.aborted) throw new AccountProblem(`${hostOf(url)} did not answer within ${timeout_ms / 1000} s`, { cause: error })
+      const { code, name } = error as NodeJS.ErrnoException
+      throw new AccountProblem(`${hostOf(url)} could not be reached (${code ?? name})`, { cause: error })
+    }
+  }
+}
+
+export function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function text(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function positive(value: unknown): number | undefined {
+  const number = Math.ceil(Number(value ?? Number.NaN))
+  return Number.isFinite(number) && number > 0 ? number : undefined
+}
+
+/** Name and port only: a URL may carry a password. */
+function hostOf(url: string): string {
+  return new URL(url).host
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined // the status says more than a page of a proxy
+  }
+}

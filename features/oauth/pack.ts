@@ -1,0 +1,104 @@
+/** Wires the managed login: flows, credentials, account questions. */
+import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
+import { Config } from '../config/index.ts'
+import { createUpstream, Llm, LlmModels, providersSection } from '../llm/index.ts'
+import { MANAGED_PROVIDER, ProviderLogins } from '../providers/index.ts'
+import { askAccount } from './account-questions.ts'
+import { AccountService } from './account-service.ts'
+import { cancelLogin, credentialStore, logout, Options, readLogin, readRegion, readUsage, readUserInfo, startLogin } from './contract.ts'
+import { deviceHeaders } from './device.ts'
+import { Enrolment } from './enrolment.ts'
+import { Logins } from './logins.ts'
+import { markedRegion } from './marker.ts'
+import { type Account, accountOf, clientId, missingSettings, ownSlots, placeOf, regionOf, type Surroundings } from './place.ts'
+import { providerLogins } from './provider-logins.ts'
+import { ManagedLogin } from './service.ts'
+import { readUsageAnswer } from './usage.ts'
+import { readUserInfoAnswer } from './user-info.ts'
+import { Vault } from './vault.ts'
+
+export default definePack({
+  name: 'oauth',
+  description: 'Managed login: device-code flow, stored tokens, usage, account, region',
+  // Llm is needed for its sections of the configuration.
+  needs: { config: Config, llm: Llm, info: KernelInfo },
+  provides: [ManagedLogin, ProviderLogins],
+  config: Options,
+  setup(ctx, { config, info }) {
+    const { log, home, signal } = ctx
+    const { poll_unit_ms: unit_ms } = ctx.config
+    const now = () => ctx.now()
+    const upstream = createUpstream()
+    ctx.own(() => upstream.close())
+    const around = (): Surroundings => ({ options: ctx.config, env: process.env, marker: markedRegion(home, process.env) })
+    const client_id = () => clientId(around())
+
+    const service = new AccountService({ upstream, now, headers: deviceHeaders(home, info.version) })
+    const store = ctx.store(credentialStore, { dir: 'credentials' })
+    const vault = new Vault({ home, store, service, client_id, now, log, unit_ms })
+    ctx.own(() => vault.close())
+    const models = ctx.collect(LlmModels)
+    const enrolment = new Enrolment({ config, service, contributed: () => models.items(), log, signal })
+    const account = (provider_id: string): Account | undefined => {
+      const providers = config.get(providersSection)
+      return accountOf(provider_id, Object.hasOwn(providers, provider_id) ? providers[provider_id] : undefined, around())
+    }
+    const logins = new Logins({
+      service,
+      vault,
+      enrolment,
+      now,
+      unit_ms,
+      client_id,
+      current: () => account(MANAGED_PROVIDER),
+      placeOf: region => placeOf(region, enrolment.record(), around()),
+      missing: place => missingSettings(place, around()),
+      slots: () => ownSlots(enrolment.record(), around()),
+      failed: err => log.error({ err }, 'a login failed')
+    })
+    ctx.own(() => logins.close())
+
+    let record = JSON.stringify(enrolment.record())
+    ctx.own(
+      config.onChange(() => {
+        const before = record
+        record = JSON.stringify(enrolment.record())
+        if (record !== before) logins.providerChanged()
+      })
+    )
+
+    const login: ManagedLogin = {
+      status(provider_id) {
+        const of = account(provider_id)
+        return of ? vault.status(of) : 'unauthenticated'
+      },
+      async accessToken(provider_id, options) {
+        const of = account(provider_id)
+        return of && vault.token(of, options)
+      }
+    }
+    ctx.provide(ManagedLogin, login)
+    ctx.provide(ProviderLogins, providerLogins(login))
+
+    const of = ({ provider = MANAGED_PROVIDER }: { readonly provider?: string }) => provider
+    const managed = (input: { readonly provider?: string }) => of(input) === MANAGED_PROVIDER
+    ctx.route(startLogin, async ({ body, signal }) => {
+      if (!managed(body)) throw invalid([{ path: 'body.provider', message: `only ${MANAGED_PROVIDER} has a managed login` }])
+      await config.reload()
+      return logins.start(body.region, signal)
+    })
+    ctx.route(readLogin, ({ query }) => (managed(query) ? (logins.read() ?? null) : null))
+    ctx.route(cancelLogin, ({ query }) => (managed(query) ? logins.cancel() : { cancelled: false, status: 'cancelled' as const }))
+    ctx.route(logout, async ({ body }) => {
+      if (managed(body)) await logins.logout()
+      return { logged_out: true as const, provider: of(body) }
+    })
+    const questions = { service, vault, log }
+    ctx.route(readUsage, ({ query, signal }) => askAccount(account(of(query)), '/usages', readUsageAnswer, questions, signal))
+    ctx.route(readUserInfo, ({ query, signal }) => askAccount(account(of(query)), '/me', readUserInfoAnswer, questions, signal))
+    ctx.route(readRegion, async () => {
+      await config.reload()
+      return { region: regionOf(enrolment.record(), around()) }
+    })
+  }
+})

@@ -1,0 +1,59 @@
+/** Why an account could not be asked or refused, as a text that holds no secret. */
+
+interface ProblemFacts {
+  /** HTTP status; absent when there was no answer. */
+  readonly status?: number
+  /** Code of the answer's `error` field (RFC 6749 section 5.2, RFC 8628 section 3.5). */
+  readonly error?: string
+  readonly cause?: unknown
+}
+
+/** A failed question to the authorization server or the account service. The message may be shown. */
+export class AccountProblem extends Error {
+  readonly status: number | undefined
+  readonly error: string | undefined
+
+  constructor(message: string, { status, error, cause }: ProblemFacts = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'AccountProblem'
+    this.status = status
+    this.error = error
+  }
+
+  /** Worth another try: no answer, too many requests, a fault of the server. */
+  get transient(): boolean {
+    return this.status === undefined || this.status === 429 || this.status >= 500
+  }
+
+  /** The grant is refused for good. */
+  get rejected(): boolean {
+    return this.status === 401 || this.status === 403 || this.error === 'invalid_grant'
+  }
+}
+
+/** What an error answer says, in the order in which services use to say it; otherwise a hint for its status. */
+export function failureText(status: number, body: unknown): string {
+  const said = record(body)
+  const { error, errors } = said
+  const first = Array.isArray(errors) ? errors[0] : undefined
+  const texts = [said.error_description, said.message, said.detail, error, record(error).message, first, record(first).message]
+  const text = texts.find((candidate): candidate is string => typeof candidate === 'string' && candidate.trim() !== '')
+  if (text !== undefined) return cut(text)
+  if (status === 401) return 'the login was refused; log in again'
+  if (status === 404) return 'the account service does not know this request'
+  return `the account service answered HTTP ${status}`
+}
+
+/** `texts` taken out of a message: upstreams may quote what was sent. */
+export function withoutSecrets(message: string, texts: readonly string[]): string {
+  return texts.reduce((clean, secret) => (secret.length < 4 ? clean : clean.replaceAll(secret, '[redacted]')), message)
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+function cut(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line
+}

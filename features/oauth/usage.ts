@@ -1,0 +1,88 @@
+/** The account service's quota answer in the words of the contract (contract 1, Usage and account information). */
+import { isTable } from './account-service.ts'
+import type { Usage, UsageRow } from './contract.ts'
+import { AccountProblem } from './problem.ts'
+
+type Table = Readonly<Record<string, unknown>>
+type Window = NonNullable<UsageRow['window']>
+
+const units: Readonly<Record<string, Window['unit']>> = {
+  TIME_UNIT_MINUTE: 'minute',
+  TIME_UNIT_HOUR: 'hour',
+  TIME_UNIT_DAY: 'day',
+  TIME_UNIT_WEEK: 'week'
+}
+/** The wallet counts in millionths of a cent. */
+const PER_CENT = 1_000_000
+
+/** Throws AccountProblem when the answer is no object. */
+export function readUsageAnswer(answer: unknown): Usage {
+  if (!isTable(answer)) throw new AccountProblem('the account service answered with no usage', { status: 200 })
+  const limits = Array.isArray(answer.limits) ? answer.limits.filter(isTable) : []
+  return {
+    kind: 'ok',
+    summary: rowOf(answer.usage, { duration: 1, unit: 'week' }) ?? null,
+    limits: limits.flatMap(item => rowOf(item.detail, windowOf(item.window), item.name) ?? []),
+    extra_usage: walletOf(answer.boosterWallet)
+  }
+}
+
+/** Undefined when the row says neither what was used nor what is allowed. */
+function rowOf(row: unknown, window: Window | undefined, name?: unknown): UsageRow | undefined {
+  if (!isTable(row)) return undefined
+  const used = integer(row.used)
+  const limit = integer(row.limit)
+  if (used === undefined && limit === undefined) return undefined
+  const title = [name, row.name].find(text => typeof text === 'string' && text !== '') as string | undefined
+  return {
+    ...(title !== undefined && { name: title }),
+    ...(window && { window }),
+    used: used ?? 0,
+    limit: limit ?? 0,
+    ...(typeof row.resetTime === 'string' && row.resetTime !== '' && { reset_at: row.resetTime })
+  }
+}
+
+/** Whole hours in minutes become hours. */
+function windowOf(window: unknown): Window | undefined {
+  if (!isTable(window)) return undefined
+  const duration = integer(window.duration)
+  const unit = units[String(window.timeUnit)]
+  if (duration === undefined || unit === undefined) return undefined
+  return unit === 'minute' && duration >= 60 && duration % 60 === 0 ? { duration: duration / 60, unit: 'hour' } : { duration, unit }
+}
+
+function walletOf(wallet: unknown): Usage['extra_usage'] {
+  const { balance, monthlyChargeLimitEnabled, monthlyChargeLimit, monthlyUsed } = tableOf(wallet)
+  const { type, amount, amountLeft } = tableOf(balance)
+  if (type !== 'BOOSTER' || !(Number(amount) > 0)) return null
+  const limit = tableOf(monthlyChargeLimit)
+  const used = tableOf(monthlyUsed)
+  const currency = [limit.currency, used.currency].find(text => typeof text === 'string' && text !== '') as string | undefined
+  return {
+    balance_cents: cents(amountLeft),
+    total_cents: cents(amount),
+    monthly_charge_limit_enabled: monthlyChargeLimitEnabled === true,
+    monthly_charge_limit_cents: integer(limit.priceInCents) ?? 0,
+    monthly_used_cents: integer(used.priceInCents) ?? 0,
+    currency: currency ?? 'USD'
+  }
+}
+
+/** Something is never shown as nothing. */
+function cents(amount: unknown): number {
+  const value = Number(amount) / PER_CENT
+  if (!Number.isFinite(value)) return 0
+  return value > 0 && value < 1 ? 1 : Math.round(value)
+}
+
+/** Numbers may come as text. */
+function integer(value: unknown): number | undefined {
+  if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
+  const number = Math.trunc(Number(value))
+  return Number.isSafeInteger(number) ? number : undefined
+}
+
+function tableOf(value: unknown): Table {
+  return isTable(value) ? value : {}
+}

@@ -1,0 +1,107 @@
+/** A server with the managed login against a fake account, on a clock that the test moves. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import config from '../../../features/config/pack.ts'
+import llm from '../../../features/llm/pack.ts'
+import { logout, ManagedLogin, readLogin, startLogin } from '../../../features/oauth/index.ts'
+import oauth from '../../../features/oauth/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
+import { type FakeOauth, type FakeQuestion, type FakeScript, fakeOauth, granted } from '../../helpers/fake-oauth.ts'
+
+export interface Clock {
+  now: number
+}
+
+export interface Scene extends TestKernel {
+  readonly fake: FakeOauth
+  readonly clock: Clock
+  /** The service that other packs get. */
+  readonly login: ManagedLogin
+  /** The poll snapshot once the flow is no longer pending. */
+  settled(): Promise<NonNullable<Awaited<ReturnType<typeof snapshot>>>>
+  /** Starts a login and lets it be granted. */
+  logIn(): Promise<void>
+  credential(slot?: string): Promise<Record<string, unknown> | undefined>
+}
+
+export interface SceneOptions {
+  readonly scripts?: Partial<Record<FakeQuestion, FakeScript>>
+  readonly options?: Readonly<Record<string, unknown>>
+  readonly home?: string
+  readonly fake?: FakeOauth
+  readonly clock?: Clock
+}
+
+const snapshot = async ({ call }: Pick<TestKernel, 'call'>) => (await call(readLogin, { query: {} })).data
+
+export async function scene(t: TestContextLike, given: SceneOptions = {}): Promise<Scene> {
+  const fake = given.fake ?? (await fakeOauth(t, given.scripts))
+  const clock = given.clock ?? { now: Date.parse('2026-11-20T12:00:00Z') }
+  const { login, packs } = withLogin()
+  const kernel = await startTestKernel(t, {
+    packs,
+    now: () => new Date(clock.now),
+    config: {
+      oauth: { client_id: 'client-1', oauth_host: fake.oauth_host, api_base_url: fake.api_base_url, poll_unit_ms: 1, ...given.options }
+    },
+    ...(given.home !== undefined && { home: given.home })
+  })
+  const settled = async () => {
+    for (;;) {
+      const flow = await snapshot(kernel)
+      if (flow && flow.status !== 'pending') return flow
+    }
+  }
+  return {
+    ...kernel,
+    fake,
+    clock,
+    login: login(),
+    settled,
+    async logIn() {
+      fake.answer('poll', [granted()])
+      await kernel.call(startLogin, { body: {} })
+      await settled()
+    },
+    async credential(slot = 'svc-code') {
+      try {
+        return JSON.parse(await readFile(join(kernel.home, 'credentials', `${slot}.json`), 'utf8')) as Record<string, unknown>
+      } catch {
+        return undefined // logged out
+      }
+    }
+  }
+}
+
+/** The packs of a scene and one that shows the service. */
+export function withLogin() {
+  let found: ManagedLogin | undefined
+  const guest = definePack({
+    name: 'guest',
+    needs: { login: ManagedLogin },
+    setup(_, { login }) {
+      found = login
+    }
+  })
+  const login = () => {
+    if (!found) throw new Error('the login service is not there')
+    return found
+  }
+  return { packs: [config, llm, oauth, guest], login }
+}
+
+/** Sets environment variables for one test. */
+export function withEnvironment(t: TestContextLike, variables: Readonly<Record<string, string | undefined>>): void {
+  const before = Object.keys(variables).map(name => [name, process.env[name]] as const)
+  const set = (name: string, value: string | undefined) => {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
+  for (const [name, value] of Object.entries(variables)) set(name, value)
+  t.after(() => {
+    for (const [name, value] of before) set(name, value)
+  })
+}
+
+export { logout, readLogin, startLogin }
