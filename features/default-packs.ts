@@ -15,6 +15,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'llm-genai': () => import('./llm-genai/pack.ts'),
   providers: () => import('./providers/pack.ts'),
   catalog: () => import('./catalog/pack.ts'),
+  oauth: () => import('./oauth/pack.ts'),
   history: () => import('./history/pack.ts'),
   interactions: () => import('./interactions/pack.ts'),
   tools: () => import('./tools/pack.ts'),

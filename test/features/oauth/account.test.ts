@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { readRegion, readUsage, readUserInfo, startLogin } from '../../../features/oauth/index.ts'
 import { granted, refused } from '../../helpers/fake-oauth.ts'
-import { scene, withEnvironment } from './scene.ts'
+import { scene, setEnvironment, withEnvironment } from './scene.ts'
 
 const query = {}
 
@@ -201,18 +201,18 @@ test('the region is the default, then what the marker file says, then the key of
   assert.equal(await region(), 'mainland-cn')
   await writeFile(join(home, 'region'), 'global\n')
   assert.equal(await region(), 'global')
-  withEnvironment(t, { SVC_CODE_REGION_MARKER: 'off' })
+  setEnvironment({ SVC_CODE_REGION_MARKER: 'off' })
   assert.equal(await region(), 'mainland-cn')
-  withEnvironment(t, { SVC_CODE_REGION_MARKER: undefined })
+  setEnvironment({ SVC_CODE_REGION_MARKER: undefined })
   await configure({ storage: 'file', key: 'svc-code' })
   assert.equal(await region(), 'mainland-cn')
   await configure({ key: 'svc-code-global' })
   assert.equal(await region(), 'global')
   await configure({ oauth_host: 'https://cn.example' })
   assert.equal(await region(), 'mainland-cn')
-  withEnvironment(t, { SVC_CODE_OAUTH_HOST: 'https://global.example' })
+  setEnvironment({ SVC_CODE_OAUTH_HOST: 'https://global.example' })
   assert.equal(await region(), 'global')
-  withEnvironment(t, { SVC_CODE_OAUTH_HOST: 'https://elsewhere.example' })
+  setEnvironment({ SVC_CODE_OAUTH_HOST: 'https://elsewhere.example' })
   assert.equal(await region(), 'mainland-cn')
 })
 

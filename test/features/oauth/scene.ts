@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import config from '../../../features/config/pack.ts'
 import llm from '../../../features/llm/pack.ts'
-import { logout, ManagedLogin, readLogin, startLogin } from '../../../features/oauth/index.ts'
+import { ManagedLogin, readLogin, startLogin } from '../../../features/oauth/index.ts'
 import oauth from '../../../features/oauth/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
@@ -50,7 +50,8 @@ export async function scene(t: TestContextLike, given: SceneOptions = {}): Promi
   const settled = async () => {
     for (;;) {
       const flow = await snapshot(kernel)
-      if (flow && flow.status !== 'pending') return flow
+      if (!flow) throw new Error('no flow was started')
+      if (flow.status !== 'pending') return flow
     }
   }
   return {
@@ -91,17 +92,17 @@ export function withLogin() {
   return { packs: [config, llm, oauth, guest], login }
 }
 
-/** Sets environment variables for one test. */
-export function withEnvironment(t: TestContextLike, variables: Readonly<Record<string, string | undefined>>): void {
-  const before = Object.keys(variables).map(name => [name, process.env[name]] as const)
-  const set = (name: string, value: string | undefined) => {
+/** Sets environment variables; undefined takes one away. */
+export function setEnvironment(variables: Readonly<Record<string, string | undefined>>): void {
+  for (const [name, value] of Object.entries(variables)) {
     if (value === undefined) delete process.env[name]
     else process.env[name] = value
   }
-  for (const [name, value] of Object.entries(variables)) set(name, value)
-  t.after(() => {
-    for (const [name, value] of before) set(name, value)
-  })
 }
 
-export { logout, readLogin, startLogin }
+/** As `setEnvironment`, for one test. */
+export function withEnvironment(t: TestContextLike, variables: Readonly<Record<string, string | undefined>>): void {
+  const before = Object.fromEntries(Object.keys(variables).map(name => [name, process.env[name]]))
+  setEnvironment(variables)
+  t.after(() => setEnvironment(before))
+}

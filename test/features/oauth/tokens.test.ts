@@ -186,7 +186,7 @@ test('logout takes everything of the login away and leaves the rest', async t =>
 
   const { data } = await call(readConfig)
   assert.deepEqual([Object.keys(data.providers), Object.keys(data.models), data.default_model], [['mine'], ['mine/a'], undefined])
-  assert.deepEqual([data.services, data.thinking], [{}, {}])
+  assert.deepEqual([data.raw.services, data.raw.thinking], [undefined, undefined])
   assert.deepEqual([await credential(), login.status(managed)], [undefined, 'unauthenticated'])
   assert.deepEqual(
     (await readdir(join(home, 'credentials'))).filter(name => name.endsWith('.json')),
