@@ -5,7 +5,19 @@ import { checkEffort, chooseEffort } from './effort.ts'
 import { guardStream } from './guard.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, nonBlank, providersSection, thinkingSection } from './sections.ts'
-import { CredentialRejected, Llm, LlmAdapters, LlmModels, type LlmPart, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
+import {
+  CredentialRejected,
+  Llm,
+  LlmAdapters,
+  LlmLogins,
+  LlmModels,
+  type LlmPart,
+  ModelUnresolved,
+  NoCredential,
+  NoProvider,
+  type ResolvedModel
+} from './service.ts'
+import { withLogin } from './with-login.ts'
 
 export default definePack({
   name: 'llm',
@@ -16,6 +28,9 @@ export default definePack({
   setup(ctx, { config, info }) {
     const adapters = ctx.collect(LlmAdapters)
     const models = ctx.collect(LlmModels)
+    const logins = ctx.collect(LlmLogins)
+    const loginOf = (provider_id: string) =>
+      logins.items().find(login => login.status(provider_id) !== 'unauthenticated') ?? logins.items()[0]
     // Sections differ in their schema type; the point holds them as sections of any schema.
     for (const section of llmSections) ctx.contribute(ConfigSections, section as ConfigSection)
 
@@ -28,7 +43,8 @@ export default definePack({
       user_agent: `svc-code/${info.version}`,
       thinking_keep: config.get(thinkingSection).keep,
       temperature: decimal(process.env.SVC_CODE_MODEL_TEMPERATURE),
-      top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P)
+      top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P),
+      loginStatus: provider_id => loginOf(provider_id)?.status(provider_id) ?? 'unauthenticated'
     })
 
     ctx.provide(Llm, {
@@ -42,7 +58,8 @@ export default definePack({
         const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
         if (!adapter) return missing(model.protocol)
         const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
-        return guardStream(() => adapter.stream(request, signal), model, signal, failed)
+        const send = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
+        return model.login ? withLogin(model, send, loginOf(model.provider_id), signal) : send(model)
       }
     })
   }

@@ -10,7 +10,16 @@ import {
   providerToken,
   providerUrl
 } from './sections.ts'
-import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
+import {
+  type ContributedModel,
+  CredentialRejected,
+  type LlmAdapter,
+  type LlmLogin,
+  ModelUnresolved,
+  NoCredential,
+  NoProvider,
+  type ResolvedModel
+} from './service.ts'
 
 /** What there is to choose from at this moment. */
 export interface ModelTable {
@@ -24,6 +33,8 @@ export interface ModelTable {
   readonly thinking_keep: string | undefined
   readonly temperature: number | undefined
   readonly top_p: number | undefined
+  /** State of the login of a provider. Default: nobody is logged in. */
+  readonly loginStatus?: (provider_id: string) => ReturnType<LlmLogin['status']>
 }
 
 /** Configured `default_model`, else the first contributed fallback. */
@@ -33,7 +44,7 @@ export function defaultAlias(table: ModelTable): string | undefined {
 
 /**
  * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
- * needs a key and none is set (servers on loopback need none), ModelUnresolved (40113) for everything else.
+ * needs a key and none is set (servers on loopback need none), CredentialRejected (40112) when its login was refused, ModelUnresolved (40113) for everything else.
  */
 export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
   if (Object.keys(table.providers).length === 0 && table.contributed.length === 0) throw new AppError(NoProvider)
@@ -58,6 +69,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
   if (base_url !== undefined && !isHttpUrl(base_url))
     throw unresolved(`base_url of provider ${provider_id} is not an http(s) address`, where)
   const api_key = nonBlank(record.api_key) ?? providerKey(provider)
+  const login = api_key === undefined && provider.oauth !== undefined && isLoggedIn(provider_id, table)
   const { max_context_size, max_input_size } = record
   const model: ResolvedModel = {
     alias,
@@ -71,6 +83,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
     ...(api_key && { api_key }),
     ...(api_key && api_key === providerToken(provider) && { bearer: true }),
+    ...(login && { login }),
     ...providerPlace(provider),
     ...(max_input_size && { max_input_size: Math.min(max_input_size, max_context_size) }),
     ...(record.max_output_size && { max_output_size: record.max_output_size }),
@@ -94,11 +107,19 @@ function contributed({ fallback_default: _, ...model }: ContributedModel, table:
 }
 
 function ready(adapter: LlmAdapter, model: ResolvedModel): ResolvedModel {
-  if (adapter.needs_credential && model.api_key === undefined && !isLoopback(model.base_url)) {
+  if (adapter.needs_credential && model.api_key === undefined && !model.login && !isLoopback(model.base_url)) {
     const { provider_id } = model
     throw new AppError(NoCredential, { message: `provider ${provider_id} has no credential`, details: { provider_id } })
   }
   return model
+}
+
+/** Throws CredentialRejected (40112) when the login was refused for good. */
+function isLoggedIn(provider_id: string, { loginStatus }: ModelTable): boolean {
+  const status = loginStatus?.(provider_id)
+  if (status !== 'revoked') return status === 'authenticated'
+  const message = `the login of provider ${provider_id} was refused; log in again`
+  throw new AppError(CredentialRejected, { message, details: { provider_id } })
 }
 
 function adapterOf(protocol: string, table: ModelTable, where: Readonly<Record<string, string>>): LlmAdapter {

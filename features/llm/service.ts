@@ -73,6 +73,8 @@ export interface ResolvedModel {
   readonly api_key?: string
   /** True when `api_key` is an access token, for protocols that send keys and tokens in different headers. */
   readonly bearer?: boolean
+  /** The provider has a login: an access token becomes the `api_key` of each request when it is sent. */
+  readonly login?: boolean
   readonly headers: Readonly<Record<string, string>>
   /** Cloud project and region, for protocols that address models through them. */
   readonly project?: string
@@ -154,8 +156,18 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
 }
 export const LlmModels = extensionPoint<ContributedModel>('llm-models')
 
+/** Access tokens of providers that are logged in instead of holding a key. */
+export interface LlmLogin {
+  /** State of the stored login; `unauthenticated` for providers without one. From memory or a small file, for callers that cannot wait. */
+  status(provider_id: string): 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
+  /** A valid token, renewed when due, or in any case with `force`. Undefined: no login that can give one. May reject with a text to show. */
+  accessToken(provider_id: string, options: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<string | undefined>
+}
+/** Asked for providers with an `oauth` reference and without a key. The first that knows a login counts. */
+export const LlmLogins = extensionPoint<LlmLogin>('llm-logins')
+
 export interface Llm {
-  /** Resolves an alias, or the default model. Throws 40110, 40111, 40113 (with details). */
+  /** Resolves an alias, or the default model. Throws 40110, 40111, 40112 (its login was refused), 40113 (with details). */
   resolve(alias?: string): ResolvedModel
   /** Default alias, if any: configured `default_model`, else a contributed fallback. */
   defaultAlias(): string | undefined

@@ -1,7 +1,7 @@
 /** Wires the managed login: flows, credentials, account questions. */
 import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { createUpstream, Llm, LlmModels, providersSection } from '../llm/index.ts'
+import { createUpstream, Llm, LlmLogins, LlmModels, providersSection } from '../llm/index.ts'
 import { MANAGED_PROVIDER, ProviderLogins } from '../providers/index.ts'
 import { askAccount } from './account-questions.ts'
 import { AccountService } from './account-service.ts'
@@ -78,6 +78,7 @@ export default definePack({
       }
     }
     ctx.provide(ManagedLogin, login)
+    ctx.contribute(LlmLogins, login)
     ctx.provide(ProviderLogins, providerLogins(login))
 
     const of = ({ provider = MANAGED_PROVIDER }: { readonly provider?: string }) => provider

@@ -5,7 +5,7 @@ import config from '../../../features/config/pack.ts'
 import llm from '../../../features/llm/pack.ts'
 import { ManagedLogin, readLogin, startLogin } from '../../../features/oauth/index.ts'
 import oauth from '../../../features/oauth/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
 import { type FakeOauth, type FakeQuestion, type FakeScript, fakeOauth, granted } from '../../helpers/fake-oauth.ts'
 
@@ -31,6 +31,8 @@ export interface SceneOptions {
   readonly home?: string
   readonly fake?: FakeOauth
   readonly clock?: Clock
+  /** Beside config, llm and oauth. */
+  readonly packs?: readonly Pack[]
 }
 
 const snapshot = async ({ call }: Pick<TestKernel, 'call'>) => (await call(readLogin, { query: {} })).data
@@ -40,7 +42,7 @@ export async function scene(t: TestContextLike, given: SceneOptions = {}): Promi
   const clock = given.clock ?? { now: Date.parse('2026-11-20T12:00:00Z') }
   const { login, packs } = withLogin()
   const kernel = await startTestKernel(t, {
-    packs,
+    packs: [...packs, ...(given.packs ?? [])],
     now: () => new Date(clock.now),
     config: {
       oauth: { client_id: 'client-1', oauth_host: fake.oauth_host, api_base_url: fake.api_base_url, poll_unit_ms: 1, ...given.options }
