@@ -21,7 +21,7 @@ export function writeAliases(file: Table, id: string, found: readonly FoundModel
   const models = rowsOf(file, 'models')
   const listed = new Set(found.map(({ key }) => aliasOf(id, key)))
   const gone = [...models].flatMap(([alias, record]) =>
-    isTable(record) && record.provider === id && alias.startsWith(`${id}/`) && !listed.has(alias) ? [alias] : []
+    isTable(record) && record.provider === id && alias.startsWith(aliasOf(id, '')) && !listed.has(alias) ? [alias] : []
   )
   let added = 0
   let changed = gone.length > 0

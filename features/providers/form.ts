@@ -2,6 +2,7 @@
 import { type Detail, invalid } from '../../kernel/index.ts'
 import { nonBlank } from '../llm/index.ts'
 import type { ModelEntry, ProviderForm } from './contract.ts'
+import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
 
 const idRule = /^[\p{L}\p{N}][\p{L}\p{N}\-_ ]*$/u
@@ -61,6 +62,7 @@ export function modelRecord(provider: string, entry: ModelEntry, before: Table =
   return { provider, model, max_context_size, ...rest, ...without(before, entryFields) }
 }
 
+/** Alias of a provider's model. Those of the managed login begin with the product's name instead of the provider id. */
 export function aliasOf(provider: string, model: string): string {
-  return `${provider}/${model}`
+  return `${provider === MANAGED_PROVIDER ? 'svc-code' : provider}/${model}`
 }

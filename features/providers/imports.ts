@@ -59,7 +59,7 @@ function recordOf({ type, base_url, api_key, source }: ImportedProvider, before:
 function replaceAliases(models: Map<string, unknown>, { id, models: found }: ImportedProvider): string[] {
   const listed = new Set(found.map(({ key }) => aliasOf(id, key)))
   const gone = [...models].flatMap(([alias, record]) =>
-    isTable(record) && record.provider === id && alias.startsWith(`${id}/`) && !listed.has(alias) ? [alias] : []
+    isTable(record) && record.provider === id && alias.startsWith(aliasOf(id, '')) && !listed.has(alias) ? [alias] : []
   )
   for (const alias of gone) models.delete(alias)
   for (const { key, model, fields } of found) {
