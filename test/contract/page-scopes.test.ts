@@ -108,9 +108,14 @@ test('a hello whose cursor cannot be served is told to resync, one for a session
   assert.deepEqual(stranger.problems, [])
 })
 
+// The pieces come paced: the window that reads shares this process with the server, and must be able to keep up.
 test('a window that stops reading loses its connection, and no other window waits for it', async t => {
   const piece = 'x'.repeat(64 * 1024)
-  const { page: open, cwd, server } = await scene(t, [[...Array.from({ length: 400 }, () => ({ text: piece })), { text: 'end' }]])
+  const {
+    page: open,
+    cwd,
+    server
+  } = await scene(t, [[...Array.from({ length: 400 }, () => ({ text: piece, every_ms: 1 })), { text: 'end' }]])
   const page = await open({ judge: () => '' })
   const id = await newSession(page, cwd)
   await page.openSession(id)
