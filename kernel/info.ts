@@ -29,6 +29,8 @@ export interface KernelInfo {
   readonly allow_remote_shutdown: boolean
   /** Packs may mount debug routes: asked for, and bound to a loopback address. */
   readonly debug_endpoints: boolean
+  /** The operator started the server offline (flag or environment); the user's configuration may say so, too. */
+  readonly offline: boolean
   features(): readonly Feature[]
   connections(): readonly ConnectionInfo[]
   openapi(): object

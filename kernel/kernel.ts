@@ -273,6 +273,7 @@ export class Kernel {
       loopback: this.gate.loopback,
       allow_remote_shutdown: options.allowRemoteShutdown,
       debug_endpoints: options.debugEndpoints && this.gate.loopback,
+      offline: options.offline,
       features: () => this.features(),
       connections: () => this.hub.connections(),
       openapi: () => this.#documents.openapi(),

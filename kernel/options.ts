@@ -27,6 +27,8 @@ export interface KernelOptions {
   readonly allowedHosts?: readonly string[]
   readonly disableHostCheck?: boolean
   readonly corsOrigins?: readonly string[]
+  /** Reported to packs, which then call nobody but model servers on this machine. */
+  readonly offline?: boolean
   /** JSON body limit in bytes; default 1 MiB. */
   readonly bodyLimitBytes?: number
   /** Unsent bytes after which a slow WebSocket reader loses its connection; default 8 MiB. */
@@ -59,6 +61,7 @@ export function withDefaults(options: KernelOptions): Filled {
     allowedHosts: [],
     disableHostCheck: false,
     corsOrigins: [],
+    offline: false,
     bodyLimitBytes: 1_048_576,
     connectionBufferBytes: 8 * 1_048_576,
     setupTimeoutMs: 10_000,

@@ -1,4 +1,5 @@
 /** What went wrong at a provider, in the engine's words: HTTP statuses, error objects inside a stream, transport failures. */
+import { OutboundRefused } from './outbound.ts'
 import type { LlmError } from './service.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -67,6 +68,9 @@ export function isTransportError(error: unknown): boolean {
 
 /** The connection failed before or during the answer (undefined: it ended too early). `where` names the host, without credentials. */
 export function transportError(error: unknown, where: string, headers: Headers = {}): LlmError {
+  if (error instanceof OutboundRefused) {
+    return { code: 'provider.connection_error', name: 'OfflineError', message: error.message, retryable: false }
+  }
   const code = codeOf(error)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'ERR_INVALID_URL' || code === 'ERR_INVALID_CHAR') {
     // The library's text may quote a header value.

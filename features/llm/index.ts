@@ -3,10 +3,23 @@
 export { formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
 export { type EventDecoder, type EventRequest, type StreamLimits, streamEvents } from './event-stream.ts'
 export { inlineRefs } from './inline-refs.ts'
+export { isOfflineEnvironment, offlineSection } from './offline.ts'
+export {
+  assertOutbound,
+  guardOutbound,
+  Outbound,
+  type OutboundHost,
+  OutboundHosts,
+  OutboundRefused,
+  type OutboundReport,
+  type OutboundSource
+} from './outbound.ts'
+export { costOf, totalCost } from './price.ts'
 export {
   defaultModelSection,
   defaultProviderSection,
   isLoopback,
+  ModelPrice,
   ModelRecord,
   modelsSection,
   nonBlank,

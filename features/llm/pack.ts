@@ -3,6 +3,10 @@ import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
 import { guardStream } from './guard.ts'
+import { isLocalProvider, modelHosts } from './hosts.ts'
+import { Offline, offlineSection } from './offline.ts'
+import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
+import { priceOf } from './price.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, nonBlank, providersSection, thinkingSection } from './sections.ts'
 import {
@@ -23,7 +27,7 @@ export default definePack({
   name: 'llm',
   description: 'Providers, model aliases and the port to model adapters',
   needs: { config: Config, info: KernelInfo },
-  provides: [Llm],
+  provides: [Llm, Outbound],
   errors: [NoProvider, NoCredential, CredentialRejected, ModelUnresolved],
   setup(ctx, { config, info }) {
     const adapters = ctx.collect(LlmAdapters)
@@ -32,7 +36,7 @@ export default definePack({
     const loginOf = (provider_id: string) =>
       logins.items().find(login => login.status(provider_id) !== 'unauthenticated') ?? logins.items()[0]
     // Sections differ in their schema type; the point holds them as sections of any schema.
-    for (const section of llmSections) ctx.contribute(ConfigSections, section as ConfigSection)
+    for (const section of [...llmSections, offlineSection]) ctx.contribute(ConfigSections, section as ConfigSection)
 
     const table = (): ModelTable => ({
       providers: config.get(providersSection),
@@ -47,9 +51,24 @@ export default definePack({
       loginStatus: provider_id => loginOf(provider_id)?.status(provider_id) ?? 'unauthenticated'
     })
 
+    const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
+    ctx.own(guardOutbound(url => offline.guard(url)))
+    // Looks at the file now: one that breaks later has had its say.
+    ctx.background(() => offline.reason())
+    const callers = ctx.collect(OutboundHosts)
+    ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => modelHosts(table(), process.env) })
+    ctx.provide(Outbound, {
+      async report() {
+        const reason = await offline.reason()
+        const row = (pack: string, host: OutboundHost) => ({ ...host, pack, refused: reason !== undefined && offline.refuses(host.url) })
+        return { offline: reason, hosts: callers.items().flatMap(({ pack, hosts }) => hosts().map(host => row(pack, host))) }
+      }
+    })
+
     ctx.provide(Llm, {
       resolve: alias => resolveModel(alias, table()),
       defaultAlias: () => defaultAlias(table()),
+      price: alias => priceOf(alias, table()),
       effort: (model, requested) =>
         chooseEffort(model, config.get(thinkingSection), requested, nonBlank(process.env.SVC_CODE_MODEL_THINKING_EFFORT)),
       checkEffort,

@@ -101,7 +101,7 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
   return ready(adapter, model)
 }
 
-function contributed({ fallback_default: _, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
+function contributed({ fallback_default: _, cost: _cost, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
   const adapter = adapterOf(model.protocol, table, { model_id: model.alias, provider_id: model.provider_id })
   return ready(adapter, { ...model, headers: { 'user-agent': table.user_agent, ...lowerCased(model.headers) } })
 }

@@ -27,6 +27,15 @@ export const ProviderRecord = Type.Object({
 })
 export type ProviderRecord = Static<typeof ProviderRecord>
 
+/** USD per million tokens. */
+export const ModelPrice = Type.Object({
+  input: Type.Number({ minimum: 0 }),
+  output: Type.Number({ minimum: 0 }),
+  cache_read: Type.Optional(Type.Number({ minimum: 0, description: 'As input when absent' })),
+  cache_write: Type.Optional(Type.Number({ minimum: 0, description: 'As input when absent' }))
+})
+export type ModelPrice = Static<typeof ModelPrice>
+
 const tuning = {
   max_input_size: Type.Optional(size),
   max_output_size: Type.Optional(size),
@@ -37,6 +46,7 @@ const tuning = {
   off_effort: Type.Optional(text),
   reasoning_key: Type.Optional(text),
   adaptive_thinking: Type.Optional(Type.Boolean()),
+  cost: Type.Optional(ModelPrice),
   api_key: Type.Optional(text),
   oauth: Type.Optional(OauthRef)
 }
@@ -118,7 +128,7 @@ export const thinkingSection: ConfigSection<typeof Thinking> = {
   }
 }
 
-/** Everything this pack contributes to the configuration. */
+/** What this pack contributes to the configuration about models. */
 export const llmSections = [providersSection, modelsSection, defaultModelSection, defaultProviderSection, thinkingSection] as const
 
 /** What `GET /config` shows of a provider. */

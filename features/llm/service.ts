@@ -1,5 +1,6 @@
 /** The model port: one request shape, one stream of parts, adapters keyed by wire protocol. */
 import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { ModelPrice } from './sections.ts'
 
 export const NoProvider = errorSpec('no_provider', 40110, 'no provider is configured')
 export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential')
@@ -153,6 +154,7 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
   readonly headers?: Readonly<Record<string, string>>
   /** Used when the user has configured no default model. */
   readonly fallback_default?: boolean
+  readonly cost?: ModelPrice
 }
 export const LlmModels = extensionPoint<ContributedModel>('llm-models')
 
@@ -171,6 +173,8 @@ export interface Llm {
   resolve(alias?: string): ResolvedModel
   /** Default alias, if any: configured `default_model`, else a contributed fallback. */
   defaultAlias(): string | undefined
+  /** What the tokens of a model cost; undefined when nobody knows. Never throws. */
+  price(alias: string): ModelPrice | undefined
   /** Effort to use: environment > requested > config thinking > model default; never throws, what the model cannot do becomes its default. */
   effort(model: ResolvedModel, requested?: string): string
   /** Throws 40001 (path `thinking`) when a `svc` model does not offer this level. For the moment a user asks for it. */

@@ -1,6 +1,7 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a time limit. undici loads with the first request. */
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { assertOutbound } from './outbound.ts'
 import { isLoopback } from './sections.ts'
 import type { ResolvedModel } from './service.ts'
 
@@ -14,7 +15,7 @@ export interface UpstreamReply {
 export interface Upstream {
   /**
    * Posts JSON to a path below the model's base URL (the queries of both are kept) and resolves with the head of the reply. Rejects with the
-   * transport's error; abort closes the connection. `headers` come first, the model's own headers win.
+   * transport's error, or with OutboundRefused when the server runs offline; abort closes the connection. `headers` come first, the model's own headers win.
    */
   post(
     model: ResolvedModel,
@@ -44,30 +45,33 @@ const HEADERS_TIMEOUT_MS = 600_000
 export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
   let pools: Promise<Pools> | undefined
   let closed = false
+  /** The one way out: every request of every pack passes here. */
+  const open = async (url: URL) => {
+    await assertOutbound(url)
+    if (closed) throw new Error('the connection pool is closed')
+    pools ??= openPools(env)
+    const { request, direct, outside } = await pools
+    return { request, dispatcher: isLoopback(url.href) ? direct : outside }
+  }
   return {
     async post(model, path, body, headers, signal) {
-      if (closed) throw new Error('the connection pool is closed')
-      pools ??= openPools(env)
-      const { request, direct, outside } = await pools
       const url = new URL(model.base_url ?? '')
       const [below = '', query = ''] = path.split('?')
       url.pathname = url.pathname.replace(/\/+$/, '') + below
       for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
+      const { request, dispatcher } = await open(url)
       const reply = await request(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers, ...model.headers },
         body: JSON.stringify(body),
-        dispatcher: isLoopback(url.href) ? direct : outside,
+        dispatcher,
         signal
       })
       return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
     },
     async get(address, headers, signal) {
-      if (closed) throw new Error('the connection pool is closed')
-      pools ??= openPools(env)
-      const { request, direct, outside } = await pools
       const url = new URL(address)
-      const dispatcher = isLoopback(url.href) ? direct : outside
+      const { request, dispatcher } = await open(url)
       const reply = await request(url, {
         headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
         dispatcher,
@@ -76,10 +80,8 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
       return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
     },
     async postForm(address, fields, headers, signal) {
-      if (closed) throw new Error('the connection pool is closed')
-      pools ??= openPools(env)
-      const { request, direct, outside } = await pools
       const url = new URL(address)
+      const { request, dispatcher } = await open(url)
       const reply = await request(url, {
         method: 'POST',
         headers: {
@@ -89,7 +91,7 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
           'content-type': 'application/x-www-form-urlencoded'
         },
         body: new URLSearchParams(fields).toString(),
-        dispatcher: isLoopback(url.href) ? direct : outside,
+        dispatcher,
         signal
       })
       return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }

@@ -22,7 +22,11 @@ export async function startLlm(t: TestContextLike, { packs = [], config = {} }: 
     }
   })
   // The sections' own types belong to the real config pack; here the test is the file.
-  const values = stub(Config, { get: section => (config[section.name] ?? section.default) as never })
+  const values = stub(Config, {
+    get: section => (config[section.name] ?? section.default) as never,
+    ready: async () => undefined,
+    diagnostics: () => []
+  })
   await startTestKernel(t, { packs: [values, llm, ...packs, user] })
   if (!found) throw new Error('the llm pack did not become active')
   return found

@@ -35,6 +35,7 @@ export function scriptedLlm(...replies: readonly Reply[]): ScriptedLlm {
   const llm: Llm = {
     resolve: alias => ({ ...testModel, ...(alias === undefined ? {} : { alias }) }),
     defaultAlias: () => 'test',
+    price: () => undefined,
     effort: (_model, requested) => requested ?? 'off',
     checkEffort: () => undefined,
     async *stream(request, signal) {
