@@ -1,6 +1,6 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
-import { createUpstream, nonBlank } from '../llm/index.ts'
+import { createUpstream, nonBlank, OutboundHosts } from '../llm/index.ts'
 import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
@@ -38,6 +38,15 @@ export default definePack({
         const reason = error instanceof FetchProblem ? error.message : 'it cannot be read'
         ctx.log.warn({ reason }, 'the model directory is not available; an older one or the built-in one is used')
       }
+    })
+    ctx.contribute(OutboundHosts, {
+      pack: ctx.name,
+      hosts: () => [
+        ...(url === undefined
+          ? []
+          : [{ url: fileOf(url), why: 'the model directory', when: 'the catalog is asked for, once in ten minutes' }]),
+        { why: 'a private registry', when: 'an import names it' }
+      ]
     })
     async function entries() {
       try {

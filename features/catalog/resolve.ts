@@ -100,6 +100,7 @@ function readModel(model: unknown, wire: Wire): FoundModel[] {
     capabilities: capabilitiesOf(model, strings(modalities.input), efforts.always),
     ...(efforts.levels.length > 0 && { support_efforts: efforts.levels }),
     ...(efforts.off && { off_effort: 'none' }),
+    ...priceOf(model.cost),
     ...own
   }
   return [{ key: id, model: id, fields }]
@@ -114,6 +115,19 @@ function ownProtocol(provider: unknown, wire: Wire): Table | undefined {
   if (other === undefined) return proprietarySdks.some(word => npm.includes(word)) ? undefined : {}
   const base_url = isTable(provider) ? endpoint(provider.api, other) : undefined
   return other === 'compat_messages' && base_url ? { protocol: other, base_url } : undefined
+}
+
+/** USD per million tokens, when both directions have a price; anything odd is left out. */
+function priceOf(cost: unknown): Table {
+  if (!isTable(cost)) return {}
+  const price = Object.fromEntries(
+    ['input', 'output', 'cache_read', 'cache_write'].flatMap(key => (isPrice(cost[key]) ? [[key, cost[key]]] : []))
+  )
+  return 'input' in price && 'output' in price ? { cost: price } : {}
+}
+
+function isPrice(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
 
 function effortsOf(model: Table): { levels: string[]; off: boolean; always: boolean } {

@@ -3,6 +3,7 @@ import { AppError, definePack, invalid } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Histories } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
+import { Llm, totalCost } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
@@ -15,9 +16,9 @@ export default definePack({
   version: '1.0.0',
   description: 'Message history, snapshot and status of a session',
   needs: { sessions: Sessions, histories: Histories, agents: Agents },
-  optional: { interactions: Interactions, permissions: Permissions },
+  optional: { interactions: Interactions, permissions: Permissions, llm: Llm },
   errors: [MessageMissing],
-  setup(ctx, { sessions, histories, agents, interactions, permissions }) {
+  setup(ctx, { sessions, histories, agents, interactions, permissions, llm }) {
     /** A loaded session with its main agent and history; both undefined before the first prompt: reading creates nothing. */
     const open = async (session_id: string) => {
       const session = await sessions.load(session_id)
@@ -48,6 +49,7 @@ export default definePack({
       const in_flight = agent?.inFlight()
       const messages = [...(history?.messages() ?? []), ...startingMessage(history, agent?.active()?.prompt_id)]
       const usage = agent?.usage()
+      const cost = totalCost(history?.usageByModel() ?? {}, alias => llm()?.price(alias))
       const object = sessions.object(session_id, {
         model: agent?.settings().model ?? '',
         usage: {
@@ -56,7 +58,8 @@ export default definePack({
           cache_read_tokens: usage?.total.inputCacheRead ?? 0,
           cache_creation_tokens: usage?.total.inputCacheCreation ?? 0,
           context_tokens: usage?.context_tokens ?? 0,
-          ...(usage?.max_context_tokens === undefined ? {} : { context_limit: usage.max_context_tokens })
+          ...(usage?.max_context_tokens === undefined ? {} : { context_limit: usage.max_context_tokens }),
+          ...(cost === undefined ? {} : { total_cost_usd: cost })
         }
       })
       const pending_approvals = [...(interactions()?.pendingApprovals(session) ?? [])]

@@ -149,3 +149,19 @@ test('models: what cannot be used is left out, the rest is described', () => {
     ]
   )
 })
+
+test('prices of the directory are kept, per million tokens; what is no price is left out', () => {
+  const costs = [
+    { input: 1, output: 2, cache_read: 0.1, odd: 3 },
+    { input: 1, output: 2, cache_write: -1 },
+    { input: 1 },
+    { input: '1', output: 2 },
+    5
+  ]
+  const models = Object.fromEntries(costs.map((cost, at) => [at, { ...model, id: `m${at}`, cost }]))
+
+  assert.deepEqual(
+    resolved('x', { models }).models.map(({ fields }) => fields.cost),
+    [{ input: 1, output: 2, cache_read: 0.1 }, { input: 1, output: 2 }, undefined, undefined, undefined]
+  )
+})

@@ -1,0 +1,40 @@
+/** What a session has cost, in its snapshot. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Llm, type ModelPrice } from '../../../features/llm/index.ts'
+import { readSnapshot } from '../../../features/messages/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import { stub, type TestContextLike } from '../../../kernel/testing.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { startAgent } from '../agent/start.ts'
+
+function start(t: TestContextLike, prices: Readonly<Record<string, ModelPrice>>) {
+  const llm = scriptedLlm('done')
+  return startAgent(t, { ...llm, pack: stub(Llm, { ...llm.llm, price: alias => prices[alias] }) })
+}
+
+test('the snapshot sums the cost over the models of the session; models without a price are left out', async t => {
+  const agent = await start(t, { test: { input: 1, output: 10 }, other: { input: 100, output: 1000 } })
+  const params = { session_id: agent.session_id }
+  const cost = async () => (await agent.call(readSnapshot, { params })).data.session.usage.total_cost_usd
+  assert.equal(await cost(), undefined)
+
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(await cost(), 0.00006) // 10 in, 5 out
+
+  await agent.prompt('go', { model: 'other' })
+  await agent.settled(2)
+  await agent.prompt('go', { model: 'unpriced' })
+  await agent.settled(3)
+  assert.equal(await cost(), 0.00606)
+  assert.equal((await agent.call(readSession, { params })).data.usage.total_cost_usd, 0)
+})
+
+test('without a known price there is no cost', async t => {
+  const agent = await start(t, {})
+  await agent.prompt('go')
+  await agent.settled(1)
+  const { usage } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data.session
+  assert.deepEqual([usage.input_tokens, 'total_cost_usd' in usage], [10, false])
+})
