@@ -17,6 +17,9 @@ async function main(args: readonly string[]): Promise<number> {
       return 0
     case 'serve':
       return (await import('./cli/serve.ts')).serve(line.flags, process.env, out)
+    case 'doctor':
+      out(await (await import('./cli/doctor.ts')).network(line.flags, process.env))
+      return 0
     default: {
       const commands = await import('./cli/inspect.ts')
       if (line.command === 'token') out(await commands.token(line.words, line.flags, process.env))

@@ -1,8 +1,9 @@
 /** `svc-code token`, `packs` and `instances`: looks at a home and its running servers. */
-import type { Feature } from '../../kernel/index.ts'
+import type { Feature, Pack } from '../../kernel/index.ts'
 import { type Instance, listInstances } from '../../kernel/instances.ts'
-import { createKernel } from '../../kernel/kernel.ts'
+import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import { readToken, rotateToken } from '../../kernel/token-file.ts'
+import { guardOutbound, OutboundRefused } from '../llm/index.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './options.ts'
 import { deploymentPacks, kernelOptions, reachable, why } from './serve.ts'
@@ -56,13 +57,32 @@ async function askRunning(home: string): Promise<readonly Feature[] | undefined>
 }
 
 async function tryPacks(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<readonly Feature[]> {
+  return await withKernel(flags, env, [], kernel => kernel.features())
+}
+
+/** Starts the packs of the deployment, and some more, for one look, and calls nobody meanwhile. */
+export async function withKernel<T>(
+  flags: FlagValues,
+  env: NodeJS.ProcessEnv,
+  more: readonly Pack[],
+  look: (kernel: Kernel) => T | Promise<T>
+): Promise<T> {
   const deployment = await readDeployment(flags, env)
   const options = { ...kernelOptions(flags, env, deployment), host: '127.0.0.1', port: 0, register: false, required: [] }
-  const kernel = await createKernel({ ...options, packs: await deploymentPacks(deployment) })
-  await kernel.start()
-  const features = kernel.features()
-  await kernel.stop()
-  return features
+  const open = guardOutbound(url => {
+    throw new OutboundRefused(url, 'this command only looks')
+  })
+  try {
+    const kernel = await createKernel({ ...options, packs: [...(await deploymentPacks(deployment)), ...more] })
+    await kernel.start()
+    try {
+      return await look(kernel)
+    } finally {
+      await kernel.stop()
+    }
+  } finally {
+    open()
+  }
 }
 
 function urlOf(instance: Instance): string {
@@ -70,7 +90,7 @@ function urlOf(instance: Instance): string {
   return reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
 }
 
-function table(rows: readonly (readonly string[])[]): string {
+export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)))
   return rows
     .map(

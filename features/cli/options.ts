@@ -1,7 +1,7 @@
 /** The command line as data: commands, flags, help text, and errors that say what would have been right. */
 import { parseArgs } from 'node:util'
 
-export type Command = 'serve' | 'token' | 'packs' | 'instances' | 'help' | 'version'
+export type Command = 'serve' | 'token' | 'packs' | 'instances' | 'doctor' | 'help' | 'version'
 
 interface Flag {
   readonly type: 'string' | 'boolean'
@@ -27,6 +27,8 @@ export const flags = {
     help: 'accept this Host header; a leading dot takes subdomains (repeatable)'
   },
   'cors-origin': { type: 'string', multiple: true, value: 'origin', help: 'accept this browser origin (repeatable)' },
+  offline: { type: 'boolean', help: 'call nobody but configured providers on this machine' },
+  network: { type: 'boolean', help: 'with doctor: every host that packs may call' },
   pack: { type: 'string', multiple: true, value: 'path|module', help: 'load a further pack (repeatable)' },
   disable: { type: 'string', multiple: true, value: 'pack', help: 'leave a pack out (repeatable)' },
   require: { type: 'string', multiple: true, value: 'pack', help: 'refuse to start unless this pack is active (repeatable)' },
@@ -54,7 +56,14 @@ export interface CommandLine {
 export class UsageError extends Error {}
 
 const shortNames: readonly string[] = Object.values<Flag>(flags).flatMap(flag => flag.short ?? [])
-const commands: Readonly<Record<string, Command>> = { serve: 'serve', token: 'token', packs: 'packs', instances: 'instances', help: 'help' }
+const commands: Readonly<Record<string, Command>> = {
+  serve: 'serve',
+  token: 'token',
+  packs: 'packs',
+  instances: 'instances',
+  doctor: 'doctor',
+  help: 'help'
+}
 export const logLevels: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
 export function parseCommandLine(args: readonly string[]): CommandLine {
@@ -99,6 +108,8 @@ function check(command: Command, words: readonly string[], values: FlagValues): 
       `'${odd}' does not belong here: svc-code ${command}${allowed.length > 0 ? ` [${allowed.join('|')}]` : ' takes no further words'}.`
     )
   }
+  if (command === 'doctor' && !values.network) throw new UsageError('doctor needs a subject: svc-code doctor --network.')
+  if (command !== 'doctor' && values.network) throw new UsageError('--network belongs to doctor: svc-code doctor --network.')
   if (values.port !== undefined && !(/^\d{1,5}$/.test(values.port) && Number(values.port) <= 65_535)) {
     throw new UsageError(`--port ${values.port} is not a port: give a number from 0 to 65535.`)
   }
@@ -153,6 +164,7 @@ usage
   svc-code token [rotate]            print the token, or replace it (a running server follows)
   svc-code packs                     packs with state, version and why they are not active
   svc-code instances                 running servers of this home
+  svc-code doctor --network          hosts that packs may call, and which of them the offline switch refuses
 
 options
 ${shown.join('\n')}
@@ -164,6 +176,7 @@ environment
   SVC_CODE_CORS_ORIGINS              like --cors-origin, comma separated
   SVC_CODE_DISABLE_HOST_CHECK=1      accept any Host header
   SVC_CODE_LOG_LEVEL                 like --log-level
+  SVC_CODE_OFFLINE=1                 like --offline; offline = true in config.toml does it, too
   SVC_CODE_MODEL_NAME, _API_KEY, _BASE_URL
                                      a default model without a configuration file (features/llm/README.md has the rest)
   SVC_CODE_EXPERIMENTAL_<ID>         switch an experimental feature on (1) or off (0)

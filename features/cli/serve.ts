@@ -7,6 +7,7 @@ import type { LogLevel } from '../../kernel/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
 import { readToken } from '../../kernel/token-file.ts'
 import { defaultPacks, loadDefaultPacks } from '../default-packs.ts'
+import { isOfflineEnvironment } from '../llm/index.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
 import { productVersion } from './version.ts'
@@ -32,7 +33,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const faults = onFaults(kernel)
   try {
     const { url } = await kernel.start()
-    out(banner(url, kernel, (await readToken(kernel.home)) ?? '', options.dangerousBypassAuth ?? false))
+    out(banner(url, kernel, (await readToken(kernel.home)) ?? '', options))
     await kernel.done
     return faults.fatal() ? 1 : 0
   } finally {
@@ -68,6 +69,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     debugEndpoints: flags['debug-endpoints'] ?? false,
     allowedHosts: [...(flags['allowed-host'] ?? []), ...listOf(env.SVC_CODE_ALLOWED_HOSTS)],
     disableHostCheck: env.SVC_CODE_DISABLE_HOST_CHECK === '1',
+    offline: flags.offline ?? isOfflineEnvironment(env),
     corsOrigins: [...(flags['cors-origin'] ?? []), ...listOf(env.SVC_CODE_CORS_ORIGINS)]
   }
 }
@@ -118,7 +120,7 @@ function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
   }
 }
 
-function banner(url: string, kernel: Kernel, token: string, bypass: boolean): string {
+function banner(url: string, kernel: Kernel, token: string, options: Pick<KernelOptions, 'dangerousBypassAuth' | 'offline'>): string {
   const features = kernel.features()
   const odd = features.filter(feature => feature.state !== 'Active')
   const stoppable = kernel.inspect().routes.includes('POST /api/v1/shutdown')
@@ -130,8 +132,9 @@ function banner(url: string, kernel: Kernel, token: string, bypass: boolean): st
     `  home    ${kernel.home}`,
     `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
     ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
+    ...(options.offline ? ['  network offline: only configured providers on this machine are called'] : []),
     `  stop    Ctrl+C${stoppable ? `, or POST ${reachable(url)}/api/v1/shutdown` : ''}`,
-    ...(bypass ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
+    ...(options.dangerousBypassAuth ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
     ''
   ]
   return `${lines.join('\n')}\n`

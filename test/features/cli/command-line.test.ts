@@ -22,6 +22,12 @@ test('an unknown command and stray words are refused with what belongs there', (
   assert.throws(() => parseCommandLine(['packs', 'x']), usage(/takes no further words/))
 })
 
+test('doctor looks at the network, and the flag for it belongs to no other command', () => {
+  assert.equal(parseCommandLine(['doctor', '--network', '--offline']).command, 'doctor')
+  assert.throws(() => parseCommandLine(['doctor']), usage(/doctor --network/))
+  assert.throws(() => parseCommandLine(['packs', '--network']), usage(/doctor --network/))
+})
+
 test('values are checked and the message says what is right', () => {
   assert.throws(() => parseCommandLine(['--port', '70000']), usage(/0 to 65535/))
   assert.throws(() => parseCommandLine(['--log-level', 'loud']), usage(/trace, debug, info/))
@@ -54,6 +60,9 @@ test('the help names every option, command and environment variable', () => {
     '--pack',
     '--disable',
     '--require',
+    '--offline',
+    'doctor --network',
+    'SVC_CODE_OFFLINE',
     'token [rotate]',
     'instances',
     'SVC_CODE_HOME'
