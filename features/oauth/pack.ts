@@ -1,7 +1,7 @@
 /** Wires the managed login: flows, credentials, account questions. */
 import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { createUpstream, Llm, LlmLogins, LlmModels, providersSection } from '../llm/index.ts'
+import { createUpstream, Llm, LlmLogins, LlmModels, OutboundHosts, providersSection } from '../llm/index.ts'
 import { MANAGED_PROVIDER, ProviderLogins } from '../providers/index.ts'
 import { askAccount } from './account-questions.ts'
 import { AccountService } from './account-service.ts'
@@ -10,7 +10,17 @@ import { deviceHeaders } from './device.ts'
 import { Enrolment } from './enrolment.ts'
 import { Logins } from './logins.ts'
 import { markedRegion } from './marker.ts'
-import { type Account, accountOf, clientId, missingSettings, ownSlots, placeOf, regionOf, type Surroundings } from './place.ts'
+import {
+  type Account,
+  accountHosts,
+  accountOf,
+  clientId,
+  missingSettings,
+  ownSlots,
+  placeOf,
+  regionOf,
+  type Surroundings
+} from './place.ts'
 import { providerLogins } from './provider-logins.ts'
 import { ManagedLogin } from './service.ts'
 import { readUsageAnswer } from './usage.ts'
@@ -57,6 +67,7 @@ export default definePack({
       failed: err => log.error({ err }, 'a login failed')
     })
     ctx.own(() => logins.close())
+    ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => accountHosts(account(MANAGED_PROVIDER)) })
 
     let record = JSON.stringify(enrolment.record())
     ctx.own(

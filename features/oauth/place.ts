@@ -124,3 +124,12 @@ function httpUrl(text: string | undefined): string | undefined {
   if (url === undefined || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return undefined
   return url.replace(/\/+$/, '')
 }
+
+/** Whom the login may call, for the list of outbound hosts. */
+export function accountHosts(account: Account | undefined): { url: string; why: string; when: string }[] {
+  const { oauth_host, base_url } = account ?? {}
+  return [
+    ...(oauth_host ? [{ url: oauth_host, why: 'the managed login', when: 'a login starts, is polled or is renewed' }] : []),
+    ...(base_url ? [{ url: base_url, why: 'the account service', when: 'usage, user information or models are asked for' }] : [])
+  ]
+}

@@ -1,7 +1,16 @@
 /** Wires the providers pack: providers, models, readiness, refresh. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { createUpstream, defaultModelSection, Llm, LlmModels, modelsSection, nonBlank, providersSection } from '../llm/index.ts'
+import {
+  createUpstream,
+  defaultModelSection,
+  Llm,
+  LlmModels,
+  modelsSection,
+  nonBlank,
+  OutboundHosts,
+  providersSection
+} from '../llm/index.ts'
 import { addProvider, changeProvider, exists, missing, removeProvider } from './changes.ts'
 import {
   createProvider,
@@ -24,7 +33,7 @@ import { readiness } from './readiness.ts'
 import { Refresher } from './refresh.ts'
 import { scheduleRefresh } from './schedule.ts'
 import { ProviderLogins, Providers } from './service.ts'
-import { registryKeys } from './sources.ts'
+import { registryHosts, registryKeys } from './sources.ts'
 import { rowsOf, save } from './tables.ts'
 import { View, type ViewSource } from './view.ts'
 
@@ -46,6 +55,8 @@ export default definePack({
     const view = new View(source)
     const hasDefault = () => nonBlank(defaultModelSection.overlay?.(env)) !== undefined
     const fromEnvironment = (id: string) => Object.hasOwn(providersSection.overlay?.(env) ?? {}, id)
+
+    ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => registryHosts(config.get(providersSection)) })
 
     ctx.route(readAuth, async () => {
       await config.reload()

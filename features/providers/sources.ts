@@ -84,3 +84,9 @@ export function registryKeys(records: readonly ProviderRecord[]): (string | unde
 function bearer(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` }
 }
+
+/** Registries that a refresh asks again, for the list of outbound hosts. Providers' own base URLs are listed by the llm pack. */
+export function registryHosts(providers: Readonly<Record<string, ProviderRecord>>): { url: string; why: string; when: string }[] {
+  const urls = new Set(Object.values(providers).flatMap(({ source }) => nonBlank(source?.url) ?? []))
+  return [...urls].map(url => ({ url, why: 'a private registry', when: 'its models are refreshed' }))
+}

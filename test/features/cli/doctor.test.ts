@@ -12,12 +12,17 @@ test('doctor --network lists hosts with pack and reason, without secrets, calls 
   await writeFile(
     join(home, 'config.toml'),
     `[providers.away]\nbase_url = "https://someone:pass-word@models.invalid/v1?key=in-query"\n
-     [providers.local]\nbase_url = "${local.url}"\nmodel_source = "discover"\n`
+     [providers.local]\nbase_url = "${local.url}"\nmodel_source = "discover"\n
+     [providers.team]\nbase_url = "${local.url}"\nsource = { kind = "apiJson", url = "https://registry.invalid/api.json" }\n
+     [packs.config.oauth]\noauth_host = "https://login.invalid"\napi_base_url = "https://account.invalid/v1"\n`
   )
   const online = await run(home, 'doctor', '--network')
   assert.equal(online.code, 0)
   assert.match(online.stdout, /^llm +https:\/\/models\.invalid +models of provider away +a turn/m)
   assert.match(online.stdout, /^catalog +\(as named\) +a private registry/m)
+  assert.match(online.stdout, /^providers +https:\/\/registry\.invalid +a private registry/m)
+  assert.match(online.stdout, /^oauth +https:\/\/login\.invalid +the managed login/m)
+  assert.match(online.stdout, /^oauth +https:\/\/account\.invalid +the account service/m)
   assert.match(online.stdout, /the server is not offline: all of these may be called/)
   assert.doesNotMatch(online.stdout, /pass-word|in-query/)
 
