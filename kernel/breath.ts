@@ -1,7 +1,7 @@
 /** Fair shares of the event loop: many streams that all have data must not hold it together longer than one may hold it alone. */
 
 /** What all streams together may take of one turn of the event loop, ms. */
-const sliceMs = 6
+const sliceMs = 3
 
 let began = 0
 let counting = false
