@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type FakeUpstream, fakeUpstream, type Step } from './fake-upstream.ts'
+import { modelConfig } from './model-config.ts'
 import { freshDir } from './temp.ts'
 
 export interface Scene {
@@ -27,19 +28,7 @@ export async function crashScene(t: TestContext): Promise<Scene> {
     refusals.push(...unpaired(messages))
     return answer(messages)
   })
-  await writeFile(
-    join(home, 'config.toml'),
-    `default_model = "m"
-[providers.p]
-type = "compat_chat"
-base_url = "${upstream.url}"
-api_key = "k"
-[models.m]
-provider = "p"
-model = "m"
-max_context_size = 1000000
-`
-  )
+  await writeFile(join(home, 'config.toml'), modelConfig(upstream.url, { key: 'k', model: 'm', max_context_size: 1_000_000 }))
   return { home, place, upstream, refusals }
 }
 

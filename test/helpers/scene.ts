@@ -6,6 +6,7 @@ import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel, type TestKernel, type TestKernelOptions } from '../../kernel/testing.ts'
 import { schemaJudge } from './documents.ts'
 import { type FakeUpstream, fakeUpstream, type Script } from './fake-upstream.ts'
+import { modelConfig } from './model-config.ts'
 import { Page, type PageOptions, type PageServer } from './page.ts'
 import type { Json } from './page-session.ts'
 
@@ -26,20 +27,7 @@ export async function place(t: TestLike, script: Script): Promise<Place> {
   t.after(() => rm(home, { recursive: true, force: true, maxRetries: 5 }))
   const cwd = join(home, 'project')
   await mkdir(cwd)
-  await writeFile(
-    join(home, 'config.toml'),
-    `default_model = "m"
-[providers.p]
-type = "compat_chat"
-base_url = "${upstream.url}"
-api_key = "secret-key"
-[models.m]
-provider = "p"
-model = "upstream-model"
-max_context_size = 64000
-capabilities = ["thinking"]
-`
-  )
+  await writeFile(join(home, 'config.toml'), modelConfig(upstream.url, { more: 'capabilities = ["thinking"]' }))
   return { home, cwd, upstream }
 }
 

@@ -17,6 +17,7 @@ import sessions from '../../../features/sessions/pack.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
+import { modelConfig } from '../../helpers/model-config.ts'
 import { echoRunner } from './start.ts'
 
 test('a conversation over HTTP: thinking, text, a tool call, a retry, and the next request carries the history', async t => {
@@ -30,19 +31,7 @@ test('a conversation over HTTP: thinking, text, a tool call, a retry, and the ne
   t.after(() => rm(home, { recursive: true, force: true }))
   await mkdir(cwd)
   await writeFile(join(cwd, 'AGENTS.md'), 'Always say please.')
-  await writeFile(
-    join(home, 'config.toml'),
-    `default_model = "m"
-[providers.p]
-type = "compat_chat"
-base_url = "${upstream.url}"
-api_key = "secret-key"
-[models.m]
-provider = "p"
-model = "upstream-model"
-max_context_size = 64000
-`
-  )
+  await writeFile(join(home, 'config.toml'), modelConfig(upstream.url))
   const kernel = await startTestKernel(t, {
     home,
     packs: [config, workspaces, sessions, history, llm, chat, echoRunner(() => 'hello'), agent, prompts, messages],
