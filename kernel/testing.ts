@@ -14,6 +14,7 @@ import type { ServiceToken } from './token.ts'
 
 export type { CallInput, Envelope } from './testing-client.ts'
 export { RestClient } from './testing-client.ts'
+export { assertNothingMore, openResources, type Resources } from './testing-leaks.ts'
 export { type Frame, SocketClient } from './testing-socket.ts'
 
 /** What startTestKernel needs of a node:test context. */

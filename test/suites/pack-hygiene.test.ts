@@ -8,10 +8,10 @@ import bookmarks from '../../examples/bookmarks/pack.ts'
 import demoModel from '../../examples/demo-model/pack.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack, defineRoute, Type } from '../../kernel/index.ts'
+import { assertNothingMore, openResources } from '../../kernel/testing.ts'
 import { recorded } from '../helpers/declared.ts'
 import { missingIn } from '../helpers/pack-facts.ts'
 import { projectRoot } from '../helpers/project-root.ts'
-import { assertNothingMore, openResources } from '../helpers/resources.ts'
 import { packHygiene } from './pack-hygiene.ts'
 
 const packs = await loadDefaultPacks()

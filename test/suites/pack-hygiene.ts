@@ -5,10 +5,9 @@ import { test } from 'node:test'
 import { deploymentConfig } from '../../kernel/deployment.ts'
 import { checker, type Pack } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { type RestClient, startTestKernel } from '../../kernel/testing.ts'
+import { assertNothingMore, openResources, type RestClient, startTestKernel } from '../../kernel/testing.ts'
 import { type Declared, recorded } from '../helpers/declared.ts'
 import { missingIn } from '../helpers/pack-facts.ts'
-import { assertNothingMore, openResources } from '../helpers/resources.ts'
 
 export interface HygieneOptions {
   /** Packs that make up a whole server, without the pack under test. Those it needs must be among them. */
