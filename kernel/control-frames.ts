@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import type { ClientConnection } from './connection.ts'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from './contract.ts'
-import { type Detail, invalid } from './errors.ts'
+import { CredentialRejected, type Detail, invalid } from './errors.ts'
 import type { Watermark } from './hub-types.ts'
 import type { Cursor } from './replay.ts'
 import { oneOf } from './schema.ts'
@@ -30,7 +30,8 @@ export const clientHello = defineFrame({
     not_found: Ids,
     resync_required: Ids,
     cursors: Type.Record(Type.String(), Mark)
-  })
+  }),
+  errors: [CredentialRejected]
 })
 
 export const subscribe = defineFrame({
@@ -126,7 +127,7 @@ export function controlHandlers({ subscriptions, checkToken }: ControlOptions): 
       clientHello.type,
       async (payload, connection) => {
         if (payload.token !== undefined && !(typeof payload.token === 'string' && (await checkToken(payload.token)))) {
-          return { code: 40112, msg: 'token rejected', payload: {}, close: true }
+          return { code: CredentialRejected.code, msg: 'token rejected', payload: {}, close: true }
         }
         const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
         connection.greeted = true

@@ -62,6 +62,8 @@ export class AppError extends Error {
 /** 40001: `details` lists each offending field (contract 1, Response envelope). */
 export const ValidationFailed = errorSpec('validation_failed', 40001, 'validation failed')
 export const Unauthorized = errorSpec('unauthorized', 40101, 'Unauthorized', 401)
+/** The token in `client_hello` is wrong; also answered for the credential of a model provider that was refused for good. */
+export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the credential was rejected')
 /** Host header refused (DNS rebinding). */
 export const HostRefused = errorSpec('host_refused', 40301, 'host not allowed', 403)
 /** Unknown route, or a route of a pack that is not active. The contract names no code for it; HTTP 404 as everywhere. */

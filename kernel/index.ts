@@ -23,6 +23,7 @@ export {
 } from './contract.ts'
 export {
   AppError,
+  CredentialRejected,
   type Detail,
   type ErrorSpec,
   errorSpec,

@@ -1,7 +1,7 @@
 /** What active packs have put on the wire: routes, events, frames, error codes; clashes are found before anything is published. */
 import { Activity } from './activity.ts'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
-import { type ErrorSpec, generalErrors } from './errors.ts'
+import { CredentialRejected, type ErrorSpec, generalErrors } from './errors.ts'
 import type { FrameHandler, RouteHandler } from './pack.ts'
 import { type MountedRoute, routeKey } from './router.ts'
 
@@ -80,7 +80,7 @@ export class Registry {
 
   #codeClash(candidate: Registrations, others: readonly Registrations[]): string | undefined {
     const known = new Map<number, { spec: ErrorSpec; pack: string }>()
-    for (const spec of generalErrors) known.set(spec.code, { spec, pack: 'the kernel' })
+    for (const spec of [...generalErrors, CredentialRejected]) known.set(spec.code, { spec, pack: 'the kernel' })
     for (const entry of [...others, candidate]) {
       for (const spec of entry.errors) {
         const first = known.get(spec.code)

@@ -2,9 +2,10 @@
 import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { ModelPrice } from './sections.ts'
 
+export { CredentialRejected } from '../../kernel/index.ts'
+
 export const NoProvider = errorSpec('no_provider', 40110, 'no provider is configured')
 export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential')
-export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the provider credential was rejected')
 export const ModelUnresolved = errorSpec('model_unresolved', 40113, 'the model could not be resolved')
 
 /** Tokens of one request. `inputOther` is the uncached part of the input. */

@@ -65,6 +65,11 @@ test('a declared failure of a frame is named in its ack', () => {
   assert.match(failure.properties.code.description, /42966 too many notes/)
 })
 
+test('a refused token is named in the ack of client_hello', () => {
+  const [, failure] = documentOf().components.messages.client_hello_ack.payload.anyOf
+  assert.match(failure.properties.code.description, /40112 the credential was rejected/)
+})
+
 test('an event and a system frame of one name are two messages', () => {
   const event = defineEvent({ type: 'server_hello', scope: 'global', durable: true, payload: Type.Object({}) })
   const { messages } = (asyncapiDocument([event], [], [], info) as Document).components
