@@ -2,9 +2,8 @@
 import type { Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 import { type ContributedModel, modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
-import { MANAGED_PROVIDER } from '../providers/index.ts'
+import { FetchProblem, type FoundModel, MANAGED_PROVIDER, readModelList } from '../providers/index.ts'
 import type { AccountService } from './account-service.ts'
-import { type ListedModel, readModels } from './catalog.ts'
 import type { Place } from './place.ts'
 import { AccountProblem } from './problem.ts'
 import { enterProvider, leaveProvider } from './records.ts'
@@ -52,13 +51,13 @@ export class Enrolment {
     await this.#parts.config.update(leaveProvider)
   }
 
-  async #list({ base_url }: Place, access_token: string): Promise<ListedModel[] | undefined> {
+  async #list({ base_url }: Place, access_token: string): Promise<FoundModel[] | undefined> {
     const { service, log, signal } = this.#parts
     if (base_url === undefined) return undefined
     try {
-      return readModels(await service.read(base_url, '/models', access_token, signal))
+      return readModelList(await service.read(base_url, '/models', access_token, signal))
     } catch (error) {
-      if (!(error instanceof AccountProblem) && !signal.aborted) throw error
+      if (!(error instanceof AccountProblem || error instanceof FetchProblem || signal.aborted)) throw error
       log.warn({ reason: (error as Error).message }, 'the models of the managed provider could not be listed')
       return undefined
     }

@@ -1,5 +1,6 @@
 /** Writes discovered models into the alias records of a provider and counts what came and went. */
 import { isDeepStrictEqual } from 'node:util'
+import { dropProvider } from './changes.ts'
 import { discovered, type FoundModel } from './discovery.ts'
 import { aliasOf } from './form.ts'
 import { movePool } from './pool.ts'
@@ -13,8 +14,9 @@ export interface AliasChange {
 }
 
 /**
- * Aliases `<id>/<key>` of the provider become what was found. Aliases under other names, fields that discovery does not know and
- * `overrides` stay. A default that names a vanished alias is cleared, the secondary-model pool follows. Nothing found changes nothing.
+ * Aliases `<id>/<key>` of a provider in the configuration file's table become what was found. Aliases under other names and of other
+ * providers, fields that discovery does not know and `overrides` stay. A default that names a vanished alias is cleared, the secondary-model
+ * pool follows. Nothing found changes nothing. Throws 40001 when the table is damaged.
  */
 export function writeAliases(file: Table, id: string, found: readonly FoundModel[]): AliasChange {
   if (found.length === 0) return { changed: false, added: 0, removed: 0 }
@@ -43,8 +45,19 @@ export function writeAliases(file: Table, id: string, found: readonly FoundModel
   return { changed, added, removed: gone.length }
 }
 
+/**
+ * Takes a provider, whoever owns it, out of the configuration file's table: its aliases, and what pointed at it or them (default provider,
+ * default model, secondary-model pool). Answers the aliases that went. Throws 40001 when the table is damaged.
+ */
+export function withdrawProvider(file: Table, id: string): string[] {
+  const gone = dropProvider(file, id)
+  clearDefaults(file, id, gone)
+  if (file.default_provider === id) delete file.default_provider
+  return gone
+}
+
 /** Pointers at aliases that are gone. */
-export function clearDefaults(file: Table, id: string, gone: readonly string[]): void {
+function clearDefaults(file: Table, id: string, gone: readonly string[]): void {
   if (typeof file.default_model === 'string' && gone.includes(file.default_model)) delete file.default_model
   const provider = rowsOf(file, 'providers').get(id)
   if (isTable(provider) && typeof provider.default_model === 'string' && gone.includes(provider.default_model))

@@ -1,5 +1,6 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
 import { FetchProblem } from './fetch-json.ts'
+import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
 /** A model as a provider or a registry describes it. */
@@ -13,11 +14,22 @@ export interface FoundModel {
 }
 
 /** Fields that a refresh writes. Everything else of a record is the user's, `overrides` above all. */
-export const discovered = ['max_context_size', 'display_name', 'capabilities', 'support_efforts', 'default_effort', 'protocol'] as const
+export const discovered = [
+  'max_context_size',
+  'display_name',
+  'capabilities',
+  'support_efforts',
+  'default_effort',
+  'protocol',
+  'cost'
+] as const
 
 const MAX_MODELS = 5_000
 
-/** Throws FetchProblem when the answer is no model list or a model has no context length. Entries without an id are left out. */
+/**
+ * Models of an answer `{ data: [...] }`, by their ids; at most 5,000. Entries without an id are left out, of two with one id the last counts,
+ * values that make no sense count as not stated. Throws FetchProblem when the answer is no model list or a model has no context length.
+ */
 export function readModelList(answer: unknown): FoundModel[] {
   const data = isTable(answer) ? answer.data : undefined
   if (!Array.isArray(data)) throw new FetchProblem('the answer is not a model list')
@@ -27,8 +39,7 @@ export function readModelList(answer: unknown): FoundModel[] {
     if (!isTable(item) || typeof item.id !== 'string' || item.id === '') continue
     const { id } = item
     if (!isSize(item.context_length)) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
-    const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : undefined
-    const levels = efforts && strings(efforts.valid_efforts)
+    const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : {}
     found.set(id, {
       key: id,
       model: id,
@@ -36,9 +47,10 @@ export function readModelList(answer: unknown): FoundModel[] {
         max_context_size: item.context_length,
         ...textField('display_name', item.display_name),
         capabilities: capabilitiesOf(item),
-        ...(levels && levels.length > 0 && { support_efforts: levels }),
-        ...(efforts && textField('default_effort', efforts.default_effort)),
-        ...(item.protocol === 'compat_messages' && { protocol: item.protocol })
+        ...effortFields(efforts.valid_efforts, efforts.default_effort),
+        ...(item.protocol === 'compat_messages' && { protocol: item.protocol }),
+        ...pricingField(item.pricing),
+        ...costField(item.cost)
       }
     })
   }
@@ -55,6 +67,13 @@ function capabilitiesOf(item: Table): string[] {
     ...(item.supports_video_in === true ? ['video_in'] : []),
     ...(item.supports_tool_use === false ? [] : ['tool_use'])
   ]
+}
+
+/** Efforts that a model takes, and the usual one if it is one of them. */
+export function effortFields(levels: unknown, usual: unknown): Table {
+  const support_efforts = strings(levels)
+  if (support_efforts.length === 0) return {}
+  return { support_efforts, ...(support_efforts.includes(usual as string) && { default_effort: usual }) }
 }
 
 /** True for a count of tokens. */

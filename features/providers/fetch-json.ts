@@ -1,5 +1,5 @@
 /** Reads a JSON document from a provider: bounded in time and bytes, failures as short texts that hold no secret. */
-import { readText, type Upstream } from '../llm/index.ts'
+import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 
 const TIMEOUT_MS = 10_000
 /** Parsed in one go: larger answers would hold the event loop. */
@@ -16,7 +16,10 @@ export class FetchProblem extends Error {
   }
 }
 
-/** The parsed body of a 2xx answer of at most `limitBytes` (default 2 MiB), within 10 s. Rejects with FetchProblem; with the signal's reason after an abort. */
+/**
+ * The parsed body of a 2xx answer of at most `limitBytes` (default 2 MiB), within 10 s. Rejects with FetchProblem, whose text names at most
+ * the host; with the signal's reason after an abort.
+ */
 export async function fetchJson(
   upstream: Pick<Upstream, 'get'>,
   url: string,
@@ -26,6 +29,7 @@ export async function fetchJson(
 ): Promise<unknown> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new FetchProblem('the URL is not an http(s) address')
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
+  const late = (cause?: unknown) => new FetchProblem(`no answer within ${TIMEOUT_MS / 1000} s`, { cause })
   let status: number
   let text: string
   try {
@@ -34,16 +38,27 @@ export async function fetchJson(
     text = await readText(reply.body, limitBytes, TIMEOUT_MS)
   } catch (error) {
     signal.throwIfAborted()
-    if (timeout.aborted) throw new FetchProblem(`no answer within ${TIMEOUT_MS / 1000} s`, { cause: error })
-    const { code, name } = error as NodeJS.ErrnoException
-    throw new FetchProblem(`could not be reached (${code ?? name})`, { cause: error })
+    if (timeout.aborted) throw late(error)
+    throw new FetchProblem(unreachable(error, url), { cause: error })
   }
+  // A body that broke off in the middle counts as far as it came.
+  signal.throwIfAborted()
+  if (timeout.aborted) throw late()
   if (status === 401 || status === 402 || status === 403)
     throw new FetchProblem(`the credential was refused (HTTP ${status})`, { credential: true })
   if (status < 200 || status > 299) throw new FetchProblem(`answered HTTP ${status}`)
+  if (Buffer.byteLength(text) >= limitBytes) throw new FetchProblem(`the answer is not smaller than ${limitBytes} bytes`)
   try {
     return JSON.parse(text)
   } catch (error) {
     throw new FetchProblem('the answer is not complete JSON', { cause: error })
   }
+}
+
+function unreachable(error: unknown, url: string): string {
+  if (error instanceof OutboundRefused) {
+    return `offline: ${new URL(url).host} is not called (--offline, SVC_CODE_OFFLINE, or offline = true in config.toml)`
+  }
+  const { code, name } = error as NodeJS.ErrnoException
+  return `could not be reached (${code ?? name})`
 }

@@ -1,7 +1,6 @@
 /** What a round of questions found, written into the configuration file's table; the answer is the refresh report. */
 import { nonBlank } from '../llm/index.ts'
-import { type AliasChange, clearDefaults, writeAliases } from './aliases.ts'
-import { dropProvider } from './changes.ts'
+import { type AliasChange, withdrawProvider, writeAliases } from './aliases.ts'
 import type { RefreshReport } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
 import type { RegistryEntry } from './registry.ts'
@@ -53,9 +52,7 @@ function settleRegistry(
       Object.assign(row, { type: entry.type, base_url: entry.base_url })
       tell(id, writeAliases(file, id, entry.models), entry.name)
     } else if (whole) {
-      const gone = dropProvider(file, id)
-      clearDefaults(file, id, gone)
-      tell(id, { changed: true, added: 0, removed: gone.length })
+      tell(id, { changed: true, added: 0, removed: withdrawProvider(file, id).length })
     } else report.failed.push({ provider: id, reason: 'the registry no longer lists it' })
   }
   if (!whole) return

@@ -1,7 +1,8 @@
 /** A private registry (`api.json`): the providers it lists, each with its models. */
-import { type FoundModel, isSize, strings, textField } from './discovery.ts'
+import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch-json.ts'
 import { isProviderId } from './form.ts'
+import { costField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
 export interface RegistryEntry {
@@ -41,13 +42,12 @@ function readEntry(entry: Table): RegistryEntry | undefined {
 function readModel(key: string, model: unknown): FoundModel[] {
   if (key === '' || !isTable(model) || typeof model.id !== 'string' || model.id === '') return []
   const { context, output } = isTable(model.limit) ? model.limit : {}
-  const efforts = strings(model.support_efforts)
   const fields = {
     max_context_size: [context, output].find(isSize) ?? DEFAULT_CONTEXT_SIZE,
     ...textField('display_name', model.name),
     capabilities: capabilitiesOf(model),
-    ...(efforts.length > 0 && { support_efforts: efforts }),
-    ...textField('default_effort', model.default_effort)
+    ...effortFields(model.support_efforts, model.default_effort),
+    ...costField(model.cost)
   }
   return [{ key, model: model.id, fields }]
 }

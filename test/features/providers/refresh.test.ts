@@ -1,8 +1,6 @@
 /** The refresh routes against a real HTTP server in place of a provider or a registry. */
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import {
   modelCatalogChanged,
   ProviderLogins,
@@ -13,39 +11,8 @@ import {
   refreshProviders
 } from '../../../features/providers/index.ts'
 import { stub } from '../../../kernel/testing.ts'
-import { start } from './scene.ts'
+import { discovering, listServer, quiet, start } from './scene.ts'
 
-interface Asked {
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-}
-
-/** Answers what `reply` says: JSON, or a status. */
-async function provider(t: TestContext, reply: (asked: Asked) => unknown) {
-  const asked: Asked[] = []
-  const server = createServer((req, res) => {
-    const one = { path: req.url ?? '', headers: req.headers }
-    asked.push(one)
-    const answer = reply(one)
-    if (typeof answer === 'number') res.writeHead(answer).end('no')
-    else res.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
-}
-
-const quiet = '[model_catalog]\nrefresh_on_start = false\nrefresh_interval_ms = 0\n'
-const one = (url: string, more = '') => `${quiet}
-[providers.one]
-type = "svc"
-base_url = "${url}/v1"
-api_key = "sk-one"
-model_source = "discover"
-${more}`
 const empty = { changed: [], unchanged: [], failed: [] }
 
 test('nothing configured: every refresh is empty and an unknown provider is a 40412', async t => {
@@ -63,7 +30,7 @@ test('nothing configured: every refresh is empty and an unknown provider is a 40
 })
 
 test('static providers are unchanged and nobody is asked', async t => {
-  const { url, asked } = await provider(t, () => 500)
+  const { url, asked } = await listServer(t, () => 500)
   const toml = `${quiet}
 [providers.hand]
 base_url = "${url}"
@@ -82,7 +49,7 @@ source = { kind = "apiJson", url = "${url}" }
 })
 
 test('discovery rewrites the aliases of a provider, keeps what a user added, and tells once', async t => {
-  const { url, asked } = await provider(t, () => ({
+  const { url, asked } = await listServer(t, () => ({
     data: [
       {
         id: 'kept',
@@ -103,7 +70,7 @@ test('discovery rewrites the aliases of a provider, keeps what a user added, and
   }))
   const toml = `# top
 default_model = "one/gone"
-${one(url, 'custom_headers = { X-Team = "t" }\n')}
+${discovering(url, 'custom_headers = { X-Team = "t" }\n')}
 [models."one/kept"]
 provider = "one"
 model = "kept"
@@ -169,7 +136,7 @@ default_model = "one/kept"
 })
 
 test('failures are collected, the others go on, and no text holds the key', async t => {
-  const { url } = await provider(t, ({ path }) => {
+  const { url } = await listServer(t, ({ path }) => {
     if (path.startsWith('/refused')) return 401
     if (path.startsWith('/broken')) return '{"data": [{"id": "sk-'
     if (path.startsWith('/sizeless')) return { data: [{ id: 'x' }] }
@@ -221,7 +188,7 @@ const registryOf = (...ids: string[]) =>
 
 test('a registry is read once for its providers, with the first key that works; a whole refresh takes new ones in and vanished ones out', async t => {
   let listed: unknown = { ...registryOf('a', 'taken', 'c'), odd: { id: 'odd/id' }, worse: 5 }
-  const { url, asked } = await provider(t, ({ headers }) => (headers.authorization === 'Bearer right' ? listed : 403))
+  const { url, asked } = await listServer(t, ({ headers }) => (headers.authorization === 'Bearer right' ? listed : 403))
   const source = (key: string) => `source = { kind = "apiJson", url = "${url}/api.json", api_key = "${key}" }`
   const toml = `default_model = "b/m"
 ${quiet}
@@ -288,8 +255,8 @@ max_context_size = 1
 })
 
 test('refresh_oauth asks for providers with a login only, with the token of the login', async t => {
-  const { url, asked } = await provider(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
-  const toml = `${one(url)}
+  const { url, asked } = await listServer(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
+  const toml = `${discovering(url)}
 [providers."managed:svc-code"]
 type = "svc"
 base_url = "${url}/managed"
@@ -314,8 +281,8 @@ oauth = { storage = "file", key = "svc-code" }
 })
 
 test('the start refreshes by itself, and the change is told', async t => {
-  const { url } = await provider(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
-  const { waitFor, file } = await start(t, { toml: one(url).replace('refresh_on_start = false', 'refresh_on_start = true') })
+  const { url } = await listServer(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
+  const { waitFor, file } = await start(t, { toml: discovering(url).replace('refresh_on_start = false', 'refresh_on_start = true') })
 
   const { payload } = await waitFor(({ type }) => type === modelCatalogChanged.type)
 

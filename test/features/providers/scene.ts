@@ -1,5 +1,7 @@
 /** A server with configuration, models and providers, on a home that may hold a configuration already. */
 import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import config from '../../../features/config/pack.ts'
@@ -29,6 +31,42 @@ export async function start(
   const kernel = await startTestKernel(t, { packs: [...more, ...packs], home: place, ...(now && { now }) })
   const text = () => readFile(path, 'utf8')
   return { ...kernel, toml: text, file: async () => readToml(await text()) }
+}
+
+/** Nothing is refreshed unless a test asks for it. */
+export const quiet = '[model_catalog]\nrefresh_on_start = false\nrefresh_interval_ms = 0\n'
+
+/** A configuration whose provider `one` is listed at `<url>/v1/models`. */
+export const discovering = (url: string, more = '', type = 'svc') => `${quiet}
+[providers.one]
+type = "${type}"
+base_url = "${url}/v1"
+api_key = "sk-one"
+model_source = "discover"
+${more}
+`
+
+export interface Asked {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+}
+
+/** An HTTP server in place of a provider or a registry. Answers what `reply` says: JSON, a text as it is, or a status. */
+export async function listServer(t: TestContext, reply: (asked: Asked) => unknown) {
+  const asked: Asked[] = []
+  const server = createServer(async (req, res) => {
+    const one = { path: req.url ?? '', headers: req.headers }
+    asked.push(one)
+    const answer = await reply(one)
+    if (typeof answer === 'number') res.writeHead(answer).end('no')
+    else res.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
 
 /** A body of `POST /providers` with what a test does not care about filled in. */
