@@ -1,13 +1,12 @@
 /** From an entry of the directory's `api.json` to what the API shows and an import writes. */
-import { breathe } from '../../kernel/index.ts'
-import { costField, FetchProblem, type FoundModel, isSize, strings, textField } from '../providers/index.ts'
+import { costField, type FoundModel, isSize, strings, textField } from '../providers/index.ts'
 import type { DirectoryEntry } from './contract.ts'
-import { proprietarySdks, sdkEndpoints, wireRules } from './names.ts'
+import { proprietarySdks, sdkWithEndpoint, wireRules } from './names.ts'
 import { isTable, type Table } from './tables.ts'
 
 export interface ResolvedEntry {
   readonly shown: DirectoryEntry
-  /** Endpoint that the entry names, else the one that its SDK knows. */
+  /** Endpoint of the entry, if it names a usable one. */
   readonly base_url: string | undefined
   readonly models: readonly FoundModel[]
 }
@@ -15,44 +14,42 @@ export interface ResolvedEntry {
 type Wire = NonNullable<DirectoryEntry['wire_type']>
 const explicitTypes: readonly string[] = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud']
 
-/** All entries of a directory by id, in upstream order. Rejects with FetchProblem when the document is none. */
-export async function resolveDirectory(document: unknown): Promise<Map<string, ResolvedEntry>> {
-  if (!isTable(document)) throw new FetchProblem('its answer is not a model directory')
-  const entries = new Map<string, ResolvedEntry>()
-  for (const [key, entry] of Object.entries(document)) {
-    if (!isTable(entry)) continue
-    const resolved = await resolveEntry(key, entry)
-    entries.set(resolved.shown.id, resolved)
-  }
-  if (entries.size === 0) throw new FetchProblem('it lists no provider')
-  return entries
+/** All entries of a directory by id, in upstream order. Throws an Error when the document is none. */
+export function resolveDirectory(document: unknown): Map<string, ResolvedEntry> {
+  if (!isTable(document)) throw new Error('the answer is not a model directory')
+  const entries = Object.entries(document).flatMap(([key, entry]) => (isTable(entry) ? [resolveEntry(key, entry)] : []))
+  if (entries.length === 0) throw new Error('the model directory is empty')
+  return new Map(entries.map(entry => [entry.shown.id, entry]))
 }
 
-async function resolveEntry(key: string, entry: Table): Promise<ResolvedEntry> {
+function resolveEntry(key: string, entry: Table): ResolvedEntry {
   const id = text(entry.id) ?? key
   const { wire, guessed, reason } = wireOf(id, entry)
-  const named = wire && endpoint(entry.api, wire)
-  const needs_base_url = wire !== undefined && named === undefined && needsBaseUrl(entry, wire)
-  const models = new Map<string, FoundModel>()
-  for (const model of wire && isTable(entry.models) ? Object.values(entry.models) : []) {
-    const found = readModel(model, wire!)
-    if (found) models.set(found.key, found)
-    await breathe()
-  }
+  const base_url = wire && endpoint(entry.api, wire)
+  const models =
+    wire && isTable(entry.models)
+      ? [
+          ...new Map(
+            Object.values(entry.models)
+              .flatMap(model => readModel(model, wire))
+              .map(model => [model.key, model])
+          ).values()
+        ]
+      : []
   return {
     shown: {
       id,
       name: text(entry.name) ?? id,
       wire_type: wire ?? null,
       guessed,
-      needs_base_url,
+      needs_base_url: wire !== undefined && base_url === undefined && needsBaseUrl(entry, wire),
       rejected: wire === undefined,
       reject_reason: reason ?? null,
       env_key: strings(entry.env)[0] ?? null,
-      models: [...models.values()].map(shownModel)
+      models: models.map(shownModel)
     },
-    base_url: named ?? (wire && !needs_base_url ? sdkEndpoints[wire]?.url : undefined),
-    models: [...models.values()]
+    base_url,
+    models
   }
 }
 
@@ -79,21 +76,21 @@ export function endpoint(given: unknown, wire: string): string | undefined {
 }
 
 function needsBaseUrl({ api, npm }: Table, wire: Wire): boolean {
-  const sdk = sdkEndpoints[wire]?.sdk
+  const sdk = sdkWithEndpoint[wire]
   return text(api) !== undefined || (sdk !== undefined && npm !== sdk)
 }
 
-/** A model of texts, not deprecated, in a protocol that can be spoken; undefined for any other. */
-function readModel(model: unknown, wire: Wire): FoundModel | undefined {
-  if (!isTable(model) || text(model.id) === undefined) return undefined
+/** Models of texts, not deprecated, in a protocol that can be spoken. */
+function readModel(model: unknown, wire: Wire): FoundModel[] {
+  if (!isTable(model) || text(model.id) === undefined) return []
   const id = model.id as string
   const { context, input, output } = isTable(model.limit) ? model.limit : {}
   const modalities = isTable(model.modalities) ? model.modalities : {}
   const outputs = strings(modalities.output)
   const embeds = [model.family, id, model.name].some(part => typeof part === 'string' && /embed/i.test(part))
   const own = ownProtocol(model.provider, wire)
-  if (!isSize(context) || (outputs.length > 0 && !outputs.includes('text')) || embeds || !own) return undefined
-  if (model.status === 'deprecated' || model.status === 'alpha') return undefined
+  if (!isSize(context) || (outputs.length > 0 && !outputs.includes('text')) || embeds || !own) return []
+  if (model.status === 'deprecated' || model.status === 'alpha') return []
   const efforts = effortsOf(model)
   const fields: Table = {
     max_context_size: context,
@@ -106,7 +103,7 @@ function readModel(model: unknown, wire: Wire): FoundModel | undefined {
     ...costField(model.cost),
     ...own
   }
-  return { key: id, model: id, fields }
+  return [{ key: id, model: id, fields }]
 }
 
 /** A model may be served by another protocol than its provider's: kept for messages with an endpoint, dropped otherwise. */
