@@ -1,5 +1,5 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
-import { readText, type Upstream } from '../llm/index.ts'
+import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'
 import { AccountProblem, failureText, withoutSecrets } from './problem.ts'
@@ -36,6 +36,8 @@ const LIST_TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 1024 * 1024
 const DEFAULT_LIFE_S = 900
 const DEFAULT_INTERVAL_S = 5
+/** Longer than any login lasts. */
+const MAX_INTERVAL_S = 900
 
 /** Every method rejects with AccountProblem, after an abort with the signal's reason. */
 export class AccountService {
@@ -49,16 +51,17 @@ export class AccountService {
     const url = `${oauth_host}/api/oauth/device_authorization`
     const body = await this.#form(url, { client_id }, [], LOGIN_TIMEOUT_MS, signal)
     const { device_code, user_code, verification_uri_complete, verification_uri } = body
-    if (!text(device_code) || !text(user_code) || !text(verification_uri_complete)) {
+    // A client opens the address in its own window: no scheme that runs there.
+    if (!text(device_code) || !text(user_code) || !isWebAddress(verification_uri_complete)) {
       throw new AccountProblem(`${hostOf(url)} answered without a device code`, { status: 200 })
     }
     return {
       device_code,
       user_code,
       verification_uri_complete,
-      verification_uri: text(verification_uri) ? verification_uri : (verification_uri_complete.split('?')[0] ?? ''),
+      verification_uri: isWebAddress(verification_uri) ? verification_uri : (verification_uri_complete.split('?')[0] ?? ''),
       expires_in: positive(body.expires_in) ?? DEFAULT_LIFE_S,
-      interval: positive(body.interval) ?? DEFAULT_INTERVAL_S
+      interval: Math.min(positive(body.interval) ?? DEFAULT_INTERVAL_S, MAX_INTERVAL_S)
     }
   }
 
@@ -102,8 +105,9 @@ export class AccountService {
     const { status, body } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
       this.#parts.upstream.postForm(url, fields, headers, until)
     )
-    if (status >= 200 && status <= 299 && isTable(body)) return body
-    const error = isTable(body) && typeof body.error === 'string' ? body.error : undefined
+    // Some servers tell the state of a login with HTTP 200.
+    const error = isTable(body) && text(body.error) ? body.error : undefined
+    if (status >= 200 && status <= 299 && error === undefined) return isTable(body) ? body : {}
     const said = withoutSecrets(failureText(status, body), secrets)
     throw new AccountProblem(`${hostOf(url)} answered HTTP ${status}: ${said}`, { status, ...(error !== undefined && { error }) })
   }
@@ -119,10 +123,13 @@ export class AccountService {
     const timeout = AbortSignal.timeout(timeout_ms)
     try {
       const { status, body } = await send(headers, AbortSignal.any([signal, timeout]))
-      return { status, body: parse(await readText(body, LIMIT_BYTES, timeout_ms)) }
+      const said = await readText(body, LIMIT_BYTES, timeout_ms)
+      if (!signal.aborted && !timeout.aborted) return { status, body: parse(said) }
+      throw new Error('the answer was not read to its end')
     } catch (error) {
       signal.throwIfAborted()
       if (timeout.aborted) throw new AccountProblem(`${hostOf(url)} did not answer within ${timeout_ms / 1000} s`, { cause: error })
+      if (error instanceof OutboundRefused) throw new AccountProblem(error.message, { cause: error, unset: true })
       const { code, name } = error as NodeJS.ErrnoException
       throw new AccountProblem(`${hostOf(url)} could not be reached (${code ?? name})`, { cause: error })
     }
@@ -137,8 +144,14 @@ function text(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
+function isWebAddress(value: unknown): value is string {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+/** Rounded up; undefined for what is no number above 0. */
 function positive(value: unknown): number | undefined {
-  const number = Math.ceil(Number(value ?? Number.NaN))
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined
+  const number = Math.ceil(Number(value))
   return Number.isFinite(number) && number > 0 ? number : undefined
 }
 

@@ -1,6 +1,5 @@
 /** One device-code login: polls the authorization server until the login is granted, refused, over or cancelled (RFC 8628). */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '../../kernel/index.ts'
 import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus } from './contract.ts'
@@ -12,8 +11,8 @@ export interface FlowParts {
   readonly client_id: string
   readonly service: Pick<AccountService, 'deviceCode' | 'deviceToken'>
   readonly now: () => Date
-  /** Length of a second between polls, ms. */
-  readonly unit_ms: number
+  /** Resolves after so many seconds; rejects after an abort. */
+  readonly wait: (seconds: number, signal: AbortSignal) => Promise<void>
   /** Stores the credential and writes the provider; from here on the login cannot be cancelled. */
   readonly granted: (credential: Credential) => Promise<void>
   /** Hears of what is a bug, not a failed login. */
@@ -32,7 +31,8 @@ export class LoginFlow {
   readonly #abort = new AbortController()
   readonly #ends: number
   #code: DeviceCode
-  #interval: number
+  /** Seconds; never shorter than what was asked for once. */
+  #interval = 0
   #expires = 0
   #status: FlowStatus = 'pending'
   #finishing = false
@@ -45,7 +45,6 @@ export class LoginFlow {
     this.#parts = parts
     this.#ends = parts.now().getTime() + (code ? BUDGET_MS : 0)
     this.#code = code ?? noCode
-    this.#interval = this.#code.interval
     this.#adopt(this.#code)
     this.#run = Promise.resolve()
     if (code) this.#run = this.#poll()
@@ -133,14 +132,13 @@ export class LoginFlow {
 
   #adopt(code: DeviceCode): void {
     this.#code = code
+    this.#interval = Math.max(this.#interval, code.interval)
     this.#expires = Math.min(this.#ends, this.#parts.now().getTime() + code.expires_in * 1000)
   }
 
   /** Until the next poll, or the end of the budget. */
   async #pause(): Promise<void> {
-    const { unit_ms } = this.#parts
-    const seconds = Math.min(this.#interval, Math.max(0, this.#timeLeft() / 1000))
-    await delay(seconds * unit_ms, undefined, { signal: this.#abort.signal })
+    await this.#parts.wait(Math.min(this.#interval, Math.max(0, this.#timeLeft() / 1000)), this.#abort.signal)
   }
 
   #timeLeft(): number {

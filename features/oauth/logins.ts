@@ -1,7 +1,7 @@
 /** The login flow of the managed provider: one at a time, started, read and cancelled from outside. */
 import { AppError, type DataOf, InternalError, invalid } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
-import type { AccountService } from './account-service.ts'
+import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus, Region, startLogin } from './contract.ts'
 import type { Enrolment } from './enrolment.ts'
 import { type FlowParts, LoginFlow } from './flow.ts'
@@ -9,7 +9,7 @@ import type { Account, Place } from './place.ts'
 import { AccountProblem } from './problem.ts'
 import type { Vault } from './vault.ts'
 
-export interface LoginParts extends Pick<FlowParts, 'now' | 'unit_ms' | 'failed'> {
+export interface LoginParts extends Pick<FlowParts, 'now' | 'wait' | 'failed'> {
   readonly service: Pick<AccountService, 'deviceCode' | 'deviceToken'>
   readonly vault: Pick<Vault, 'token' | 'put' | 'discard'>
   readonly enrolment: Pick<Enrolment, 'has' | 'enter' | 'leave'>
@@ -24,12 +24,25 @@ export interface LoginParts extends Pick<FlowParts, 'now' | 'unit_ms' | 'failed'
   readonly slots: () => readonly string[]
 }
 
+/** A login that has no flow yet: it is looked up whether it is needed, then a device code is awaited. */
+interface Start {
+  /** Later logins have higher numbers. */
+  readonly number: number
+  readonly region: Region | undefined
+  readonly abort: AbortController
+  /** Ended by `abort`, or because the client went away. */
+  readonly until: AbortSignal
+}
+
 export class Logins {
   readonly #parts: LoginParts
   #flow: LoginFlow | undefined
-  /** Starts and logouts run one after the other. */
+  /** Number of the login whose flow is shown. */
+  #shown = 0
+  #started = 0
+  readonly #starts = new Set<Start>()
+  /** What touches credential and configuration runs one after the other; nobody waits in there for a device code. */
   #last: Promise<unknown> = Promise.resolve()
-  #starting: AbortController | undefined
   #closed = false
 
   constructor(parts: LoginParts) {
@@ -37,37 +50,42 @@ export class Logins {
   }
 
   /**
-   * Cancels a pending flow and begins a new one, or answers at once when the login is valid. Throws 40001 naming the settings that are
-   * missing, 50001 when no device code could be had.
+   * Cancels a pending flow and begins a new one, or answers at once when the login is valid. A later login does not wait for the code of
+   * an earlier one, which is cancelled with its first breath. Throws 40001 naming the settings that are missing, 50001 when no device code
+   * could be had or the login was cancelled before it came.
    */
-  start(region: Region | undefined, signal: AbortSignal): Promise<DataOf<typeof startLogin>> {
-    return this.#turn(async () => {
-      await this.#flow?.cancel()
-      const place = this.#parts.placeOf(region)
-      const valid = await this.#isValid(place, region === undefined)
-      const flow = valid ? new LoginFlow(this.#flowParts(place), undefined) : await this.#begin(place, signal)
-      this.#flow = flow
-      if (this.#closed) await flow.cancel()
-      const snapshot = flow.snapshot()
-      const { flow_id, provider } = snapshot
-      return valid ? { flow_id, provider, status: 'authenticated' as const } : { ...snapshot, status: 'pending' as const }
-    })
+  async start(region: Region | undefined, signal: AbortSignal): Promise<DataOf<typeof startLogin>> {
+    const abort = new AbortController()
+    const start = { number: ++this.#started, region, abort, until: AbortSignal.any([signal, abort.signal]) }
+    this.#starts.add(start)
+    if (this.#closed) this.#abandon('the server stops')
+    try {
+      const place = await this.#turn(() => this.#needed(start))
+      if (!place) return this.#authenticated(start)
+      return this.#pending(start, place, await this.#deviceCode(place, start.until))
+    } catch (error) {
+      if (!(error instanceof AccountProblem) && !abort.signal.aborted) throw error
+      throw new AppError(InternalError, { message: `the login could not be started: ${(error as Error).message}`, cause: error })
+    } finally {
+      this.#starts.delete(start)
+    }
   }
 
   read(): FlowSnapshot | undefined {
     return this.#flow?.readable ? this.#flow.snapshot() : undefined
   }
 
+  /** A login that still waits for its code counts as pending. `status`: `cancelled` when there never was a flow. */
   async cancel(): Promise<{ cancelled: boolean; status: FlowStatus }> {
+    const abandoned = this.#abandon('the login was cancelled')
     const flow = this.#flow
-    if (!flow?.readable) return { cancelled: false, status: 'cancelled' }
-    const cancelled = await flow.cancel()
-    return { cancelled, status: flow.status }
+    const cancelled = (await flow?.cancel()) ?? false
+    return { cancelled: abandoned || cancelled, status: abandoned ? 'cancelled' : (flow?.status ?? 'cancelled') }
   }
 
   /** The credential goes first: whatever becomes of the rest, nobody can use it any more. */
   logout(): Promise<void> {
-    this.#starting?.abort(new Error('the login was cancelled'))
+    this.#abandon('the login was cancelled')
     return this.#turn(async () => {
       await this.#flow?.cancel()
       for (const slot of this.#parts.slots()) await this.#parts.vault.discard(slot)
@@ -83,61 +101,87 @@ export class Logins {
   /** Ends what is going on; resolves when all is quiet. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#starting?.abort(new Error('the server stops'))
+    this.#abandon('the server stops')
     await this.#flow?.cancel()
     await this.#last
   }
 
-  /**
-   * True for a login that is still good; it is entered into the configuration where it is missing there. False as well when that
-   * cannot be found out: then the user logs in anew. `anywhere`: a valid login at another place than a new one would go to counts, too.
-   */
-  async #isValid(place: Place, anywhere: boolean): Promise<boolean> {
-    const { enrolment, current } = this.#parts
-    const token = await this.#tokenOf(place)
-    if (token !== undefined) {
-      if (!enrolment.has(place)) await enrolment.enter(place, token)
-      return true
-    }
-    const other = current()
-    return anywhere && other !== undefined && other.slot !== place.slot && (await this.#tokenOf(other)) !== undefined
+  /** Ends the logins that have no flow yet; false when there was none. */
+  #abandon(why: string): boolean {
+    const starts = [...this.#starts]
+    this.#starts.clear()
+    for (const { abort } of starts) abort.abort(new Error(why))
+    return starts.length > 0
   }
 
-  async #tokenOf(account: Account): Promise<string | undefined> {
+  /**
+   * Where the login goes; undefined when it is not needed, because there is one that is still good. That one is entered into the
+   * configuration where it is missing there. A login whose state cannot be found out is needed: the user logs in anew.
+   */
+  async #needed(start: Start): Promise<Place | undefined> {
+    const { placeOf, enrolment, current } = this.#parts
+    await this.#flow?.cancel()
+    const place = placeOf(start.region)
+    const token = await this.#tokenOf(place, start.until)
+    start.until.throwIfAborted()
+    if (token !== undefined) {
+      this.#starts.delete(start) // it is granted: too late to cancel it
+      if (!enrolment.has(place)) await enrolment.enter(place, token)
+      return undefined
+    }
+    // Without a region a valid login at another place than a new one would go to counts, too.
+    const other = start.region === undefined ? current() : undefined
+    const elsewhere = other && other.slot !== place.slot && (await this.#tokenOf(other, start.until)) !== undefined
+    return elsewhere ? undefined : place
+  }
+
+  async #tokenOf(account: Account, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await this.#parts.vault.token(account)
+      return await this.#parts.vault.token(account, { signal })
     } catch (error) {
       if (error instanceof AccountProblem) return undefined
       throw error
     }
   }
 
-  async #begin(place: Place, signal: AbortSignal): Promise<LoginFlow> {
+  async #deviceCode(place: Place, until: AbortSignal): Promise<DeviceCode> {
     const missing = this.#parts.missing(place)
-    if (missing.length > 0) throw invalid(missing.map(name => ({ path: '', message: `the managed login is not set up: set ${name}` })))
-    const starting = new AbortController()
-    this.#starting = starting
-    const parts = this.#flowParts(place)
-    try {
-      const until = AbortSignal.any([signal, starting.signal])
-      return new LoginFlow(parts, await this.#parts.service.deviceCode(parts.oauth_host, parts.client_id, until))
-    } catch (error) {
-      if (error instanceof AccountProblem || starting.signal.aborted) {
-        throw new AppError(InternalError, { message: `the login could not be started: ${(error as Error).message}`, cause: error })
-      }
-      throw error
-    } finally {
-      this.#starting = undefined
-    }
+    if (missing.length > 0) throw invalid([{ path: '', message: `the managed login is not set up: set ${missing.join(', and ')}` }])
+    const { oauth_host, client_id } = this.#flowParts(place)
+    const code = await this.#parts.service.deviceCode(oauth_host, client_id, until)
+    until.throwIfAborted()
+    return code
+  }
+
+  /** Nothing is awaited here: whoever cancels meets either the start or the flow. */
+  #pending(start: Start, place: Place, code: DeviceCode): DataOf<typeof startLogin> {
+    const flow = new LoginFlow(this.#flowParts(place), code)
+    const answer = { ...flow.snapshot(), status: 'pending' as const }
+    if (start.number < this.#started) void flow.cancel() // a later login began meanwhile
+    this.#show(start, flow)
+    return answer
+  }
+
+  #authenticated(start: Start): DataOf<typeof startLogin> {
+    const flow = new LoginFlow(this.#flowParts(this.#parts.placeOf(start.region)), undefined)
+    this.#show(start, flow)
+    const { flow_id, provider } = flow.snapshot()
+    return { flow_id, provider, status: 'authenticated' }
+  }
+
+  #show({ number }: Start, flow: LoginFlow): void {
+    if (number < this.#shown) return
+    this.#flow = flow
+    this.#shown = number
   }
 
   #flowParts(place: Place): FlowParts {
-    const { service, vault, now, unit_ms, failed, client_id, enrolment } = this.#parts
+    const { service, vault, now, wait, failed, client_id, enrolment } = this.#parts
     const granted = async (credential: Credential) => {
       await vault.put(place.slot, credential)
       await enrolment.enter(place, credential.access_token)
     }
-    const common = { provider: MANAGED_PROVIDER, service, now, unit_ms, failed, granted }
+    const common = { provider: MANAGED_PROVIDER, service, now, wait, failed, granted }
     return { ...common, oauth_host: place.oauth_host ?? '', client_id: client_id() ?? '' }
   }
 

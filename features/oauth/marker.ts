@@ -1,5 +1,5 @@
 /** The region marker of the home directory: a file that says where the installation belongs. */
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Region, regions } from './contract.ts'
 
@@ -7,9 +7,20 @@ import { type Region, regions } from './contract.ts'
 export function markedRegion(home: string, env: NodeJS.ProcessEnv): Region | undefined {
   if (env.SVC_CODE_REGION_MARKER?.trim().toLowerCase() === 'off') return undefined
   try {
-    const text = readFileSync(join(home, 'region'), 'utf8').trim()
+    const text = beginning(join(home, 'region')).trim()
     return regions.find(region => region === text)
   } catch {
     return undefined // no marker, or none that can be read: the default counts
+  }
+}
+
+/** Read in place, so only so much of it, and no pipe can hold it up. */
+function beginning(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    const bytes = Buffer.alloc(256)
+    return bytes.toString('utf8', 0, readSync(file, bytes))
+  } finally {
+    closeSync(file)
   }
 }

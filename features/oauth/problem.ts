@@ -5,6 +5,8 @@ interface ProblemFacts {
   readonly status?: number
   /** Code of the answer's `error` field (RFC 6749 section 5.2, RFC 8628 section 3.5). */
   readonly error?: string
+  /** Nobody was asked: a setting is missing or forbids it. */
+  readonly unset?: boolean
   readonly cause?: unknown
 }
 
@@ -12,17 +14,20 @@ interface ProblemFacts {
 export class AccountProblem extends Error {
   readonly status: number | undefined
   readonly error: string | undefined
+  readonly #unset: boolean
 
-  constructor(message: string, { status, error, cause }: ProblemFacts = {}) {
+  constructor(message: string, { status, error, unset = false, cause }: ProblemFacts = {}) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'AccountProblem'
     this.status = status
     this.error = error
+    this.#unset = unset
   }
 
   /** Worth another try: no answer, too many requests, a fault of the server. */
   get transient(): boolean {
-    return this.status === undefined || this.status === 429 || this.status >= 500
+    if (this.status === undefined) return !this.#unset
+    return this.status === 429 || this.status >= 500
   }
 
   /** The grant is refused for good. */

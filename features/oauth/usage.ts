@@ -21,7 +21,7 @@ export function readUsageAnswer(answer: unknown): Usage {
   const limits = Array.isArray(answer.limits) ? answer.limits.filter(isTable) : []
   return {
     kind: 'ok',
-    summary: rowOf(answer.usage, { duration: 1, unit: 'week' }) ?? null,
+    summary: rowOf(answer.usage, windowOf(tableOf(answer.usage).window) ?? { duration: 1, unit: 'week' }) ?? null,
     limits: limits.flatMap(item => rowOf(item.detail, windowOf(item.window), item.name) ?? []),
     extra_usage: walletOf(answer.boosterWallet)
   }

@@ -1,10 +1,13 @@
 /** An authorization server and account service for tests: real HTTP, scripted answers, recorded requests. */
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface FakeAnswer {
   readonly status?: number
   readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sends the head and the first byte of the body, then nothing. */
+  readonly stall?: true
   /** Never answers; the connection stays until the client or the server goes. */
   readonly hang?: true
   /** Resets the connection. */
@@ -17,6 +20,8 @@ export interface FakeRequest {
   readonly headers: IncomingHttpHeaders
   /** Fields of a form. */
   readonly form: Readonly<Record<string, string>>
+  /** Resolves when the exchange is over: `client` when the client went away before the answer was complete. */
+  readonly closed: Promise<'client' | 'done'>
 }
 
 /** What one question is answered: a list is played once, its last entry repeats. */
@@ -84,10 +89,16 @@ const usual: Readonly<Record<FakeQuestion, FakeScript>> = {
   me: [{ body: { user_id: 'user-1' } }]
 }
 
+export interface FakeOauthOptions {
+  /** Origin of a fake model provider: it gets every request that is no question. */
+  readonly models_at?: string
+}
+
 /** Starts on 127.0.0.1, closed with the test. By default logins stay pending, refreshes are granted and two models are listed. */
 export async function fakeOauth(
   t: { after(fn: () => unknown): void },
-  scripts: Partial<Record<FakeQuestion, FakeScript>> = {}
+  scripts: Partial<Record<FakeQuestion, FakeScript>> = {},
+  { models_at }: FakeOauthOptions = {}
 ): Promise<FakeOauth> {
   const script: Record<FakeQuestion, FakeScript> = { ...usual, ...scripts }
   const played = new Map<FakeQuestion, number>()
@@ -100,27 +111,31 @@ export async function fakeOauth(
     req.on('data', (chunk: Buffer) => chunks.push(chunk))
     req.on('error', () => undefined) // the client went away: its test knows
     req.on('end', () => {
-      const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString('utf8')))
+      const body = Buffer.concat(chunks)
+      const form = Object.fromEntries(new URLSearchParams(body.toString('utf8')))
       const question = questionOf(req.url ?? '', form)
       if (!question) {
-        res.writeHead(404).end()
+        if (models_at) passOn(models_at, req, body, res)
+        else res.writeHead(404).end()
         return
       }
-      const request = { path: req.url ?? '', method: req.method ?? '', headers: req.headers, form }
+      const closed = new Promise<'client' | 'done'>(resolve => res.once('close', () => resolve(res.writableFinished ? 'done' : 'client')))
+      const request = { path: req.url ?? '', method: req.method ?? '', headers: req.headers, form, closed }
       seen.set(question, [...asked(question), request])
       const n = played.get(question) ?? 0
       played.set(question, n + 1)
       const current = script[question]
       const answer = typeof current === 'function' ? current(request, n) : (current[Math.min(n, current.length - 1)] ?? {})
       for (const entry of waiting.filter(one => one.question === question && asked(question).length >= one.count)) entry.resolve()
-      void Promise.resolve(answer).then(({ status = 200, body, hang, cut }) => {
+      void Promise.resolve(answer).then(({ status = 200, body, headers, stall, hang, cut }) => {
         if (hang) return
         if (cut) {
           res.destroy()
           return
         }
-        res.writeHead(status, { 'content-type': 'application/json' })
-        res.end(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
+        res.writeHead(status, { 'content-type': 'application/json', ...headers })
+        if (stall) res.write('{')
+        else res.end(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
       })
     })
   })
@@ -147,6 +162,18 @@ export async function fakeOauth(
     },
     close
   }
+}
+
+/** Streams the request to the model provider and its answer back; a client that goes away is passed on, too. */
+function passOn(origin: string, req: IncomingMessage, body: Buffer, res: ServerResponse): void {
+  const { hostname, port } = new URL(origin)
+  const out = request({ host: hostname, port, method: req.method, path: req.url, headers: req.headers }, answer => {
+    res.writeHead(answer.statusCode ?? 502, answer.headers)
+    answer.pipe(res)
+  })
+  out.on('error', () => res.destroy())
+  res.on('close', () => out.destroy())
+  out.end(body)
 }
 
 function questionOf(path: string, form: Readonly<Record<string, string>>): FakeQuestion | undefined {
