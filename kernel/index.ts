@@ -40,9 +40,11 @@ export type { KernelHooks, TapOptions } from './hooks.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
 export { type Feature, KernelInfo } from './info.ts'
 export type { JournaledEvent } from './journal-reverse.ts'
+export { secretsIn, withoutSecrets } from './known-secrets.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './lock.ts'
 export type { Logger } from './log.ts'
 export { type Collection, definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput } from './pack.ts'
+export { redactText, redactUrls } from './redact.ts'
 export {
   checker,
   coerce,
@@ -58,6 +60,7 @@ export {
   Type
 } from './schema.ts'
 export { Scope } from './scope.ts'
+export { isSecretName } from './secret-names.ts'
 export { defineSlot, type Slot, SlotHost } from './slot.ts'
 export { BlobMissing, BlobTooLarge } from './storage/index.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'

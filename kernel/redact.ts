@@ -1,39 +1,89 @@
-/** Takes secrets out of a finished log line: by key at any depth, and by shape wherever they stand in a text. */
+/** Takes secrets out of texts that nobody knows in advance: by the name in front of them, and by shape wherever they stand. */
+import { isSecretName, isSecretParameter } from './secret-names.ts'
 
 /** Longer lines are cut to their head, so that no log call can fill the disk or stall on a pattern. */
 const maxChars = 65_536
 const headChars = 4_096
 
-const keys = '([\\w-]*(?:token|authorization|api[_-]?key|password|passwd|cookie|secret|credential))'
+const gone = '[redacted]'
+
+/** All patterns work on JSON text, where a quote inside a string is `\"`: what they take out are whole characters of it. */
 const text = '"(?:[^"\\\\]|\\\\.)*"'
 const number = '-?\\d[\\d.]*'
+/** A string inside a string; an escaped quote of it is `\\\"`. */
+const innerText = '\\\\"(?:[^"\\\\]|\\\\\\\\(?:\\\\.|[^"\\\\])|\\\\[^"\\\\])*\\\\"'
+/** One character that is neither white space nor a delimiter. */
+const char = '(?:[^\\s"\'<>\\\\]|\\\\[^nrt])'
+const urlChar = '(?:[^\\s"\'<>\\\\&#;]|\\\\[^nrt])'
+
+/** In every secret name, so that the others cost nothing. */
+const hint = '(?=[\\w.-]{0,80}(?:key|token|secret|passw|passp|cred|auth|cookie|jwt|pat"|account))'
+
+type Rule = readonly [RegExp, string | ((...found: string[]) => string)]
 
 /** `"token":"..."`, also with a number or a flat list as value. */
-const member = new RegExp(`"${keys}"(\\s*:\\s*)(?:${text}|\\[(?:${text}|[^"\\[\\]{}])*\\]|${number})`, 'gi')
-
-/** The same inside a string, where each quote is `\"` and an escaped quote `\\\"`. */
-const quotedText = '\\\\"(?:[^"\\\\]|\\\\\\\\(?:\\\\.|[^"\\\\])|\\\\[^"\\\\])*\\\\"'
-const quotedMember = new RegExp(`\\\\"${keys}\\\\"(\\s*:\\s*)(?:${quotedText}|${number})`, 'gi')
-
-const shapes: readonly (readonly [RegExp, string])[] = [
-  [/\bBearer\s+[A-Za-z0-9._~+/=-]{6,}/g, 'Bearer [redacted]'],
-  [/\bsvc-code\.bearer\.[A-Za-z0-9._~+/=-]+/g, 'svc-code.bearer.[redacted]'],
-  [/([#?&](?:token|access_token|key|api_key)=)[A-Za-z0-9._~+/=%-]+/g, '$1[redacted]'],
-  [/\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z])[-_][A-Za-z0-9_-]{8,}/g, '[redacted]'],
-  [/\bAIza[A-Za-z0-9_-]{30,}/g, '[redacted]'],
-  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g, '[redacted]']
+const member: Rule = [
+  new RegExp(`"${hint}([\\w.-]{1,80})"(\\s*:\\s*)(?:${text}|\\[(?:${text}|[^"\\[\\]{}])*\\]|${number})`, 'gi'),
+  (whole = '', name = '', colon = '') => (isSecretName(name) ? `"${name}"${colon}"${gone}"` : whole)
 ]
+
+const rules: readonly Rule[] = [
+  [
+    new RegExp(`\\\\"([\\w.-]{1,80})\\\\"(\\s*:\\s*)(?:${innerText}|${number})`, 'g'),
+    (whole = '', name = '', colon = '') => (isSecretName(name) ? `\\"${name}\\"${colon}\\"${gone}\\"` : whole)
+  ],
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^"\\]|\\.)*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?="))/g, gone],
+  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${gone}`],
+  [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${gone}`],
+  [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${gone}`],
+  [/\bsvc-code\.bearer\.[\w.~+/=-]+/g, `svc-code.bearer.${gone}`],
+  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${gone}@`],
+  [
+    new RegExp(`([?&#;]([\\w.~%-]{1,60})=)${urlChar}+`, 'g'),
+    (whole = '', head = '', name = '') => (isSecretParameter(name) ? head + gone : whole)
+  ],
+  [
+    new RegExp(`(?<![\\w-])(-{0,2}([a-z][\\w-]{0,60})=)(?:'[^'"\\\\]*'|${innerText}|${urlChar}+)`, 'gi'),
+    (whole = '', head = '', name = '') => (isSecretName(name) ? head + gone : whole)
+  ],
+  [
+    new RegExp(`(?<![\\w-])(--([a-z][\\w-]{0,60}) +)(?!-)(?:'[^'"\\\\]*'|${innerText}|${char}+)`, 'gi'),
+    (whole = '', head = '', name = '') => (isSecretName(name) ? head + gone : whole)
+  ],
+  [/\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z])[-_][\w-]{8,}/g, gone],
+  [/\bAIza[\w-]{30,}/g, gone],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, gone]
+]
+
+/** Something of every rule; what a configuration holds is mostly without. */
+const suspicious = /[=@"]|--|bearer|basic|authorization|cookie|x-|(?:[spr]k|gh[pos]|pat|xox[a-z])[-_]|AIza|eyJ/i
 
 /** Takes and gives one line of JSON with its line end. */
 export function redactLine(line: string): string {
-  if (line.length <= maxChars) return redact(line)
+  if (line.length <= maxChars) return apply([member, ...rules], line)
   const level = Number(/^\{"level":(\d+)/.exec(line)?.[1] ?? 50)
-  const head = redact(line.slice(0, headChars))
+  const head = apply([member, ...rules], line.slice(0, headChars))
   return `${JSON.stringify({ level, time: new Date().toISOString(), msg: `a log line of ${line.length} characters was cut`, head })}\n`
 }
 
-function redact(line: string): string {
-  let result = line.replace(member, '"$1"$2"[redacted]"').replace(quotedMember, '\\"$1\\"$2\\"[redacted]\\"')
-  for (const [shape, replacement] of shapes) result = result.replace(shape, replacement)
+/** A text without what looks like a secret: credentials in headers, URLs, assignments, JSON, keys of known shapes. */
+export function redactText(given: string): string {
+  if (!suspicious.test(given)) return given
+  return JSON.parse(apply(rules, JSON.stringify(given))) as string
+}
+
+/** URLs without user names, passwords and values of parameters with a telling name; they stay usable as addresses. */
+export function redactUrls(given: string): string {
+  if (!given.includes('://')) return given
+  return given
+    .replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^/?#\s]*@/gi, '$1')
+    .replace(/([?&#;]([\w.~%-]{1,60})=)[^&#;\s]+/g, (whole, head: string, name: string) => (isSecretParameter(name) ? head : whole))
+}
+
+function apply(list: readonly Rule[], line: string): string {
+  let result = line
+  for (const [pattern, replacement] of list) {
+    result = typeof replacement === 'string' ? result.replace(pattern, replacement) : result.replace(pattern, replacement)
+  }
   return result
 }

@@ -1,14 +1,12 @@
 /** Nothing secret leaves the server: secrets are told by the name of their key, at any depth, beside what sections declare. */
+import { isSecretName, redactText, redactUrls } from '../../kernel/index.ts'
 import { isTable, put, remembered, type Table } from './tables.ts'
 
-const wholeNames = new Set(['oauth', 'headers', 'customheaders', 'env', 'tokens', 'cookie', 'cookies'])
-const endings = /(apikey|accesskey|privatekey|secret|secretkey|password|passwd|passphrase|token|credentials?|authorization)$/
+/** Tables that hold credentials under names of any kind. */
+const holders = new Set(['oauth', 'headers', 'customheaders', 'env'])
 
 /** `api_key`, `apiKey`, `custom-headers`, `SEARCH_TOKEN`; not `has_api_key` or `max_tokens`. */
-export const isSecretKey = remembered(key => {
-  const name = key.toLowerCase().replace(/[^a-z0-9]/g, '')
-  return !name.startsWith('has') && (wholeNames.has(name) || endings.test(name))
-})
+export const isSecretKey = remembered(key => isSecretName(key) || holders.has(key.toLowerCase().replace(/[^a-z0-9]/g, '')))
 
 export interface RedactOptions {
   /** The keys at the top are names that users chose, so they say nothing: a provider may be called `token`. */
@@ -18,7 +16,8 @@ export interface RedactOptions {
 }
 
 /**
- * A copy without secrets: their keys are gone, user names, passwords and keys are taken out of URLs. Booleans are never secret.
+ * A copy without secrets: their keys are gone, user names, passwords and keys are taken out of URLs, what looks like a credential out of
+ * other texts, and so is the word after `--token` in a list. Booleans are never secret.
  * The copy is JSON: dates and integers beyond 2^53 become text.
  */
 export function redact(value: unknown, { names = false, secrets = [] }: RedactOptions = {}): unknown {
@@ -30,10 +29,12 @@ export function redact(value: unknown, { names = false, secrets = [] }: RedactOp
 }
 
 function strip(value: unknown, names: boolean, secrets: readonly (readonly string[])[]): unknown {
-  if (typeof value === 'string') return redactUrl(value)
+  if (typeof value === 'string') return redactText(redactUrls(value))
   if (typeof value === 'bigint') return value.toString()
   if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return value.map((item, index) => strip(item, false, below(secrets, String(index))))
+  if (Array.isArray(value)) {
+    return value.map((item, index) => (follows(value[index - 1], item) ? '[redacted]' : strip(item, false, below(secrets, String(index)))))
+  }
   if (!isTable(value)) return value
   const result: Table = {}
   for (const [key, item] of Object.entries(value)) {
@@ -53,9 +54,7 @@ function below(paths: readonly (readonly string[])[], key: string): readonly (re
   return paths.filter(([head]) => head === '*' || head === key).map(([, ...rest]) => rest)
 }
 
-const userInfo = /^([a-z][a-z0-9+.-]*:\/\/)[^/?#\s]*@/i
-const secretQuery = /([?&](?:api[_-]?key|key|(?:access[_-]?|auth[_-]?)?token|secret|password|signature|sig)=)[^&#\s]+/gi
-
-function redactUrl(text: string): string {
-  return text.includes('://') ? text.replace(userInfo, '$1').replace(secretQuery, '$1') : text
+/** `['--api-key', '<key>']`: the arguments of a command. */
+function follows(flag: unknown, item: unknown): boolean {
+  return typeof item === 'string' && typeof flag === 'string' && /^--?[\w-]+$/.test(flag) && isSecretName(flag)
 }

@@ -1,0 +1,87 @@
+/** Takes secrets that are known out of a text that others wrote: upstreams like to quote what they were sent. */
+import { isSecretParameter } from './secret-names.ts'
+
+const gone = '[redacted]'
+
+/** Shorter ones would be found in ordinary words. */
+const minChars = 4
+/** From this length on the beginning of a secret is as good as the whole: texts are cut, keys are masked at their end. */
+const longChars = 16
+const headChars = 12
+/** A user name in a URL of this length is a token. */
+const tokenChars = 12
+
+/**
+ * The text without the secrets, also where they are written for a URL, JSON, HTML or base64, and without what begins like a long one.
+ * Undefined and very short ones are passed over. Values with a space (`Bearer <key>`) count by word, too.
+ */
+export function withoutSecrets(text: string, secrets: Iterable<string | undefined>): string {
+  let clean = text
+  for (const secret of longestFirst(secrets)) {
+    for (const form of formsOf(secret)) clean = clean.replaceAll(form, gone)
+    if (secret.length < longChars) continue
+    for (const form of formsOf(secret)) clean = cutRuns(clean, form.slice(0, headChars), false)
+    for (const core of base64Cores(secret.slice(0, headChars))) clean = cutRuns(clean, core, true)
+  }
+  return clean
+}
+
+/** The secrets that a URL carries: password, a user name that is a token, parameters with a telling name. Empty for what is no URL. */
+export function secretsIn(url: string | undefined): string[] {
+  if (url === undefined || !URL.canParse(url)) return []
+  const { username, password, searchParams } = new URL(url)
+  const user = username.length < tokenChars ? [] : [username, decoded(username)]
+  return [password, decoded(password), ...user, ...[...searchParams].flatMap(([name, value]) => (isSecretParameter(name) ? [value] : []))]
+}
+
+function longestFirst(secrets: Iterable<string | undefined>): string[] {
+  const all = [...secrets].flatMap(secret => (secret === undefined ? [] : [secret, ...secret.split(/\s+/).filter(isWord)]))
+  return [...new Set(all.map(secret => secret.trim()))].filter(({ length }) => length >= minChars).sort((a, b) => b.length - a.length)
+}
+
+/** A scheme in front of a credential is none. */
+const isWord = (word: string) => word.length >= longChars / 2
+
+function formsOf(secret: string): string[] {
+  const html = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  const json = JSON.stringify(secret).slice(1, -1)
+  return [
+    ...new Set([
+      secret,
+      encodeURIComponent(secret),
+      encodeURI(secret),
+      json,
+      JSON.stringify(json).slice(1, -1),
+      html,
+      html.replaceAll('"', '&quot;'),
+      html.replaceAll('"', '&#34;').replaceAll("'", '&#39;')
+    ])
+  ]
+}
+
+/** Takes out `core` with everything up to the next delimiter; in base64 also what stands before it. */
+function cutRuns(text: string, core: string, base64: boolean): string {
+  if (!text.includes(core)) return text
+  const literal = core.replace(/[^\w]/g, '\\$&')
+  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;]*`, 'g'), gone)
+}
+
+/** How base64 writes the text, for each of the three places in a group of bytes at which it may begin. */
+function base64Cores(text: string): string[] {
+  return [0, 1, 2].flatMap(shift => {
+    const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)])
+    const core = bytes
+      .subarray(0, bytes.length - (bytes.length % 3))
+      .toString('base64')
+      .slice(shift === 0 ? 0 : 4)
+    return [core, core.replaceAll('+', '-').replaceAll('/', '_')]
+  })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // a lone percent sign
+  }
+}
