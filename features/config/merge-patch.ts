@@ -54,6 +54,7 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
 function merged(stored: unknown, given: unknown): unknown {
   if (given === null || given === undefined) return stored
   if (stored !== undefined && !isTable(given) && same(redact(stored), given)) return stored
+  if (Array.isArray(given) && Array.isArray(stored)) return restored(stored, given)
   if (!isTable(given)) return copy(given)
   const result = isTable(stored) ? copy(stored) : {}
   for (const [key, item] of Object.entries(given)) {
@@ -62,6 +63,16 @@ function merged(stored: unknown, given: unknown): unknown {
     if (value !== undefined) put(result, key, value)
   }
   return result
+}
+
+/** A list that was edited as GET shows it: each item that reads like a stored one is that one, with what GET left out. */
+function restored(stored: readonly unknown[], given: readonly unknown[]): unknown[] {
+  const shown = redact(stored) as unknown[]
+  const hidden = stored.map((item, index) => ({ item, shown: shown[index] })).filter(({ item, shown }) => !same(item, shown))
+  return given.map(item => {
+    const at = hidden.findIndex(({ shown }) => same(shown, item))
+    return copy(at < 0 ? item : hidden.splice(at, 1)[0]?.item)
+  })
 }
 
 /** A derived wire form sent back: fields that the file does not have and that read as GET shows them are left out. */

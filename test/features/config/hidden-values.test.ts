@@ -1,0 +1,65 @@
+/** What GET hides survives when a client sends back what it saw, changed elsewhere. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { patchConfig, readConfig } from '../../../features/config/index.ts'
+import config from '../../../features/config/pack.ts'
+import { readToml } from '../../../features/config/toml.ts'
+import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+
+const toml = `
+extra_skill_dirs = ["https://me:LEAK-1@skills.example/a.git", "plain"]
+hooks = [
+  { event = "Stop", command = "curl -H 'Authorization: Bearer LEAK-2-LEAK-2' https://h.example" },
+  { event = "Stop", command = "DEPLOY_TOKEN=LEAK-3 ./deploy" },
+]
+[unknown]
+list = [{ name = "a", client_secret = "LEAK-4" }, { name = "a", client_secret = "LEAK-5" }]
+args = ["--api-key", "LEAK-6", "--token=LEAK-7"]
+`
+
+interface Shown {
+  readonly extra_skill_dirs: readonly string[]
+  readonly hooks: readonly object[]
+  readonly raw: { readonly unknown: { readonly args: readonly string[] } }
+}
+
+async function start(t: TestContextLike) {
+  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
+  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+  await writeFile(join(home, 'config.toml'), toml)
+  const kernel = await startTestKernel(t, { packs: [config], home })
+  const read = async () => (await kernel.call(readConfig)).data as unknown as Shown
+  return { ...kernel, read, file: async () => readToml(await readFile(join(home, 'config.toml'), 'utf8')) }
+}
+
+test('credentials inside commands, lists and URLs are taken out of the answer, what is around them stays', async t => {
+  const { read } = await start(t)
+
+  const data = await read()
+
+  assert.doesNotMatch(JSON.stringify(data), /LEAK/)
+  assert.deepEqual(data.extra_skill_dirs, ['https://skills.example/a.git', 'plain'])
+  assert.deepEqual(data.hooks, [
+    { event: 'Stop', command: "curl -H 'Authorization: [redacted]' https://h.example" },
+    { event: 'Stop', command: 'DEPLOY_TOKEN=[redacted] ./deploy' }
+  ])
+  assert.deepEqual(data.raw.unknown.args, ['--api-key', '[redacted]', '--token=[redacted]'])
+})
+
+test('a list sent back with one item more and one less keeps what the others hide', async t => {
+  const { call, read, file } = await start(t)
+  const data = await read()
+  const before = await file()
+  const [, second] = data.hooks
+
+  const body = { hooks: [{ event: 'Stop', command: 'true' }, second], extra_skill_dirs: [...data.extra_skill_dirs, 'more'] }
+  const answer = await call(patchConfig, { body: body as never })
+
+  assert.equal(answer.code, 0, answer.msg)
+  const after = await file()
+  assert.deepEqual(after.hooks, [{ event: 'Stop', command: 'true' }, (before.hooks as unknown[])[1]])
+  assert.deepEqual(after.extra_skill_dirs, [...(before.extra_skill_dirs as unknown[]), 'more'])
+})
