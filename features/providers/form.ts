@@ -1,5 +1,5 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
-import { type Detail, invalid } from '../../kernel/index.ts'
+import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
 import { nonBlank } from '../llm/index.ts'
 import type { ModelEntry, ProviderForm } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
@@ -32,10 +32,15 @@ export function checkForm(
   if (details.length > 0) throw invalid(details)
 }
 
-/** The record of a provider: what the form does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears. */
+/**
+ * The record of a provider: what the form does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears.
+ * A base_url as the API shows the stored one, without its credentials, keeps that one.
+ */
 export function providerRecord(id: string, form: ProviderForm, api_key: string | undefined, before: Table = {}): Table {
   const kept = without(before, ['type', 'base_url', 'default_model', ...(api_key === undefined ? [] : ['api_key'])])
-  const base_url = nonBlank(form.base_url)
+  const given = nonBlank(form.base_url)
+  const stored = typeof before.base_url === 'string' ? before.base_url : undefined
+  const base_url = stored !== undefined && given === redactUrls(stored.trim()) ? stored : given
   return {
     type: form.type,
     ...(base_url && { base_url }),

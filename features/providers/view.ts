@@ -1,4 +1,5 @@
 /** Providers and models as the API shows them: computed once for each state of the configuration. */
+import { redactUrls } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 import {
   type ContributedModel,
@@ -105,7 +106,7 @@ function providerItem(id: string, record: ProviderRecord, models: string[], glob
   return {
     id,
     type: nonBlank(type) ?? 'compat_chat',
-    ...(base_url && { base_url }),
+    ...(base_url && { base_url: redactUrls(base_url) }),
     ...(shown && { default_model: shown }),
     has_api_key,
     status: has_api_key ? 'connected' : 'unconfigured',
