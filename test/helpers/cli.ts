@@ -42,15 +42,25 @@ function launch(args: readonly string[], env: NodeJS.ProcessEnv) {
 }
 
 /** Runs a command to its end. */
-export async function run(home: string, ...args: string[]): Promise<Ended> {
-  const { ended, until } = launch(args, { SVC_CODE_HOME: home })
+export function run(home: string, ...args: string[]): Promise<Ended> {
+  return runWith({ SVC_CODE_HOME: home }, ...args)
+}
+
+/** As `run`, with variables beside those of this process. */
+export async function runWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+  const { ended, until } = launch(args, env)
   until(/$^/).catch(() => undefined) // only collects the output
   return ended
 }
 
 /** Starts a server and waits until it has said how to stop it. Killed with the test. */
-export async function serve(t: { after(fn: () => unknown): void }, home: string, ...args: string[]): Promise<Running> {
-  const { child, ended, until, printed } = launch(['serve', ...args], { SVC_CODE_HOME: home })
+export function serve(t: { after(fn: () => unknown): void }, home: string, ...args: string[]): Promise<Running> {
+  return serveWith(t, { SVC_CODE_HOME: home }, ...args)
+}
+
+/** As `serve`, with variables beside those of this process. */
+export async function serveWith(t: { after(fn: () => unknown): void }, env: NodeJS.ProcessEnv, ...args: string[]): Promise<Running> {
+  const { child, ended, until, printed } = launch(['serve', ...args], env)
   t.after(async () => {
     child.kill('SIGKILL')
     await ended
