@@ -2,7 +2,7 @@
 import type { Logger } from '../../kernel/index.ts'
 import type { AccountService } from './account-service.ts'
 import type { Account } from './place.ts'
-import { AccountProblem } from './problem.ts'
+import { AccountProblem, withoutSecrets } from './problem.ts'
 import type { Vault } from './vault.ts'
 
 export interface InBandError {
@@ -27,12 +27,16 @@ export async function askAccount<T>(
   { service, vault, log }: QuestionParts,
   signal: AbortSignal
 ): Promise<T | InBandError> {
+  const sent: string[] = []
   try {
     const token = account && (await vault.token(account, { signal }))
     if (!account || token === undefined) return { kind: 'error', message: 'not logged in' }
     const { base_url } = account
     if (base_url === undefined) return { kind: 'error', message: 'the base URL of the account service is not set' }
-    const ask = (access: string) => service.read(base_url, path, access, signal, TIMEOUT_MS)
+    const ask = (access: string) => {
+      sent.push(access)
+      return service.read(base_url, path, access, signal, TIMEOUT_MS)
+    }
     const answer = await ask(token).catch(async (problem: unknown) => {
       if (!(problem instanceof AccountProblem) || problem.status !== 401) throw problem
       const renewed = await vault.token(account, { force: true, signal })
@@ -45,6 +49,6 @@ export async function askAccount<T>(
     if (!(error instanceof AccountProblem)) throw error
     const { message, status } = error
     log.warn({ path, status }, 'the account service could not be asked')
-    return { kind: 'error', message, ...(status !== undefined && { status }) }
+    return { kind: 'error', message: withoutSecrets(message, sent), ...(status !== undefined && { status }) }
   }
 }

@@ -8,10 +8,7 @@ import { join } from 'node:path'
 export function deviceHeaders(home: string, version: string): () => Promise<Readonly<Record<string, string>>> {
   let known: Promise<Readonly<Record<string, string>>> | undefined
   return () => {
-    known ??= headersOf(home, version).catch((error: unknown) => {
-      known = undefined
-      throw error
-    })
+    known ??= headersOf(home, version)
     return known
   }
 }
@@ -24,7 +21,8 @@ async function headersOf(home: string, version: string): Promise<Readonly<Record
     'x-svc-device-name': ascii(hostname()),
     'x-svc-device-model': ascii(`${type()} ${arch()}`),
     'x-svc-os-version': ascii(release()),
-    'x-svc-device-id': await deviceId(home)
+    // A home that cannot keep the id is no reason to have no login: this process then has one of its own.
+    'x-svc-device-id': await deviceId(home).catch(() => randomUUID())
   }
 }
 

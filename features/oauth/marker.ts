@@ -7,19 +7,20 @@ import { type Region, regions } from './contract.ts'
 export function markedRegion(home: string, env: NodeJS.ProcessEnv): Region | undefined {
   if (env.SVC_CODE_REGION_MARKER?.trim().toLowerCase() === 'off') return undefined
   try {
-    const text = beginning(join(home, 'region')).trim()
+    const text = smallText(join(home, 'region')).trim()
     return regions.find(region => region === text)
   } catch {
     return undefined // no marker, or none that can be read: the default counts
   }
 }
 
-/** Read in place, so only so much of it, and no pipe can hold it up. */
-function beginning(path: string): string {
+/** Content of a small file; of a larger one nothing. Read in place, so no pipe may hold it up. */
+function smallText(path: string): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
     const bytes = Buffer.alloc(256)
-    return bytes.toString('utf8', 0, readSync(file, bytes))
+    const count = readSync(file, bytes)
+    return count < bytes.length ? bytes.toString('utf8', 0, count) : ''
   } finally {
     closeSync(file)
   }

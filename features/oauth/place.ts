@@ -49,7 +49,8 @@ export function placeOf(asked: Region | undefined, record: ProviderRecord | unde
   const { options } = around
   const pins = pinned(around)
   const region = (pins ? undefined : asked) ?? regionOf(record, around)
-  const hosts = { ...hostsOf(region, options), ...pins }
+  const { oauth_host, base_url } = { ...hostsOf(region, options), ...pins }
+  const hosts = where(oauth_host, base_url)
   return { ...hosts, slot: pins ? pinnedSlot(hosts) : slots[region], region, pinned: pins !== undefined }
 }
 
@@ -90,11 +91,12 @@ function hostsOf(region: Region, options: Options): Where {
   return where(httpUrl(own?.oauth_host) ?? httpUrl(options.oauth_host), httpUrl(own?.api_base_url) ?? httpUrl(options.api_base_url))
 }
 
-/** Hosts that the environment names. */
-function pinned({ env }: Surroundings): Where | undefined {
+/** Hosts that the environment names. One that is no URL stands as undefined: nothing else is used in its place. */
+function pinned({ env }: Surroundings): { oauth_host?: string | undefined; base_url?: string | undefined } | undefined {
   const oauth_host = nonBlank(env.SVC_CODE_OAUTH_HOST)
   const base_url = nonBlank(env.SVC_CODE_API_BASE_URL)
-  return oauth_host || base_url ? where(httpUrl(oauth_host), httpUrl(base_url)) : undefined
+  if (!oauth_host && !base_url) return undefined
+  return { ...(oauth_host && { oauth_host: httpUrl(oauth_host) }), ...(base_url && { base_url: httpUrl(base_url) }) }
 }
 
 /** A login at hosts of the environment is kept apart from all others. */
@@ -110,12 +112,17 @@ function regionOfSlot(slot: string | undefined): Region | undefined {
 }
 
 function regionOfHost(host: string, options: Options): Region | undefined {
-  const url = httpUrl(host)
-  return regions.find(region => url !== undefined && httpUrl(options.regions?.[region]?.oauth_host) === url)
+  const origin = originOf(host)
+  return regions.find(region => origin !== undefined && originOf(options.regions?.[region]?.oauth_host) === origin)
 }
 
 function where(oauth_host: string | undefined, base_url: string | undefined): Where {
   return { ...(oauth_host && { oauth_host }), ...(base_url && { base_url }) }
+}
+
+function originOf(text: string | undefined): string | undefined {
+  const url = httpUrl(text)
+  return url && new URL(url).origin
 }
 
 /** The URL without slashes at its end; undefined when it is none of http(s). */

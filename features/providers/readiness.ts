@@ -16,8 +16,10 @@ export function readiness({ config, contributed, loginStatus }: ViewSource): Rea
   const extra = contributed()
   const count = new Set([...Object.keys(providers), ...extra.map(model => model.provider_id)]).size
   const default_model = nonBlank(config.get(defaultModelSection)) ?? extra.find(model => model.fallback_default)?.alias ?? null
-  const managed = Object.hasOwn(providers, MANAGED_PROVIDER) && providers[MANAGED_PROVIDER]?.oauth !== undefined
-  const managed_provider = managed ? { name: MANAGED_PROVIDER, status: loginStatus(MANAGED_PROVIDER) } : null
+  const managed = Object.hasOwn(providers, MANAGED_PROVIDER) ? providers[MANAGED_PROVIDER] : undefined
+  // Without a reference to a login it works by its own key, whatever is stored of an earlier login.
+  const status = managed?.oauth === undefined ? 'unauthenticated' : loginStatus(MANAGED_PROVIDER)
+  const managed_provider = managed ? { name: MANAGED_PROVIDER, status } : null
   return {
     ready: count > 0 && default_model !== null && managed_provider?.status !== 'revoked',
     providers_count: count,
