@@ -107,8 +107,13 @@ export default definePack({
       return { logged_out: true as const, provider: of(body) }
     })
     const questions = { service, vault, log }
-    ctx.route(readUsage, ({ query, signal }) => askAccount(account(of(query)), '/usages', readUsageAnswer, questions, signal))
-    ctx.route(readUserInfo, ({ query, signal }) => askAccount(account(of(query)), '/me', readUserInfoAnswer, questions, signal))
+    /** Another server of the home may have logged in a moment ago. */
+    const current = async (input: { readonly provider?: string }) => {
+      await config.reload()
+      return account(of(input))
+    }
+    ctx.route(readUsage, async ({ query, signal }) => askAccount(await current(query), '/usages', readUsageAnswer, questions, signal))
+    ctx.route(readUserInfo, async ({ query, signal }) => askAccount(await current(query), '/me', readUserInfoAnswer, questions, signal))
     ctx.route(readRegion, async () => {
       await config.reload()
       return { region: regionOf(enrolment.record(), around()) }
