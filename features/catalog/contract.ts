@@ -28,6 +28,20 @@ export const DirectoryEntry = Type.Object({
 })
 export type DirectoryEntry = Static<typeof DirectoryEntry>
 
+/** Deployment options. */
+export const Options = Type.Object({
+  directory: Type.String({
+    default: 'off',
+    description: 'URL of the live model directory when SVC_CODE_CATALOG_URL names none; off: none'
+  }),
+  snapshot: Type.Boolean({ default: true, description: 'Answer from the built-in directory when there is no live one' }),
+  patience_ms: Type.Integer({
+    minimum: 1,
+    default: 3_000,
+    description: 'How long a client waits for the live directory while there is another answer'
+  })
+})
+
 const count = Type.Integer({ minimum: 0, description: 'Aliases written' })
 const base = '/api/v1/catalog/providers'
 

@@ -1,14 +1,18 @@
-/** The model directory: fetched at most every ten minutes, one fetch for all who wait, with two ways back when it fails. */
+/** The model directory: fetched at most every ten minutes, one fetch for all who wait, with two ways back when it fails or takes long. */
+import { OutboundRefused } from '../llm/index.ts'
 import type { ResolvedEntry } from './resolve.ts'
 
 export type Entries = ReadonlyMap<string, ResolvedEntry>
 
 export interface DirectoryParts {
-  /** Asks the live directory; undefined when none is configured. */
+  /** Asks the live directory; undefined when there is none. */
   readonly fetch: (() => Promise<Entries>) | undefined
-  readonly snapshot: () => Promise<Entries>
+  /** The built-in directory; undefined when it is switched off. */
+  readonly snapshot: (() => Promise<Entries>) | undefined
   readonly now: () => Date
-  /** Hears why the live directory could not be used. */
+  /** How long anybody waits for the live directory while there is something else to answer. */
+  readonly patience_ms: number
+  /** Hears why the live directory could not be used. Not called when the server runs offline: nothing was asked then. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -16,32 +20,87 @@ const FRESH_MS = 600_000
 /** After a failure the older content serves for a while before the live directory is asked again. */
 const RETRY_MS = 60_000
 
+interface Round {
+  /** The outcome. */
+  readonly loaded: Promise<Entries>
+  /** The outcome, or after the patience what there is without it. */
+  readonly soon: Promise<Entries>
+}
+
 export class Directory {
   readonly #parts: DirectoryParts
-  #entries: Entries | undefined
+  /** Last answer of the live directory. */
+  #live: Entries | undefined
+  /** What serves until `#until`. */
+  #fresh: Entries | undefined
   #until = 0
-  #running: Promise<Entries> | undefined
+  #round: Round | undefined
 
   constructor(parts: DirectoryParts) {
     this.#parts = parts
   }
 
-  /** Cache, else live, else what was there before, else the snapshot, which then counts as fresh. Rejects when all of them fail. */
+  /** Cache, else live, else what was live before, else the snapshot, which then counts as fresh. Rejects when all of them fail. */
   get(): Promise<Entries> {
-    if (this.#entries && this.#parts.now().getTime() < this.#until) return Promise.resolve(this.#entries)
-    this.#running ??= this.#load().finally(() => {
-      this.#running = undefined
+    if (this.#fresh && this.#parts.now().getTime() < this.#until) return Promise.resolve(this.#fresh)
+    this.#round ??= this.#begin()
+    return this.#round.soon
+  }
+
+  /** One entry. What the answer at hand does not know is worth waiting for the fetch that is under way. */
+  async find(id: string): Promise<ResolvedEntry | undefined> {
+    const found = (await this.get()).get(id)
+    return found ?? (await (this.#round?.loaded ?? this.get())).get(id)
+  }
+
+  #begin(): Round {
+    const loaded = this.#load().finally(() => {
+      this.#round = undefined
     })
-    return this.#running
+    return { loaded, soon: this.#parts.fetch ? this.#soon(loaded) : loaded }
   }
 
   async #load(): Promise<Entries> {
-    const { fetch, snapshot, now, onFailure } = this.#parts
-    let entries = fetch && (await fetch().catch(error => onFailure(error)))
-    const older = entries ? undefined : this.#entries
-    entries ??= older ?? (await snapshot())
-    this.#entries = entries
-    this.#until = now().getTime() + (older ? RETRY_MS : FRESH_MS)
+    const { fetch, onFailure } = this.#parts
+    let refused = false
+    try {
+      if (fetch) {
+        this.#live = await fetch()
+        return this.#keep(this.#live, FRESH_MS)
+      }
+    } catch (error) {
+      refused = error instanceof OutboundRefused
+      if (!refused) onFailure(error)
+    }
+    const entries = await this.#fallback()
+    // Offline nobody was asked, so the next caller may try again: the switch may be off by then.
+    if (refused) return entries
+    return this.#keep(entries, entries === this.#live ? RETRY_MS : FRESH_MS)
+  }
+
+  #keep(entries: Entries, ms: number): Entries {
+    this.#fresh = entries
+    this.#until = this.#parts.now().getTime() + ms
     return entries
+  }
+
+  async #soon(loaded: Promise<Entries>): Promise<Entries> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<undefined>(resolve => {
+      timer = setTimeout(() => resolve(undefined), this.#parts.patience_ms)
+    })
+    try {
+      const entries = await Promise.race([loaded, late])
+      if (entries) return entries
+    } finally {
+      clearTimeout(timer)
+    }
+    return await this.#fallback().catch(() => loaded)
+  }
+
+  async #fallback(): Promise<Entries> {
+    if (this.#live) return this.#live
+    if (!this.#parts.snapshot) throw new Error('there is no built-in model directory')
+    return await this.#parts.snapshot()
   }
 }

@@ -14,9 +14,14 @@ export const wireRules: readonly { readonly wire: Wire; readonly sdk: readonly s
 /** SDKs with a protocol of their own that no adapter speaks. */
 export const proprietarySdks = ['amazon-bedrock', 'cohere'] as const
 
-/** SDKs that know the endpoint of their one provider; of others an entry must name it. */
-export const sdkWithEndpoint: Readonly<Partial<Record<Wire, string>>> = {
-  compat_chat: '@ai-sdk/openai',
-  compat_responses: '@ai-sdk/openai',
-  compat_messages: '@ai-sdk/anthropic'
+/**
+ * Endpoints that an SDK knows by itself, so that entries do not name them. `sdk`: of this protocol only this package does; with any
+ * other the endpoint must be named. Without `sdk` all of the protocol do.
+ */
+export const sdkEndpoints: Readonly<Partial<Record<Wire, { readonly sdk?: string; readonly url: string }>>> = {
+  compat_chat: { sdk: '@ai-sdk/openai', url: 'https://api.openai.com/v1' },
+  compat_responses: { sdk: '@ai-sdk/openai', url: 'https://api.openai.com/v1' },
+  compat_messages: { sdk: '@ai-sdk/anthropic', url: 'https://api.anthropic.com' },
+  compat_genai: { url: 'https://generativelanguage.googleapis.com' },
+  compat_cloud: { url: 'https://aiplatform.googleapis.com' }
 }

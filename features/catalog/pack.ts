@@ -9,59 +9,60 @@ import {
   importRegistry,
   listCatalog,
   NotImportable,
+  Options,
   RegistryUnusable,
   readCatalogEntry
 } from './contract.ts'
 import { Directory } from './directory.ts'
+import { fetchDocument } from './fetch.ts'
+import { parseInSlices } from './json-slices.ts'
+import { directoryUrl } from './location.ts'
 import { endpoint, type ResolvedEntry, resolveDirectory } from './resolve.ts'
-
-/** Of a directory, bytes. */
-const DIRECTORY_LIMIT = 8 * 1024 * 1024
 
 export default definePack({
   name: 'catalog',
   description: 'The model directory, and imports from it or from a private registry',
   needs: { providers: Providers, info: KernelInfo },
+  config: Options,
   setup(ctx, { providers, info }) {
+    const { signal, log } = ctx
+    const { snapshot, patience_ms } = ctx.config
     const upstream = createUpstream()
     ctx.own(() => upstream.close())
     const agent = { 'user-agent': `svc-code/${info.version}` }
-    const url = nonBlank(process.env.SVC_CODE_CATALOG_URL)
+    const url = directoryUrl(process.env, ctx.config.directory)
+    const read = async (document: Uint8Array) => resolveDirectory(await parseInSlices(document))
     const directory = new Directory({
-      fetch:
-        url === undefined
-          ? undefined
-          : async () => resolveDirectory(await fetchJson(upstream, fileOf(url), agent, ctx.signal, DIRECTORY_LIMIT)),
-      snapshot: async () => resolveDirectory((await import('./snapshot.ts')).snapshot),
+      fetch: url === undefined ? undefined : async () => read(await fetchDocument(upstream, url, agent, signal)),
+      snapshot: snapshot ? async () => read(Buffer.from((await import('./snapshot.ts')).snapshot)) : undefined,
       now: ctx.now,
+      patience_ms,
       onFailure: error => {
-        const reason = error instanceof FetchProblem ? error.message : 'it cannot be read'
-        ctx.log.warn({ reason }, 'the model directory is not available; an older one or the built-in one is used')
+        if (signal.aborted) return
+        const reason = error instanceof FetchProblem ? error.message : 'its answer cannot be read'
+        log.warn({ reason }, 'the live model directory is not available; an older answer or the built-in one serves')
       }
     })
     ctx.contribute(OutboundHosts, {
       pack: ctx.name,
       hosts: () => [
-        ...(url === undefined
-          ? []
-          : [{ url: fileOf(url), why: 'the model directory', when: 'the catalog is asked for, once in ten minutes' }]),
+        ...(url === undefined ? [] : [{ url, why: 'the model directory', when: 'a client asks for it, once in ten minutes' }]),
         { why: 'a private registry', when: 'an import names it' }
       ]
     })
-    async function entries() {
-      try {
-        return await directory.get()
-      } catch (error) {
-        throw new AppError(DirectoryUnavailable, { cause: error })
-      }
+    const unavailable = (cause: unknown) => {
+      throw new AppError(DirectoryUnavailable, { cause })
     }
     async function entry(id: string): Promise<ResolvedEntry> {
-      const found = (await entries()).get(id)
+      const found = await directory.find(id).catch(unavailable)
       if (!found) throw new AppError(EntryMissing, { message: `the model directory has no entry ${id}` })
       return found
     }
 
-    ctx.route(listCatalog, async () => ({ items: [...(await entries()).values()].map(({ shown }) => shown) }))
+    ctx.route(listCatalog, async () => {
+      const entries = await directory.get().catch(unavailable)
+      return { items: [...entries.values()].map(({ shown }) => shown) }
+    })
     ctx.route(readCatalogEntry, async ({ params: { catalog_id } }) => (await entry(catalog_id)).shown)
     ctx.route(importCatalog, async ({ body: { catalog_id, id = catalog_id, api_key, base_url } }) => {
       const found = await entry(catalog_id)
@@ -101,11 +102,6 @@ function chosenUrl(catalog_id: string, base_url: string, type: string): string {
   const url = endpoint(base_url, type)
   if (url === undefined) throw refused(catalog_id, 'placeholder-base-url')
   return url
-}
-
-/** The directory's document; a URL that names a file is taken as it is. */
-function fileOf(url: string): string {
-  return /\.json($|\?)/.test(url) ? url : `${url.replace(/\/+$/, '')}/api.json`
 }
 
 /** Origin and path: user names, keys in queries and fragments stay inside. */

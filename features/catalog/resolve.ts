@@ -1,12 +1,12 @@
 /** From an entry of the directory's `api.json` to what the API shows and an import writes. */
-import { costField, type FoundModel, isSize, strings, textField } from '../providers/index.ts'
+import { breathe } from '../../kernel/index.ts'
+import { costField, FetchProblem, type FoundModel, isSize, isTable, strings, type Table, textField } from '../providers/index.ts'
 import type { DirectoryEntry } from './contract.ts'
-import { proprietarySdks, sdkWithEndpoint, wireRules } from './names.ts'
-import { isTable, type Table } from './tables.ts'
+import { proprietarySdks, sdkEndpoints, wireRules } from './names.ts'
 
 export interface ResolvedEntry {
   readonly shown: DirectoryEntry
-  /** Endpoint of the entry, if it names a usable one. */
+  /** Endpoint that the entry names, else the one that its SDK knows. */
   readonly base_url: string | undefined
   readonly models: readonly FoundModel[]
 }
@@ -14,42 +14,44 @@ export interface ResolvedEntry {
 type Wire = NonNullable<DirectoryEntry['wire_type']>
 const explicitTypes: readonly string[] = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud']
 
-/** All entries of a directory by id, in upstream order. Throws an Error when the document is none. */
-export function resolveDirectory(document: unknown): Map<string, ResolvedEntry> {
-  if (!isTable(document)) throw new Error('the answer is not a model directory')
-  const entries = Object.entries(document).flatMap(([key, entry]) => (isTable(entry) ? [resolveEntry(key, entry)] : []))
-  if (entries.length === 0) throw new Error('the model directory is empty')
-  return new Map(entries.map(entry => [entry.shown.id, entry]))
+/** All entries of a directory by id, in upstream order. Rejects with FetchProblem when the document is none. */
+export async function resolveDirectory(document: unknown): Promise<Map<string, ResolvedEntry>> {
+  if (!isTable(document)) throw new FetchProblem('its answer is not a model directory')
+  const entries = new Map<string, ResolvedEntry>()
+  for (const [key, entry] of Object.entries(document)) {
+    if (!isTable(entry)) continue
+    const resolved = await resolveEntry(key, entry)
+    entries.set(resolved.shown.id, resolved)
+  }
+  if (entries.size === 0) throw new FetchProblem('it lists no provider')
+  return entries
 }
 
-function resolveEntry(key: string, entry: Table): ResolvedEntry {
+async function resolveEntry(key: string, entry: Table): Promise<ResolvedEntry> {
   const id = text(entry.id) ?? key
   const { wire, guessed, reason } = wireOf(id, entry)
-  const base_url = wire && endpoint(entry.api, wire)
-  const models =
-    wire && isTable(entry.models)
-      ? [
-          ...new Map(
-            Object.values(entry.models)
-              .flatMap(model => readModel(model, wire))
-              .map(model => [model.key, model])
-          ).values()
-        ]
-      : []
+  const named = wire && endpoint(entry.api, wire)
+  const needs_base_url = wire !== undefined && named === undefined && needsBaseUrl(entry, wire)
+  const models = new Map<string, FoundModel>()
+  for (const model of wire && isTable(entry.models) ? Object.values(entry.models) : []) {
+    const found = readModel(model, wire!)
+    if (found) models.set(found.key, found)
+    await breathe()
+  }
   return {
     shown: {
       id,
       name: text(entry.name) ?? id,
       wire_type: wire ?? null,
       guessed,
-      needs_base_url: wire !== undefined && base_url === undefined && needsBaseUrl(entry, wire),
+      needs_base_url,
       rejected: wire === undefined,
       reject_reason: reason ?? null,
       env_key: strings(entry.env)[0] ?? null,
-      models: models.map(shownModel)
+      models: [...models.values()].map(shownModel)
     },
-    base_url,
-    models
+    base_url: named ?? (wire && !needs_base_url ? sdkEndpoints[wire]?.url : undefined),
+    models: [...models.values()]
   }
 }
 
@@ -76,21 +78,21 @@ export function endpoint(given: unknown, wire: string): string | undefined {
 }
 
 function needsBaseUrl({ api, npm }: Table, wire: Wire): boolean {
-  const sdk = sdkWithEndpoint[wire]
+  const sdk = sdkEndpoints[wire]?.sdk
   return text(api) !== undefined || (sdk !== undefined && npm !== sdk)
 }
 
-/** Models of texts, not deprecated, in a protocol that can be spoken. */
-function readModel(model: unknown, wire: Wire): FoundModel[] {
-  if (!isTable(model) || text(model.id) === undefined) return []
+/** A model of texts, not deprecated, in a protocol that can be spoken; undefined for any other. */
+function readModel(model: unknown, wire: Wire): FoundModel | undefined {
+  if (!isTable(model) || text(model.id) === undefined) return undefined
   const id = model.id as string
   const { context, input, output } = isTable(model.limit) ? model.limit : {}
   const modalities = isTable(model.modalities) ? model.modalities : {}
   const outputs = strings(modalities.output)
   const embeds = [model.family, id, model.name].some(part => typeof part === 'string' && /embed/i.test(part))
   const own = ownProtocol(model.provider, wire)
-  if (!isSize(context) || (outputs.length > 0 && !outputs.includes('text')) || embeds || !own) return []
-  if (model.status === 'deprecated' || model.status === 'alpha') return []
+  if (!isSize(context) || (outputs.length > 0 && !outputs.includes('text')) || embeds || !own) return undefined
+  if (model.status === 'deprecated' || model.status === 'alpha') return undefined
   const efforts = effortsOf(model)
   const fields: Table = {
     max_context_size: context,
@@ -100,10 +102,11 @@ function readModel(model: unknown, wire: Wire): FoundModel[] {
     capabilities: capabilitiesOf(model, strings(modalities.input), efforts.always),
     ...(efforts.levels.length > 0 && { support_efforts: efforts.levels }),
     ...(efforts.off && { off_effort: 'none' }),
+    ...(isTable(model.interleaved) && textField('reasoning_key', model.interleaved.field)),
     ...costField(model.cost),
     ...own
   }
-  return [{ key: id, model: id, fields }]
+  return { key: id, model: id, fields }
 }
 
 /** A model may be served by another protocol than its provider's: kept for messages with an endpoint, dropped otherwise. */

@@ -1,167 +1,193 @@
-/** The model directory: resolution of its entries, cache, ways back. */
+/** The live directory over HTTP: cache, shared fetch, patience, ways back. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { Directory } from '../../../features/catalog/directory.ts'
-import { type DirectoryEntry, DirectoryUnavailable, EntryMissing, listCatalog, readCatalogEntry } from '../../../features/catalog/index.ts'
-import { resolveDirectory } from '../../../features/catalog/resolve.ts'
-import { startCatalog, upstream } from './scene.ts'
+import { DIRECTORY_LIMIT_BYTES } from '../../../features/catalog/fetch.ts'
+import { DirectoryUnavailable, EntryMissing, importCatalog, listCatalog, readCatalogEntry } from '../../../features/catalog/index.ts'
+import { directoryUrl } from '../../../features/catalog/location.ts'
+import type { Scene } from '../providers/scene.ts'
+import { silent, stalled, startCatalog, upstream } from './scene.ts'
 
-const model = { id: 'm', limit: { context: 1000 } }
-const entry = (more: object = {}) => ({ name: 'X', models: { m: model }, ...more })
-const resolved = (id: string, more: object = {}) => resolveDirectory({ [id]: entry({ id, ...more }) }).get(id)!
-const shown = (id: string, more: object = {}) => resolved(id, more).shown
+const entry = (id: string) => ({ id, name: id, api: `https://${id}.example`, models: { m: { id: 'm', limit: { context: 1000 } } } })
+const ids = async ({ call }: Pick<Scene, 'call'>) => (await call(listCatalog)).data.items.map(({ id }) => id)
+/** First entry of the built-in directory. */
+const builtIn = 'anthropic'
 
-test('without a directory the built-in snapshot answers, and every entry of it can be imported', async t => {
-  const { call } = await startCatalog(t)
-
-  const { items } = (await call(listCatalog)).data
-
-  assert.deepEqual(
-    items.map(({ id }) => id),
-    ['local-chat', 'local-responses', 'local-messages']
-  )
-  for (const one of items) assert.ok(!one.rejected && !one.needs_base_url && one.models.length === 1)
-  assert.deepEqual((await call(readCatalogEntry, { params: { catalog_id: 'local-chat' } })).data, items[0])
-  for (const catalog_id of ['nope', 'constructor', '__proto__'])
-    assert.equal((await call(readCatalogEntry, { params: { catalog_id } })).code, EntryMissing.code)
-})
-
-test('the live directory keeps upstream order, is fetched once for all who wait and then every ten minutes', async t => {
-  const live = await upstream(t, { zeta: entry({ id: 'zeta', api: 'https://z.example' }), alpha: entry({ id: 'alpha' }) })
+test('a live directory keeps upstream order, is fetched once for all who wait and then every ten minutes', async t => {
+  const live = await upstream(t, { zeta: entry('zeta'), alpha: entry('alpha') })
   let at = Date.now()
-  const { call } = await startCatalog(t, live.url, undefined, () => new Date(at))
-  const ids = async () => (await call(listCatalog)).data.items.map(({ id }) => id)
+  const scene = await startCatalog(t, { directory: live.url, now: () => new Date(at) })
+  assert.equal(live.asked.length, 0, 'nothing is fetched before somebody asks')
 
-  assert.deepEqual(await Promise.all([ids(), ids(), ids()]), Array(3).fill(['zeta', 'alpha']))
+  assert.deepEqual(await Promise.all([ids(scene), ids(scene), ids(scene)]), Array(3).fill(['zeta', 'alpha']))
   assert.deepEqual(
     live.asked.map(({ path }) => path),
     ['/api.json']
   )
-  assert.match(String(live.asked[0]?.headers['user-agent']), /^svc-code\//)
+  const { headers } = live.asked[0]!
+  assert.match(String(headers['user-agent']), /^svc-code\//)
+  assert.equal(headers.accept, 'application/json')
   at += 599_000
-  await ids()
+  await ids(scene)
   assert.equal(live.asked.length, 1)
 
   at += 2_000
   live.reply = 503
-  assert.deepEqual(await ids(), ['zeta', 'alpha'], 'the older one serves')
-  live.reply = { beta: entry({ id: 'beta' }) }
-  at += 61_000
-  assert.deepEqual(await ids(), ['beta'])
+  assert.deepEqual(await ids(scene), ['zeta', 'alpha'], 'the older answer serves')
+  assert.equal(live.asked.length, 2)
+  at += 59_000
+  await ids(scene)
+  assert.equal(live.asked.length, 2, 'for a minute')
+  live.reply = { beta: entry('beta') }
+  at += 2_000
+  assert.deepEqual(await ids(scene), ['beta'])
 })
 
-test('a directory that cannot be read gives way to the snapshot, which counts as fresh', async t => {
-  for (const reply of [500, 'not json', '[]', {}]) {
+test('one entry is an own entry of the directory: names of the language are unknown', async t => {
+  const live = await upstream(t, { alpha: entry('alpha') })
+  const { call } = await startCatalog(t, { directory: live.url })
+
+  const { data } = await call(readCatalogEntry, { params: { catalog_id: 'alpha' } })
+  assert.deepEqual(data, {
+    id: 'alpha',
+    name: 'alpha',
+    wire_type: 'compat_chat',
+    guessed: true,
+    needs_base_url: false,
+    rejected: false,
+    reject_reason: null,
+    env_key: null,
+    models: [{ id: 'm', max_context_size: 1000, capabilities: ['tool_use'], reasoning: false }]
+  })
+  for (const catalog_id of ['nope', 'constructor', '__proto__', 'toString'])
+    assert.equal((await call(readCatalogEntry, { params: { catalog_id } })).code, EntryMissing.code)
+})
+
+test('a directory that fails gives way to the built-in one, which then counts as asked for ten minutes', async t => {
+  const tooLong = Buffer.alloc(DIRECTORY_LIMIT_BYTES + 1, ' ')
+  for (const reply of [500, 302, 404, 'not json', '[]', {}, '{"a":{"id":"a"}', 'null', tooLong]) {
     const live = await upstream(t, reply)
-    const { call } = await startCatalog(t, `${live.url}/api.json`)
-    assert.equal((await call(listCatalog)).data.items[0]?.id, 'local-chat')
-    await call(listCatalog)
+    let at = Date.now()
+    const scene = await startCatalog(t, { directory: `${live.url}/api.json`, now: () => new Date(at) })
+    assert.equal((await ids(scene))[0], builtIn)
+    at += 599_000
+    await ids(scene)
     assert.deepEqual(
       live.asked.map(({ path }) => path),
-      ['/api.json']
+      ['/api.json'],
+      'no redirect is followed, and nobody asks again'
     )
+    live.reply = { a: entry('a') }
+    at += 2_000
+    assert.deepEqual(await ids(scene), ['a'])
   }
 })
 
-test('when the snapshot fails as well nothing is remembered', async () => {
-  let fails = true
-  const snapshot = async () => {
-    if (fails) throw new Error('gone')
-    return new Map()
+test('an address that nobody listens on, or that is none, gives way to the built-in directory', async t => {
+  for (const directory of ['http://127.0.0.1:1', 'file:///etc', 'models.example']) {
+    assert.equal((await ids(await startCatalog(t, { directory })))[0], builtIn)
   }
-  const directory = new Directory({ fetch: undefined, snapshot, now: () => new Date(), onFailure: () => undefined })
-
-  await assert.rejects(directory.get())
-  fails = false
-  assert.equal((await directory.get()).size, 0)
-  assert.equal(DirectoryUnavailable.code, 50004)
 })
 
-test('the protocol: an explicit type, the SDK, the id, else a guess', () => {
-  const wire = (id: string, more: object = {}): [unknown, boolean, unknown] => {
-    const { wire_type, guessed, reject_reason } = shown(id, more)
-    return [wire_type, guessed, reject_reason]
+test('off and nothing mean that there is no live directory, whatever the deployment says', async t => {
+  const live = await upstream(t, { a: entry('a') })
+  const options = { directory: live.url }
+  for (const directory of ['off', 'OFF', '', ' ']) assert.equal((await ids(await startCatalog(t, { directory, options })))[0], builtIn)
+  assert.equal(live.asked.length, 0)
+
+  assert.deepEqual(await ids(await startCatalog(t, { options })), ['a'])
+})
+
+test('the address is the root of a directory or its document; a query stays', () => {
+  const at = (SVC_CODE_CATALOG_URL: string) => directoryUrl({ SVC_CODE_CATALOG_URL }, 'off')
+
+  assert.equal(at('https://d.example'), 'https://d.example/api.json')
+  assert.equal(at('https://d.example/sub//'), 'https://d.example/sub/api.json')
+  assert.equal(at(' https://d.example/sub?v=2 '), 'https://d.example/sub/api.json?v=2')
+  assert.equal(at('https://d.example/api.json?v=2'), 'https://d.example/api.json?v=2')
+  assert.equal(at('https://d.example/mine.json'), 'https://d.example/mine.json')
+  assert.equal(directoryUrl({}, 'https://d.example'), 'https://d.example/api.json')
+  assert.equal(directoryUrl({}, 'off'), undefined)
+})
+
+test('nobody waits long for a slow directory: the built-in one answers, and the next caller gets what came in the end', async t => {
+  const live = await upstream(t, silent)
+  const scene = await startCatalog(t, { directory: live.url, options: { patience_ms: 1 } })
+
+  assert.equal((await ids(scene))[0], builtIn)
+  assert.equal((await ids(scene))[0], builtIn)
+  assert.equal((await scene.call(readCatalogEntry, { params: { catalog_id: builtIn } })).data.id, builtIn)
+  const unknown = scene.call(readCatalogEntry, { params: { catalog_id: 'slow' } })
+  live.reply = { slow: entry('slow') }
+  live.release()
+
+  assert.equal((await unknown).data.id, 'slow', 'an entry that the built-in one lacks is worth the wait')
+  assert.deepEqual(await ids(scene), ['slow'])
+  assert.equal(live.asked.length, 1)
+})
+
+test('nobody waits long when the cache has run out either: the older answer serves meanwhile', async t => {
+  const live = await upstream(t, { old: entry('old') })
+  let at = Date.now()
+  const scene = await startCatalog(t, { directory: live.url, now: () => new Date(at), options: { patience_ms: 1 } })
+  await scene.call(readCatalogEntry, { params: { catalog_id: 'old' } })
+  assert.deepEqual(await ids(scene), ['old'])
+
+  at += 601_000
+  live.reply = silent
+  assert.deepEqual(await ids(scene), ['old'])
+  const unknown = scene.call(readCatalogEntry, { params: { catalog_id: 'new' } })
+  live.reply = { new: entry('new') }
+  live.release()
+  assert.equal((await unknown).data.id, 'new')
+})
+
+test('a directory that does not finish within ten seconds counts as failed', async t => {
+  const limits: number[] = []
+  const original = AbortSignal.timeout
+  t.mock.method(AbortSignal, 'timeout', (ms: number) => {
+    limits.push(ms)
+    return original.call(AbortSignal, 20)
+  })
+  for (const reply of [silent, stalled]) {
+    const live = await upstream(t, reply)
+    const scene = await startCatalog(t, { directory: live.url, options: { snapshot: false } })
+    assert.equal((await scene.call(listCatalog)).code, DirectoryUnavailable.code)
+    assert.equal(live.asked.length, 1)
   }
-
-  assert.deepEqual(wire('x', { type: 'compat_responses', npm: '@ai-sdk/google' }), ['compat_responses', false, null])
-  assert.deepEqual(wire('x', { type: 'other' }), [null, false, 'unknown-explicit-type'])
-  assert.deepEqual(wire('x', { type: '', npm: '@AI-SDK/Anthropic' }), ['compat_messages', false, null])
-  assert.deepEqual(wire('my-vertex', { npm: '@ai-sdk/google-vertex' }), ['compat_cloud', false, null])
-  assert.deepEqual(wire('x', { npm: '@ai-sdk/google' }), ['compat_genai', false, null])
-  assert.deepEqual(wire('x', { npm: '@ai-sdk/openai-compatible' }), ['compat_chat', false, null])
-  assert.deepEqual(wire('x', { npm: '@ai-sdk/amazon-bedrock' }), [null, false, 'proprietary-sdk'])
-  assert.deepEqual(wire('x', { npm: '@ai-sdk/other' }), ['compat_chat', true, null])
+  assert.deepEqual([...new Set(limits)], [10_000])
 })
 
-test('the endpoint: the one of the entry, without the version for messages, or needed from the user', () => {
-  const at = (more: object) => [resolved('x', more).base_url, shown('x', more).needs_base_url]
+test('without a built-in directory a failure is 50004 on every route that needs one, and nothing is remembered', async t => {
+  const live = await upstream(t, 500)
+  const { call, rest } = await startCatalog(t, { directory: live.url, options: { snapshot: false } })
 
-  assert.deepEqual(at({ api: 'https://a.example/v1' }), ['https://a.example/v1', false])
-  assert.deepEqual(at({ api: 'https://a.example/v1/', type: 'compat_messages' }), ['https://a.example', false])
-  assert.deepEqual(at({ api: `https://${['$', '{H}'].join('')}/v1`, npm: '@ai-sdk/openai' }), [undefined, true])
-  assert.deepEqual(at({ npm: '@ai-sdk/openai' }), [undefined, false])
-  assert.deepEqual(at({ npm: '@ai-sdk/anthropic' }), [undefined, false])
-  assert.deepEqual(at({ npm: '@ai-sdk/other' }), [undefined, true])
-  assert.deepEqual(at({ type: 'compat_genai' }), [undefined, false])
+  assert.equal((await call(listCatalog)).code, DirectoryUnavailable.code)
+  assert.equal((await call(readCatalogEntry, { params: { catalog_id: 'a' } })).code, DirectoryUnavailable.code)
+  const refused = await call(importCatalog, { body: { catalog_id: 'a' } })
+  assert.deepEqual([refused.status, refused.code, refused.data], [200, 50004, null])
+  assert.equal((await rest.json('POST', '/api/v1/providers:import_catalog', {})).code, 40001, 'validation comes first')
+  live.reply = { a: entry('a') }
+  assert.equal((await call(importCatalog, { body: { catalog_id: 'a' } })).code, 0)
+
+  const alone = await startCatalog(t, { options: { snapshot: false } })
+  assert.equal((await alone.call(listCatalog)).code, DirectoryUnavailable.code)
 })
 
-test('models: what cannot be used is left out, the rest is described', () => {
-  const models = {
-    a: { id: 'embed-1', limit: { context: 1 } },
-    b: { id: 'b', limit: {} },
-    c: { id: 'c', limit: { context: 1 }, modalities: { input: ['text'], output: ['image'] } },
-    d: { id: 'd', limit: { context: 1 }, status: 'alpha' },
-    e: { id: 'e', limit: { context: 1 }, provider: { npm: '@ai-sdk/google' } },
-    f: {
-      id: 'f',
-      name: 'F',
-      limit: { context: 9, input: 8, output: 7 },
-      reasoning: true,
-      tool_call: false,
-      reasoning_options: [{ type: 'effort', values: ['low', 'high'] }],
-      modalities: { input: ['text', 'image', 'audio'], output: ['text'] }
-    },
-    g: { id: 'g', limit: { context: 5 }, reasoning: true, reasoning_options: [{ type: 'effort', values: ['low', null] }], status: 'beta' },
-    h: { id: 'h', limit: { context: 5 }, provider: { npm: '@ai-sdk/anthropic', api: 'https://h.example/v1' } }
-  }
-  const found = resolved('x', { models, env: ['X_KEY', 'Y'] })
+test('offline the built-in directory answers and nobody is called, until the switch is off', async t => {
+  const live = await upstream(t, { live: entry('live') })
+  const started = await startCatalog(t, { directory: live.url, offline: true })
+  assert.equal((await ids(started))[0], builtIn)
+  await started.stop()
 
-  assert.equal(found.shown.env_key, 'X_KEY')
-  const expected: DirectoryEntry['models'] = [
-    { id: 'f', name: 'F', max_context_size: 9, capabilities: ['image_in', 'audio_in', 'thinking'], reasoning: true },
-    { id: 'g', max_context_size: 5, capabilities: ['thinking', 'tool_use'], reasoning: true },
-    { id: 'h', max_context_size: 5, capabilities: ['tool_use'], reasoning: false }
-  ]
-  assert.deepEqual(found.shown.models, expected)
-  assert.deepEqual(
-    found.models.map(({ fields }) => fields),
-    [
-      {
-        max_context_size: 9,
-        max_input_size: 8,
-        max_output_size: 7,
-        display_name: 'F',
-        capabilities: ['image_in', 'audio_in', 'always_thinking'],
-        support_efforts: ['low', 'high']
-      },
-      { max_context_size: 5, capabilities: ['thinking', 'tool_use'], support_efforts: ['low'], off_effort: 'none' },
-      { max_context_size: 5, capabilities: ['tool_use'], protocol: 'compat_messages', base_url: 'https://h.example' }
-    ]
-  )
-})
+  const { home, ...scene } = await startCatalog(t, { directory: live.url, toml: 'offline = true\n' })
+  assert.equal((await ids(scene))[0], builtIn)
+  assert.equal((await scene.call(readCatalogEntry, { params: { catalog_id: 'live' } })).code, EntryMissing.code)
+  assert.equal(live.asked.length, 0)
 
-test('prices of the directory are kept, per million tokens; what is no price is left out', () => {
-  const costs = [
-    { input: 1, output: 2, cache_read: 0.1, odd: 3 },
-    { input: 1, output: 2, cache_write: -1 },
-    { input: 1 },
-    { input: '1', output: 2 },
-    5
-  ]
-  const models = Object.fromEntries(costs.map((cost, at) => [at, { ...model, id: `m${at}`, cost }]))
-
-  assert.deepEqual(
-    resolved('x', { models }).models.map(({ fields }) => fields.cost),
-    [{ input: 1, output: 2, cache_read: 0.1 }, { input: 1, output: 2 }, undefined, undefined, undefined]
-  )
+  const changed = scene.waitFor(({ type }) => type === 'event.config.changed')
+  await writeFile(join(home, 'config.toml'), '')
+  await changed
+  assert.deepEqual(await ids(scene), ['live'])
 })
