@@ -27,6 +27,11 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   messages: () => import('./messages/pack.ts')
 }
 
+/** Deployment options of the full server; those of the operator win. Packs that are put together in another way go without. */
+export const defaultConfig: Readonly<Record<string, object>> = {
+  catalog: { directory: 'https://models.dev' }
+}
+
 /** Loads the default packs but the disabled ones. They are released together: each reports the product's `version`. */
 export async function loadDefaultPacks(disabled: readonly string[] = [], version?: string): Promise<Pack[]> {
   const wanted = Object.entries(defaultPacks).filter(([name]) => !disabled.includes(name))

@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL('../../features/main.js', import.meta.url))
 const pack = fileURLToPath(new URL('../demo-model/pack.js', import.meta.url))
 
 export async function startServer(home: string): Promise<DemoServer> {
-  const env = { ...process.env, SVC_CODE_HOME: home }
+  const env = { ...process.env, SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: 'off' } // nobody outside is asked
   const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--pack', pack], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   const text = await bannerOf(child)

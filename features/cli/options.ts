@@ -177,6 +177,7 @@ environment
   SVC_CODE_DISABLE_HOST_CHECK=1      accept any Host header
   SVC_CODE_LOG_LEVEL                 like --log-level
   SVC_CODE_OFFLINE=1                 like --offline; offline = true in config.toml does it, too
+  SVC_CODE_CATALOG_URL               model directory, asked when a client wants it (default https://models.dev; off: the built-in one)
   SVC_CODE_MODEL_NAME, _API_KEY, _BASE_URL
                                      a default model without a configuration file (features/llm/README.md has the rest)
   SVC_CODE_EXPERIMENTAL_<ID>         switch an experimental feature on (1) or off (0)

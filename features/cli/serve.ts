@@ -6,7 +6,7 @@ import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
 import { readToken } from '../../kernel/token-file.ts'
-import { defaultPacks, loadDefaultPacks } from '../default-packs.ts'
+import { defaultConfig, defaultPacks, loadDefaultPacks } from '../default-packs.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
@@ -58,7 +58,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
   return {
     home: deployment.home,
     version: productVersion(),
-    config: deployment.config,
+    config: withDefaults(deployment.config),
     required: deployment.require,
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
@@ -72,6 +72,16 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     offline: flags.offline ?? isOfflineEnvironment(env),
     corsOrigins: [...(flags['cors-origin'] ?? []), ...listOf(env.SVC_CODE_CORS_ORIGINS)]
   }
+}
+
+/** Options of the deployment over those of the full server. */
+function withDefaults(config: Deployment['config']): Deployment['config'] {
+  const merged: Record<string, unknown> = { ...defaultConfig, ...config }
+  for (const [name, options] of Object.entries(defaultConfig)) {
+    const own = config[name]
+    if (typeof own === 'object' && own !== null) merged[name] = { ...options, ...own }
+  }
+  return merged
 }
 
 /** An unknown level in the environment is not worth refusing to start. */

@@ -20,7 +20,9 @@ export interface Running {
 }
 
 function launch(args: readonly string[], env: NodeJS.ProcessEnv) {
-  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  // No test asks the public model directory.
+  const all = { SVC_CODE_CATALOG_URL: 'off', ...process.env, ...env }
+  const child = spawn(process.execPath, [main, ...args], { env: all, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
   const ended = new Promise<Ended>(resolve => child.once('close', code => resolve({ code, stdout, stderr })))
