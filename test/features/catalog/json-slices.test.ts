@@ -25,7 +25,7 @@ test('long objects and lists inside one another are taken apart', async () => {
   const value = (await parse(text)) as Record<string, unknown>
 
   assert.deepEqual(value, JSON.parse(text))
-  assert.ok(Object.hasOwn(value, '__proto__') || Object.keys(JSON.parse(text)).length === Object.keys(value).length)
+  assert.ok(Object.hasOwn(value, '__proto__'))
 })
 
 test('what JSON.parse refuses is refused, however long', async () => {
