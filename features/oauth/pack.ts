@@ -11,6 +11,7 @@ import { deviceHeaders } from './device.ts'
 import { Enrolment } from './enrolment.ts'
 import { Logins } from './logins.ts'
 import { markedRegion } from './marker.ts'
+import { logoutOther } from './other-logout.ts'
 import {
   type Account,
   accountHosts,
@@ -104,6 +105,7 @@ export default definePack({
     ctx.route(cancelLogin, ({ query }) => (managed(query) ? logins.cancel() : { cancelled: false, status: 'cancelled' as const }))
     ctx.route(logout, async ({ body }) => {
       if (managed(body)) await logins.logout()
+      else await logoutOther(of(body), { config, vault, account, managed: () => ownSlots(enrolment.record(), around()) })
       return { logged_out: true as const, provider: of(body) }
     })
     const questions = { service, vault, log }

@@ -226,6 +226,8 @@ test('failures of usage and user information stay in-band, with the HTTP status 
     const page = (await api('GET', path)).data
     assert.deepEqual([page.kind, page.status], ['error', 200])
     assert.match(page.message, /not JSON/)
+    fake.answer(question, [{ body: { user_id: 'u', bio: 'x'.repeat(2 * 1024 * 1024) } }])
+    assert.deepEqual((await api('GET', path)).data, page)
     fake.answer(question, [{ cut: true }])
     const cut = (await api('GET', path)).data
     assert.deepEqual([cut.kind, 'status' in cut], ['error', false])

@@ -414,6 +414,34 @@ test('logout that was never logged in, twice, and with another default model', a
   assert.deepEqual((await api('GET', '/auth')).data, { ready: true, providers_count: 1, default_model: 'mine/a', managed_provider: null })
 })
 
+test('logout of a provider with a login of its own makes it go; without one, or with one that others use, nothing of others goes', async t => {
+  const provider = (id: string, key: string) =>
+    `[providers.${id}]\ntype = "svc"\nbase_url = "http://127.0.0.1:9/v1"\noauth = { storage = "file", key = "${key}" }\n`
+  const model = (id: string) => `[models."${id}/a"]\nprovider = "${id}"\nmodel = "a"\nmax_context_size = 1000\n`
+  const keyed = '[providers.keyed]\ntype = "compat_chat"\napi_key = "k"\n'
+  const all = [provider('own', 'own'), provider('shares', 'shared'), provider('two', 'shared'), provider('close', 'svc-code'), keyed]
+  const toml = `default_model = "own/a"\n${all.join('')}${model('own')}${model('two')}`
+  const { api, fake, begin, logIn, writeCredential, credential } = await account(t, { toml })
+  await logIn()
+  fake.answer('poll', [hanging])
+  for (const slot of ['own', 'shared']) await writeCredential({}, slot)
+  await begin({ region: 'global' })
+  assert.equal((await api('DELETE', '/providers/own')).code, 40003)
+
+  for (const id of ['own', 'shares', 'close', 'keyed', 'none']) {
+    assert.deepEqual((await api('POST', '/oauth/logout', { provider: id })).data, { logged_out: true, provider: id })
+  }
+
+  const { data } = await api('GET', '/config')
+  assert.deepEqual(Object.keys(data.providers), ['two', 'keyed', MANAGED])
+  assert.deepEqual(Object.keys(data.models), ['two/a', 'svc-code/large', 'svc-code/small'])
+  assert.equal(data.default_model, undefined)
+  assert.equal(await credential('own'), undefined)
+  assert.ok((await credential('shared')) && (await credential('svc-code')))
+  assert.equal((await api('GET', '/oauth/login')).data.status, 'pending')
+  assert.equal((await api('GET', '/auth')).data.managed_provider.status, 'authenticated')
+})
+
 test('a change of the managed provider during a flow cancels it; a change of another one does not', async t => {
   const { api, begin, settled, fake } = await account(t, { scripts: { poll: [hanging] } })
   await begin()
