@@ -8,9 +8,9 @@ import {
   streamEvents,
   type Upstream
 } from '../llm/index.ts'
-import { ChatDecoder } from './decode.ts'
+import { ChatDecoder, failureOf } from './decode.ts'
 import type { Dialect } from './dialect.ts'
-import { encode } from './encode.ts'
+import { encode, sealedKey } from './encode.ts'
 
 const REMEMBERED_MODELS = 256
 
@@ -21,15 +21,17 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: Strea
 
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
     const { model } = request
-    const known = model.reasoning_key ?? reasoningKeys.get(place(model))
-    const decoder = new ChatDecoder(known)
+    const configured = model.reasoning_key
+    const known = reasoningKeys.get(place(model)) ?? sealedKey(request)
+    const decoder = new ChatDecoder({ model: model.name, configured, known })
     const headers: Record<string, string> = model.api_key === undefined ? {} : { authorization: `Bearer ${model.api_key}` }
-    const body = encode(request, dialect, known ?? dialect.reasoning_key)
+    const body = encode(request, dialect, configured ?? known ?? dialect.reasoning_key)
+    const options = { model, path: '/chat/completions', headers, body, decoder, failureOf, ...(limits && { limits }) }
     try {
-      yield* streamEvents(upstream, { model, path: '/chat/completions', headers, body, decoder, ...(limits && { limits }) }, signal)
+      yield* streamEvents(upstream, options, signal)
     } finally {
       const { reasoning_key } = decoder
-      if (reasoning_key !== undefined && known === undefined) remember(reasoningKeys, place(model), reasoning_key)
+      if (reasoning_key !== undefined && reasoning_key !== known) remember(reasoningKeys, place(model), reasoning_key)
     }
   }
 

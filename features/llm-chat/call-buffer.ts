@@ -1,75 +1,97 @@
 /** Tool calls while they stream: several side by side, each held back until its id and name are known. */
-import type { LlmPart } from '../llm/index.ts'
-
-export interface CallDelta {
-  readonly index?: number | null
-  readonly id?: string | null
-  readonly function?: { readonly name?: string | null; readonly arguments?: unknown } | null
-}
+import { type LlmPart, ResponseIds, recordOf, stringOf } from '../llm/index.ts'
+import { writeExtra } from './seal.ts'
 
 interface Call {
+  /** As the upstream gives it; may be empty. */
+  given: string
+  /** Id under which it was passed on; empty before. */
   id: string
   name: string
-  /** Argument text that waits for id and name. */
-  held: string
-  begun: boolean
+  /** All argument text so far. */
+  text: string
+  /** What must go back with the call. */
+  extra: unknown
 }
 
 export class CallBuffer {
-  readonly #newId: () => string
+  readonly #model: string
+  readonly #ids: ResponseIds
   readonly #byIndex = new Map<number, Call>()
   readonly #calls: Call[] = []
 
-  constructor(newId: () => string) {
-    this.#newId = newId
+  /** `model`: upstream name; what belongs to a call goes back to it alone. */
+  constructor(model: string, newId: () => string) {
+    this.#model = model
+    this.#ids = new ResponseIds(newId)
   }
 
   /** Calls that were passed on. */
   get begun(): number {
-    return this.#calls.filter(call => call.begun).length
+    return this.#ids.count
   }
 
-  feed(delta: CallDelta, parts: LlmPart[]): void {
-    const call = this.#find(delta)
-    const name = delta.function?.name
-    if (call.id === '' && delta.id) call.id = delta.id
-    if (call.name === '' && name) call.name = name
-    const text = argumentText(delta.function?.arguments)
-    if (call.begun) {
-      if (text !== '') parts.push({ type: 'tool_arguments', id: call.id, text })
-      return
-    }
-    call.held += text
-    if (call.id !== '' && call.name !== '') begin(call, parts)
+  /** One entry of `delta.tool_calls`, of whatever shape. */
+  feed(delta: unknown, parts: LlmPart[]): void {
+    const { index, id, function: fn, extra_content } = recordOf(delta)
+    const { name, arguments: args } = recordOf(fn)
+    const piece = { id: stringOf(id), name: stringOf(name), text: argumentText(args) }
+    const call = this.#find(index, piece)
+    call.given ||= piece.id
+    call.name ||= piece.name
+    call.text += piece.text
+    call.extra ??= extra_content
+    if (call.id !== '') {
+      if (piece.text !== '') parts.push({ type: 'tool_arguments', id: call.id, text: piece.text })
+    } else if (call.given !== '' && call.name !== '') this.#begin(call, parts)
   }
 
   /** Passes on what still waits for an id. A call without a name cannot be called and is dropped. */
   flush(parts: LlmPart[]): void {
-    for (const call of this.#calls) {
-      if (call.begun || call.name === '') continue
-      call.id ||= this.#newId()
-      begin(call, parts)
-    }
+    for (const call of this.#calls) if (call.id === '' && call.name !== '') this.#begin(call, parts)
   }
 
-  #find({ index, id, function: fn }: CallDelta): Call {
-    const last = this.#calls.at(-1)
-    const known = typeof index === 'number' ? this.#byIndex.get(index) : last
-    // Some upstreams number every parallel call 0, or not at all: another id together with a name begins another call.
-    const another = known !== undefined && id && fn?.name && known.id !== '' && known.id !== id
-    if (known && !another) return known
-    const call: Call = { id: '', name: '', held: '', begun: false }
+  #find(index: unknown, piece: Piece): Call {
+    const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#calls.at(-1)
+    if (known && !beginsAnother(known, piece)) return known
+    const call: Call = { given: '', id: '', name: '', text: '', extra: undefined }
     this.#calls.push(call)
     if (typeof index === 'number') this.#byIndex.set(index, call)
     return call
   }
+
+  #begin(call: Call, parts: LlmPart[]): void {
+    call.id = this.#ids.take(call.given)
+    const extras = writeExtra(this.#model, call.extra)
+    parts.push({ type: 'tool_call', id: call.id, name: call.name, ...(extras && { extras }) })
+    if (call.text !== '') parts.push({ type: 'tool_arguments', id: call.id, text: call.text })
+  }
 }
 
-function begin(call: Call, parts: LlmPart[]): void {
-  call.begun = true
-  parts.push({ type: 'tool_call', id: call.id, name: call.name })
-  if (call.held !== '') parts.push({ type: 'tool_arguments', id: call.id, text: call.held })
-  call.held = ''
+interface Piece {
+  readonly id: string
+  readonly name: string
+  readonly text: string
+}
+
+/**
+ * Some upstreams number every parallel call 0, or not at all, and some give no ids or another one with every piece. Then a name begins
+ * another call, unless the arguments of the last one are still open.
+ */
+function beginsAnother(known: Call, { id, name, text }: Piece): boolean {
+  if (name === '' || known.name === '') return false
+  const open = known.text !== '' && !isJson(known.text)
+  if (id !== '') return known.given !== '' && known.given !== id && !(open && name === known.name)
+  return name !== known.name || (text !== '' && known.text !== '' && !open)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false // the question was whether it parses
+  }
 }
 
 function argumentText(value: unknown): string {

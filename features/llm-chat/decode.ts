@@ -1,50 +1,59 @@
 /** From the chunks of a chat completions stream to model parts. Pure; one decoder per response. */
 import { randomUUID } from 'node:crypto'
-import { type EventDecoder, type FinishReason, type LlmPart, type TokenUsage, tokenCount } from '../llm/index.ts'
-import { CallBuffer, type CallDelta } from './call-buffer.ts'
-
-/** A chunk as upstreams really send it: everything may be missing. */
-interface Chunk {
-  readonly id?: unknown
-  readonly error?: unknown
-  readonly usage?: Usage | null
-  readonly choices?: readonly Choice[] | null
-}
-
-interface Choice {
-  readonly delta?: Readonly<Record<string, unknown>> | null
-  readonly finish_reason?: string | null
-  readonly usage?: Usage | null
-}
-
-interface Usage {
-  readonly prompt_tokens?: unknown
-  readonly completion_tokens?: unknown
-  readonly cached_tokens?: unknown
-  readonly prompt_tokens_details?: { readonly cached_tokens?: unknown } | null
-}
-
-const reasoningKeys = ['reasoning_content', 'reasoning_details', 'reasoning'] as const
+import {
+  type EventDecoder,
+  errorIn,
+  type FinishReason,
+  type LlmPart,
+  listOf,
+  recordOf,
+  stringOf,
+  type TokenUsage,
+  tokenCount
+} from '../llm/index.ts'
+import { CallBuffer } from './call-buffer.ts'
+import { Reasoning, type ReasoningOptions } from './reasoning.ts'
 
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: 'completed',
   tool_calls: 'tool_calls',
   function_call: 'tool_calls',
   length: 'truncated',
-  content_filter: 'filtered'
+  max_tokens: 'truncated',
+  model_length: 'truncated',
+  model_context_window_exceeded: 'truncated',
+  content_filter: 'filtered',
+  sensitive: 'filtered'
+}
+
+/** Finish reasons by which upstreams say that they broke down. */
+const failures = new Set(['error', 'network_error', 'insufficient_system_resource'])
+
+/** The error that a chunk reports: at its top, in its choice, or as the reason of the end. */
+export function failureOf(event: object): unknown {
+  const error = errorIn(event)
+  if (error) return error
+  const choice = firstChoice(event)
+  if (choice.error) return choice.error
+  const reason = stringOf(choice.finish_reason)
+  return failures.has(reason) ? { type: 'server_error', message: `the answer ended with ${reason}` } : undefined
 }
 
 export class ChatDecoder implements EventDecoder {
-  /** The field that carried reasoning: configured, or the first one seen. */
-  reasoning_key: string | undefined
+  readonly #reasoning: Reasoning
   readonly #calls: CallBuffer
   #usage: TokenUsage | undefined
   #reason: string | undefined
   #response_id: string | undefined
 
-  constructor(reasoning_key: string | undefined, newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
-    this.reasoning_key = reasoning_key
-    this.#calls = new CallBuffer(newId)
+  constructor(options: ReasoningOptions, newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
+    this.#reasoning = new Reasoning(options)
+    this.#calls = new CallBuffer(options.model, newId)
+  }
+
+  /** The field that carried reasoning, if any came. */
+  get reasoning_key(): string | undefined {
+    return this.#reasoning.key
   }
 
   /** True once the upstream has named a finish reason: the answer is whole even when the end mark is missing. */
@@ -53,26 +62,28 @@ export class ChatDecoder implements EventDecoder {
   }
 
   /** Parts of one chunk, appended to `parts`. A chunk with an `error` has none: the caller looks at that first. */
-  feed(chunk: Chunk, parts: LlmPart[]): undefined {
-    if (typeof chunk.id === 'string') this.#response_id ??= chunk.id
-    const choice = chunk.choices?.[0]
-    const usage = chunk.usage ?? choice?.usage
-    if (usage) this.#usage = usageOf(usage)
-    if (!choice) return
-    const { delta, finish_reason } = choice
-    if (delta) {
-      const thinking = this.#reasoning(delta)
-      if (thinking !== '') parts.push({ type: 'thinking', text: thinking })
-      const text = plain(delta.content) + plain(delta.refusal)
-      if (text !== '') parts.push({ type: 'text', text })
-      if (Array.isArray(delta.tool_calls)) for (const call of delta.tool_calls) this.#calls.feed(call as CallDelta, parts)
-    }
-    if (finish_reason) this.#reason = finish_reason
+  feed(chunk: object, parts: LlmPart[]): undefined {
+    const { id, usage } = recordOf(chunk)
+    const choice = firstChoice(chunk)
+    this.#response_id ??= stringOf(id) || undefined
+    const spent = usage ?? choice.usage
+    if (spent) this.#usage = usageOf(recordOf(spent))
+    const delta = recordOf(choice.delta)
+    this.#reasoning.feed(delta, parts)
+    const { text, thinking } = contentOf(delta.content)
+    if (thinking !== '') parts.push({ type: 'thinking', text: thinking })
+    const answer = text + stringOf(delta.refusal)
+    const calls = listOf(delta.tool_calls)
+    if (answer !== '' || calls.length > 0) this.#reasoning.seal(parts)
+    if (answer !== '') parts.push({ type: 'text', text: answer })
+    for (const call of calls) this.#calls.feed(call, parts)
+    this.#reason = stringOf(choice.finish_reason) || this.#reason
   }
 
   /** Last parts of a whole answer: calls that waited for an id, usage, finish. */
   end(trace_id: string | undefined): LlmPart[] {
     const parts: LlmPart[] = []
+    this.#reasoning.seal(parts)
     this.#calls.flush(parts)
     if (this.#usage) parts.push({ type: 'usage', usage: this.#usage })
     const raw = this.#reason ?? 'stop'
@@ -83,31 +94,23 @@ export class ChatDecoder implements EventDecoder {
     parts.push({ type: 'finish', reason, raw_reason: raw, ...(response_id && { response_id }), ...(trace_id && { trace_id }) })
     return parts
   }
+}
 
-  #reasoning(delta: Readonly<Record<string, unknown>>): string {
-    if (this.reasoning_key !== undefined) return plain(delta[this.reasoning_key])
-    for (const key of reasoningKeys) {
-      const text = plain(delta[key])
-      if (text === '') continue
-      this.reasoning_key = key
-      return text
-    }
-    return ''
+const firstChoice = (chunk: object) => recordOf(listOf(recordOf(chunk).choices)[0])
+
+/** Content is a text, or a list of parts among which some upstreams put their thinking. */
+function contentOf(content: unknown): { readonly text: string; readonly thinking: string } {
+  if (!Array.isArray(content)) return { text: stringOf(content), thinking: '' }
+  const parts = content.map(recordOf)
+  return {
+    text: parts.map(part => (part.type === 'thinking' ? '' : stringOf(part.text))).join(''),
+    thinking: parts.flatMap(part => listOf(part.thinking).map(one => stringOf(recordOf(one).text))).join('')
   }
 }
 
-/** Text of a field that is a string, or a list of parts with `text` (or `summary`). */
-function plain(value: unknown): string {
-  if (typeof value === 'string') return value
-  if (!Array.isArray(value)) return ''
-  return value
-    .map(part => (part as { text?: unknown; summary?: unknown } | null)?.text ?? (part as { summary?: unknown } | null)?.summary)
-    .filter(text => typeof text === 'string')
-    .join('')
-}
-
-function usageOf(usage: Usage): TokenUsage {
-  const cached = tokenCount(usage.cached_tokens) || tokenCount(usage.prompt_tokens_details?.cached_tokens)
+function usageOf(usage: Readonly<Record<string, unknown>>): TokenUsage {
+  const details = recordOf(usage.prompt_tokens_details)
+  const cached = [usage.cached_tokens, details.cached_tokens, usage.prompt_cache_hit_tokens].map(tokenCount).find(count => count > 0) ?? 0
   return {
     inputOther: Math.max(0, tokenCount(usage.prompt_tokens) - cached),
     output: tokenCount(usage.completion_tokens),

@@ -1,6 +1,16 @@
 /** From a model request to the body of `POST /chat/completions`. Pure. */
-import { CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, type LlmToolCall, textOf } from '../llm/index.ts'
+import {
+  CallIds,
+  isImage,
+  type LlmContent,
+  type LlmMessage,
+  type LlmRequest,
+  type LlmToolCall,
+  textOf,
+  thinkingFrom
+} from '../llm/index.ts'
 import type { Dialect } from './dialect.ts'
+import { readExtra, readSeal } from './seal.ts'
 
 type WireMessage = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -14,7 +24,7 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
   const limit = request.max_output_tokens ?? model.max_output_size
   return {
     model: model.name,
-    messages: encodeMessages(request, model.thinking_keep === 'off' ? undefined : reasoning_key),
+    messages: encodeMessages(request, reasoning_key),
     stream: true,
     stream_options: { include_usage: true },
     ...(request.tools.length > 0 && { tools: request.tools.map(dialect.tool) }),
@@ -26,7 +36,20 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
   }
 }
 
-function encodeMessages({ system, messages }: LlmRequest, reasoning_key: string | undefined): WireMessage[] {
+/** The field in which this model carried reasoning earlier in the conversation. */
+export function sealedKey({ model, messages }: LlmRequest): string | undefined {
+  for (const { content } of messages.toReversed()) {
+    for (const part of content) {
+      const seal = part.type === 'thinking' ? readSeal(part.signature) : undefined
+      if (seal?.model === model.name) return seal.key
+    }
+  }
+  return undefined
+}
+
+function encodeMessages(request: LlmRequest, reasoning_key: string | undefined): WireMessage[] {
+  const { system, messages, model } = request
+  const from = thinkingFrom(request)
   const ids = new CallIds()
   const wire: WireMessage[] = system === '' ? [] : [{ role: 'system', content: system }]
   let images: LlmContent[] = []
@@ -35,17 +58,17 @@ function encodeMessages({ system, messages }: LlmRequest, reasoning_key: string 
       wire.push({ role: 'user', content: userContent([{ type: 'text', text: 'Images of the tool results above:' }, ...images]) })
     images = []
   }
-  for (const message of messages) {
+  messages.forEach((message, at) => {
     if (message.role === 'tool') {
       wire.push(toolMessage(message, ids))
       // Images cannot stand in a tool message, and nothing may stand between the results of one step.
       images.push(...message.content.filter(isImage))
-      continue
+      return
     }
     flushImages()
     if (message.role === 'user') wire.push({ role: 'user', content: userContent(message.content) })
-    else wire.push(assistantMessage(message, ids, reasoning_key))
-  }
+    else wire.push(assistantMessage(message, { ids, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }))
+  })
   flushImages()
   return wire
 }
@@ -67,25 +90,47 @@ function userContent(parts: readonly LlmContent[]): string | WirePart[] {
   return wire.length === 1 && only.type === 'text' ? only.text : wire
 }
 
-function assistantMessage({ content, tool_calls }: AssistantMessage, ids: CallIds, reasoning_key: string | undefined): WireMessage {
+interface Sent {
+  readonly ids: CallIds
+  /** Upstream name of the model that gets the message. */
+  readonly model: string
+  /** Field for its reasoning; undefined: it stays away. */
+  readonly reasoning_key: string | undefined
+}
+
+function assistantMessage({ content, tool_calls }: AssistantMessage, sent: Sent): WireMessage {
   const text = textOf(content)
-  const thinking = content.map(part => (part.type === 'thinking' ? part.text : '')).join('')
   return {
     role: 'assistant',
     // Without text and without calls there is nothing that null could stand for.
     content: text === '' && tool_calls.length > 0 ? null : text,
-    ...(thinking !== '' && reasoning_key !== undefined && { [reasoning_key]: reasoningValue(reasoning_key, thinking) }),
-    ...(tool_calls.length > 0 && { tool_calls: tool_calls.map(call => toolCall(call, ids)) })
+    ...reasoningFields(content, sent),
+    ...(tool_calls.length > 0 && { tool_calls: tool_calls.map(call => toolCall(call, sent)) })
   }
 }
 
-function reasoningValue(key: string, text: string): unknown {
-  return key === 'reasoning_details' ? [{ type: 'reasoning.text', text }] : text
+function reasoningFields(content: readonly LlmContent[], { model, reasoning_key }: Sent): WireMessage {
+  if (reasoning_key === undefined) return {}
+  const parts = content.filter(part => part.type === 'thinking')
+  const text = parts.map(part => part.text).join('')
+  if (reasoning_key !== 'reasoning_details') return text === '' ? {} : { [reasoning_key]: text }
+  const details = parts.flatMap(part => detail(part, model))
+  return details.length === 0 ? {} : { reasoning_details: details }
 }
 
-function toolCall({ id, name, arguments: text }: LlmToolCall, ids: CallIds): WireMessage {
+/** An entry as it came, if it came from this model: what seals it means nothing to others. */
+function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, model: string): WireMessage[] {
+  const seal = readSeal(signature)
+  const { type = 'reasoning.text', ...entry } = (seal?.model === model && seal.entry) || {}
+  if (text === '') return 'data' in entry || 'signature' in entry ? [{ type, ...entry }] : []
+  return [{ type, [type === 'reasoning.summary' ? 'summary' : 'text']: text, ...entry }]
+}
+
+function toolCall({ id, name, arguments: text, extras }: LlmToolCall, { ids, model }: Sent): WireMessage {
+  const extra_content = readExtra(model, extras)
   // Upstreams parse the arguments of earlier calls; one broken call must not spoil the rest of the session.
-  return { id: ids.of(id), type: 'function', function: { name, arguments: isJson(text) ? text : '{}' } }
+  const call = { id: ids.of(id), type: 'function', function: { name, arguments: isObject(text) ? text : '{}' } }
+  return extra_content === undefined ? call : { ...call, extra_content }
 }
 
 function toolMessage({ tool_call_id, content }: ToolMessage, ids: CallIds): WireMessage {
@@ -94,10 +139,10 @@ function toolMessage({ tool_call_id, content }: ToolMessage, ids: CallIds): Wire
   return { role: 'tool', tool_call_id: ids.of(tool_call_id), content: text === '' ? fallback : text }
 }
 
-function isJson(text: string): boolean {
+function isObject(text: string): boolean {
   try {
-    JSON.parse(text)
-    return true
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
   } catch {
     return false // the question was whether it parses
   }

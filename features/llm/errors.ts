@@ -12,11 +12,26 @@ export interface UpstreamFailure {
   readonly kind: string
 }
 
-const overflow =
-  /context[ _-]?(length|window)|maximum context|prompt (is )?too long|input token count .*exceeds|exceeds? .*(model )?token limit|too many (input )?tokens|context_length_exceeded/
+/** The words of many servers for one thing: what was sent is longer than the model can read. */
+const overflow = new RegExp(
+  [
+    'context[ _-]?(length|window|size|limit)',
+    'maximum (context|prompt length)',
+    '(prompt|input|request) (is )?too long',
+    '(input|prompt) token count .*exceed',
+    'exceed(s|ed)? .*token limit',
+    'prompt exceeds',
+    'range of input length',
+    'too large for model',
+    'too many (input )?tokens'
+  ].join('|')
+)
 const exhausted =
   /insufficient[ _](quota|balance|credit|funds)|exceeded[ _](your )?current[ _]quota|quota[ _](has been )?exhausted|billing|credit balance|out of credits|account .*suspended/
 const filtered = /content[ _](filter|management|policy)|safety (system|filter)|high[ _]risk/
+/** Of sockets, the HTTP client and its parser, TLS, and of bodies that do not decompress. */
+const transportCodes =
+  /^(UND_ERR_|HPE_|E[A-Z0-9]+$|ERR_(TLS|SSL|INVALID_URL|INVALID_CHAR|STREAM_PREMATURE_CLOSE)|ERR__ERROR_|Z_|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 const transient = new Set([408, 409, 429, 500, 502, 503, 504, 529])
 
 const verdicts = {
@@ -35,10 +50,9 @@ export function statusError(status: number, body: string, headers: Headers): Llm
   const failure = readFailure(body)
   const verdict = judgeStatus(status, failure)
   const hint = (status === 400 || status === 422) && /reasoning[ _]effort|thinking/.test(failure.message.toLowerCase())
-  const said = failure.message === '' ? '' : `: ${failure.message}`
   return {
     ...verdict,
-    message: `the provider answered HTTP ${status}${said}${hint ? ' (check the effort in the [thinking] configuration)' : ''}`,
+    message: `the provider answered HTTP ${status}${redirect(status, headers)}${said(failure)}${hint ? ' (check the effort in the [thinking] configuration)' : ''}`,
     status,
     ...retryAfter(headers),
     ...traceOf(headers)
@@ -50,8 +64,18 @@ export function streamError(value: unknown, headers: Headers): LlmError {
   const failure = readFailureValue(value)
   const status = Number(/\b[45]\d\d\b/.exec(failure.kind)?.[0])
   const verdict = Number.isNaN(status) ? judgeWords(failure) : judgeStatus(status, failure)
-  const said = failure.message === '' ? '' : `: ${failure.message}`
-  return { ...verdict, message: `the provider reported an error${said}`, ...(!Number.isNaN(status) && { status }), ...traceOf(headers) }
+  return {
+    ...verdict,
+    message: `the provider reported an error${said(failure)}`,
+    ...(!Number.isNaN(status) && { status }),
+    ...traceOf(headers)
+  }
+}
+
+/** The error in an object that a server sent where an answer belongs: its `error`, or itself when it says that it is one. */
+export function errorIn(value: object): unknown {
+  const { error, type, object } = record(value)
+  return error || (type === 'error' || object === 'error' ? value : undefined)
 }
 
 /** An answer that is no stream of this protocol: a web page, garbage, an oversized event. Sent again, it may be right. */
@@ -59,11 +83,20 @@ export function formatError(message: string, headers: Headers, retryable = true)
   return { code: 'provider.api_error', name: 'StreamFormatError', message, retryable, ...traceOf(headers) }
 }
 
+/** A JSON answer that is neither a stream nor an error as this protocol writes it; its words are repeated. */
+export function foreignAnswer(type: string, body: string, headers: Headers): LlmError {
+  return formatError(`the provider answered with ${type} instead of an event stream${said(readFailure(body))}`, headers)
+}
+
+/** The answer ended well and said nothing. */
+export function emptyAnswer(headers: Headers): LlmError {
+  const message = 'the provider answered with no content'
+  return { code: 'provider.api_error', name: 'EmptyResponseError', message, retryable: true, ...traceOf(headers) }
+}
+
 /** True for failures of sockets, names, certificates and the HTTP client; everything else is a bug of ours. */
 export function isTransportError(error: unknown): boolean {
-  return /^(UND_ERR_|HPE_|E[A-Z0-9]+$|ERR_(TLS|SSL|INVALID_URL|INVALID_CHAR|STREAM_PREMATURE_CLOSE)|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(
-    codeOf(error)
-  )
+  return transportCodes.test(codeOf(error))
 }
 
 /** The connection failed before or during the answer (undefined: it ended too early). `where` names the host, without credentials. */
@@ -88,7 +121,7 @@ export function transportError(error: unknown, where: string, headers: Headers =
 
 /** Ids that a provider's support asks for. */
 export function traceOf(headers: Headers): Pick<LlmError, 'request_id' | 'trace_id'> {
-  const request_id = headers['x-request-id']
+  const request_id = headers['x-request-id'] ?? headers['request-id']
   const trace_id = headers['x-trace-id']
   return { ...(request_id && { request_id }), ...(trace_id && { trace_id }) }
 }
@@ -130,9 +163,29 @@ function readFailureValue(value: unknown): UpstreamFailure {
   if (typeof first === 'string') return { kind: '', message: cut(first) }
   const outer = record(first)
   const inner = typeof outer.error === 'object' ? record(outer.error) : outer
-  const message = [inner.message, outer.error, outer.message, outer.detail].find(text => typeof text === 'string')
+  const texts = [inner.message, outer.error, outer.message, outer.detail, outer.msg, firstOf(outer.detail), firstOf(outer.errors)]
+  const message = texts.find(text => typeof text === 'string')
+  // A gateway says that its provider failed; what the provider said stands beside it.
+  const { raw } = record(inner.metadata)
   const kind = [inner.code, inner.type, inner.status].filter(word => typeof word === 'string' || typeof word === 'number').join(' ')
-  return { kind: kind.toLowerCase(), message: cut(typeof message === 'string' ? message : '') }
+  return {
+    kind: kind.toLowerCase(),
+    message: cut([message, raw].filter(text => typeof text === 'string' && text !== '').join(': '))
+  }
+}
+
+/** What the first entry of a list of complaints says. */
+function firstOf(list: unknown): unknown {
+  const first = Array.isArray(list) ? list[0] : undefined
+  return typeof first === 'string' ? first : (record(first).msg ?? record(first).message)
+}
+
+const said = ({ message }: UpstreamFailure): string => (message === '' ? '' : `: ${message}`)
+
+/** Redirects are not followed, because the key would travel along. The path and query of the new place may hold secrets. */
+function redirect(status: number, { location = '' }: Headers): string {
+  if (status < 300 || status > 399) return ''
+  return `, a redirect${URL.canParse(location) ? ` to ${new URL(location).origin}` : ''} (check base_url)`
 }
 
 function record(value: unknown): Record<string, unknown> {
@@ -152,8 +205,10 @@ function retryAfter(headers: Headers): Pick<LlmError, 'retry_after_ms'> {
 
 function codeOf(error: unknown): string {
   for (let at: unknown = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
-    const { code, errors, cause } = at as { code?: unknown; errors?: unknown[]; cause?: unknown }
+    const { code, errors, cause, name } = at as { code?: unknown; errors?: unknown[]; cause?: unknown; name?: unknown }
     if (typeof code === 'string') return code
+    // The parser of the HTTP client names no code for a body that ends in the middle of a chunk.
+    if (name === 'HTTPParserError') return 'HPE_INVALID'
     at = cause ?? errors?.[0]
   }
   return ''

@@ -1,41 +1,18 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
 import type { Readable } from 'node:stream'
-import { createParser } from 'eventsource-parser'
 import { breathe } from '../../kernel/index.ts'
-import { formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
+import { foreignAnswer, isTransportError, statusError, transportError } from './errors.ts'
+import { answerError, EventReader, parseJson, type ReaderOptions, same } from './event-reader.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
 
-/** Characters of one event, bytes of one whole response. */
-export interface StreamLimits {
-  readonly event: number
-  readonly response: number
-}
-
-const defaultLimits: StreamLimits = { event: 16 * 1024 * 1024, response: 128 * 1024 * 1024 }
-
-/** Turns the events of one response into parts. */
-export interface EventDecoder {
-  /** True once the answer is whole, even when the connection breaks off now. */
-  readonly finished: boolean
-  /** Appends the parts of one event. True: nothing that matters follows. */
-  feed(event: object, parts: LlmPart[]): boolean | undefined
-  /** Last parts of a whole answer; `finish` is the very last one. */
-  end(trace_id: string | undefined): LlmPart[]
-}
-
-export interface EventRequest {
+export interface EventRequest extends Omit<ReaderOptions, 'headers' | 'where'> {
   readonly model: ResolvedModel
   /** Below the base URL of the model; may carry a query. */
   readonly path: string
+  /** Of the request. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
-  readonly decoder: EventDecoder
-  /** The error that an event reports, if it reports one. Default: its `error` field. */
-  readonly failureOf?: (event: object) => unknown
-  /** Corrects the class of an error that the provider stated in words of its own; `said` is its JSON (or text). */
-  readonly judge?: (error: LlmError, said: string) => LlmError
-  readonly limits?: StreamLimits
 }
 
 /**
@@ -44,95 +21,57 @@ export interface EventRequest {
  */
 export async function* streamEvents(
   upstream: Upstream,
-  request: EventRequest,
+  { model, path, body, headers, ...options }: EventRequest,
   signal: AbortSignal
 ): AsyncGenerator<LlmPart, void, undefined> {
-  const { model, path, body, decoder } = request
+  const where = hostOf(model)
   let reply: UpstreamReply | undefined
+  let reader: EventReader | undefined
   try {
-    reply = await upstream.post(model, path, body, { accept: 'text/event-stream', ...request.headers }, signal)
-    const refused = await refusal(reply, request)
+    reply = await upstream.post(model, path, body, { accept: 'text/event-stream', ...headers }, signal)
+    const refused = await refusal(reply, options)
     if (refused) {
       yield { type: 'error', error: refused }
       return
     }
-    yield* read(reply, request)
+    reader = new EventReader({ ...options, headers: reply.headers, where })
+    yield* read(reply.body, reader)
   } catch (error) {
     if (signal.aborted) return
     if (!isTransportError(error)) throw error
-    // Cut after the finish reason: the answer is whole, only the usage may be missing.
-    if (decoder.finished) yield* decoder.end(traceOf(reply?.headers ?? {}).trace_id)
-    else yield { type: 'error', error: transportError(error, hostOf(model), reply?.headers) }
+    if (reader) yield* reader.broken(error)
+    else yield { type: 'error', error: transportError(error, where, reply?.headers) }
   } finally {
     if (reply) release(reply.body)
   }
 }
 
 /** The error of an answer that is no event stream. */
-async function refusal({ status, headers, body }: UpstreamReply, { judge = same }: EventRequest): Promise<LlmError | undefined> {
+async function refusal(
+  { status, headers, body }: UpstreamReply,
+  { judge = same }: Pick<ReaderOptions, 'judge'>
+): Promise<LlmError | undefined> {
   if (status < 200 || status > 299) {
     const text = await readText(body)
     return judge(statusError(status, text, headers), text)
   }
   const type = headers['content-type'] ?? ''
-  if (/\bjson\b/.test(type)) {
-    const text = await readText(body)
-    const value = parse(text)
-    const first = (Array.isArray(value) ? value[0] : value) as { error?: unknown } | null | undefined
-    if (first?.error) return judge(streamError(first.error, headers), text)
-  } else if (!/\bhtml\b/.test(type)) return undefined
-  return formatError(`the provider answered with ${type} instead of an event stream`, headers)
+  if (!/\b(json|html)\b/.test(type)) return undefined
+  const text = await readText(body)
+  return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(type, text, headers)
 }
 
-async function* read(
-  { body, headers }: UpstreamReply,
-  { decoder, failureOf = errorField, judge = same, limits = defaultLimits }: EventRequest
-): AsyncGenerator<LlmPart, void, undefined> {
-  let parts: LlmPart[] = []
-  let over = false
-  let size = 0
-  const fail = (error: LlmError) => {
-    over = true
-    parts.push({ type: 'error', error })
-  }
-  const finish = () => {
-    over = true
-    parts.push(...decoder.end(traceOf(headers).trace_id))
-  }
-  const parser = createParser({
-    maxBufferSize: limits.event,
-    onEvent({ data }) {
-      if (over || data === '') return
-      if (data === '[DONE]') return finish()
-      const event = parse(data)
-      if (typeof event !== 'object' || event === null)
-        return fail(formatError('the provider sent a stream event that is not JSON', headers))
-      const failure = failureOf(event)
-      if (failure) fail(judge(streamError(failure, headers), data))
-      else if (decoder.feed(event, parts)) finish()
-    },
-    onError({ type }) {
-      // Unknown lines are allowed by the event stream format; only the size limit ends the stream.
-      if (type === 'max-buffer-size-exceeded') fail(formatError('the provider sent an oversized stream event', headers, false))
-    }
-  })
-  const utf8 = new TextDecoder()
+async function* read(body: Readable, reader: EventReader): AsyncGenerator<LlmPart, void, undefined> {
   // Stays open after the end mark, so that the connection can serve the next request.
   for await (const bytes of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    size += bytes.length
-    if (size > limits.response) fail(formatError('the provider sent an oversized response', headers, false))
-    else parser.feed(utf8.decode(bytes, { stream: true }))
-    const ready = parts
-    parts = []
-    for (const part of ready) {
+    for (const part of reader.feed(bytes)) {
       yield part
       const others = breathe() // fifty answers that arrive at once take turns
       if (others) await others
     }
-    if (over) return
+    if (reader.over) return
   }
-  if (decoder.finished) yield* decoder.end(traceOf(headers).trace_id)
-  else yield { type: 'error', error: transportError(undefined, 'the provider', headers) }
+  yield* reader.end()
 }
 
 const REST_MS = 250
@@ -145,17 +84,6 @@ function release(body: Readable): void {
   // The answer is complete or has failed already; what happens to its connection now changes nothing.
   body.on('error', () => undefined)
   body.resume()
-}
-
-const same = (error: LlmError): LlmError => error
-const errorField = (event: object): unknown => (event as { error?: unknown }).error
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // the caller reports what is not JSON
-  }
 }
 
 function hostOf(model: ResolvedModel): string {

@@ -46,7 +46,7 @@ export async function* guardStream(
         yield { type: 'error', error: { ...part.error, message: withoutSecrets(part.error.message, model) } }
         return
       } else if (part.type === 'finish') {
-        const cutShort = part.reason === 'filtered' || (thought && part.reason !== 'completed' && part.reason !== 'tool_calls')
+        const cutShort = part.reason === 'filtered' || (thought && (part.reason === 'truncated' || part.reason === 'paused'))
         yield answered || cutShort ? part : errorPart('EmptyResponseError', 'the model answered with no content', model)
         return
       }

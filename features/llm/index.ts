@@ -1,7 +1,8 @@
 /** Public face of the llm pack. */
 
-export { formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
-export { type EventDecoder, type EventRequest, type StreamLimits, streamEvents } from './event-stream.ts'
+export { errorIn, formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
+export type { EventDecoder, StreamLimits } from './event-reader.ts'
+export { type EventRequest, streamEvents } from './event-stream.ts'
 export { inlineRefs } from './inline-refs.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
 export {
@@ -33,4 +34,4 @@ export {
 } from './sections.ts'
 export * from './service.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
-export { argumentsObject, CallIds, isImage, textOf, thinkingFrom, tokenCount } from './wire.ts'
+export { argumentsObject, CallIds, isImage, listOf, ResponseIds, recordOf, stringOf, textOf, thinkingFrom, tokenCount } from './wire.ts'

@@ -1,6 +1,7 @@
-/** HTTP to model providers: one connection pool, proxies from the environment, streams without a time limit. undici loads with the first request. */
+/** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { decoded } from './content-encoding.ts'
 import { assertOutbound } from './outbound.ts'
 import { isLoopback } from './sections.ts'
 import type { ResolvedModel } from './service.ts'
@@ -37,19 +38,24 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-const CONNECT_TIMEOUT_MS = 10_000
-/** Local servers read the whole prompt before they answer. */
-const HEADERS_TIMEOUT_MS = 600_000
+export interface UpstreamTimeouts {
+  readonly connect_ms: number
+  /** Between the request and the head of the reply, and between two pieces of its body. */
+  readonly silence_ms: number
+}
+
+/** Local servers read the whole prompt before they answer, and models think without a word. */
+const defaultTimeouts: UpstreamTimeouts = { connect_ms: 10_000, silence_ms: 600_000 }
 
 /** HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. */
-export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
+export function createUpstream(env: NodeJS.ProcessEnv = process.env, timeouts: UpstreamTimeouts = defaultTimeouts): Upstream {
   let pools: Promise<Pools> | undefined
   let closed = false
   /** The one way out: every request of every pack passes here. */
   const open = async (url: URL) => {
     await assertOutbound(url)
     if (closed) throw new Error('the connection pool is closed')
-    pools ??= openPools(env)
+    pools ??= openPools(env, timeouts)
     const { request, direct, outside } = await pools
     return { request, dispatcher: isLoopback(url.href) ? direct : outside }
   }
@@ -67,7 +73,7 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
         dispatcher,
         signal
       })
-      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+      return await replied(reply)
     },
     async get(address, headers, signal) {
       const url = new URL(address)
@@ -77,7 +83,7 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
         dispatcher,
         signal
       })
-      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+      return await replied(reply)
     },
     async postForm(address, fields, headers, signal) {
       const url = new URL(address)
@@ -94,7 +100,7 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env): Upstream {
         dispatcher,
         signal
       })
-      return { status: reply.statusCode, headers: flat(reply.headers), body: reply.body }
+      return await replied(reply)
     },
     async close() {
       closed = true
@@ -111,9 +117,9 @@ interface Pools {
   readonly outside: Dispatcher
 }
 
-async function openPools(env: NodeJS.ProcessEnv): Promise<Pools> {
+async function openPools(env: NodeJS.ProcessEnv, { connect_ms, silence_ms }: UpstreamTimeouts): Promise<Pools> {
   const { Agent, EnvHttpProxyAgent, request } = await import('undici')
-  const options = { allowH2: false, bodyTimeout: 0, headersTimeout: HEADERS_TIMEOUT_MS, connect: { timeout: CONNECT_TIMEOUT_MS } }
+  const options = { allowH2: false, bodyTimeout: silence_ms, headersTimeout: silence_ms, connect: { timeout: connect_ms } }
   const direct = new Agent(options)
   const httpProxy = env.http_proxy || env.HTTP_PROXY
   const httpsProxy = env.https_proxy || env.HTTPS_PROXY
@@ -121,6 +127,11 @@ async function openPools(env: NodeJS.ProcessEnv): Promise<Pools> {
   const noProxy = env.no_proxy ?? env.NO_PROXY ?? ''
   const outside = new EnvHttpProxyAgent({ ...options, ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy })
   return { request, direct, outside }
+}
+
+async function replied({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<UpstreamReply> {
+  const all = flat(headers)
+  return { status: statusCode, headers: all, body: await decoded(body, all['content-encoding']) }
 }
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {

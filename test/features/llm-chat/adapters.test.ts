@@ -1,8 +1,10 @@
 /** Both chat completions adapters pass the shared adapter suite. */
 import assert from 'node:assert/strict'
+import { ChatDecoder, failureOf } from '../../../features/llm-chat/decode.ts'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import { chatWire } from '../../helpers/upstream-chat.ts'
 import { llmAdapterSuite } from '../../suites/llm-adapter.ts'
+import { llmAdapterFaults } from '../../suites/llm-adapter-faults.ts'
 
 const shared = { pack: llmChat, wire: chatWire, credential: ['authorization', 'Bearer sk-test-secret'] } as const
 
@@ -25,3 +27,7 @@ llmAdapterSuite({
     high: body => assert.deepEqual(body.thinking, { type: 'enabled', effort: 'high', keep: 'all' })
   }
 })
+
+const decoder = () => new ChatDecoder({ model: 'm' })
+llmAdapterFaults({ ...shared, protocol: 'compat_chat', decoder, failureOf })
+llmAdapterFaults({ ...shared, protocol: 'svc', decoder, failureOf })

@@ -2,19 +2,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmPart } from '../../../features/llm/index.ts'
-import { ChatDecoder } from '../../../features/llm-chat/decode.ts'
+import { ChatDecoder, failureOf } from '../../../features/llm-chat/decode.ts'
 import { calls, joined } from '../../helpers/llm-port.ts'
 
 /** Feeds deltas as chunks of the first choice and ends the stream. */
 function decode(
   deltas: readonly Record<string, unknown>[],
   finish: string | null = 'stop',
-  decoder = new ChatDecoder(undefined, () => 'made_up')
+  decoder = new ChatDecoder({ model: 'm' }, ids())
 ) {
   const parts: LlmPart[] = []
   for (const delta of deltas) decoder.feed({ id: 'r1', choices: [{ delta }] }, parts)
   decoder.feed({ choices: [{ delta: {}, finish_reason: finish }] }, parts)
   return [...parts, ...decoder.end('t1')]
+}
+const ids = () => {
+  let made = 0
+  return () => `made_up_${++made}`
 }
 const call = (fields: Record<string, unknown>) => ({ tool_calls: [fields] })
 
@@ -42,7 +46,11 @@ test('reasoning arrives as text or as a list of details', () => {
 })
 
 test('a configured key wins over what else is there', () => {
-  const parts = decode([{ my_thoughts: 'yes', reasoning_content: 'no' }], 'stop', new ChatDecoder('my_thoughts'))
+  const parts = decode(
+    [{ my_thoughts: 'yes', reasoning_content: 'no' }],
+    'stop',
+    new ChatDecoder({ model: 'm', configured: 'my_thoughts' })
+  )
 
   assert.equal(joined(parts, 'thinking'), 'yes')
 })
@@ -89,7 +97,7 @@ test('a call without id gets one, a call without name is dropped, arguments may 
     call({ index: 1, id: 'lost', function: { arguments: '{}' } })
   ])
 
-  assert.deepEqual(calls(parts), [{ id: 'made_up', name: 'Read', arguments: '{"path":"a"}' }])
+  assert.deepEqual(calls(parts), [{ id: 'made_up_1', name: 'Read', arguments: '{"path":"a"}' }])
 })
 
 test('stop after tool calls means tool_calls; unknown reasons are other', () => {
@@ -108,7 +116,7 @@ test('stop after tool calls means tool_calls; unknown reasons are other', () => 
 
 test('usage is found at the top, in the first choice, with cached tokens in either place, and never negative', () => {
   const usage = (chunk: Record<string, unknown>) => {
-    const decoder = new ChatDecoder(undefined)
+    const decoder = new ChatDecoder({ model: 'm' })
     decoder.feed(chunk, [])
     const part = decoder.end(undefined)[0]
     return part?.type === 'usage' ? part.usage : undefined
@@ -124,7 +132,7 @@ test('usage is found at the top, in the first choice, with cached tokens in eith
 })
 
 test('nulls and missing fields are no trouble', () => {
-  const decoder = new ChatDecoder(undefined)
+  const decoder = new ChatDecoder({ model: 'm' })
   const parts: LlmPart[] = []
 
   for (const chunk of [
@@ -137,4 +145,116 @@ test('nulls and missing fields are no trouble', () => {
   }
 
   assert.deepEqual(parts, [])
+})
+
+test('calls without number and id are told apart by their names, or by arguments that are whole', () => {
+  const whole = (name: string, text: string, fields: object = {}) => call({ ...fields, function: { name, arguments: text } })
+  const names = (parts: LlmPart[]) => calls(parts).map(one => [one.name, one.arguments])
+
+  for (const numbered of [{}, { index: 0 }]) {
+    assert.deepEqual(names(decode([whole('Read', '{"a":1}', numbered), whole('Glob', '{"b":2}', numbered)])), [
+      ['Read', '{"a":1}'],
+      ['Glob', '{"b":2}']
+    ])
+    assert.deepEqual(names(decode([whole('Read', '{"a":1}', numbered), whole('Read', '{"a":2}', numbered)])), [
+      ['Read', '{"a":1}'],
+      ['Read', '{"a":2}']
+    ])
+    assert.deepEqual(names(decode([whole('Read', '{"a"', numbered), whole('Read', ':1}', numbered), whole('Read', '', numbered)])), [
+      ['Read', '{"a":1}']
+    ])
+  }
+})
+
+test('an upstream that makes up another id for every piece makes one call', () => {
+  const piece = (id: string, fields: object) => call({ index: 0, id, function: fields })
+
+  const parts = decode([
+    piece('r1', { name: 'Read', arguments: '{"a"' }),
+    piece('r2', { arguments: ':' }),
+    piece('r3', { name: 'Read', arguments: '1}' })
+  ])
+
+  assert.deepEqual(calls(parts), [{ id: 'r1', name: 'Read', arguments: '{"a":1}' }])
+})
+
+test('what comes along with a call stays with it', () => {
+  const extra_content = { vendor: { thought_signature: 'abc' } }
+  const parts = decode([call({ index: 0, id: 'c1', extra_content, function: { name: 'Read', arguments: '{}' } })])
+
+  const found = parts.find(part => part.type === 'tool_call')
+  assert.deepEqual(found?.type === 'tool_call' && found.extras, { chat_model: 'm', chat_extra: JSON.stringify(extra_content) })
+})
+
+test('reasoning is sealed where the answer begins, with the field that carried it', () => {
+  const parts = decode([{ reasoning: 'hm', content: null }, { reasoning: ' so', content: '' }, { content: 'ok' }])
+
+  assert.deepEqual(parts.slice(0, 4), [
+    { type: 'thinking', text: 'hm' },
+    { type: 'thinking', text: ' so' },
+    { type: 'thinking', text: '', signature: 'chat:{"model":"m","key":"reasoning"}' },
+    { type: 'text', text: 'ok' }
+  ])
+})
+
+test('entries of reasoning_details are put together and sealed one by one, encrypted ones too', () => {
+  const detail = (...reasoning_details: object[]) => ({ reasoning: 'the same again', reasoning_details })
+  const parts = decode([
+    detail({ type: 'reasoning.text', text: 'a', index: 0, signature: null }),
+    detail({ type: 'reasoning.text', text: 'b', index: 0 }),
+    detail({ type: 'reasoning.text', signature: 's', index: 0 }, { type: 'reasoning.encrypted', data: 'enc', index: 1 }),
+    { content: 'ok' }
+  ])
+  const seal = (entry: object) => `chat:${JSON.stringify({ model: 'm', key: 'reasoning_details', entry })}`
+
+  assert.deepEqual(parts.slice(0, 5), [
+    { type: 'thinking', text: 'a' },
+    { type: 'thinking', text: 'b' },
+    { type: 'thinking', text: '', signature: seal({ type: 'reasoning.text', index: 0, signature: 's' }) },
+    { type: 'thinking', text: '', signature: seal({ type: 'reasoning.encrypted', data: 'enc', index: 1 }) },
+    { type: 'text', text: 'ok' }
+  ])
+})
+
+test('a field that carried reasoning before is looked at first; when it is gone another one counts', () => {
+  const known = () => new ChatDecoder({ model: 'm', known: 'reasoning' })
+
+  assert.equal(joined(decode([{ reasoning_content: 'x', reasoning: 'y' }], 'stop', known()), 'thinking'), 'y')
+  assert.equal(joined(decode([{ reasoning_content: 'x' }], 'stop', known()), 'thinking'), 'x')
+})
+
+test('content may be a list of parts, thinking among them', () => {
+  const parts = decode([
+    { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] },
+    { content: [{ type: 'text', text: 'o' }] },
+    { content: 'k' }
+  ])
+
+  assert.deepEqual([joined(parts, 'thinking'), joined(parts, 'text')], ['hm', 'ok'])
+})
+
+test('reasons of other families have their meaning, those of a breakdown are errors', () => {
+  const reason = (raw: string) => {
+    const last = decode([{ content: 'x' }], raw).at(-1)
+    return last?.type === 'finish' && last.reason
+  }
+
+  assert.deepEqual(['model_length', 'max_tokens', 'sensitive'].map(reason), ['truncated', 'truncated', 'filtered'])
+  for (const finish_reason of ['error', 'network_error', 'insufficient_system_resource']) {
+    assert.ok(failureOf({ choices: [{ delta: {}, finish_reason }] }))
+  }
+  assert.deepEqual(failureOf({ choices: [{ error: { code: 502, message: 'x' }, finish_reason: 'stop' }] }), { code: 502, message: 'x' })
+  assert.equal(failureOf({ choices: [{ delta: {}, finish_reason: 'stop' }] }), undefined)
+})
+
+test('usage in every chunk: the last one counts; cached tokens also under the name of hits', () => {
+  const decoder = new ChatDecoder({ model: 'm' })
+  const chunk = (completion_tokens: number) => ({
+    usage: { prompt_tokens: 10, completion_tokens, prompt_cache_hit_tokens: 4 },
+    choices: []
+  })
+  for (const each of [chunk(1), chunk(2), { usage: null, choices: [] }, chunk(3)]) decoder.feed(each, [])
+
+  const part = decoder.end(undefined)[0]
+  assert.deepEqual(part?.type === 'usage' && part.usage, { inputOther: 6, output: 3, inputCacheRead: 4, inputCacheCreation: 0 })
 })

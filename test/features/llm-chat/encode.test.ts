@@ -75,10 +75,55 @@ test('reasoning goes back under the key of the upstream, and stays away while th
   assert.deepEqual(messages(given), [{ role: 'assistant', content: 'hi' }])
 })
 
-test('reasoning stays away when the configuration keeps none', () => {
-  const body = encode(llmRequest({ ...model, thinking_keep: 'off' }, { messages: [assistant('hi', 'hmm')] }), svc, 'reasoning_content')
+test('when the configuration keeps no reasoning, only that of the running turn goes back', () => {
+  const result: LlmMessage = { role: 'tool', tool_call_id: 'c1', name: 'Read', content: [], is_error: false }
+  const turns = [user('a'), assistant('old', 'h1'), user('b'), assistant('', 'h2', ['c1']), result, user('a reminder')]
 
-  assert.deepEqual(body.messages, [{ role: 'assistant', content: 'hi' }])
+  const body = encode(llmRequest({ ...model, thinking_keep: 'off' }, { messages: turns }), svc, 'reasoning_content')
+
+  const sent = (body.messages as Record<string, unknown>[]).map(message => message.reasoning_content)
+  assert.deepEqual(sent, [undefined, undefined, undefined, 'h2', undefined, undefined])
+})
+
+test('entries of reasoning_details go back as they came, to the model from which they came', () => {
+  const seal = (entry: object, from = 'm') => `chat:${JSON.stringify({ model: from, key: 'reasoning_details', entry })}`
+  const thinking = (text: string, signature: string) => ({ type: 'thinking', text, signature }) as const
+  const message: LlmMessage = {
+    role: 'assistant',
+    content: [
+      thinking('hm', seal({ type: 'reasoning.text', signature: 's', index: 0 })),
+      thinking('in short', seal({ type: 'reasoning.summary', index: 1 })),
+      thinking('', seal({ type: 'reasoning.encrypted', data: 'enc', id: 'r1' })),
+      thinking('elsewhere', seal({ type: 'reasoning.text', signature: 'x' }, 'other')),
+      thinking('', seal({ type: 'reasoning.encrypted', data: 'x' }, 'other')),
+      thinking('signed by others', 'sig')
+    ],
+    tool_calls: []
+  }
+
+  assert.deepEqual(messages([message], 'reasoning_details')[0]?.reasoning_details, [
+    { type: 'reasoning.text', text: 'hm', signature: 's', index: 0 },
+    { type: 'reasoning.summary', summary: 'in short', index: 1 },
+    { type: 'reasoning.encrypted', data: 'enc', id: 'r1' },
+    { type: 'reasoning.text', text: 'elsewhere' },
+    { type: 'reasoning.text', text: 'signed by others' }
+  ])
+})
+
+test('what came along with a call goes back with it, to the model from which it came', () => {
+  const extra_content = { vendor: { thought_signature: 'abc' } }
+  const call = (chat_model: string) => ({
+    id: 'c1',
+    name: 'Read',
+    arguments: '{}',
+    extras: { chat_model, chat_extra: JSON.stringify(extra_content) }
+  })
+  const [message] = messages([{ role: 'assistant', content: [], tool_calls: [call('m'), { ...call('other'), id: 'c2' }] }])
+
+  assert.deepEqual(
+    message?.tool_calls?.map(one => (one as { extra_content?: unknown }).extra_content),
+    [extra_content, undefined]
+  )
 })
 
 test('images of tool results follow in one user message after the whole block', () => {
@@ -107,9 +152,10 @@ test('tool-call ids fit every upstream and stay distinct', () => {
 })
 
 test('broken arguments of an earlier call do not go back as they are', () => {
-  const [message] = messages([{ role: 'assistant', content: [], tool_calls: [{ id: 'a', name: 'Read', arguments: '{"pa' }] }])
+  const broken = ['{"pa', '', '[1]', 'null', '"text"'].map((text, at) => ({ id: `c${at}`, name: 'Read', arguments: text }))
+  const [message] = messages([{ role: 'assistant', content: [], tool_calls: broken }])
 
-  assert.equal(message?.tool_calls?.[0]?.function.arguments, '{}')
+  for (const call of message?.tool_calls ?? []) assert.equal(call.function.arguments, '{}')
 })
 
 test('the output limit has the name that the model family takes, and a ceiling', () => {

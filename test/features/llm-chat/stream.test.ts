@@ -145,3 +145,23 @@ test('the query of a base URL is kept', async t => {
 
   assert.equal(upstream.requests[0]?.path, '/v1/chat/completions?api-version=1')
 })
+
+test('reasoning goes back also after a restart, when only the history knows its field', async t => {
+  const first = await bench(t, [[{ raw: 'data: {"choices":[{"delta":{"reasoning":"hm"}}]}\n\n' }, { text: 'ok' }]])
+  const seal = (await first.run()).find(part => part.type === 'thinking' && part.signature !== undefined)
+  assert.ok(seal?.type === 'thinking' && seal.signature)
+  const { run, upstream } = await bench(t, [[{ text: 'ok' }]])
+  const assistant = {
+    role: 'assistant',
+    content: [
+      { type: 'thinking', text: 'hm', signature: seal.signature },
+      { type: 'text', text: 'ok' }
+    ],
+    tool_calls: []
+  } as const
+
+  await run({ messages: [user('a'), assistant, user('b')] })
+
+  const [, sent] = (await upstream.arrived(0)).body.messages as Record<string, unknown>[]
+  assert.equal(sent?.reasoning, 'hm')
+})

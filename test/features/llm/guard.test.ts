@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { guardStream } from '../../../features/llm/guard.ts'
-import type { LlmPart, ResolvedModel } from '../../../features/llm/index.ts'
+import type { FinishReason, LlmPart, ResolvedModel } from '../../../features/llm/index.ts'
 import { collect, failure } from '../../helpers/llm-port.ts'
 
 const model: ResolvedModel = {
@@ -70,7 +70,7 @@ test('a stream that stops without a finish is a retryable error', async () => {
 
 test('an answer without content is a retryable error, unless it was filtered or cut off while thinking', async () => {
   const thinking: LlmPart = { type: 'thinking', text: 'hmm' }
-  const end = (reason: 'completed' | 'filtered' | 'truncated'): LlmPart => ({ type: 'finish', reason })
+  const end = (reason: FinishReason): LlmPart => ({ type: 'finish', reason })
   const last = async (...parts: LlmPart[]) => (await collect(guarded(() => of(...parts)))).at(-1)?.type
 
   assert.equal(await last(end('completed')), 'error')
@@ -79,6 +79,7 @@ test('an answer without content is a retryable error, unless it was filtered or 
   assert.equal(await last(end('truncated')), 'error')
   assert.equal(await last(end('filtered')), 'finish')
   assert.equal(await last(thinking, end('truncated')), 'finish')
+  assert.equal(await last(thinking, end('other')), 'error')
   assert.equal(await last({ type: 'tool_call', id: 'a', name: 'Read' }, end('completed')), 'finish')
 })
 

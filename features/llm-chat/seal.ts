@@ -1,0 +1,46 @@
+/** What an upstream wants back with reasoning and calls, kept in the history as signatures and extras. It goes back to the same model only. */
+import { recordOf, stringOf } from '../llm/index.ts'
+
+const MARK = 'chat:'
+
+/** How reasoning came. */
+export interface Seal {
+  /** Upstream name of the model. */
+  readonly model: string
+  /** Field that carried it. */
+  readonly key: string
+  /** Entry of `reasoning_details` without its text: type, format, signature, encrypted data. */
+  readonly entry?: Readonly<Record<string, unknown>>
+}
+
+export function writeSeal(seal: Seal): string {
+  return MARK + JSON.stringify(seal)
+}
+
+/** Undefined for the signatures of other protocols. */
+export function readSeal(signature: string | undefined): Seal | undefined {
+  if (!signature?.startsWith(MARK)) return undefined
+  const { model, key, entry } = recordOf(parse(signature.slice(MARK.length)))
+  if (typeof model !== 'string' || typeof key !== 'string') return undefined
+  return { model, key, ...(entry !== undefined && { entry: recordOf(entry) }) }
+}
+
+const extraNames = { model: 'chat_model', extra: 'chat_extra' } as const
+
+/** Extras of a call whose delta brought `extra_content` along (thought signatures of some upstreams). */
+export function writeExtra(model: string, extra: unknown): Readonly<Record<string, string>> | undefined {
+  return extra === undefined || extra === null ? undefined : { [extraNames.model]: model, [extraNames.extra]: JSON.stringify(extra) }
+}
+
+/** The `extra_content` of a call that came from this model. */
+export function readExtra(model: string, extras: Readonly<Record<string, string>> | undefined): unknown {
+  return extras?.[extraNames.model] === model ? parse(stringOf(extras[extraNames.extra])) : undefined
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // written by another version: as good as nothing
+  }
+}
