@@ -1,21 +1,18 @@
 /** From the events of a messages stream to model parts. Pure; one decoder per response. */
 import { randomUUID } from 'node:crypto'
-import { type EventDecoder, type FinishReason, type LlmPart, type TokenUsage, tokenCount } from '../llm/index.ts'
+import {
+  type EventDecoder,
+  type FinishReason,
+  type LlmPart,
+  ResponseIds,
+  recordOf,
+  type TokenUsage,
+  stringOf as text,
+  tokenCount
+} from '../llm/index.ts'
 import { REDACTED } from './encode.ts'
 
-/** An event as upstreams really send it: everything may be missing. */
-interface StreamEvent {
-  readonly type?: unknown
-  readonly index?: unknown
-  readonly message?: { readonly id?: unknown; readonly usage?: Usage | null } | null
-  readonly content_block?: Readonly<Record<string, unknown>> | null
-  readonly delta?: Readonly<Record<string, unknown>> | null
-  readonly usage?: Usage | null
-}
-
-type Usage = Readonly<
-  Partial<Record<'input_tokens' | 'output_tokens' | 'cache_read_input_tokens' | 'cache_creation_input_tokens', unknown>>
->
+type Fields = Readonly<Record<string, unknown>>
 
 /** A block that has begun and not stopped. */
 interface OpenBlock {
@@ -35,40 +32,41 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 export class MessagesDecoder implements EventDecoder {
-  readonly #newId: () => string
+  readonly #ids: ResponseIds
   readonly #open = new Map<unknown, OpenBlock>()
-  #usage: Usage | undefined
+  #usage: Fields | undefined
   #reason: string | undefined
   #response_id: string | undefined
-  #calls = 0
 
   constructor(newId: () => string = () => `toolu_${randomUUID().replaceAll('-', '')}`) {
-    this.#newId = newId
+    this.#ids = new ResponseIds(newId)
   }
 
   get finished(): boolean {
     return this.#reason !== undefined
   }
 
-  feed({ type, index, message, content_block, delta, usage }: StreamEvent, parts: LlmPart[]): boolean | undefined {
+  feed(event: object, parts: LlmPart[]): boolean | undefined {
+    const { type, index, message, content_block, delta, usage } = recordOf(event)
     switch (type) {
       case 'message_start':
-        if (typeof message?.id === 'string') this.#response_id = message.id
-        this.#spend(message?.usage)
+        this.#response_id = text(recordOf(message).id) || this.#response_id
+        this.#spend(recordOf(message).usage)
         return
       case 'content_block_start':
         this.#stop(index, parts)
-        if (content_block) this.#start(index, content_block, parts)
+        this.#seal(parts)
+        this.#start(index, recordOf(content_block), parts)
         return
       case 'content_block_delta':
-        if (delta) this.#grow(index, delta, parts)
+        this.#grow(index, recordOf(delta), parts)
         return
       case 'content_block_stop':
         this.#stop(index, parts)
         return
       case 'message_delta':
         this.#spend(usage)
-        if (typeof delta?.stop_reason === 'string') this.#reason = delta.stop_reason
+        this.#reason = text(recordOf(delta).stop_reason) || this.#reason
         return
       case 'message_stop':
         return true
@@ -82,13 +80,13 @@ export class MessagesDecoder implements EventDecoder {
     if (this.#usage) parts.push({ type: 'usage', usage: usageOf(this.#usage) })
     const raw = this.#reason ?? 'end_turn'
     const named = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'other'
-    const reason = named === 'completed' && this.#calls > 0 ? 'tool_calls' : named
+    const reason = named === 'completed' && this.#ids.count > 0 ? 'tool_calls' : named
     const response_id = this.#response_id
     parts.push({ type: 'finish', reason, raw_reason: raw, ...(response_id && { response_id }), ...(trace_id && { trace_id }) })
     return parts
   }
 
-  #start(index: unknown, block: Readonly<Record<string, unknown>>, parts: LlmPart[]): void {
+  #start(index: unknown, block: Fields, parts: LlmPart[]): void {
     const type = text(block.type)
     const open: OpenBlock = { type, signature: text(block.signature) }
     if (type === 'text' && text(block.text) !== '') parts.push({ type: 'text', text: text(block.text) })
@@ -99,13 +97,12 @@ export class MessagesDecoder implements EventDecoder {
       this.#open.set(index, open)
       return
     }
-    const id = text(block.id) || this.#newId()
-    this.#calls++
+    const id = this.#ids.take(text(block.id))
     this.#open.set(index, { ...open, call: { id, input: block.input, said: false } })
     parts.push({ type: 'tool_call', id, name: text(block.name) })
   }
 
-  #grow(index: unknown, delta: Readonly<Record<string, unknown>>, parts: LlmPart[]): void {
+  #grow(index: unknown, delta: Fields, parts: LlmPart[]): void {
     const open = this.#open.get(index)
     if (delta.type === 'text_delta' && text(delta.text) !== '') parts.push({ type: 'text', text: text(delta.text) })
     else if (delta.type === 'thinking_delta' && text(delta.thinking) !== '') parts.push({ type: 'thinking', text: text(delta.thinking) })
@@ -126,17 +123,19 @@ export class MessagesDecoder implements EventDecoder {
     if (call && !call.said) parts.push({ type: 'tool_arguments', id: call.id, text: JSON.stringify(call.input ?? {}) })
   }
 
-  /** Figures are cumulative; the later one counts. */
-  #spend(usage: Usage | null | undefined): void {
-    if (!usage) return
-    const told = Object.fromEntries(Object.entries(usage).filter(([, count]) => typeof count === 'number'))
-    this.#usage = { ...this.#usage, ...told }
+  /** Thinking ends where the next block begins, also on servers that do not say so: its signature belongs to it. */
+  #seal(parts: LlmPart[]): void {
+    for (const [index, open] of [...this.#open]) if (open.type === 'thinking') this.#stop(index, parts)
+  }
+
+  /** Figures are cumulative; the later one counts, but nothing that was counted becomes nothing. */
+  #spend(usage: unknown): void {
+    const told = Object.entries(recordOf(usage)).filter(([name, count]) => tokenCount(count) > 0 || this.#usage?.[name] === undefined)
+    if (told.length > 0) this.#usage = { ...this.#usage, ...Object.fromEntries(told) }
   }
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
-
-function usageOf(usage: Usage): TokenUsage {
+function usageOf(usage: Fields): TokenUsage {
   return {
     inputOther: tokenCount(usage.input_tokens),
     output: tokenCount(usage.output_tokens),

@@ -1,8 +1,10 @@
 /** The messages adapter passes the shared adapter suite. */
 import assert from 'node:assert/strict'
+import { MessagesDecoder } from '../../../features/llm-messages/decode.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
 import { messagesWire } from '../../helpers/upstream-messages.ts'
 import { llmAdapterSuite } from '../../suites/llm-adapter.ts'
+import { llmAdapterFaults } from '../../suites/llm-adapter-faults.ts'
 
 llmAdapterSuite({
   protocol: 'compat_messages',
@@ -21,3 +23,5 @@ llmAdapterSuite({
     }
   }
 })
+
+llmAdapterFaults({ protocol: 'compat_messages', pack: llmMessages, wire: messagesWire, decoder: () => new MessagesDecoder() })

@@ -192,3 +192,37 @@ test('base URLs work with and without the version; betas of the user stay; a tok
   assert.deepEqual([thinking?.['x-api-key'], thinking?.authorization], [undefined, 'Bearer k'])
   assert.equal(thinking?.['anthropic-beta'], 'mine-1,context-management-2025-06-27,interleaved-thinking-2025-05-14')
 })
+
+test('thinking that nobody stops ends where the next block begins', async t => {
+  const { run } = await bench(t, [
+    [
+      raw(start(0, { type: 'thinking', thinking: '' }), grow(0, { type: 'thinking_delta', thinking: 'hm' })),
+      raw(grow(0, { type: 'signature_delta', signature: 's' }), start(1, { type: 'text', text: 'so' })),
+      raw({ type: 'message_delta', delta: { stop_reason: 'end_turn' } }),
+      { end: true }
+    ]
+  ])
+
+  assert.deepEqual((await run()).slice(0, 3), [
+    { type: 'thinking', text: 'hm' },
+    { type: 'thinking', text: '', signature: 's' },
+    { type: 'text', text: 'so' }
+  ])
+})
+
+test('figures that were counted do not become nothing at the end', async t => {
+  const zeros = { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0, output_tokens: 9 }
+  const { run } = await bench(t, [
+    [
+      raw({ type: 'message_start', message: { id: 'x', usage: { input_tokens: 30, cache_read_input_tokens: 20, output_tokens: 1 } } }),
+      { text: 'hi' },
+      raw({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: zeros }),
+      { end: true }
+    ]
+  ])
+
+  assert.deepEqual(
+    (await run()).find(part => part.type === 'usage'),
+    { type: 'usage', usage: { inputOther: 30, output: 9, inputCacheRead: 20, inputCacheCreation: 0 } }
+  )
+})
