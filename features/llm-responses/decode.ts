@@ -1,33 +1,20 @@
 /** From the events of a responses stream to model parts. Pure; one decoder per response. */
 import { randomUUID } from 'node:crypto'
-import { type EventDecoder, type FinishReason, type LlmPart, type TokenUsage, tokenCount } from '../llm/index.ts'
+import {
+  type EventDecoder,
+  errorIn,
+  type FinishReason,
+  type LlmPart,
+  listOf,
+  ResponseIds,
+  recordOf,
+  type TokenUsage,
+  stringOf as text,
+  tokenCount
+} from '../llm/index.ts'
 import { writeSeal } from './seal.ts'
 
-/** An event as upstreams really send it: everything may be missing. */
-interface StreamEvent {
-  readonly type?: unknown
-  readonly output_index?: unknown
-  readonly item_id?: unknown
-  readonly item?: Item | null
-  readonly delta?: unknown
-  readonly arguments?: unknown
-  readonly response?: Response | null
-}
-
-type Item = Readonly<Record<string, unknown>>
-
-interface Response {
-  readonly id?: unknown
-  readonly usage?: Usage | null
-  readonly incomplete_details?: { readonly reason?: unknown } | null
-  readonly error?: unknown
-}
-
-interface Usage {
-  readonly input_tokens?: unknown
-  readonly output_tokens?: unknown
-  readonly input_tokens_details?: { readonly cached_tokens?: unknown } | null
-}
+type Fields = Readonly<Record<string, unknown>>
 
 /** An output item while it streams. */
 interface OpenItem {
@@ -47,63 +34,73 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 
 /** The error that an event reports: `error` with or without an object of its own, a failed response, or the `error` of a gateway. */
 export function failureOf(event: object): unknown {
-  const { type, error, response } = event as { type?: unknown; error?: unknown; response?: Response | null }
-  if (type === 'response.failed') return response?.error ?? { message: 'the response failed' }
-  return type === 'error' ? (error ?? event) : error
+  const { type, response } = recordOf(event)
+  return type === 'response.failed' ? (recordOf(response).error ?? { message: 'the response failed' }) : errorIn(event)
 }
 
 export class ResponsesDecoder implements EventDecoder {
-  readonly #newId: () => string
+  readonly #ids: ResponseIds
   readonly #items = new Map<unknown, OpenItem>()
   #usage: TokenUsage | undefined
   #reason: string | undefined
   #response_id: string | undefined
-  #calls = 0
 
   constructor(newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
-    this.#newId = newId
+    this.#ids = new ResponseIds(newId)
   }
 
   get finished(): boolean {
     return this.#reason !== undefined
   }
 
-  feed(event: StreamEvent, parts: LlmPart[]): boolean | undefined {
-    const { type, response, item, delta } = event
-    if (typeof response?.id === 'string') this.#response_id = response.id
+  feed(event: object, parts: LlmPart[]): boolean | undefined {
+    const fields = recordOf(event)
+    const { type, delta } = fields
+    const response = recordOf(fields.response)
+    const item = recordOf(fields.item)
+    this.#response_id = text(response.id) || this.#response_id
     switch (type) {
       case 'response.output_item.added':
-        if (item?.type === 'function_call') this.#begin(this.#at(event), item, parts)
+        if (item.type === 'function_call') this.#begin(this.#at(fields), item, parts)
         return
       case 'response.output_text.delta':
       case 'response.refusal.delta':
-        this.#say(this.#at(event), 'text', delta, parts)
+        this.#say(this.#at(fields), 'text', delta, parts)
         return
       case 'response.reasoning_summary_part.added': {
-        const open = this.#at(event)
+        const open = this.#at(fields)
         // Parts of a summary are paragraphs; nothing on the wire stands between them.
         if (open.summaries++ > 0) parts.push({ type: 'thinking', text: '\n\n' })
         return
       }
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        this.#say(this.#at(event), 'thinking', delta, parts)
+        this.#say(this.#at(fields), 'thinking', delta, parts)
         return
       case 'response.function_call_arguments.delta':
-        this.#argue(this.#at(event), delta, parts)
+        this.#argue(this.#at(fields), delta, parts)
         return
       case 'response.function_call_arguments.done': {
-        const open = this.#at(event)
-        if (!open.said) this.#argue(open, event.arguments, parts)
+        const open = this.#at(fields)
+        if (!open.said) this.#argue(open, fields.arguments, parts)
+        return
+      }
+      case 'response.output_text.done':
+      case 'response.refusal.done': {
+        const open = this.#at(fields)
+        if (!open.said) this.#say(open, 'text', text(fields.text) || fields.refusal, parts)
         return
       }
       case 'response.output_item.done':
-        if (item) this.#close(this.#at(event), item, parts)
+        this.#close(this.#at(fields), item, parts)
         return
       case 'response.completed':
       case 'response.incomplete':
-        this.#reason = type === 'response.completed' ? 'completed' : text(response?.incomplete_details?.reason) || 'incomplete'
-        if (response?.usage) this.#usage = usageOf(response.usage)
+        // Some servers stream nothing and send everything with the last event.
+        if (!this.#said)
+          for (const [output_index, one] of listOf(response.output).entries()) this.#close(this.#at({ output_index }), recordOf(one), parts)
+        this.#reason = type === 'response.completed' ? 'completed' : text(recordOf(response.incomplete_details).reason) || 'incomplete'
+        if (response.usage) this.#usage = usageOf(recordOf(response.usage))
         return true
     }
     return // other kinds of items, and what later versions of the protocol may add
@@ -114,14 +111,19 @@ export class ResponsesDecoder implements EventDecoder {
     if (this.#usage) parts.push({ type: 'usage', usage: this.#usage })
     const raw = this.#reason ?? 'completed'
     const named = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'other'
-    const reason = named === 'completed' && this.#calls > 0 ? 'tool_calls' : named
+    const reason = named === 'completed' && this.#ids.count > 0 ? 'tool_calls' : named
     const response_id = this.#response_id
     parts.push({ type: 'finish', reason, raw_reason: raw, ...(response_id && { response_id }), ...(trace_id && { trace_id }) })
     return parts
   }
 
-  #at({ output_index, item_id, item }: StreamEvent): OpenItem {
-    const key = output_index ?? item_id ?? item?.id
+  /** Text, thinking or a call was passed on. */
+  get #said(): boolean {
+    return this.#ids.count > 0 || [...this.#items.values()].some(item => item.said)
+  }
+
+  #at({ output_index, item_id, item }: Fields): OpenItem {
+    const key = output_index ?? item_id ?? recordOf(item).id
     let open = this.#items.get(key)
     if (!open) {
       open = { said: false, summaries: 0 }
@@ -130,11 +132,10 @@ export class ResponsesDecoder implements EventDecoder {
     return open
   }
 
-  #begin(open: OpenItem, item: Item, parts: LlmPart[]): void {
+  #begin(open: OpenItem, item: Fields, parts: LlmPart[]): void {
     // A call without a name cannot be called.
     if (open.call !== undefined || text(item.name) === '') return
-    open.call = text(item.call_id) || this.#newId()
-    this.#calls++
+    open.call = this.#ids.take(text(item.call_id))
     parts.push({ type: 'tool_call', id: open.call, name: text(item.name) })
   }
 
@@ -151,14 +152,14 @@ export class ResponsesDecoder implements EventDecoder {
   }
 
   /** The finished item holds everything: what some servers never streamed, and the encrypted form of reasoning. */
-  #close(open: OpenItem, item: Item, parts: LlmPart[]): void {
+  #close(open: OpenItem, item: Fields, parts: LlmPart[]): void {
     if (item.type === 'function_call') {
       this.#begin(open, item, parts)
       if (!open.said) this.#argue(open, item.arguments, parts)
     } else if (item.type === 'message') {
       if (!open.said) this.#say(open, 'text', texts(item.content).join(''), parts)
     } else if (item.type === 'reasoning') {
-      if (!open.said) this.#say(open, 'thinking', texts(item.summary).join('\n\n'), parts)
+      if (!open.said) this.#say(open, 'thinking', texts(item.summary).join('\n\n') || texts(item.content).join(''), parts)
       const encrypted_content = text(item.encrypted_content)
       if (encrypted_content !== '')
         parts.push({ type: 'thinking', text: '', signature: writeSeal({ id: text(item.id), encrypted_content }) })
@@ -166,15 +167,13 @@ export class ResponsesDecoder implements EventDecoder {
   }
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const texts = (list: unknown): string[] =>
+  listOf(list)
+    .map(recordOf)
+    .map(part => text(part.text) || text(part.refusal))
 
-function texts(list: unknown): string[] {
-  if (!Array.isArray(list)) return []
-  return list.map(part => text((part as { text?: unknown } | null)?.text) || text((part as { refusal?: unknown } | null)?.refusal))
-}
-
-function usageOf({ input_tokens, output_tokens, input_tokens_details }: Usage): TokenUsage {
-  const cached = tokenCount(input_tokens_details?.cached_tokens)
+function usageOf({ input_tokens, output_tokens, input_tokens_details }: Fields): TokenUsage {
+  const cached = tokenCount(recordOf(input_tokens_details).cached_tokens)
   return {
     inputOther: Math.max(0, tokenCount(input_tokens) - cached),
     output: tokenCount(output_tokens),

@@ -1,8 +1,10 @@
 /** The responses adapter passes the shared adapter suite. */
 import assert from 'node:assert/strict'
+import { failureOf, ResponsesDecoder } from '../../../features/llm-responses/decode.ts'
 import llmResponses from '../../../features/llm-responses/pack.ts'
 import { responsesWire } from '../../helpers/upstream-responses.ts'
 import { llmAdapterSuite } from '../../suites/llm-adapter.ts'
+import { llmAdapterFaults } from '../../suites/llm-adapter-faults.ts'
 
 llmAdapterSuite({
   protocol: 'compat_responses',
@@ -14,4 +16,12 @@ llmAdapterSuite({
     on: body => assert.deepEqual([body.reasoning, body.include], [{ summary: 'auto' }, ['reasoning.encrypted_content']]),
     high: body => assert.deepEqual(body.reasoning, { effort: 'high', summary: 'auto' })
   }
+})
+
+llmAdapterFaults({
+  protocol: 'compat_responses',
+  pack: llmResponses,
+  wire: responsesWire,
+  decoder: () => new ResponsesDecoder(),
+  failureOf
 })

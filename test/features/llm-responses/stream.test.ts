@@ -129,3 +129,25 @@ test('failures in the stream have the class that their code names', async t => {
     ['provider.api_error', true]
   ])
 })
+
+test('text that comes only with its end, or only with the last event, is not lost', async t => {
+  const output = [
+    { type: 'reasoning', id: 'rs', summary: [], content: [{ type: 'reasoning_text', text: 'hm' }], encrypted_content: 'enc' },
+    { type: 'message', content: [{ type: 'output_text', text: 'whole' }] },
+    { type: 'function_call', call_id: 'c1', name: 'Read', arguments: '{"a":1}' },
+    { type: 'web_search_call', id: 'ws_1' }
+  ]
+  const text = { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'whole' }
+  const completed = (all: object[]) => raw({ type: 'response.completed', response: { id: 'r', output: all } })
+  const { run } = await bench(t, [
+    [raw(text, done(0, output[1] as object)), completed([output[1] as object]), { end: true }],
+    [completed(output), { end: true }]
+  ])
+
+  const late = await run()
+  const last = await run()
+
+  assert.equal(joined(late, 'text'), 'whole')
+  assert.deepEqual([joined(last, 'thinking'), joined(last, 'text')], ['hm', 'whole'])
+  assert.deepEqual(calls(last), [{ id: 'c1', name: 'Read', arguments: '{"a":1}' }])
+})
