@@ -1,49 +1,29 @@
 /** From the chunks of a generate-content stream to model parts. Pure; one decoder per response. */
 import { randomUUID } from 'node:crypto'
-import { type EventDecoder, type LlmPart, type TokenUsage, tokenCount } from '../llm/index.ts'
+import {
+  type EventDecoder,
+  type LlmPart,
+  listOf,
+  ResponseIds,
+  recordOf,
+  type TokenUsage,
+  stringOf as text,
+  tokenCount
+} from '../llm/index.ts'
 import { reasons } from './names.ts'
 import { extraNames, writeSeal } from './seal.ts'
 
-/** A chunk as upstreams really send it: everything may be missing. */
-interface Chunk {
-  readonly responseId?: unknown
-  readonly candidates?: readonly Candidate[] | null
-  readonly usageMetadata?: Usage | null
-  /** Says why the prompt was refused; then there is no candidate. */
-  readonly promptFeedback?: { readonly blockReason?: unknown } | null
-}
-
-interface Candidate {
-  readonly content?: { readonly parts?: readonly Part[] | null } | null
-  readonly finishReason?: unknown
-}
-
-interface Part {
-  readonly text?: unknown
-  readonly thought?: unknown
-  readonly thoughtSignature?: unknown
-  readonly functionCall?: { readonly id?: unknown; readonly name?: unknown; readonly args?: unknown } | null
-}
-
-type Usage = Readonly<
-  Partial<
-    Record<
-      'promptTokenCount' | 'cachedContentTokenCount' | 'candidatesTokenCount' | 'thoughtsTokenCount' | 'toolUsePromptTokenCount',
-      unknown
-    >
-  >
->
+type Fields = Readonly<Record<string, unknown>>
 
 export class GenaiDecoder implements EventDecoder {
-  readonly #newId: () => string
-  readonly #ids = new Set<string>()
-  #usage: Usage | undefined
+  readonly #ids: ResponseIds
+  #usage: Fields | undefined
   #reason: string | undefined
   #blocked = false
   #response_id: string | undefined
 
   constructor(newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
-    this.#newId = newId
+    this.#ids = new ResponseIds(newId)
   }
 
   get finished(): boolean {
@@ -51,17 +31,15 @@ export class GenaiDecoder implements EventDecoder {
   }
 
   /** Never says that the response is over: figures may follow the finish reason, and the end of the stream is its end mark. */
-  feed({ responseId, candidates, usageMetadata, promptFeedback }: Chunk, parts: LlmPart[]): undefined {
-    if (text(responseId) !== '') this.#response_id = text(responseId)
-    if (usageMetadata) this.#usage = { ...this.#usage, ...usageMetadata }
-    if (text(promptFeedback?.blockReason) !== '') {
-      this.#blocked = true
-      this.#reason = text(promptFeedback?.blockReason)
-    }
-    const candidate = candidates?.[0]
-    if (!candidate) return
-    for (const part of candidate.content?.parts ?? []) this.#part(part, parts)
-    if (text(candidate.finishReason) !== '') this.#reason = text(candidate.finishReason)
+  feed(chunk: object, parts: LlmPart[]): undefined {
+    const { responseId, candidates, usageMetadata, promptFeedback } = recordOf(chunk)
+    this.#response_id = text(responseId) || this.#response_id
+    if (usageMetadata) this.#usage = { ...this.#usage, ...recordOf(usageMetadata) }
+    const blocked = reasonIn(recordOf(promptFeedback).blockReason)
+    this.#blocked ||= blocked !== undefined
+    const { content, finishReason } = recordOf(listOf(candidates)[0])
+    for (const part of listOf(recordOf(content).parts)) this.#part(recordOf(part), parts)
+    this.#reason = blocked ?? reasonIn(finishReason) ?? this.#reason
   }
 
   end(trace_id: string | undefined): LlmPart[] {
@@ -70,16 +48,16 @@ export class GenaiDecoder implements EventDecoder {
     const raw = this.#reason ?? 'STOP'
     const named = this.#blocked ? 'filtered' : Object.hasOwn(reasons, raw) ? reasons[raw]! : 'other'
     // The wire has no reason of its own for calls.
-    const reason = named === 'completed' && this.#ids.size > 0 ? 'tool_calls' : named
+    const reason = named === 'completed' && this.#ids.count > 0 ? 'tool_calls' : named
     const response_id = this.#response_id
     parts.push({ type: 'finish', reason, raw_reason: raw, ...(response_id && { response_id }), ...(trace_id && { trace_id }) })
     return parts
   }
 
-  #part({ text: said, thought, thoughtSignature, functionCall }: Part, parts: LlmPart[]): void {
+  #part({ text: said, thought, thoughtSignature, functionCall }: Fields, parts: LlmPart[]): void {
     const signature = text(thoughtSignature)
     if (functionCall) {
-      this.#call(functionCall, signature, parts)
+      this.#call(recordOf(functionCall), signature, parts)
     } else if (thought === true) {
       const seal = signature === '' ? {} : { signature: writeSeal('thought', signature) }
       if (text(said) !== '' || signature !== '') parts.push({ type: 'thinking', text: text(said), ...seal })
@@ -89,22 +67,24 @@ export class GenaiDecoder implements EventDecoder {
     }
   }
 
-  #call({ id, name, args }: NonNullable<Part['functionCall']>, signature: string, parts: LlmPart[]): void {
+  #call({ id, name, args }: Fields, signature: string, parts: LlmPart[]): void {
     // A call without a name cannot be called.
     if (text(name) === '') return
     const given = text(id)
-    const own = given === '' || this.#ids.has(given) ? this.#newId() : given
-    this.#ids.add(own)
+    const own = this.#ids.take(given)
     const extras = { ...(given !== '' && { [extraNames.id]: given }), ...(signature !== '' && { [extraNames.signature]: signature }) }
     parts.push({ type: 'tool_call', id: own, name: text(name), ...(Object.keys(extras).length > 0 && { extras }) })
     parts.push({ type: 'tool_arguments', id: own, text: JSON.stringify(args ?? {}) })
   }
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+/** A reason that says something; some servers send a word for none with every chunk. */
+function reasonIn(value: unknown): string | undefined {
+  return text(value).replace(/^.*_UNSPECIFIED$/, '') || undefined
+}
 
 /** Thoughts are counted apart from the answer and paid like it. */
-function usageOf(usage: Usage): TokenUsage {
+function usageOf(usage: Fields): TokenUsage {
   const cached = tokenCount(usage.cachedContentTokenCount)
   return {
     inputOther: Math.max(0, tokenCount(usage.promptTokenCount) + tokenCount(usage.toolUsePromptTokenCount) - cached),

@@ -1,8 +1,10 @@
 /** Both generate-content adapters pass the shared adapter suite. */
 import assert from 'node:assert/strict'
+import { GenaiDecoder } from '../../../features/llm-genai/decode.ts'
 import llmGenai from '../../../features/llm-genai/pack.ts'
 import { genaiWire } from '../../helpers/upstream-genai.ts'
 import { llmAdapterSuite } from '../../suites/llm-adapter.ts'
+import { llmAdapterFaults } from '../../suites/llm-adapter-faults.ts'
 
 const config = (body: Record<string, unknown>) => (body.generationConfig as { thinkingConfig?: unknown } | undefined)?.thinkingConfig
 
@@ -20,3 +22,7 @@ const shared = {
 
 llmAdapterSuite({ ...shared, protocol: 'compat_genai' })
 llmAdapterSuite({ ...shared, protocol: 'compat_cloud', provider: { env: { PROJECT: 'p1', LOCATION: 'l1' } } })
+
+const decoder = () => new GenaiDecoder()
+llmAdapterFaults({ ...shared, protocol: 'compat_genai', decoder })
+llmAdapterFaults({ ...shared, protocol: 'compat_cloud', decoder, provider: { env: { PROJECT: 'p1', LOCATION: 'l1' } } })

@@ -204,3 +204,11 @@ test('a cloud model without project or location answers 40113 and says what is m
   assert.equal(refusal('whole'), 'resolved')
   assert.equal(llm.resolve('whole').bearer, true)
 })
+
+test('words for no reason are no reason: a stream that breaks off after them is not whole', async t => {
+  const { run } = await bench(t, [
+    [raw({ candidates: [{ content: { parts: [{ text: 'half' }] }, finishReason: 'FINISH_REASON_UNSPECIFIED' }] }), { cut: true }]
+  ])
+
+  assert.equal(failure(await run()).code, 'provider.connection_error')
+})
