@@ -1,4 +1,5 @@
 /** The login flow of the managed provider: one at a time, started, read and cancelled from outside. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, type DataOf, InternalError, invalid } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import type { AccountService, DeviceCode } from './account-service.ts'
@@ -9,7 +10,9 @@ import type { Account, Place } from './place.ts'
 import { AccountProblem } from './problem.ts'
 import type { Vault } from './vault.ts'
 
-export interface LoginParts extends Pick<FlowParts, 'now' | 'wait' | 'failed'> {
+export interface LoginParts extends Pick<FlowParts, 'now' | 'failed'> {
+  /** Length of a second between polls, ms. */
+  readonly unit_ms: number
   readonly service: Pick<AccountService, 'deviceCode' | 'deviceToken'>
   readonly vault: Pick<Vault, 'token' | 'put' | 'discard'>
   readonly enrolment: Pick<Enrolment, 'has' | 'enter' | 'leave'>
@@ -176,7 +179,8 @@ export class Logins {
   }
 
   #flowParts(place: Place): FlowParts {
-    const { service, vault, now, wait, failed, client_id, enrolment } = this.#parts
+    const { service, vault, now, unit_ms, failed, client_id, enrolment } = this.#parts
+    const wait: FlowParts['wait'] = (seconds, signal) => delay(seconds * unit_ms, undefined, { signal })
     const granted = async (credential: Credential) => {
       await vault.put(place.slot, credential)
       await enrolment.enter(place, credential.access_token)
