@@ -17,8 +17,10 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
   if (stored !== undefined) {
     const merged = withDefault(section, stored)
     const [first] = problems(section.schema, merged)
-    if (!first) value = merged
-    else {
+    if (!first) {
+      value = merged
+      for (const { path, message } of section.review?.(merged) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+    } else {
       if (section.salvage) value = section.salvage(merged)
       const instead = section.salvage ? 'only what is valid is used' : 'the default is used instead'
       report(`config.toml: ${pathOf(section.name, first.path)}: ${first.message}; ${instead}`)

@@ -1,5 +1,5 @@
 /** What other packs get from the user's configuration file (`<home>/config.toml`). */
-import { extensionPoint, type Static, serviceToken, type TSchema } from '../../kernel/index.ts'
+import { type Detail, extensionPoint, type Static, serviceToken, type TSchema } from '../../kernel/index.ts'
 
 /** One top-level domain of the configuration, contributed by the pack that uses it. */
 export interface ConfigSection<S extends TSchema = TSchema> {
@@ -16,8 +16,16 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   toWire?(value: Static<S>): unknown
   /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */
   readonly salvage?: (stored: unknown) => Static<S>
+  /** Looks at a value of the file that fits the schema. What it finds becomes a diagnostic, and the value is used all the same. */
+  review?(value: Static<S>): readonly ConfigRemark[]
   /** Keys of the domain that are no longer read, with the key that replaced them: a file that has one gets a diagnostic. */
   readonly retired?: Readonly<Record<string, string>>
+}
+
+/** What is wrong with a value although it fits the schema. `path` begins below the section. Never carries a value. */
+export interface ConfigRemark extends Detail {
+  /** A change that brings this in answers 40001; what the file has already does not stand in the way of other changes. */
+  readonly refused: boolean
 }
 
 export const ConfigSections = extensionPoint<ConfigSection>('config-sections')

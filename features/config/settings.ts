@@ -115,7 +115,7 @@ export class Settings implements Config {
         const next = copy(before)
         change(next)
         touched = changedKeys(before, next)
-        const details = this.#check(next, touched)
+        const details = this.#check(before, next, touched)
         if (details.length > 0) throw invalid(details)
         return touched.length > 0 ? next : undefined
       }
@@ -125,13 +125,16 @@ export class Settings implements Config {
     return saved.then(fields => this.#tell(fields))
   }
 
-  #check(file: Table, touched: readonly string[]): Detail[] {
+  #check(before: Table, file: Table, touched: readonly string[]): Detail[] {
     return touched.flatMap(name => {
       const section = this.#byName.get(name)
       const stored = own(file, name)
       const unsayable = nulls(stored, name)
       if (unsayable.length > 0 || !section || stored === undefined) return unsayable
-      return problems(section.schema, withDefault(section, stored)).map(({ path, message }) => ({ path: pathOf(name, path), message }))
+      const wrong = problems(section.schema, withDefault(section, stored))
+      const known = new Set(refusals(section, own(before, name)).map(({ path }) => path))
+      const found = wrong.length > 0 ? wrong : refusals(section, stored).filter(({ path }) => !known.has(path))
+      return found.map(({ path, message }) => ({ path: pathOf(name, path), message }))
     })
   }
 
@@ -196,6 +199,13 @@ function merge(table: Table, key: string, value: unknown): void {
     for (const [name, item] of Object.entries(value)) merge(target, name, item)
     put(table, key, target)
   } else put(table, key, copy(value))
+}
+
+/** What the section's review would not let in. */
+function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
+  if (stored === undefined || !section.review) return []
+  const value = withDefault(section, stored)
+  return problems(section.schema, value).length > 0 ? [] : section.review(value).filter(({ refused }) => refused)
 }
 
 /** TOML has no null: where one is left (in arrays), the value cannot be written. */

@@ -7,14 +7,22 @@ import {
   type ResolvedModel,
   type StreamLimits,
   streamEvents,
+  type TokenOptions,
+  TokenProblem,
   type Upstream
 } from '../llm/index.ts'
 import { GenaiDecoder } from './decode.ts'
 import { encode, UnsupportedMedia } from './encode.ts'
+import type { KeyTokens } from './key-tokens.ts'
 import { keyHeader } from './names.ts'
 import type { Place } from './place.ts'
 
-export function genaiAdapter({ protocol, path, missing }: Place, upstream: Upstream, limits?: StreamLimits): LlmAdapter {
+/** `tokens`: where key files are taken as credentials. */
+export function genaiAdapter(
+  { protocol, path, baseUrl, missing }: Place,
+  upstream: Upstream,
+  { limits, tokens }: { readonly limits?: StreamLimits; readonly tokens?: KeyTokens } = {}
+): LlmAdapter {
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
     const { model } = request
     let body: Record<string, unknown>
@@ -35,7 +43,27 @@ export function genaiAdapter({ protocol, path, missing }: Place, upstream: Upstr
     )
   }
 
-  return { protocol, needs_credential: true, needs_base_url: true, ...(missing && { missing }), stream }
+  return {
+    protocol,
+    needs_credential: true,
+    needs_base_url: true,
+    ...(baseUrl && { baseUrl }),
+    ...(missing && { missing }),
+    ...(tokens && {
+      authorize: (model: ResolvedModel, given: TokenOptions) => located(tokens.authorize(model, given), missing),
+      tokenUrl: (key_file: string) => tokens.tokenUrl(key_file)
+    }),
+    stream
+  }
+}
+
+/** A key file may name no project either. */
+async function located(model: Promise<ResolvedModel>, missing: Place['missing']): Promise<ResolvedModel> {
+  const found = await model
+  const lack = missing?.({ ...found, key_file: undefined })
+  if (lack === undefined) return found
+  const message = `provider ${found.provider_id}: ${lack}, and its key file names no project`
+  throw new TokenProblem({ code: 'model.not_configured', name: 'PlaceMissing', message, retryable: false })
 }
 
 function credential({ api_key, bearer }: ResolvedModel): Record<string, string> {

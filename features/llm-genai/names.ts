@@ -6,6 +6,18 @@ export const keyHeader = 'x-goog-api-key'
 /** Version in the path when the base URL names none. */
 export const versions = { genai: 'v1beta', cloud: 'v1' } as const
 
+/** Host of the cloud for location `global`; other locations stand in front of it, as `<location>-`. */
+export const cloudHost = 'aiplatform.googleapis.com'
+
+/** What an access token for models of the cloud must allow. */
+export const cloudScope = 'https://www.googleapis.com/auth/cloud-platform'
+
+/** Who gives tokens for a key file that does not say it. */
+export const tokenUri = 'https://oauth2.googleapis.com/token'
+
+/** Header with the project that pays for the requests of a user, as opposed to a service account. */
+export const payerHeader = 'x-goog-user-project'
+
 /** Publisher of models that do not name theirs. */
 export const publisher = 'google'
 

@@ -2,6 +2,7 @@
 import { definePack } from '../../kernel/index.ts'
 import { createUpstream, LlmAdapters } from '../llm/index.ts'
 import { genaiAdapter } from './adapter.ts'
+import { KeyTokens } from './key-tokens.ts'
 import { cloud, genai } from './place.ts'
 
 export default definePack({
@@ -10,7 +11,9 @@ export default definePack({
   setup(ctx) {
     const upstream = createUpstream()
     ctx.own(() => upstream.close())
+    const tokens = new KeyTokens({ upstream, now: ctx.now })
+    ctx.own(() => tokens.close())
     ctx.contribute(LlmAdapters, genaiAdapter(genai, upstream))
-    ctx.contribute(LlmAdapters, genaiAdapter(cloud, upstream))
+    ctx.contribute(LlmAdapters, genaiAdapter(cloud, upstream, { tokens }))
   }
 })

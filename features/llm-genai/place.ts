@@ -1,13 +1,18 @@
 /** Where a model is found: below the host of an API, or below project and region of a cloud. */
 import type { ResolvedModel } from '../llm/index.ts'
-import { publisher, versions } from './names.ts'
+import { cloudHost, publisher, versions } from './names.ts'
+
+/** What says where a model is. A key file may name the project as well. */
+type Located = Pick<ResolvedModel, 'project' | 'location' | 'base_url'> & { readonly key_file?: string | undefined }
 
 export interface Place {
   readonly protocol: 'compat_genai' | 'compat_cloud'
   /** Path of the model below its base URL. */
   path(model: ResolvedModel): string
+  /** The URL that is called. */
+  baseUrl?(base_url: string | undefined, location: string | undefined): string | undefined
   /** What is not configured, as a short sentence. */
-  missing?(model: ResolvedModel): string | undefined
+  missing?(model: Located): string | undefined
 }
 
 const versioned = /\/v\d+(alpha|beta)?\d*$/
@@ -33,21 +38,33 @@ export const cloud: Place = {
     const where = `projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(locationOf(model) ?? '')}`
     return `${versioned.test(path) ? '' : `/${versions.cloud}`}/${where}/${below}`
   },
+  baseUrl: (base_url, location) => {
+    if (base_url === undefined) return location && `https://${regionalHost(location)}`
+    // The host without a region serves the location `global` only.
+    if (!location || !URL.canParse(base_url) || new URL(base_url).hostname !== cloudHost) return base_url
+    const url = new URL(base_url)
+    url.hostname = regionalHost(location)
+    return url.href
+  },
   missing: model => {
     const path = pathOf(model)
     if (path.includes('/publishers/') || placed.test(path)) return undefined
-    const lacks = [model.project ? [] : ['PROJECT'], locationOf(model) ? [] : ['LOCATION']].flat()
+    const lacks = [model.project || model.key_file ? [] : ['PROJECT'], locationOf(model) ? [] : ['LOCATION']].flat()
     return lacks.length === 0 ? undefined : `its env table names no ${lacks.join(' and no ')}`
   }
 }
 
-/** Configured, else the region in front of the host name. */
-function locationOf({ location, base_url = '' }: ResolvedModel): string | undefined {
-  if (location) return location
-  return URL.canParse(base_url) ? /^([a-z]+-[a-z]+\d+)-/.exec(new URL(base_url).hostname)?.[1] : undefined
+/** `global` has no region in front of its host. */
+const regionalHost = (location: string): string => (location === 'global' ? cloudHost : `${encodeURIComponent(location)}-${cloudHost}`)
+
+/** Configured, else the region in front of the host name; the host without one is `global`. */
+function locationOf({ location, base_url = '' }: Located): string | undefined {
+  if (location || !URL.canParse(base_url)) return location
+  const { hostname } = new URL(base_url)
+  return hostname === cloudHost ? 'global' : /^([a-z]+-[a-z]+\d+)-/.exec(hostname)?.[1]
 }
 
-function pathOf({ base_url = '' }: ResolvedModel): string {
+function pathOf({ base_url = '' }: Pick<ResolvedModel, 'base_url'>): string {
   return URL.canParse(base_url) ? new URL(base_url).pathname.replace(/\/+$/, '') : ''
 }
 

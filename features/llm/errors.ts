@@ -1,5 +1,6 @@
 /** What went wrong at a provider, in the engine's words: HTTP statuses, error objects inside a stream, transport failures. */
 import { OutboundRefused } from './outbound.ts'
+import { ProxyProblem } from './proxies.ts'
 import type { LlmError } from './service.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -78,6 +79,11 @@ export function errorIn(value: object): unknown {
   return error || (type === 'error' || object === 'error' ? value : undefined)
 }
 
+/** A credential that cannot be used, seen before the provider was asked. */
+export function authError(message: string): LlmError {
+  return { ...verdicts.auth, message }
+}
+
 /** An answer that is no stream of this protocol: a web page, garbage, an oversized event. Sent again, it may be right. */
 export function formatError(message: string, headers: Headers, retryable = true): LlmError {
   return { code: 'provider.api_error', name: 'StreamFormatError', message, retryable, ...traceOf(headers) }
@@ -103,6 +109,10 @@ export function isTransportError(error: unknown): boolean {
 export function transportError(error: unknown, where: string, headers: Headers = {}): LlmError {
   if (error instanceof OutboundRefused) {
     return { code: 'provider.connection_error', name: 'OfflineError', message: error.message, retryable: false }
+  }
+  if (error instanceof ProxyProblem) {
+    const message = `the connection to ${where} failed: ${error.message}`
+    return { code: 'provider.connection_error', name: 'ProxyError', message, retryable: error.transient }
   }
   const code = codeOf(error)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'ERR_INVALID_URL' || code === 'ERR_INVALID_CHAR') {

@@ -1,7 +1,10 @@
-/** The hosts that model requests go to, from the tables of the configuration. Pure. */
+/** The hosts that model requests go to, from the tables of the configuration. */
+import { nonBlank, providerKey, providerKeyFile, providerPlace, providerUrl } from './env-table.ts'
+import { isLoopback } from './loopback.ts'
 import type { OutboundHost } from './outbound.ts'
+import { proxyUrls } from './proxies.ts'
 import type { ModelTable } from './resolve.ts'
-import { isLoopback, nonBlank, providerUrl } from './sections.ts'
+import type { ModelRecord, ProviderRecord } from './sections.ts'
 
 type Tables = Pick<ModelTable, 'providers' | 'models' | 'contributed' | 'adapters'>
 
@@ -17,13 +20,32 @@ export function modelHosts(tables: Tables, env: NodeJS.ProcessEnv): OutboundHost
   const defaults = adapters.flatMap(({ protocol, default_base_url: url }) =>
     url ? [{ url, why: `default of ${protocol}`, when: 'a provider of this type has no base_url' }] : []
   )
-  const proxies = [env.http_proxy || env.HTTP_PROXY, env.https_proxy || env.HTTPS_PROXY]
   return [
     ...[...configured(tables)].map(([url, ids]) => ({ url, why: `models of ${listed([...ids])}`, when: 'a turn, a refresh' })),
     ...brought,
     ...defaults,
-    ...[...new Set(proxies)].flatMap(url => (url ? [{ url, why: 'proxy of the environment', when: 'a request to another machine' }] : []))
+    ...proxyUrls(env).map(url => ({ url, why: 'proxy of the environment', when: 'a request to another machine' }))
   ]
+}
+
+/** Who gives access tokens for the key files of providers. The files are read; of one that cannot be used the host is not known. */
+export async function tokenHosts({ providers, models, adapters }: Tables): Promise<OutboundHost[]> {
+  const found = new Map<string | undefined, Set<string>>()
+  const ask = async (id: string, protocol: string | undefined) => {
+    const key_file = providerKey(providers[id]!) === undefined ? providerKeyFile(providers[id]!, protocol) : undefined
+    const adapter = adapters.find(candidate => candidate.protocol === protocol)
+    if (key_file === undefined || !adapter?.tokenUrl) return
+    const url = await adapter.tokenUrl(key_file)
+    found.set(url, (found.get(url) ?? new Set()).add(id))
+  }
+  for (const [id, { type }] of Object.entries(providers)) await ask(id, nonBlank(type))
+  for (const { provider, protocol } of Object.values(models)) {
+    if (Object.hasOwn(providers, provider) && nonBlank(protocol)) await ask(provider, nonBlank(protocol))
+  }
+  return [...found].map(([url, ids]) => {
+    const unknown = url === undefined ? ' (the key file cannot be used)' : ''
+    return { ...(url && { url }), why: `access tokens of ${listed([...ids])}${unknown}`, when: 'a turn' }
+  })
 }
 
 /** True for the server of a configured provider on this machine. */
@@ -39,12 +61,16 @@ function configured({ providers, models, adapters }: Tables): Map<string, Set<st
     const { origin } = new URL(url)
     found.set(origin, (found.get(origin) ?? new Set()).add(id))
   }
-  for (const [id, record] of Object.entries(providers)) {
-    const protocol = nonBlank(record.type) ?? 'compat_chat'
-    add(providerUrl(record) ?? adapters.find(adapter => adapter.protocol === protocol)?.default_base_url, id)
+  const called = (record: ProviderRecord, model: Partial<ModelRecord> = {}) => {
+    const protocol = nonBlank(model.protocol) ?? nonBlank(record.type) ?? 'compat_chat'
+    const adapter = adapters.find(candidate => candidate.protocol === protocol)
+    const base_url = nonBlank(model.base_url) ?? providerUrl(record) ?? adapter?.default_base_url
+    return adapter?.baseUrl ? adapter.baseUrl(base_url, providerPlace(record).location) : base_url
   }
-  for (const { provider, base_url } of Object.values(models)) {
-    if (Object.hasOwn(providers, provider)) add(nonBlank(base_url), provider)
+  for (const [id, record] of Object.entries(providers)) add(called(record), id)
+  for (const model of Object.values(models)) {
+    const own = nonBlank(model.base_url) ?? nonBlank(model.protocol)
+    if (own && Object.hasOwn(providers, model.provider)) add(called(providers[model.provider]!, model), model.provider)
   }
   return found
 }

@@ -1,9 +1,11 @@
 /** Public face of the llm pack. */
 
-export { errorIn, formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
+export { nonBlank, providerKey, providerUrl } from './env-table.ts'
+export { authError, errorIn, formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
 export { inlineRefs } from './inline-refs.ts'
+export { isLoopback } from './loopback.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
 export {
   assertOutbound,
@@ -19,19 +21,17 @@ export { costOf, totalCost } from './price.ts'
 export {
   defaultModelSection,
   defaultProviderSection,
-  isLoopback,
   ModelPrice,
   ModelRecord,
   modelsSection,
-  nonBlank,
+  OauthRef,
   ProviderRecord,
-  providerKey,
   providersSection,
   providerToWire,
-  providerUrl,
   type ThinkingConfig,
   thinkingSection
 } from './sections.ts'
 export * from './service.ts'
+export { untilAborted } from './until-aborted.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
 export { argumentsObject, CallIds, isImage, listOf, ResponseIds, recordOf, stringOf, textOf, thinkingFrom, tokenCount } from './wire.ts'

@@ -13,7 +13,7 @@ export interface OutboundHost {
 /** What one pack may call at this moment. */
 export interface OutboundSource {
   readonly pack: string
-  hosts(): readonly OutboundHost[]
+  hosts(): readonly OutboundHost[] | Promise<readonly OutboundHost[]>
 }
 
 /** Every pack that calls anybody contributes here; `svc-code doctor --network` shows it. */

@@ -2,13 +2,14 @@
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
+import { nonBlank } from './env-table.ts'
 import { guardStream } from './guard.ts'
-import { isLocalProvider, modelHosts } from './hosts.ts'
+import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
 import { Offline, offlineSection } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
-import { defaultModelSection, llmSections, modelsSection, nonBlank, providersSection, thinkingSection } from './sections.ts'
+import { defaultModelSection, llmSections, modelsSection, type OauthRef, providersSection, thinkingSection } from './sections.ts'
 import {
   CredentialRejected,
   Llm,
@@ -21,7 +22,7 @@ import {
   NoProvider,
   type ResolvedModel
 } from './service.ts'
-import { withLogin } from './with-login.ts'
+import { withLogin, withToken } from './with-token.ts'
 
 export default definePack({
   name: 'llm',
@@ -33,8 +34,8 @@ export default definePack({
     const adapters = ctx.collect(LlmAdapters)
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
-    const loginOf = (provider_id: string) =>
-      logins.items().find(login => login.status(provider_id) !== 'unauthenticated') ?? logins.items()[0]
+    const loginOf = (provider_id: string, oauth?: OauthRef) =>
+      logins.items().find(login => login.status(provider_id, oauth) !== 'unauthenticated') ?? logins.items()[0]
     // Sections differ in their schema type; the point holds them as sections of any schema.
     for (const section of [...llmSections, offlineSection]) ctx.contribute(ConfigSections, section as ConfigSection)
 
@@ -48,7 +49,7 @@ export default definePack({
       thinking_keep: config.get(thinkingSection).keep,
       temperature: decimal(process.env.SVC_CODE_MODEL_TEMPERATURE),
       top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P),
-      loginStatus: provider_id => loginOf(provider_id)?.status(provider_id) ?? 'unauthenticated'
+      loginStatus: (provider_id, oauth) => loginOf(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
     })
 
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
@@ -56,12 +57,16 @@ export default definePack({
     // Looks at the file now: one that breaks later has had its say.
     ctx.background(() => offline.reason())
     const callers = ctx.collect(OutboundHosts)
-    ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => modelHosts(table(), process.env) })
+    ctx.contribute(OutboundHosts, {
+      pack: ctx.name,
+      hosts: async () => [...modelHosts(table(), process.env), ...(await tokenHosts(table()))]
+    })
     ctx.provide(Outbound, {
       async report() {
         const reason = await offline.reason()
         const row = (pack: string, host: OutboundHost) => ({ ...host, pack, refused: reason !== undefined && offline.refuses(host.url) })
-        return { offline: reason, hosts: callers.items().flatMap(({ pack, hosts }) => hosts().map(host => row(pack, host))) }
+        const lists = callers.items().map(async ({ pack, hosts }) => (await hosts()).map(host => row(pack, host)))
+        return { offline: reason, hosts: (await Promise.all(lists)).flat() }
       }
     })
 
@@ -78,7 +83,9 @@ export default definePack({
         if (!adapter) return missing(model.protocol)
         const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
         const send = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
-        return model.login ? withLogin(model, send, loginOf(model.provider_id), signal) : send(model)
+        const { key_file, login, provider_id, oauth } = model
+        if (key_file !== undefined && adapter.authorize) return withToken(model, send, given => adapter.authorize!(model, given), signal)
+        return login ? withToken(model, send, given => withLogin(model, loginOf(provider_id, oauth), given), signal) : send(model)
       }
     })
   }

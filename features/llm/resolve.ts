@@ -1,28 +1,13 @@
 /** From an alias to everything a request needs: record, provider, protocol, URL, credential. Pure; the errors are the readiness codes. */
 import { AppError } from '../../kernel/index.ts'
-import {
-  isLoopback,
-  type ModelRecord,
-  nonBlank,
-  type ProviderRecord,
-  providerKey,
-  providerPlace,
-  providerToken,
-  providerUrl
-} from './sections.ts'
-import {
-  type ContributedModel,
-  CredentialRejected,
-  type LlmAdapter,
-  type LlmLogin,
-  ModelUnresolved,
-  NoCredential,
-  NoProvider,
-  type ResolvedModel
-} from './service.ts'
+import { type CredentialSources, credentialOf } from './credential.ts'
+import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
+import { isLoopback } from './loopback.ts'
+import type { ModelRecord, ProviderRecord } from './sections.ts'
+import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
 
 /** What there is to choose from at this moment. */
-export interface ModelTable {
+export interface ModelTable extends CredentialSources {
   readonly providers: Readonly<Record<string, ProviderRecord>>
   readonly models: Readonly<Record<string, ModelRecord>>
   readonly default_model: string | undefined
@@ -33,8 +18,6 @@ export interface ModelTable {
   readonly thinking_keep: string | undefined
   readonly temperature: number | undefined
   readonly top_p: number | undefined
-  /** State of the login of a provider. Default: nobody is logged in. */
-  readonly loginStatus?: (provider_id: string) => ReturnType<LlmLogin['status']>
 }
 
 /** Configured `default_model`, else the first contributed fallback. */
@@ -44,7 +27,8 @@ export function defaultAlias(table: ModelTable): string | undefined {
 
 /**
  * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
- * needs a key and none is set (servers on loopback need none), CredentialRejected (40112) when its login was refused, ModelUnresolved (40113) for everything else.
+ * needs a credential and there is none (servers on loopback need none, unless the configuration names a login), CredentialRejected (40112)
+ * when the login was refused for good, ModelUnresolved (40113) for everything else.
  */
 export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
   if (Object.keys(table.providers).length === 0 && table.contributed.length === 0) throw new AppError(NoProvider)
@@ -64,12 +48,12 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
   const provider = table.providers[provider_id]!
   const protocol = nonBlank(record.protocol) ?? nonBlank(provider.type) ?? 'compat_chat'
   const adapter = adapterOf(protocol, table, where)
-  const base_url = nonBlank(record.base_url) ?? providerUrl(provider) ?? adapter.default_base_url
+  const place = providerPlace(provider)
+  const configured_url = nonBlank(record.base_url) ?? providerUrl(provider) ?? adapter.default_base_url
+  const base_url = adapter.baseUrl ? adapter.baseUrl(configured_url, place.location) : configured_url
   if (adapter.needs_base_url && base_url === undefined) throw unresolved(`provider ${provider_id} has no base_url`, where)
   if (base_url !== undefined && !isHttpUrl(base_url))
     throw unresolved(`base_url of provider ${provider_id} is not an http(s) address`, where)
-  const api_key = nonBlank(record.api_key) ?? providerKey(provider)
-  const login = api_key === undefined && provider.oauth !== undefined && isLoggedIn(provider_id, table)
   const { max_context_size, max_input_size } = record
   const model: ResolvedModel = {
     alias,
@@ -81,10 +65,8 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     max_context_size,
     capabilities: record.capabilities ?? [],
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
-    ...(api_key && { api_key }),
-    ...(api_key && api_key === providerToken(provider) && { bearer: true }),
-    ...(login && { login }),
-    ...providerPlace(provider),
+    ...credentialOf({ alias, model: stored, provider_id, provider, adapter }, table),
+    ...place,
     ...(max_input_size && { max_input_size: Math.min(max_input_size, max_context_size) }),
     ...(record.max_output_size && { max_output_size: record.max_output_size }),
     ...(record.support_efforts && { support_efforts: record.support_efforts }),
@@ -107,19 +89,12 @@ function contributed({ fallback_default: _, cost: _cost, ...model }: Contributed
 }
 
 function ready(adapter: LlmAdapter, model: ResolvedModel): ResolvedModel {
-  if (adapter.needs_credential && model.api_key === undefined && !model.login && !isLoopback(model.base_url)) {
+  const { api_key, login, key_file } = model
+  if (adapter.needs_credential && !api_key && !login && !key_file && !isLoopback(model.base_url)) {
     const { provider_id } = model
     throw new AppError(NoCredential, { message: `provider ${provider_id} has no credential`, details: { provider_id } })
   }
   return model
-}
-
-/** Throws CredentialRejected (40112) when the login was refused for good. */
-function isLoggedIn(provider_id: string, { loginStatus }: ModelTable): boolean {
-  const status = loginStatus?.(provider_id)
-  if (status !== 'revoked') return status === 'authenticated'
-  const message = `the login of provider ${provider_id} was refused; log in again`
-  throw new AppError(CredentialRejected, { message, details: { provider_id } })
 }
 
 function adapterOf(protocol: string, table: ModelTable, where: Readonly<Record<string, string>>): LlmAdapter {

@@ -1,17 +1,24 @@
 /** Sections of the user's configuration file that describe providers and models, and the model that the environment may define. */
 import { type Static, Type } from '../../kernel/index.ts'
 import type { ConfigSection } from '../config/index.ts'
+import { nonBlank, providerKey, providerKeyFile } from './env-table.ts'
+import { isLoopback } from './loopback.ts'
+import { reviewModels, reviewProviders } from './review.ts'
 
 const text = Type.String()
 const strings = Type.Array(Type.String())
 const size = Type.Integer({ minimum: 1, description: 'Tokens' })
 const map = Type.Record(Type.String(), Type.String())
 
-const OauthRef = Type.Object({
-  storage: Type.Union([Type.Literal('file'), Type.Literal('keyring')]),
-  key: Type.String(),
-  oauth_host: Type.Optional(text)
+/** A login whose access tokens are the credential. */
+export const OauthRef = Type.Object({
+  storage: Type.Union([Type.Literal('file'), Type.Literal('keyring')], {
+    description: 'keyring is accepted and means file: no keyring of the system is used'
+  }),
+  key: Type.String({ description: 'Slot: <home>/credentials/<key>.json' }),
+  oauth_host: Type.Optional(Type.String({ description: 'Who renews the tokens' }))
 })
+export type OauthRef = Static<typeof OauthRef>
 
 /** One provider of the file; unknown keys are kept. */
 export const ProviderRecord = Type.Object({
@@ -84,6 +91,7 @@ export const providersSection: ConfigSection<typeof Providers> = {
     const model = environmentModel(env)
     return model && { [ENVIRONMENT_PROVIDER]: model.provider }
   },
+  review: reviewProviders,
   toWire: providers => Object.fromEntries(Object.entries(providers).map(([id, record]) => [id, providerToWire(record)]))
 }
 
@@ -96,7 +104,8 @@ export const modelsSection: ConfigSection<typeof Models> = {
   overlay: env => {
     const model = environmentModel(env)
     return model && { [model.alias]: model.record }
-  }
+  },
+  review: reviewModels
 }
 
 /** Alias used by sessions that name no model. */
@@ -139,42 +148,8 @@ export function providerToWire(record: ProviderRecord) {
     type: record.type ?? '',
     ...(base_url && { base_url }),
     ...(default_model && { default_model }),
-    has_api_key: providerKey(record) !== undefined
+    has_api_key: (providerKey(record) ?? providerKeyFile(record)) !== undefined
   }
-}
-
-/** Key of a provider: its own, else the entry of its `env` table whose name ends in `API_KEY`, else its token. */
-export function providerKey(record: ProviderRecord): string | undefined {
-  return nonBlank(record.api_key) ?? fromEnvTable(record, 'API_KEY') ?? providerToken(record)
-}
-
-/** Access token of a provider: the entry of its `env` table whose name ends in `ACCESS_TOKEN`. */
-export function providerToken(record: ProviderRecord): string | undefined {
-  return fromEnvTable(record, 'ACCESS_TOKEN')
-}
-
-/** Cloud project and region: the entries of the `env` table whose names end in `PROJECT` (or `PROJECT_ID`), `LOCATION` (or `REGION`). */
-export function providerPlace(record: ProviderRecord): { project?: string; location?: string } {
-  const project = fromEnvTable(record, 'PROJECT') ?? fromEnvTable(record, 'PROJECT_ID')
-  const location = fromEnvTable(record, 'LOCATION') ?? fromEnvTable(record, 'REGION')
-  return { ...(project && { project }), ...(location && { location }) }
-}
-
-/** URL of a provider: its own, else the entry of its `env` table whose name ends in `BASE_URL`. */
-export function providerUrl(record: ProviderRecord): string | undefined {
-  return nonBlank(record.base_url) ?? fromEnvTable(record, 'BASE_URL')
-}
-
-function fromEnvTable(record: ProviderRecord, ending: string): string | undefined {
-  for (const [name, value] of Object.entries(record.env ?? {})) {
-    if (name.toUpperCase().endsWith(ending) && nonBlank(value)) return value.trim()
-  }
-  return undefined
-}
-
-export function nonBlank(value: string | undefined): string | undefined {
-  const trimmed = value?.trim()
-  return trimmed === '' ? undefined : trimmed
 }
 
 interface EnvironmentModel {
@@ -217,11 +192,4 @@ export function environmentModel(env: NodeJS.ProcessEnv): EnvironmentModel | und
 function positive(value: string | undefined): number | undefined {
   const number = Number(value)
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
-}
-
-/** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. */
-export function isLoopback(url: string | undefined): boolean {
-  if (url === undefined || !URL.canParse(url)) return false
-  const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }

@@ -1,6 +1,6 @@
 /** The model port: one request shape, one stream of parts, adapters keyed by wire protocol. */
 import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { ModelPrice } from './sections.ts'
+import type { ModelPrice, OauthRef } from './sections.ts'
 
 export { CredentialRejected } from '../../kernel/index.ts'
 
@@ -75,8 +75,12 @@ export interface ResolvedModel {
   readonly api_key?: string
   /** True when `api_key` is an access token, for protocols that send keys and tokens in different headers. */
   readonly bearer?: boolean
-  /** The provider has a login: an access token becomes the `api_key` of each request when it is sent. */
+  /** The credential is a login: its access token becomes the `api_key` of each request when it is sent. */
   readonly login?: boolean
+  /** The login is the model's own, not the one of its provider. */
+  readonly oauth?: OauthRef
+  /** Path or text of a key file for which the adapter gets an access token when a request is sent. A secret. */
+  readonly key_file?: string
   readonly headers: Readonly<Record<string, string>>
   /** Cloud project and region, for protocols that address models through them. */
   readonly project?: string
@@ -143,8 +147,19 @@ export interface LlmAdapter {
   readonly needs_base_url?: boolean
   /** Used when neither the model nor its provider names a URL. */
   readonly default_base_url?: string
+  /**
+   * The URL that is called, where the host depends on the region; `base_url` is the configured one. Without this method that one is called.
+   */
+  baseUrl?(base_url: string | undefined, location: string | undefined): string | undefined
   /** What a configured model lacks for this protocol, as a short sentence; answers 40113. */
   missing?(model: ResolvedModel): string | undefined
+  /**
+   * The model as it is sent: for one with a `key_file`, its access token as `api_key` with `bearer`, and what else the file says. Without
+   * this method key files do not count as credentials. Rejects with TokenProblem.
+   */
+  authorize?(model: ResolvedModel, options: TokenOptions): Promise<ResolvedModel>
+  /** URL that `authorize` asks for this key file; undefined when the file cannot be used. Never rejects. */
+  tokenUrl?(key_file: string): Promise<string | undefined>
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
 
@@ -159,14 +174,37 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
 }
 export const LlmModels = extensionPoint<ContributedModel>('llm-models')
 
-/** Access tokens of providers that are logged in instead of holding a key. */
+export interface TokenOptions {
+  /** Renew the token even when it still lives: the upstream answered 401. */
+  readonly force?: boolean
+  /** The token that was answered 401. One that is another by now is not renewed again. */
+  readonly refused?: string | undefined
+  /** Ends the wait of this caller; a renewal that began goes on for the others. */
+  readonly signal?: AbortSignal
+}
+
+/** No access token can be had: the failure of the request that needs it. Its message is shown: no secret in it. */
+export class TokenProblem extends Error {
+  override readonly name = 'TokenProblem'
+  readonly failure: LlmError
+
+  constructor(failure: LlmError, cause?: unknown) {
+    super(failure.message, { cause })
+    this.failure = failure
+  }
+}
+
+/** Access tokens of providers and models that are logged in instead of holding a key. `oauth`: the login is the one of a single model. */
 export interface LlmLogin {
   /** State of the stored login; `unauthenticated` for providers without one. From memory or a small file, for callers that cannot wait. */
-  status(provider_id: string): 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
-  /** A valid token, renewed when due, or in any case with `force`. Undefined: no login that can give one. May reject with a text to show. */
-  accessToken(provider_id: string, options: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<string | undefined>
+  status(provider_id: string, oauth?: OauthRef): 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
+  /**
+   * A valid token, renewed when due, or in any case with `force`. Undefined: no login that can give one. Rejects with TokenProblem, or
+   * with another error whose text may be shown and which is worth another try.
+   */
+  accessToken(provider_id: string, options: TokenOptions & { readonly oauth?: OauthRef | undefined }): Promise<string | undefined>
 }
-/** Asked for providers with an `oauth` reference and without a key. The first that knows a login counts. */
+/** Asked where an `oauth` reference is the credential. The first that knows a login counts. */
 export const LlmLogins = extensionPoint<LlmLogin>('llm-logins')
 
 export interface Llm {

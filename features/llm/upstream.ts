@@ -1,10 +1,12 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
 import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import { decoded } from './content-encoding.ts'
+import { isLoopback, lookupName } from './loopback.ts'
 import { assertOutbound } from './outbound.ts'
-import { isLoopback } from './sections.ts'
+import { proxiesOf, proxyFailure } from './proxies.ts'
 import type { ResolvedModel } from './service.ts'
+import { untilAborted } from './until-aborted.ts'
 
 export interface UpstreamReply {
   readonly status: number
@@ -44,95 +46,101 @@ export interface UpstreamTimeouts {
   readonly silence_ms: number
 }
 
+/** A proxy opens a tunnel. */
+const TUNNEL_TIMEOUT_MS = 30_000
 /** Local servers read the whole prompt before they answer, and models think without a word. */
 const defaultTimeouts: UpstreamTimeouts = { connect_ms: 10_000, silence_ms: 600_000 }
 
-/** HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. */
+/** HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. No redirect is followed. */
 export function createUpstream(env: NodeJS.ProcessEnv = process.env, timeouts: UpstreamTimeouts = defaultTimeouts): Upstream {
-  let pools: Promise<Pools> | undefined
-  let closed = false
-  /** The one way out: every request of every pack passes here. */
-  const open = async (url: URL) => {
-    await assertOutbound(url)
-    if (closed) throw new Error('the connection pool is closed')
-    pools ??= openPools(env, timeouts)
-    const { request, direct, outside } = await pools
-    return { request, dispatcher: isLoopback(url.href) ? direct : outside }
-  }
+  const pools = new Pools(env, timeouts)
   return {
-    async post(model, path, body, headers, signal) {
+    post(model, path, body, headers, signal) {
       const url = new URL(model.base_url ?? '')
       const [below = '', query = ''] = path.split('?')
       url.pathname = url.pathname.replace(/\/+$/, '') + below
       for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
-      const { request, dispatcher } = await open(url)
-      const reply = await request(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers, ...model.headers },
-        body: JSON.stringify(body),
-        dispatcher,
-        signal
-      })
-      return await replied(reply)
+      const all = { 'content-type': 'application/json', ...headers, ...model.headers }
+      return pools.send(url, { method: 'POST', headers: all, body: JSON.stringify(body) }, signal)
     },
-    async get(address, headers, signal) {
-      const url = new URL(address)
-      const { request, dispatcher } = await open(url)
-      const reply = await request(url, {
-        headers: { accept: 'application/json', 'accept-encoding': 'identity', ...headers },
-        dispatcher,
-        signal
-      })
-      return await replied(reply)
+    get(address, headers, signal) {
+      return pools.send(new URL(address), { method: 'GET', headers: { accept: 'application/json', ...headers } }, signal)
     },
-    async postForm(address, fields, headers, signal) {
-      const url = new URL(address)
-      const { request, dispatcher } = await open(url)
-      const reply = await request(url, {
-        method: 'POST',
-        headers: {
-          accept: 'application/json',
-          'accept-encoding': 'identity',
-          ...headers,
-          'content-type': 'application/x-www-form-urlencoded'
-        },
-        body: new URLSearchParams(fields).toString(),
-        dispatcher,
-        signal
-      })
-      return await replied(reply)
+    postForm(address, fields, headers, signal) {
+      const all = { accept: 'application/json', ...headers, 'content-type': 'application/x-www-form-urlencoded' }
+      return pools.send(new URL(address), { method: 'POST', headers: all, body: new URLSearchParams(fields).toString() }, signal)
     },
-    async close() {
-      closed = true
-      if (!pools) return
-      const { direct, outside } = await pools
-      await Promise.all([...new Set([direct, outside])].map(pool => pool.destroy()))
-    }
+    close: () => pools.close()
   }
 }
 
-interface Pools {
-  readonly request: typeof import('undici').request
-  readonly direct: Dispatcher
-  readonly outside: Dispatcher
+interface Outgoing {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
 }
 
-async function openPools(env: NodeJS.ProcessEnv, { connect_ms, silence_ms }: UpstreamTimeouts): Promise<Pools> {
-  const { Agent, EnvHttpProxyAgent, request } = await import('undici')
-  const options = { allowH2: false, bodyTimeout: silence_ms, headersTimeout: silence_ms, connect: { timeout: connect_ms } }
-  const direct = new Agent(options)
-  const httpProxy = env.http_proxy || env.HTTP_PROXY
-  const httpsProxy = env.https_proxy || env.HTTPS_PROXY
-  if (!httpProxy && !httpsProxy) return { request, direct, outside: direct }
-  const noProxy = env.no_proxy ?? env.NO_PROXY ?? ''
-  const outside = new EnvHttpProxyAgent({ ...options, ...(httpProxy && { httpProxy }), ...(httpsProxy && { httpsProxy }), noProxy })
-  return { request, direct, outside }
+/** Connections to this machine, and to others through the proxies. */
+class Pools {
+  readonly #env: NodeJS.ProcessEnv
+  readonly #options: Agent.Options
+  #direct: Dispatcher | undefined
+  #outside: Dispatcher | undefined
+  #closed = false
+
+  constructor(env: NodeJS.ProcessEnv, { connect_ms, silence_ms }: UpstreamTimeouts) {
+    this.#env = env
+    // `lookup` is what net.connect takes; the library's type knows only whole connection targets.
+    const connect = { timeout: connect_ms, lookup: lookupName } as object
+    this.#options = { allowH2: false, connect, bodyTimeout: silence_ms, headersTimeout: silence_ms }
+  }
+
+  /** The one way out: every request of every pack passes here. */
+  async send(url: URL, { headers, ...outgoing }: Outgoing, signal: AbortSignal): Promise<UpstreamReply> {
+    await assertOutbound(url)
+    const undici = await import('undici')
+    if (this.#closed) throw new Error('the connection pool is closed')
+    signal.throwIfAborted()
+    const dispatcher = isLoopback(url.href) ? this.#near(undici) : this.#far(undici)
+    const all = { 'accept-encoding': 'identity', ...headers }
+    const { bodyTimeout, headersTimeout } = this.#options
+    const reply = undici.request(url, { ...outgoing, headers: all, dispatcher, signal, bodyTimeout, headersTimeout })
+    try {
+      const { statusCode, headers: answered, body } = await untilAborted(reply, signal)
+      const flattened = flat(answered)
+      return { status: statusCode, headers: flattened, body: await decoded(body, flattened['content-encoding']) }
+    } catch (error) {
+      // A tunnel that is being opened does not hear of the abort; what comes out of it later is let go.
+      if (signal.aborted) reply.then(({ body }) => body.destroy()).catch(() => undefined)
+      throw proxyFailure(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...new Set([this.#direct, this.#outside])].map(pool => pool?.destroy()))
+  }
+
+  #near({ Agent }: Undici): Dispatcher {
+    this.#direct ??= new Agent(this.#options)
+    return this.#direct
+  }
+
+  #far(undici: Undici): Dispatcher {
+    if (this.#outside) return this.#outside
+    const proxies = proxiesOf(this.#env)
+    const { EnvHttpProxyAgent, Pool } = undici
+    // A plain http address is asked of the proxy by its whole URL, as everybody does: proxies open tunnels to https ports only.
+    const tunnel = {
+      proxyTunnel: false,
+      clientFactory: (to: URL, given: object) => new Pool(to, { ...given, headersTimeout: TUNNEL_TIMEOUT_MS })
+    }
+    this.#outside = proxies ? new EnvHttpProxyAgent({ ...this.#options, ...tunnel, ...proxies }) : this.#near(undici)
+    return this.#outside
+  }
 }
 
-async function replied({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<UpstreamReply> {
-  const all = flat(headers)
-  return { status: statusCode, headers: all, body: await decoded(body, all['content-encoding']) }
-}
+type Undici = typeof import('undici')
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const found: Record<string, string> = {}

@@ -18,9 +18,10 @@ export function isUsable(credential: Credential, now: Date): boolean {
   return credential.access_token !== '' && secondsLeft(credential, now) > 0
 }
 
-/** Less than 300 s or half of the token's life is left. */
+/** Less than 300 s or half of the token's life is left; or more than all of it, because the clock was set back since it was issued. */
 export function isDue(credential: Credential, now: Date): boolean {
-  return secondsLeft(credential, now) < Math.max(REFRESH_MARGIN_S, credential.expires_in / 2)
+  const left = secondsLeft(credential, now)
+  return left < Math.max(REFRESH_MARGIN_S, credential.expires_in / 2) || left > credential.expires_in + REFRESH_MARGIN_S
 }
 
 /** A token answer as it is stored; undefined when it lacks a token or its life. `refresh_token`: kept when the answer brings none. */

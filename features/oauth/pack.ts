@@ -1,11 +1,13 @@
 /** Wires the managed login: flows, credentials, account questions. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { createUpstream, Llm, LlmLogins, LlmModels, OutboundHosts, providersSection } from '../llm/index.ts'
+import { createUpstream, Llm, LlmLogins, LlmModels, modelsSection, type OauthRef, OutboundHosts, providersSection } from '../llm/index.ts'
 import { MANAGED_PROVIDER, ProviderLogins } from '../providers/index.ts'
 import { askAccount } from './account-questions.ts'
 import { AccountService } from './account-service.ts'
 import { cancelLogin, credentialStore, logout, Options, readLogin, readRegion, readUsage, readUserInfo, startLogin } from './contract.ts'
+import { tightenCredentials } from './credential-file.ts'
 import { deviceHeaders } from './device.ts'
 import { Enrolment } from './enrolment.ts'
 import { Logins } from './logins.ts'
@@ -15,14 +17,16 @@ import {
   type Account,
   accountHosts,
   accountOf,
+  accountOfReference,
   clientId,
   missingSettings,
   ownSlots,
   placeOf,
   regionOf,
+  renewalHosts,
   type Surroundings
 } from './place.ts'
-import { providerLogins } from './provider-logins.ts'
+import { modelLogin, providerLogins } from './provider-logins.ts'
 import { ManagedLogin } from './service.ts'
 import { readUsageAnswer } from './usage.ts'
 import { readUserInfoAnswer } from './user-info.ts'
@@ -48,9 +52,14 @@ export default definePack({
     const store = ctx.store(credentialStore, { dir: 'credentials' })
     const vault = new Vault({ home, store, service, client_id, now, log, unit_ms })
     ctx.own(() => vault.close())
+    ctx.background(async () => {
+      const files = await tightenCredentials(home)
+      if (files.length > 0) log.warn({ files }, 'credentials were readable by others; they are not any more')
+    })
     const models = ctx.collect(LlmModels)
     const enrolment = new Enrolment({ config, service, contributed: () => models.items(), log, signal })
-    const account = (provider_id: string): Account | undefined => {
+    const account = (provider_id: string, oauth?: OauthRef): Account | undefined => {
+      if (oauth) return accountOfReference(oauth, undefined, around())
       const providers = config.get(providersSection)
       return accountOf(provider_id, Object.hasOwn(providers, provider_id) ? providers[provider_id] : undefined, around())
     }
@@ -59,7 +68,7 @@ export default definePack({
       vault,
       enrolment,
       now,
-      unit_ms,
+      wait: (seconds, signal) => delay(seconds * unit_ms, undefined, { signal }),
       client_id,
       current: () => account(MANAGED_PROVIDER),
       placeOf: region => placeOf(region, enrolment.record(), around()),
@@ -68,7 +77,16 @@ export default definePack({
       failed: err => log.error({ err }, 'a login failed')
     })
     ctx.own(() => logins.close())
-    ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => accountHosts(account(MANAGED_PROVIDER)) })
+    const others = () => [
+      ...Object.entries(config.get(providersSection)).flatMap(([id, { oauth }]) => (oauth && id !== MANAGED_PROVIDER ? account(id) : [])),
+      ...Object.values(config.get(modelsSection)).flatMap(({ provider, oauth, overrides }) =>
+        [oauth, overrides?.oauth].flatMap(own => (own ? account(provider, own) : []))
+      )
+    ]
+    ctx.contribute(OutboundHosts, {
+      pack: ctx.name,
+      hosts: () => [...accountHosts(account(MANAGED_PROVIDER)), ...renewalHosts(others())]
+    })
 
     let record = JSON.stringify(enrolment.record())
     ctx.own(
@@ -80,17 +98,17 @@ export default definePack({
     )
 
     const login: ManagedLogin = {
-      status(provider_id) {
-        const of = account(provider_id)
+      status(provider_id, oauth) {
+        const of = account(provider_id, oauth)
         return of ? vault.status(of) : 'unauthenticated'
       },
-      async accessToken(provider_id, options) {
-        const of = account(provider_id)
+      async accessToken(provider_id, { oauth, ...options } = {}) {
+        const of = account(provider_id, oauth)
         return of && vault.token(of, options)
       }
     }
     ctx.provide(ManagedLogin, login)
-    ctx.contribute(LlmLogins, login)
+    ctx.contribute(LlmLogins, modelLogin(login))
     ctx.provide(ProviderLogins, providerLogins(login))
 
     const of = ({ provider = MANAGED_PROVIDER }: { readonly provider?: string }) => provider

@@ -1,6 +1,6 @@
 /** Where the account lives: region, hosts, and the slot its credential is kept in. Pure. */
 import { createHash } from 'node:crypto'
-import { nonBlank, type ProviderRecord } from '../llm/index.ts'
+import { nonBlank, type OauthRef, type ProviderRecord } from '../llm/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import { defaultRegion, type Options, type Region, regions } from './contract.ts'
 
@@ -59,12 +59,16 @@ export function accountOf(provider_id: string, record: ProviderRecord | undefine
   const managed = provider_id === MANAGED_PROVIDER
   const oauth = record?.oauth
   if (managed && (pinned(around) || !oauth)) return placeOf(undefined, record, around)
-  if (!record || oauth?.storage !== 'file' || !usable.test(oauth.key)) return undefined
-  const region = regionOfSlot(oauth.key)
+  return oauth && accountOfReference(oauth, record?.base_url, around)
+}
+
+/** The account behind an `oauth` reference; undefined when its key cannot be the name of a file. `keyring` means `file`. */
+export function accountOfReference({ key, oauth_host }: OauthRef, base_url: string | undefined, around: Surroundings): Account | undefined {
+  if (!usable.test(key)) return undefined
+  const region = regionOfSlot(key)
   // A login of another key was not issued by the managed hosts: they must not see its tokens.
   const hosts = region ? hostsOf(region, around.options) : {}
-  const own = where(httpUrl(oauth.oauth_host), httpUrl(record.base_url))
-  return { ...hosts, ...own, slot: oauth.key }
+  return { ...hosts, ...where(httpUrl(oauth_host), httpUrl(base_url)), slot: key }
 }
 
 /** Every slot that the managed login may have filled: a logout empties them all. */
@@ -130,6 +134,12 @@ function httpUrl(text: string | undefined): string | undefined {
   const url = nonBlank(text)
   if (url === undefined || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return undefined
   return url.replace(/\/+$/, '')
+}
+
+/** Who renews the logins that single providers and models refer to. */
+export function renewalHosts(accounts: readonly (Account | undefined)[]): { url: string; why: string; when: string }[] {
+  const hosts = new Set(accounts.flatMap(account => account?.oauth_host ?? []))
+  return [...hosts].map(url => ({ url, why: 'logins of providers and models', when: 'a turn, when a login is renewed' }))
 }
 
 /** Whom the login may call, for the list of outbound hosts. */

@@ -1,4 +1,5 @@
-/** The managed login in the form that the providers pack asks for. */
+/** The managed login in the forms that other packs ask for. */
+import { authError, type LlmLogin, TokenProblem } from '../llm/index.ts'
 import type { ProviderLogins } from '../providers/index.ts'
 import { AccountProblem } from './problem.ts'
 import type { ManagedLogin } from './service.ts'
@@ -10,6 +11,20 @@ export function providerLogins(login: ManagedLogin): ProviderLogins {
       const token = await login.accessToken(provider_id, { signal })
       if (token === undefined) throw new AccountProblem('it is not logged in')
       return token
+    }
+  }
+}
+
+/** As credential of models: what another try cannot change ends a turn at once. */
+export function modelLogin(login: ManagedLogin): LlmLogin {
+  return {
+    status: (provider_id, oauth) => login.status(provider_id, oauth),
+    async accessToken(provider_id, options) {
+      try {
+        return await login.accessToken(provider_id, options)
+      } catch (error) {
+        throw error instanceof AccountProblem && !error.transient ? new TokenProblem(authError(error.message), error) : error
+      }
     }
   }
 }

@@ -1,12 +1,13 @@
 /** Stored credentials: read, renewed once for all who ask, on this server and on the others of the home. */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, acquireLock, checker, type DocumentStore, type Lock, type Logger } from '../../kernel/index.ts'
+import { AppError, acquireLock, type DocumentStore, type Lock, type Logger } from '../../kernel/index.ts'
+import { type TokenOptions, untilAborted } from '../llm/index.ts'
 import type { LoginStatus } from '../providers/index.ts'
 import type { AccountService } from './account-service.ts'
-import { Credential } from './contract.ts'
+import type { Credential } from './contract.ts'
 import { isDue, isUsable, loginStatus, tombstone } from './credential.ts'
+import { canBeCredential, readCredentialFile } from './credential-file.ts'
 import type { Account } from './place.ts'
 import { AccountProblem } from './problem.ts'
 
@@ -32,6 +33,8 @@ const STOP_GRACE_MS = 1_500
 export class Vault {
   readonly #parts: VaultParts
   readonly #renewals = new Map<string, Promise<string | undefined>>()
+  /** Renewals that were granted and could not be written; `used` is the refresh token that they replace. */
+  readonly #unsaved = new Map<string, { readonly used: string; readonly next: Credential }>()
   readonly #stopping = new AbortController()
   readonly #stopped = new AbortController()
 
@@ -41,31 +44,30 @@ export class Vault {
 
   /** State of a slot. A small file is read in place: other servers of the home change it, and callers cannot wait. */
   status({ slot }: Account): LoginStatus {
-    let value: unknown
-    try {
-      value = JSON.parse(readFileSync(join(this.#parts.home, 'credentials', `${slot}.json`), 'utf8'))
-    } catch {
-      return 'unauthenticated' // no file, or none that can be read: the same for who asks
-    }
-    return loginStatus(checker(Credential).Check(value) ? value : undefined, this.#parts.now())
+    return loginStatus(readCredentialFile(this.#parts.home, slot), this.#parts.now())
   }
 
   /** A valid access token; undefined without a login that can give one. Rejects with AccountProblem when a renewal could not be had. */
-  async token(account: Account, { force = false, signal }: { readonly force?: boolean; readonly signal?: AbortSignal } = {}) {
+  async token(account: Account, { force: asked = false, refused, signal }: TokenOptions = {}): Promise<string | undefined> {
     signal?.throwIfAborted()
-    const credential = await this.#parts.store.get(account.slot)
+    const { slot } = account
+    await this.#saveAgain(slot)
+    const credential = await this.#read(slot)
     if (!credential) return undefined
+    const force = asked && (refused === undefined || refused === credential.access_token)
     const usable = isUsable(credential, this.#parts.now())
     if (credential.refresh_token === '') return usable && !force ? credential.access_token : undefined
     if (usable && !force && !isDue(credential, this.#parts.now())) return credential.access_token
-    return until(this.#renewal(account, credential, force), signal)
+    return untilAborted(this.#renewal(account, credential, force), signal)
   }
 
   async put(slot: string, credential: Credential): Promise<void> {
+    this.#unsaved.delete(slot)
     await this.#parts.store.put(slot, credential)
   }
 
   async discard(slot: string): Promise<void> {
+    this.#unsaved.delete(slot)
     await this.#parts.store.delete(slot)
   }
 
@@ -75,6 +77,7 @@ export class Vault {
     const timer = setTimeout(() => this.#stopped.abort(new Error('the server stops')), STOP_GRACE_MS)
     await Promise.allSettled(this.#renewals.values())
     clearTimeout(timer)
+    await Promise.allSettled([...this.#unsaved.keys()].map(slot => this.#saveAgain(slot)))
   }
 
   #renewal(account: Account, before: Credential, force: boolean): Promise<string | undefined> {
@@ -88,26 +91,23 @@ export class Vault {
   }
 
   async #renew(account: Account, before: Credential, force: boolean): Promise<string | undefined> {
-    const { store, now, log } = this.#parts
+    const { now, log } = this.#parts
     const { slot } = account
     let current: Credential | undefined = before
     let lock: Lock | undefined
     try {
       lock = await this.#lock(slot)
-      current = await store.get(slot)
+      current = await this.#read(slot)
       if (!current || current.refresh_token === '') return current && isUsable(current, now()) && !force ? current.access_token : undefined
       if (isUsable(current, now()) && (current.access_token !== before.access_token || !(force || isDue(current, now())))) {
         return current.access_token // another process was faster
       }
-      const used = current.refresh_token
-      const next = await this.#ask(account, used).catch((problem: unknown) => {
+      const next = await this.#ask(account, current.refresh_token).catch((problem: unknown) => {
         if (problem instanceof AccountProblem && problem.rejected) return tombstone
         throw problem
       })
       if (next === tombstone) log.warn({ slot }, 'the authorization server refused the stored login')
-      // A logout or a new login meanwhile: what it wrote stays.
-      const stored = await store.update(slot, latest => (latest?.refresh_token === used ? next : latest))
-      return stored?.access_token || undefined
+      return (await this.#save(slot, this.#unsaved.get(slot)?.used ?? current.refresh_token, next))?.access_token || undefined
     } catch (error) {
       const expected = error instanceof AccountProblem || this.#stopping.signal.aborted
       if (!expected || force || !current || !isUsable(current, now())) throw error
@@ -118,10 +118,39 @@ export class Vault {
     }
   }
 
+  async #read(slot: string): Promise<Credential | undefined> {
+    const unsaved = this.#unsaved.get(slot)
+    if (unsaved) return unsaved.next
+    return (await canBeCredential(this.#parts.home, slot)) ? await this.#parts.store.get(slot) : undefined
+  }
+
+  /**
+   * Writes a granted renewal over the credential that it replaces; what a logout or a new login wrote meanwhile stays. The old refresh
+   * token is worth nothing any more, so a renewal that cannot be written is kept and written later.
+   */
+  async #save(slot: string, used: string, next: Credential): Promise<Credential | undefined> {
+    try {
+      const stored = await this.#parts.store.update(slot, latest => (latest?.refresh_token === used ? next : latest))
+      this.#unsaved.delete(slot)
+      return stored
+    } catch (error) {
+      if (!AppError.is(error)) throw error
+      this.#parts.log.warn({ err: error, slot }, 'the renewed login could not be saved; it is kept in memory until it can')
+      this.#unsaved.set(slot, { used, next })
+      return next
+    }
+  }
+
+  async #saveAgain(slot: string): Promise<void> {
+    const waiting = this.#unsaved.get(slot)
+    if (waiting) await this.#save(slot, waiting.used, waiting.next)
+  }
+
   async #ask({ oauth_host }: Account, refresh_token: string): Promise<Credential> {
     const { service, client_id, unit_ms } = this.#parts
     const client = client_id()
-    if (!oauth_host || !client) throw new AccountProblem('the login cannot be renewed: its authorization host or the client id is not set')
+    if (!oauth_host || !client)
+      throw new AccountProblem('the login cannot be renewed: its authorization host or the client id is not set', { unset: true })
     for (let attempt = 0; ; attempt++) {
       try {
         return await service.refresh(oauth_host, client, refresh_token, this.#stopped.signal)
@@ -145,22 +174,5 @@ export class Vault {
       if (performance.now() >= deadline) throw new AccountProblem('another process did not finish renewing the login')
       await delay(LOCK_POLL_MS, undefined, { signal: this.#stopping.signal })
     }
-  }
-}
-
-/** The promise's outcome, or the signal's reason if that comes first. */
-async function until<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise
-  let stop: (() => void) | undefined
-  try {
-    return await Promise.race([
-      promise,
-      new Promise<never>((_, reject) => {
-        stop = () => reject(signal.reason as Error)
-        signal.addEventListener('abort', stop, { once: true })
-      })
-    ])
-  } finally {
-    if (stop) signal.removeEventListener('abort', stop)
   }
 }

@@ -1,14 +1,7 @@
 /** The configuration sections of models, and the model that the environment defines. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  defaultModelSection,
-  isLoopback,
-  modelsSection,
-  providersSection,
-  providerToWire,
-  thinkingSection
-} from '../../../features/llm/index.ts'
+import { defaultModelSection, modelsSection, providersSection, providerToWire, thinkingSection } from '../../../features/llm/index.ts'
 import { problems } from '../../../kernel/index.ts'
 
 test('a provider is shown without secrets', () => {
@@ -59,11 +52,4 @@ test('a model name without a key defines nothing, except for a server on this ma
 test('thinking follows the environment', () => {
   assert.equal(thinkingSection.overlay?.({}), undefined)
   assert.deepEqual(thinkingSection.overlay?.({ SVC_CODE_MODEL_THINKING_EFFORT: 'high' }), { effort: 'high' })
-})
-
-test('loopback is this machine only', () => {
-  for (const url of ['http://localhost:1', 'http://a.localhost', 'http://127.9.9.9/v1', 'http://[::1]:2'])
-    assert.equal(isLoopback(url), true, url)
-  for (const url of ['http://localhost.example.com', 'http://127.0.0.1.example.com', 'http://10.0.0.1', 'nonsense', undefined])
-    assert.equal(isLoopback(url), false, url)
 })

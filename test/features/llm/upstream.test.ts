@@ -1,7 +1,7 @@
-/** Connections to providers: proxies, addresses, closing. */
+/** Connections to providers: redirects, headers, closing. */
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createUpstream, isTransportError, type ResolvedModel, readText, transportError } from '../../../features/llm/index.ts'
@@ -21,23 +21,15 @@ const model = (base_url: string, headers: Record<string, string> = {}): Resolved
 })
 const never = new AbortController().signal
 
-/** A proxy that leads every tunnel to one port and notes where it was asked to go. */
-async function proxy(t: TestContextLike, port: number) {
-  const asked: string[] = []
-  const server = createServer()
-  server.on('connect', (req, socket, head) => {
-    asked.push(req.url ?? '')
-    const target = connect(port, '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
-      target.write(head)
-      target.pipe(socket).pipe(target)
-    })
-    socket.on('error', () => target.destroy())
-    target.on('error', () => socket.destroy())
-  })
+async function listening(t: TestContextLike, answer: (req: IncomingMessage, res: ServerResponse, n: number) => void) {
+  let count = 0
+  const server = createServer((req, res) => answer(req, res, count++))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => new Promise(resolve => server.close(resolve)))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, count: () => count }
 }
 
 function pool(t: TestContextLike, env: NodeJS.ProcessEnv) {
@@ -46,18 +38,22 @@ function pool(t: TestContextLike, env: NodeJS.ProcessEnv) {
   return upstream
 }
 
-test('a proxy of the environment is used for outside hosts, not for this machine and not for NO_PROXY', async t => {
-  const upstream = await fakeUpstream(t, [[{ status: 200, body: { ok: true } }]])
-  const { url, asked } = await proxy(t, upstream.port)
-  const { post } = pool(t, { HTTP_PROXY: url, NO_PROXY: 'direct.invalid' })
+test('no redirect is followed: the credential stays with the server that it belongs to', async t => {
+  const elsewhere = await listening(t, (_, res) => res.end('{}'))
+  const statuses = [301, 302, 303, 307, 308]
+  const upstream = await listening(t, (req, res, n) => {
+    req.resume()
+    res.writeHead(statuses[n % statuses.length]!, { location: `${elsewhere.url}/steal` }).end()
+  })
+  const { post, get, postForm } = pool(t, {})
 
-  const outside = await post(model('http://models.invalid/v1'), '/x', {}, {}, never)
-  const local = await post(model(upstream.url), '/x', {}, {}, never)
+  for (const status of statuses) {
+    assert.equal((await post(model(upstream.url), '/x', {}, { authorization: 'Bearer k' }, never)).status, status)
+  }
+  for (const status of statuses) assert.equal((await get(upstream.url, { authorization: 'Bearer k' }, never)).status, status)
+  for (const status of statuses) assert.equal((await postForm(upstream.url, { refresh_token: 'r' }, {}, never)).status, status)
 
-  assert.deepEqual([await readText(outside.body), await readText(local.body)], ['{"ok":true}', '{"ok":true}'])
-  assert.deepEqual(asked, ['models.invalid:80'])
-  await assert.rejects(post(model('http://direct.invalid/v1'), '/x', {}, {}, never), isTransportError)
-  assert.equal(asked.length, 1)
+  assert.deepEqual([upstream.count(), elsewhere.count()], [3 * statuses.length, 0])
 })
 
 test('a header that cannot be sent is named as such, without its value', async t => {

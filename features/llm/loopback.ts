@@ -1,0 +1,36 @@
+/** What counts as this machine. */
+import type { LookupAddress, LookupOptions } from 'node:dns'
+import { lookup } from 'node:dns'
+
+const LOCAL: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 }
+]
+
+/** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. An address of every interface (0.0.0.0, [::]) is none. */
+export function isLoopback(url: string | undefined): boolean {
+  if (url === undefined || !URL.canParse(url)) return false
+  const { hostname } = new URL(url)
+  return isLocalName(hostname) || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+type Answer = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void
+
+/** Looks a name up as the system does, but asks nobody for local names: a name server could send them anywhere (RFC 6761, section 6.3). */
+export function lookupName(hostname: string, options: LookupOptions, answer: Answer): void {
+  if (!isLocalName(hostname)) {
+    lookup(hostname, options, answer)
+    return
+  }
+  const wanted = options.family === 'IPv4' ? 4 : options.family === 'IPv6' ? 6 : options.family || 0
+  const found = LOCAL.filter(({ family }) => wanted === 0 || family === wanted)
+  const [first] = found
+  process.nextTick(() => {
+    if (options.all) answer(null, found)
+    else answer(null, first?.address ?? '', first?.family)
+  })
+}
+
+function isLocalName(name: string): boolean {
+  return name === 'localhost' || name.endsWith('.localhost')
+}

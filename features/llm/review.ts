@@ -1,0 +1,26 @@
+/** Credentials that are written as the schema wants and still not as they can be meant. */
+import type { ConfigRemark } from '../config/index.ts'
+import { nonBlank } from './env-table.ts'
+import type { ModelRecord, ProviderRecord } from './sections.ts'
+
+export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
+  return Object.entries(providers).flatMap(([id, record]) => reviewRecord(id, record))
+}
+
+export function reviewModels(models: Readonly<Record<string, ModelRecord>>): ConfigRemark[] {
+  return Object.entries(models).flatMap(([alias, record]) => [
+    ...reviewRecord(alias, record),
+    ...reviewRecord(`${alias}.overrides`, record.overrides ?? {})
+  ])
+}
+
+function reviewRecord(path: string, { api_key, oauth }: Pick<ProviderRecord, 'api_key' | 'oauth'>): ConfigRemark[] {
+  if (!oauth) return []
+  const both = { path: `${path}.oauth`, message: 'api_key and oauth exclude each other; api_key is used', refused: true }
+  const keyring = {
+    path: `${path}.oauth.storage`,
+    message: 'no keyring of the system is used: the tokens are kept in a file of the home directory that only its owner can read',
+    refused: false
+  }
+  return [...(nonBlank(api_key) === undefined ? [] : [both]), ...(oauth.storage === 'keyring' ? [keyring] : [])]
+}
