@@ -103,6 +103,7 @@ export class ActiveTurn {
       request: async at => {
         const { model, effort, system } = setup()
         const max = model.max_output_size
+        const context_tokens = history.contextTokens()
         return await hooks.beforeStep.promise(
           {
             model,
@@ -111,9 +112,8 @@ export class ActiveTurn {
             tools: this.#deps.runner()?.list(this.#host) ?? [],
             cache_key: this.#host.session.id,
             effort,
-            ...(max === undefined
-              ? {}
-              : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - history.contextTokens())) })
+            context_tokens,
+            ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
           },
           info(at.step)
         )

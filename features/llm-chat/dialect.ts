@@ -1,5 +1,6 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { inlineRefs, type LlmRequest, type LlmTool } from '../llm/index.ts'
+import type { LlmRequest, LlmTool } from '../llm/index.ts'
+import { plainSchema } from './schema.ts'
 
 export interface Dialect {
   readonly protocol: 'compat_chat' | 'svc'
@@ -7,6 +8,8 @@ export interface Dialect {
   readonly reasoning_key: string | undefined
   /** Request fields that say how hard to think. */
   thinking(request: LlmRequest): Readonly<Record<string, unknown>>
+  /** Output limit in tokens of a request that names none; undefined: the upstream decides. */
+  limit(request: LlmRequest): number | undefined
   /** Name of the output limit. */
   limitKey(model_name: string): 'max_tokens' | 'max_completion_tokens'
   tool(tool: LlmTool): Readonly<Record<string, unknown>>
@@ -26,6 +29,7 @@ export const compatChat: Dialect = {
     const thought = messages.some(message => message.role === 'assistant' && message.content.some(part => part.type === 'thinking'))
     return thought ? { reasoning_effort: 'medium' } : {}
   },
+  limit: ({ model }) => model.max_output_size,
   limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
   tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })
 }
@@ -40,9 +44,10 @@ export const svc: Dialect = {
     const keep = model.thinking_keep ?? 'all'
     return { thinking: { type: 'enabled', ...(effort !== 'on' && effort !== '' && { effort }), ...(keep !== 'off' && { keep }) } }
   },
+  limit: ({ model, context_tokens = 0 }) => model.max_output_size ?? model.max_context_size - context_tokens,
   limitKey: () => 'max_completion_tokens',
   tool: ({ name, description, parameters }) =>
     name.startsWith('$')
       ? { type: 'builtin_function', function: { name } }
-      : { type: 'function', function: { name, description, parameters: inlineRefs(parameters) } }
+      : { type: 'function', function: { name, description, parameters: plainSchema(parameters) } }
 }

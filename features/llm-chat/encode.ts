@@ -21,7 +21,7 @@ const OUTPUT_CEILING_TOKENS = 131_072
 /** The request body. `reasoning_key` is the field in which this upstream carries reasoning, when known. */
 export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): Record<string, unknown> {
   const { model } = request
-  const limit = request.max_output_tokens ?? model.max_output_size
+  const limit = request.max_output_tokens ?? dialect.limit(request)
   return {
     model: model.name,
     messages: encodeMessages(request, reasoning_key),

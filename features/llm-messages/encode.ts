@@ -56,10 +56,10 @@ export function encode(request: LlmRequest): EncodedRequest {
   return { body, betas: thinking.betas }
 }
 
-/** The limit is mandatory on this wire: what the model record says, else what its family can. */
-function limitOf({ model, max_output_tokens }: LlmRequest, family: Family): number {
-  const ceiling = model.max_output_size ?? Math.min(family.output, model.max_context_size)
-  return Math.max(1, Math.min(max_output_tokens ?? ceiling, ceiling))
+/** The limit is mandatory on this wire: what the model record says, else what its family can, but no more than the window has left. */
+function limitOf({ model, max_output_tokens, context_tokens = 0 }: LlmRequest, family: Family): number {
+  const ceiling = model.max_output_size ?? family.output
+  return Math.max(1, Math.min(max_output_tokens ?? ceiling, ceiling, model.max_context_size - context_tokens))
 }
 
 function encodeMessages(request: LlmRequest, family: Family): WireMessage[] {
@@ -96,9 +96,15 @@ function toolUse({ id, name, arguments: text }: LlmToolCall, ids: CallIds): Bloc
 /** Text and images; the wire refuses empty texts. */
 function plainBlocks(part: Exclude<LlmContent, { type: 'thinking' }>): Block[] {
   if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
-  const { type } = part
-  const source = type === 'image' ? { type: 'base64', media_type: part.media_type, data: part.data } : { type: 'url', url: part.url }
-  return [{ type: 'image', source }]
+  return [{ type: 'image', source: part.type === 'image' ? inline(part.media_type, part.data) : sourceOf(part.url) }]
+}
+
+const inline = (media_type: string, data: string) => ({ type: 'base64', media_type, data })
+
+/** The wire takes no data addresses. */
+function sourceOf(url: string): Block {
+  const data = /^data:([\w/+.-]+);base64,(.*)$/s.exec(url)
+  return data ? inline(data[1] ?? '', data[2] ?? '') : { type: 'url', url }
 }
 
 /** Thinking goes back as it was signed. Without a signature only servers of others take it; signatures of other protocols nobody takes. */

@@ -60,6 +60,8 @@ export interface LlmRequest {
   /** `off`, `on` or a named level. */
   readonly effort: string
   readonly max_output_tokens?: number
+  /** What the messages take of the window, measured and estimated; default 0. */
+  readonly context_tokens?: number
 }
 
 export interface ResolvedModel {

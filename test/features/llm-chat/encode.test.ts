@@ -165,6 +165,41 @@ test('the output limit has the name that the model family takes, and a ceiling',
   assert.equal(encode(llmRequest({ ...model, max_output_size: 7 }), svc, undefined).max_completion_tokens, 7)
 })
 
+test('svc: without a limit of its own an answer may take what the window has left', () => {
+  const limit = (change: Partial<ResolvedModel>, context_tokens?: number) =>
+    encode(llmRequest({ ...model, ...change }, context_tokens === undefined ? {} : { context_tokens }), svc, undefined)
+      .max_completion_tokens
+
+  assert.equal(limit({}), 1000)
+  assert.equal(limit({}, 300), 700)
+  assert.equal(limit({}, 5000), 1)
+  assert.equal(limit({ max_context_size: 1_000_000 }), 131_072)
+  assert.equal('max_tokens' in wire({}), false)
+})
+
+test('svc: keywords about the schema itself are left out, names and data are not', () => {
+  const parameters = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: 'x',
+    type: 'object',
+    properties: {
+      $schema: { type: 'string', $comment: 'a name', default: { $id: 'data' } },
+      definitions: { type: 'array', items: { $anchor: 'a', type: 'string' } }
+    }
+  }
+  const [tool] = encode(llmRequest(model, { tools: [{ name: 'T', description: '', parameters }] }), svc, undefined).tools as {
+    function: { parameters: unknown }
+  }[]
+
+  assert.deepEqual(tool?.function.parameters, {
+    type: 'object',
+    properties: {
+      $schema: { type: 'string', default: { $id: 'data' } },
+      definitions: { type: 'array', items: { type: 'string' } }
+    }
+  })
+})
+
 test('compat_chat: effort on with thinking in the history asks for medium; off uses the off level of the model', () => {
   assert.equal(wire({ effort: 'on', messages: [assistant('hi', 'hmm')] }).reasoning_effort, 'medium')
   assert.equal(wire({ effort: 'off', messages: [assistant('hi', 'hmm')] }).reasoning_effort, undefined)

@@ -91,6 +91,12 @@ test('the results of one step stand in one user message, images inside, and what
   })
 })
 
+test('an image at a data address goes inline', () => {
+  const [first] = messages([{ role: 'user', content: [{ type: 'image_url', url: 'data:image/webp;base64,AA==' }] }])
+
+  assert.deepEqual(first?.content, [{ type: 'image', source: { type: 'base64', media_type: 'image/webp', data: 'AA==' }, ...cached }])
+})
+
 test('empty texts and messages that are left with nothing do not go out', () => {
   const wire = messages([user('a'), assistant(text(' ')), user('b')])
 
@@ -152,6 +158,8 @@ test('the output limit follows the family, the model record and the request', ()
   assert.equal(body({ max_output_tokens: 500 }).max_tokens, 500)
   assert.equal(body({ max_output_tokens: 500_000 }, { name: 'claude-opus-4' }).max_tokens, 32_000)
   assert.equal(body({}, { max_context_size: 30_000 }).max_tokens, 30_000)
+  assert.equal(body({ context_tokens: 29_000 }, { max_context_size: 30_000 }).max_tokens, 1000)
+  assert.equal(body({ context_tokens: 31_000 }, { max_context_size: 30_000 }).max_tokens, 1)
 })
 
 test('effort becomes a budget or a level, by family and by word', () => {
