@@ -39,7 +39,7 @@ export async function askAccount<T>(
     }
     const answer = await ask(token).catch(async (problem: unknown) => {
       if (!(problem instanceof AccountProblem) || problem.status !== 401) throw problem
-      const renewed = await vault.token(account, { force: true, signal })
+      const renewed = await vault.token(account, { force: true, refused: token, signal })
       if (renewed === undefined) throw problem
       return ask(renewed)
     })

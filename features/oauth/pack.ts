@@ -1,5 +1,4 @@
 /** Wires the managed login: flows, credentials, account questions. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
 import { createUpstream, Llm, LlmLogins, LlmModels, modelsSection, type OauthRef, OutboundHosts, providersSection } from '../llm/index.ts'
@@ -68,7 +67,7 @@ export default definePack({
       vault,
       enrolment,
       now,
-      wait: (seconds, signal) => delay(seconds * unit_ms, undefined, { signal }),
+      unit_ms,
       client_id,
       current: () => account(MANAGED_PROVIDER),
       placeOf: region => placeOf(region, enrolment.record(), around()),

@@ -1,6 +1,8 @@
 /** Readiness, usage, user information and region on the full server (contract 1, Managed login and usage). */
 import assert from 'node:assert/strict'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TestContextLike } from '../../kernel/testing.ts'
@@ -495,6 +497,59 @@ test('the marker decides where a login without a region goes, and a region of th
   await begin({ region: 'mainland-cn' })
   assert.equal((await settled()).status, 'authenticated')
   assert.ok(await credential('svc-code'))
+})
+
+test('a provider with a login is not replaced, deleted or imported over; refresh_oauth asks those alone', async t => {
+  const lists = await new Promise<Server>(resolve => {
+    const models = { one: { id: 'one', name: 'One', limit: { context: 1000 } } }
+    const entry = { id: 'mine', name: 'Mine', type: 'compat_chat', api: 'http://127.0.0.1:9/v1', models }
+    const server = createServer((_, res) => res.end(JSON.stringify({ mine: entry }))).listen(0, '127.0.0.1', () => resolve(server))
+  })
+  t.after(() => void lists.close())
+  const directory = `http://127.0.0.1:${(lists.address() as AddressInfo).port}/api.json`
+  withEnvironment(t, { SVC_CODE_CATALOG_URL: directory })
+  const mine = '[providers.mine]\ntype = "svc"\nbase_url = "http://127.0.0.1:9/v1"\noauth = { storage = "file", key = "mine" }\n'
+  const keyed = '[providers.keyed]\ntype = "svc"\napi_key = "k"\nbase_url = "http://127.0.0.1:9/v1"\nmodel_source = "discover"\n'
+  const { api, logIn, fake, events, home } = await account(t, { toml: mine + keyed })
+  await logIn()
+  const before = await readFile(join(home, 'config.toml'), 'utf8')
+  const form = { type: 'svc', models: [{ model: 'x', max_context_size: 1 }] }
+
+  for (const id of [MANAGED, 'mine']) {
+    assert.equal((await api('PUT', `/providers/${encodeURIComponent(id)}`, form)).code, 40003)
+    assert.equal((await api('DELETE', `/providers/${encodeURIComponent(id)}`)).code, 40003)
+  }
+  assert.equal((await api('POST', '/providers:import_catalog', { catalog_id: 'mine' })).code, 40003)
+  assert.equal((await api('POST', '/providers:import_catalog', { catalog_id: 'mine', id: MANAGED })).code, 40004)
+  assert.equal((await api('POST', '/providers:import_registry', { url: directory })).code, 40003)
+  assert.equal((await api('POST', '/providers', { id: MANAGED, ...form })).code, 40001)
+  assert.equal(await readFile(join(home, 'config.toml'), 'utf8'), before)
+
+  const report = (await api('POST', '/providers:refresh_oauth')).data
+  assert.deepEqual([report.changed, report.unchanged], [[], [MANAGED]])
+  assert.deepEqual(
+    report.failed.map(({ provider }: { provider: string }) => provider),
+    ['mine']
+  )
+  assert.equal(events.filter(({ type }) => type === 'event.model_catalog.changed').length, 0)
+
+  fake.answer('models', [
+    {
+      body: {
+        data: [
+          { id: 'large', context_length: 262_144 },
+          { id: 'new', context_length: 1000 }
+        ]
+      }
+    }
+  ])
+  const { changed } = (await api('POST', '/providers:refresh_oauth', { ignored: true })).data
+  assert.deepEqual(
+    changed.map(({ provider_id, added, removed }: Record<string, unknown>) => [provider_id, added, removed]),
+    [[MANAGED, 1, 1]]
+  )
+  assert.equal(fake.asked('models').at(-1)?.headers.authorization, 'Bearer access-token-1')
+  assert.equal(events.filter(({ type }) => type === 'event.model_catalog.changed').length, 1)
 })
 
 test('what goes upstream: forms, user agent, device headers with one id per home, bearer tokens', async t => {

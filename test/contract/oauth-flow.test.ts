@@ -442,6 +442,44 @@ test('logout of a provider with a login of its own makes it go; without one, or 
   assert.equal((await api('GET', '/auth')).data.managed_provider.status, 'authenticated')
 })
 
+test('logins, cancels and logouts in any mixture end in one state: what was asked for last', async t => {
+  const { api, credential, settled } = await account(t, { scripts: { poll: (_, n) => (n % 3 === 0 ? pending : granted(n)) } })
+  const ways = [
+    () => api('POST', '/oauth/login', {}),
+    () => api('POST', '/oauth/login', { region: 'global' }),
+    () => api('DELETE', '/oauth/login'),
+    () => api('POST', '/oauth/logout', {}),
+    () => api('GET', '/oauth/login')
+  ]
+  let seed = 7
+  const next = () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return ways[seed % ways.length]!
+  }
+  for (let round = 0; round < 4; round++) {
+    const answers: ReturnType<typeof api>[] = []
+    for (let n = 0; n < 12; n++) {
+      answers.push(next()())
+      if (n % 3 === 0) await api('GET', '/oauth/region')
+    }
+    for (const { code, msg } of await Promise.all(answers))
+      assert.ok(code === 0 || (code === 50001 && /cancelled/.test(msg)), `${code} ${msg}`)
+
+    if (round % 2 === 0) {
+      assert.equal((await api('POST', '/oauth/logout', {})).code, 0)
+      const { data } = await api('GET', '/config')
+      assert.deepEqual([data.providers, data.models, data.default_model], [{}, {}, undefined])
+      assert.deepEqual([await credential('svc-code'), await credential('svc-code-global')], [undefined, undefined])
+      assert.notEqual((await api('GET', '/oauth/login')).data?.status, 'pending')
+    } else {
+      assert.equal((await api('POST', '/oauth/login', {})).code, 0)
+      assert.equal((await settled()).status, 'authenticated')
+      const { data } = await api('GET', '/auth')
+      assert.deepEqual([data.ready, data.managed_provider.status], [true, 'authenticated'])
+    }
+  }
+})
+
 test('a change of the managed provider during a flow cancels it; a change of another one does not', async t => {
   const { api, begin, settled, fake } = await account(t, { scripts: { poll: [hanging] } })
   await begin()
