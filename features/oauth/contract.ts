@@ -125,7 +125,8 @@ export const startLogin = defineRoute({
   method: 'POST',
   path,
   summary: 'Start the device-code login',
-  description: 'A pending flow of the provider is cancelled first. With a valid login the answer is `authenticated` at once.',
+  description:
+    'A pending flow of the provider is cancelled first. With a valid login the answer is `authenticated` at once. 40001 names the settings that are missing.',
   body: Type.Object({
     provider: Type.Optional(provider),
     region: Type.Optional(oneOf(regions, { description: 'Overrides the region for this flow, unless hosts are set by the environment' }))
@@ -143,6 +144,7 @@ export const cancelLogin = defineRoute({
   method: 'DELETE',
   path,
   summary: 'Cancel the pending login flow',
+  description: 'A login that still waits for its code counts as pending. Without a pending one `status` is the last state.',
   query,
   data: Type.Object({ cancelled: Type.Boolean(), status: oneOf(flowStatuses) })
 })
@@ -150,6 +152,7 @@ export const logout = defineRoute({
   method: 'POST',
   path: '/api/v1/oauth/logout',
   summary: 'Discard the login and remove the managed provider from the configuration',
+  description: 'A pending flow is cancelled. Another provider goes only if it has a login of its own.',
   body: Type.Object({ provider: Type.Optional(provider) }),
   data: Type.Object({ logged_out: Type.Literal(true), provider: Type.String() })
 })
