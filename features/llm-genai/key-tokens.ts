@@ -74,6 +74,7 @@ export class KeyTokens {
   }
 
   async #token(held: Held, { force = false, refused, signal }: TokenOptions): Promise<string> {
+    signal?.throwIfAborted()
     const now = this.#parts.now().getTime()
     const { token, ends = 0, due = 0 } = held
     const lives = token !== undefined && now < ends && !(force && (refused === undefined || refused === token))

@@ -9,10 +9,11 @@ export interface LlmPortOptions {
   readonly packs?: readonly Pack[]
   /** Sections by name: `{ providers: {...}, models: {...} }`; read at every call, so a test may change it. */
   readonly config?: Record<string, unknown>
+  readonly now?: () => Date
 }
 
 /** Starts the kernel and hands out the service. */
-export async function startLlm(t: TestContextLike, { packs = [], config = {} }: LlmPortOptions): Promise<Llm> {
+export async function startLlm(t: TestContextLike, { packs = [], config = {}, now }: LlmPortOptions): Promise<Llm> {
   let found: Llm | undefined
   const user = definePack({
     name: 'llm-user',
@@ -27,7 +28,7 @@ export async function startLlm(t: TestContextLike, { packs = [], config = {} }: 
     ready: async () => undefined,
     diagnostics: () => []
   })
-  await startTestKernel(t, { packs: [values, llm, ...packs, user] })
+  await startTestKernel(t, { packs: [values, llm, ...packs, user], ...(now && { now }) })
   if (!found) throw new Error('the llm pack did not become active')
   return found
 }
