@@ -44,6 +44,15 @@ export function withDefault(section: ConfigSection, stored: unknown): unknown {
   return overlay(section.default, stored)
 }
 
+/** A header or variable has a name of words; anything else in its place may be a key that was put there by mistake. */
+const wordsOnly = /^[A-Za-z][A-Za-z0-9]{0,19}(?:[-_][A-Za-z0-9]{1,19})*(?:\.\d+)?$/
+
+/** Joined with dots, for whoever has to find the value. */
 export function pathOf(...parts: readonly string[]): string {
-  return parts.filter(part => part !== '').join('.')
+  return parts
+    .filter(part => part !== '')
+    .join('.')
+    .replace(/((?:^|\.)(?:custom_headers|headers|env)\.)(.+)$/s, (whole, table: string, name: string) =>
+      wordsOnly.test(name) ? whole : `${table}[redacted]`
+    )
 }
