@@ -1,5 +1,5 @@
 /** Takes secrets that are known out of a text that others wrote: upstreams like to quote what they were sent. */
-import { isSecretParameter } from './secret-names.ts'
+import { isSecretName, isSecretParameter } from './secret-names.ts'
 
 const gone = '[redacted]'
 
@@ -18,12 +18,31 @@ const tokenChars = 12
 export function withoutSecrets(text: string, secrets: Iterable<string | undefined>): string {
   let clean = text
   for (const secret of longestFirst(secrets)) {
+    if (isAbsent(clean, secret)) continue
     for (const form of formsOf(secret)) clean = clean.replaceAll(form, gone)
     if (secret.length < longChars) continue
     for (const form of formsOf(secret)) clean = cutRuns(clean, form.slice(0, headChars), false)
     for (const core of base64Cores(secret.slice(0, headChars))) clean = cutRuns(clean, core, true)
+    clean = withoutCutEnd(clean, secret)
   }
   return clean
+}
+
+/** Told by its first letters, which are the same in every spelling but base64: most of a long text has nothing of it. */
+function isAbsent(text: string, secret: string): boolean {
+  const start = /^[\w.-]+/.exec(secret)?.[0].slice(0, headChars) ?? ''
+  const cores = secret.length < longChars ? [] : base64Cores(secret.slice(0, headChars))
+  return start.length >= minChars && !text.includes(start.slice(0, minChars)) && !cores.some(core => text.includes(core))
+}
+
+/** A text that was cut off may end with the first characters of a secret. */
+function withoutCutEnd(text: string, secret: string): string {
+  const dots = ['…', '...'].find(end => text.endsWith(end)) ?? ''
+  const said = text.slice(0, text.length - dots.length)
+  for (let length = headChars - 1; length >= minChars; length--) {
+    if (said.endsWith(secret.slice(0, length))) return said.slice(0, -length) + gone + dots
+  }
+  return text
 }
 
 /** The secrets that a URL carries: password, a user name that is a token, parameters with a telling name. Empty for what is no URL. */
@@ -32,6 +51,25 @@ export function secretsIn(url: string | undefined): string[] {
   const { username, password, searchParams } = new URL(url)
   const user = username.length < tokenChars ? [] : [username, decoded(username)]
   return [password, decoded(password), ...user, ...[...searchParams].flatMap(([name, value]) => (isSecretParameter(name) ? [value] : []))]
+}
+
+const plainHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'user-agent'])
+
+/**
+ * The secrets of a request that an answer could repeat where data belongs, as a name of something: long ones only, for a short key may be
+ * a word. Of headers with an ordinary name those whose value looks like a key.
+ */
+export function secretsSent(url: string, headers: Readonly<Record<string, string>>): string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => {
+    if (plainHeaders.has(name.toLowerCase())) return []
+    return isSecretName(name) || looksLikeKey(value) ? value.split(/\s+/) : []
+  })
+  return [...values, ...secretsIn(url)].filter(({ length }) => length >= longChars)
+}
+
+/** Letters and digits in one word. */
+function looksLikeKey(value: string): boolean {
+  return /^(?=\S*[a-z])(?=\S*\d)\S+$/i.test(value)
 }
 
 function longestFirst(secrets: Iterable<string | undefined>): string[] {
@@ -63,7 +101,7 @@ function formsOf(secret: string): string[] {
 function cutRuns(text: string, core: string, base64: boolean): string {
   if (!text.includes(core)) return text
   const literal = core.replace(/[^\w]/g, '\\$&')
-  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;]*`, 'g'), gone)
+  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;\\\\]*`, 'g'), gone)
 }
 
 /** How base64 writes the text, for each of the three places in a group of bytes at which it may begin. */

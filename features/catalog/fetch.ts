@@ -1,4 +1,5 @@
 /** Reads the directory's document: bounded in time and bytes, failures as short texts that hold no address. */
+import { secretsSent, withoutSecrets } from '../../kernel/index.ts'
 import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 import { FetchProblem } from '../providers/index.ts'
 
@@ -31,7 +32,9 @@ export async function fetchDocument(
       if (size > DIRECTORY_LIMIT_BYTES) throw new FetchProblem(`its answer is longer than ${DIRECTORY_LIMIT_BYTES} bytes`)
       chunks.push(chunk)
     }
-    return Buffer.concat(chunks)
+    const document = Buffer.concat(chunks)
+    const secrets = secretsSent(url, headers)
+    return secrets.length === 0 ? document : Buffer.from(withoutSecrets(document.toString('utf8'), secrets))
   } catch (error) {
     if (error instanceof FetchProblem || error instanceof OutboundRefused) throw error
     signal.throwIfAborted()

@@ -1,4 +1,5 @@
 /** Keeps the promises of a model stream for any adapter: no rejection, one last part, prompt end after abort, no secret in an error text. */
+import { redactText, secretsIn, withoutSecrets } from '../../kernel/index.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
 
 /** The error of a failure that is not the provider's: a broken adapter, a missing one. */
@@ -43,11 +44,16 @@ export async function* guardStream(
       else if (part.type === 'tool_call') answered = true
       else if (part.type === 'thinking') thought ||= part.text !== ''
       else if (part.type === 'error') {
-        yield { type: 'error', error: { ...part.error, message: withoutSecrets(part.error.message, model) } }
+        yield { type: 'error', error: cleanError(part.error, model) }
         return
       } else if (part.type === 'finish') {
+<<<<<<< Updated upstream
         const cutShort = part.reason === 'filtered' || (thought && (part.reason === 'truncated' || part.reason === 'paused'))
         yield answered || cutShort ? part : errorPart('EmptyResponseError', 'the model answered with no content', model)
+=======
+        const cutShort = part.reason === 'filtered' || (thought && part.reason !== 'completed' && part.reason !== 'tool_calls')
+        yield answered || cutShort ? cleanFinish(part, model) : errorPart('EmptyResponseError', 'the model answered with no content', model)
+>>>>>>> Stashed changes
         return
       }
       yield part
@@ -68,12 +74,33 @@ function errorPart(name: string, message: string, model: ResolvedModel): LlmPart
   return { type: 'error', error: { code: 'provider.api_error', name, message: `${message} (${model.alias})`, retryable: true } }
 }
 
-/** Upstream texts may quote what was sent; the key and custom header values must not travel further. */
-function withoutSecrets(text: string, model: ResolvedModel): string {
-  let clean = text
-  const values = Object.entries(model.headers).flatMap(([name, value]) => (name === 'user-agent' || value.length < 6 ? [] : [value]))
-  for (const secret of [model.api_key, ...values]) {
-    if (secret) clean = clean.replaceAll(secret, '[redacted]')
+/** Upstreams quote what they were sent, in their texts and in the ids of their headers; other people's keys are told by their shape. */
+function cleanError(error: LlmError, model: ResolvedModel): LlmError {
+  const secrets = secretsOf(model)
+  const { message, request_id, trace_id } = error
+  return {
+    ...error,
+    message: redactText(withoutSecrets(message, secrets)),
+    ...(request_id !== undefined && { request_id: withoutSecrets(request_id, secrets) }),
+    ...(trace_id !== undefined && { trace_id: withoutSecrets(trace_id, secrets) })
   }
-  return clean
+}
+
+function cleanFinish(part: Finish, model: ResolvedModel): Finish {
+  const secrets = secretsOf(model)
+  const { raw_reason, response_id, trace_id } = part
+  return {
+    ...part,
+    ...(raw_reason !== undefined && { raw_reason: withoutSecrets(raw_reason, secrets) }),
+    ...(response_id !== undefined && { response_id: withoutSecrets(response_id, secrets) }),
+    ...(trace_id !== undefined && { trace_id: withoutSecrets(trace_id, secrets) })
+  }
+}
+
+type Finish = Extract<LlmPart, { type: 'finish' }>
+
+/** Key, values of custom headers, credentials inside the URL. */
+function secretsOf({ api_key, headers, base_url }: ResolvedModel): (string | undefined)[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (name === 'user-agent' || value.length < 6 ? [] : [value]))
+  return [api_key, ...values, ...secretsIn(base_url)]
 }

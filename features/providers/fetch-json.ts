@@ -1,4 +1,5 @@
 /** Reads a JSON document from a provider: bounded in time and bytes, failures as short texts that hold no secret. */
+import { secretsSent, withoutSecrets } from '../../kernel/index.ts'
 import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 
 const TIMEOUT_MS = 10_000
@@ -49,7 +50,8 @@ export async function fetchJson(
   if (status < 200 || status > 299) throw new FetchProblem(`answered HTTP ${status}`)
   if (Buffer.byteLength(text) >= limitBytes) throw new FetchProblem(`the answer is not smaller than ${limitBytes} bytes`)
   try {
-    return JSON.parse(text)
+    // A list that repeats its request would put the key into names, and those are shown.
+    return JSON.parse(withoutSecrets(text, secretsSent(url, headers)))
   } catch (error) {
     throw new FetchProblem('the answer is not complete JSON', { cause: error })
   }

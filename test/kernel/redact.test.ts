@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isSecretName, redactText, redactUrls, secretsIn, withoutSecrets } from '../../kernel/index.ts'
+import { isSecretName, redactText, redactUrls, secretsIn, secretsSent, withoutSecrets } from '../../kernel/index.ts'
 
 const secret = 'Hb7wQ2m+/"\\=&xZ9kLr4TqV'
 
@@ -91,10 +91,26 @@ test('a known secret is taken out in every spelling, also when only its beginnin
     assert.doesNotMatch(clean, /Hb7w|TqV|SGI3|I3d|iN3/, spelling)
     assert.match(clean, /^said: .*\[redacted\].* , end$/)
   }
+  for (const end of ['', '…', '...']) assert.equal(withoutSecrets(`cut: ${secret.slice(0, 7)}${end}`, [secret]), `cut: [redacted]${end}`)
   assert.equal(withoutSecrets('an o.k. key', ['k', '', undefined]), 'an o.k. key')
 })
 
 test('a URL names its secrets', () => {
   assert.deepEqual(secretsIn('https://u:a%20b@h/?x=1&token=c%2Fd'), ['a%20b', 'a b', 'c/d'])
   assert.deepEqual([secretsIn(undefined), secretsIn('no url'), secretsIn('https://h/')].flat().filter(Boolean), [])
+})
+
+test('a request names what an answer must not repeat: long credentials, not words', () => {
+  const headers = {
+    authorization: 'Bearer abcdefghij123456',
+    'x-team': 'a-team-with-a-long-name',
+    'x-org': 'org0123456789abcdef',
+    accept: 'application/json'
+  }
+  assert.deepEqual(secretsSent('https://h/?token=0123456789abcdef&x=0123456789abcdef', headers), [
+    'abcdefghij123456',
+    'org0123456789abcdef',
+    '0123456789abcdef'
+  ])
+  assert.deepEqual(secretsSent('https://h/', { authorization: 'Bearer ollama' }), [])
 })
