@@ -47,13 +47,8 @@ export async function* guardStream(
         yield { type: 'error', error: cleanError(part.error, model) }
         return
       } else if (part.type === 'finish') {
-<<<<<<< Updated upstream
         const cutShort = part.reason === 'filtered' || (thought && (part.reason === 'truncated' || part.reason === 'paused'))
-        yield answered || cutShort ? part : errorPart('EmptyResponseError', 'the model answered with no content', model)
-=======
-        const cutShort = part.reason === 'filtered' || (thought && part.reason !== 'completed' && part.reason !== 'tool_calls')
         yield answered || cutShort ? cleanFinish(part, model) : errorPart('EmptyResponseError', 'the model answered with no content', model)
->>>>>>> Stashed changes
         return
       }
       yield part
