@@ -55,7 +55,7 @@ export class Enrolment {
     const { service, log, signal } = this.#parts
     if (base_url === undefined) return undefined
     try {
-      return readModelList(await service.read(base_url, '/models', access_token, signal))
+      return await readModelList(await service.read(base_url, '/models', access_token, signal))
     } catch (error) {
       if (!(error instanceof AccountProblem || error instanceof FetchProblem || signal.aborted)) throw error
       log.warn({ reason: (error as Error).message }, 'the models of the managed provider could not be listed')

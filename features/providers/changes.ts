@@ -1,7 +1,9 @@
 /** Changes of providers and models on the table of the configuration file. Each checks first and changes only what passed. */
 import { AppError, invalid } from '../../kernel/index.ts'
 import { type CreateBody, type ModelEntry, ProviderExists, ProviderManaged, ProviderMissing, type ReplaceBody } from './contract.ts'
+import { Draft } from './draft.ts'
 import { aliasOf, modelRecord, providerRecord } from './form.ts'
+import { listedId, withListedId } from './origin.ts'
 import { type Moves, movePool } from './pool.ts'
 import { isTable, putRows, rowsOf, type Table } from './tables.ts'
 
@@ -30,7 +32,7 @@ export function changeProvider(file: Table, from: string, body: ReplaceBody, res
   const before = ownRecord(providers, from)
   if (to !== from && (providers.has(to) || reserved(to))) throw exists(to)
   const { rows, moves } = rebuilt(models, { from, to, field: to === from ? 'models' : 'new_id' }, body.models)
-  const record = providerRecord(to, body, body.api_key, before)
+  const record = withListedId(providerRecord(to, body, body.api_key, before), listedId(from, before), to)
   putRows(file, 'providers', new Map([...providers].map(([id, row]) => (id === from ? [to, record] : [id, row]))))
   putRows(file, 'models', rows)
   if (to === from) return
@@ -43,25 +45,15 @@ export function changeProvider(file: Table, from: string, body: ReplaceBody, res
 /** Removes a provider with its aliases; default pointers stay. Throws 40412, 40003. */
 export function removeProvider(file: Table, id: string): void {
   ownRecord(rowsOf(file, 'providers'), id)
-  dropProvider(file, id)
-}
-
-/** As `removeProvider`, whoever owns the provider. Answers the aliases that went. */
-export function dropProvider(file: Table, id: string): string[] {
-  const providers = rowsOf(file, 'providers')
-  const models = rowsOf(file, 'models')
-  const gone = [...models].filter(([, record]) => isTable(record) && record.provider === id).map(([alias]) => alias)
-  providers.delete(id)
-  for (const alias of gone) models.delete(alias)
-  putRows(file, 'providers', providers)
-  putRows(file, 'models', models)
-  movePool(file, new Map(gone.map(alias => [alias, undefined])))
-  return gone
+  const draft = new Draft(file)
+  draft.withdraw(id)
+  draft.close(file, false)
 }
 
 /**
  * The model table after the aliases of a provider were rebuilt: listed models keep their place, fields that the form does not know and,
- * for an alias with a name of its own, that name; new ones come last; what is not listed goes.
+ * for an alias with a name of its own, that name (below the id of the provider it follows a rename); new ones come last; what is not
+ * listed goes.
  */
 function rebuilt(
   models: ReadonlyMap<string, unknown>,
@@ -71,6 +63,11 @@ function rebuilt(
   const { from, to } = names
   const listed = new Map(entries.map(entry => [entry.model, entry]))
   const targets = new Set(entries.map(entry => aliasOf(to, entry.model)))
+  const below = aliasOf(from, '')
+  const free = (alias: string) => {
+    const other = models.get(alias)
+    if (other !== undefined && !(isTable(other) && other.provider === from)) throw taken(alias, names.field)
+  }
   const rows = new Map<string, unknown>()
   const moves = new Map<string, string | undefined>()
   for (const [alias, record] of models) {
@@ -81,7 +78,10 @@ function rebuilt(
     const entry = listed.get(String(record.model))
     if (!entry) moves.set(alias, undefined)
     else if (alias !== aliasOf(from, entry.model)) {
-      if (!targets.has(alias)) rows.set(alias, { ...record, provider: to })
+      const name = to !== from && alias.startsWith(below) ? aliasOf(to, alias.slice(below.length)) : alias
+      free(name)
+      if (name !== alias) moves.set(alias, name)
+      if (!targets.has(name) && !rows.has(name)) rows.set(name, { ...record, provider: to })
     } else {
       rows.set(aliasOf(to, entry.model), modelRecord(to, entry, record))
       if (to !== from) moves.set(alias, aliasOf(to, entry.model))
@@ -89,8 +89,7 @@ function rebuilt(
   }
   for (const entry of entries) {
     const alias = aliasOf(to, entry.model)
-    const other = models.get(alias)
-    if (other !== undefined && !(isTable(other) && other.provider === from)) throw taken(alias, names.field)
+    free(alias)
     if (!rows.has(alias)) rows.set(alias, modelRecord(to, entry))
   }
   return { rows, moves }

@@ -1,4 +1,5 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
+import { breathe } from '../../kernel/index.ts'
 import { FetchProblem } from './fetch-json.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
@@ -28,14 +29,15 @@ const MAX_MODELS = 5_000
 
 /**
  * Models of an answer `{ data: [...] }`, by their ids; at most 5,000. Entries without an id are left out, of two with one id the last counts,
- * values that make no sense count as not stated. Throws FetchProblem when the answer is no model list or a model has no context length.
+ * values that make no sense count as not stated. Rejects with FetchProblem when the answer is no model list or a model has no context length.
  */
-export function readModelList(answer: unknown): FoundModel[] {
+export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   const data = isTable(answer) ? answer.data : undefined
   if (!Array.isArray(data)) throw new FetchProblem('the answer is not a model list')
   if (data.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
   const found = new Map<string, FoundModel>()
   for (const item of data) {
+    await breathe()
     if (!isTable(item) || typeof item.id !== 'string' || item.id === '') continue
     const { id } = item
     if (!isSize(item.context_length)) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)

@@ -6,10 +6,12 @@ import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
 
 const idRule = /^[\p{L}\p{N}][\p{L}\p{N}\-_ ]*$/u
+/** An id must fit into the path of a request, where a character may take nine bytes. */
+const MAX_ID_LENGTH = 500
 
-/** True for ids that a provider may have (contract 1, Provider item); letters of any script. */
+/** True for ids that a provider may have (contract 1, Provider item); letters of any script, at most 500 UTF-16 units. */
 export function isProviderId(id: string): boolean {
-  return idRule.test(id)
+  return id.length <= MAX_ID_LENGTH && idRule.test(id)
 }
 
 /** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
@@ -19,7 +21,10 @@ export function checkForm(
 ): void {
   const details: Detail[] = []
   if (id && !isProviderId(id.value)) {
-    details.push({ path: `body.${id.field}`, message: 'must be letters, digits, -, _ and spaces, and begin with a letter or digit' })
+    details.push({
+      path: `body.${id.field}`,
+      message: `must be letters, digits, -, _ and spaces, begin with a letter or digit, and have at most ${MAX_ID_LENGTH} characters`
+    })
   }
   if (base_url?.includes('${'))
     details.push({ path: 'body.base_url', message: 'must not contain a placeholder of an environment variable' })

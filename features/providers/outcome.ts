@@ -1,74 +1,120 @@
-/** What a round of questions found, written into the configuration file's table; the answer is the refresh report. */
-import { nonBlank } from '../llm/index.ts'
-import { type AliasChange, withdrawProvider, writeAliases } from './aliases.ts'
+/** What a round of questions found, and what becomes of it: changes of the configuration and the refresh report. */
+import { isDeepStrictEqual } from 'node:util'
+import { breathe } from '../../kernel/index.ts'
+import { nonBlank, type ProviderRecord } from '../llm/index.ts'
 import type { RefreshReport } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
+import { type AliasChange, Draft } from './draft.ts'
+import { listedId, registryOf } from './origin.ts'
 import type { RegistryEntry } from './registry.ts'
 import type { RegistryAnswer } from './sources.ts'
-import { isTable, putRows, rowsOf, type Table } from './tables.ts'
+import type { Table } from './tables.ts'
 
+/** `asked`: the record of the provider when the question was put. */
 export type Outcome =
-  | { readonly kind: 'static'; readonly id: string }
+  | { readonly kind: 'unchanged'; readonly id: string }
   | { readonly kind: 'failed'; readonly id: string; readonly reason: string }
-  | { readonly kind: 'list'; readonly id: string; readonly found: readonly FoundModel[] }
-  /** `ids`: the providers that came from it. `whole`: new ones are taken in and vanished ones go. */
+  /** `entry`: what its registry says of it. */
   | {
-      readonly kind: 'registry'
-      readonly url: string
-      readonly ids: readonly string[]
-      readonly answer: RegistryAnswer
-      readonly whole: boolean
+      readonly kind: 'listed'
+      readonly id: string
+      readonly asked: ProviderRecord
+      readonly found: readonly FoundModel[]
+      readonly entry?: RegistryEntry
     }
+  /** Its registry no longer lists it. */
+  | { readonly kind: 'gone'; readonly id: string; readonly asked: ProviderRecord }
+  /** A registry lists a provider that is not here. */
+  | { readonly kind: 'new'; readonly id: string; readonly entry: RegistryEntry; readonly url: string; readonly api_key: string | undefined }
 
-/** Report of outcomes that change nothing, or, with the file's table, of what they changed there. */
+type Row = readonly [id: string, record: ProviderRecord]
+type Providers = Readonly<Record<string, ProviderRecord>>
+
+/** What the answer of a registry means for those who were asked about. `whole`: new ones are taken in and vanished ones go. */
+export function registryOutcomes(url: string, answer: RegistryAnswer, asked: readonly Row[], whole: boolean, all: Providers): Outcome[] {
+  const entries = new Map(answer.entries.map(entry => [entry.id, entry]))
+  const outcomes = asked.map(([id, record]): Outcome => {
+    const entry = entries.get(listedId(id, record))
+    if (entry) return { kind: 'listed', id, asked: record, found: entry.models, entry }
+    return whole ? { kind: 'gone', id, asked: record } : { kind: 'failed', id, reason: 'the registry no longer lists it' }
+  })
+  if (!whole) return outcomes
+  const here = Object.entries(all).filter(([, record]) => registryOf(record) === url)
+  const known = new Set(here.map(([id, record]) => listedId(id, record)))
+  const fresh = answer.entries.filter(({ id }) => !known.has(id))
+  return [...outcomes, ...fresh.map((entry): Outcome => ({ kind: 'new', id: entry.id, entry, url, api_key: answer.api_key }))]
+}
+
+/** Finds out, in shares of the event loop, which outcomes change nothing in these tables; they become `unchanged`. */
+export async function sift(outcomes: readonly Outcome[], tables: { providers: Table; models: Table }): Promise<Outcome[]> {
+  const trial = new Draft(tables)
+  const sifted: Outcome[] = []
+  for (const outcome of outcomes) {
+    sifted.push(isNews(outcome, trial) ? outcome : { kind: 'unchanged', id: outcome.id })
+    await breathe()
+  }
+  return sifted
+}
+
+function isNews(outcome: Outcome, trial: Draft): boolean {
+  if (outcome.kind !== 'listed') return true
+  const { id, asked, entry, found } = outcome
+  const record = trial.record(id)
+  return !record || !isAsAsked(record, asked) || isMoved(record, entry) || trial.settle(id, found).changed
+}
+
+/** True when an outcome has something to write. */
+export function writes({ kind }: Outcome): boolean {
+  return kind === 'listed' || kind === 'gone' || kind === 'new'
+}
+
+/** Writes the outcomes into the table of the configuration file; answers the report. */
 export function settle(outcomes: readonly Outcome[], file: Table): RefreshReport {
+  const draft = new Draft(file)
   const report: RefreshReport = { changed: [], unchanged: [], failed: [] }
   const tell = (id: string, { changed, added, removed }: AliasChange, name = id) => {
     if (changed) report.changed.push({ provider_id: id, provider_name: name, added, removed })
     else report.unchanged.push(id)
   }
+  const fail = (provider: string, reason: string) => report.failed.push({ provider, reason })
   for (const outcome of outcomes) {
-    if (outcome.kind === 'static') report.unchanged.push(outcome.id)
-    else if (outcome.kind === 'failed') report.failed.push({ provider: outcome.id, reason: outcome.reason })
-    else if (outcome.kind === 'list') {
-      if (rowsOf(file, 'providers').has(outcome.id)) tell(outcome.id, writeAliases(file, outcome.id, outcome.found))
-    } else settleRegistry(outcome, file, report, tell)
+    const { kind, id } = outcome
+    const record = draft.record(id)
+    if (kind === 'unchanged') report.unchanged.push(id)
+    else if (kind === 'failed') fail(id, outcome.reason)
+    else if (kind === 'new') {
+      if (draft.providers().has(id)) fail(id, 'the registry lists it, but a provider of this id exists')
+      else tell(id, addEntry(draft, outcome), outcome.entry.name)
+    } else if (!record)
+      continue // removed meanwhile: nothing to tell
+    else if (!isAsAsked(record, outcome.asked)) fail(id, 'it was changed meanwhile')
+    else if (kind === 'gone') tell(id, { changed: true, added: 0, removed: draft.withdraw(id) })
+    else {
+      const { entry, found } = outcome
+      if (entry && isMoved(record, entry)) draft.put(id, { ...record, type: entry.type, base_url: entry.base_url })
+      tell(id, draft.settle(id, found), entry?.name)
+    }
   }
+  if (outcomes.some(writes)) draft.close(file)
   return report
 }
 
-function settleRegistry(
-  { url, ids, answer, whole }: Outcome & { kind: 'registry' },
-  file: Table,
-  report: RefreshReport,
-  tell: (id: string, change: AliasChange, name?: string) => void
-): void {
-  const entries = new Map(answer.entries.map(entry => [entry.id, entry]))
-  for (const id of ids) {
-    const row = rowsOf(file, 'providers').get(id)
-    const entry = entries.get(id)
-    if (!isTable(row) || !isTable(row.source) || row.source.url !== url) continue // changed meanwhile: not ours any more
-    if (entry) {
-      Object.assign(row, { type: entry.type, base_url: entry.base_url })
-      tell(id, writeAliases(file, id, entry.models), entry.name)
-    } else if (whole) {
-      tell(id, { changed: true, added: 0, removed: withdrawProvider(file, id).length })
-    } else report.failed.push({ provider: id, reason: 'the registry no longer lists it' })
-  }
-  if (!whole) return
-  for (const entry of answer.entries) {
-    if (ids.includes(entry.id)) continue
-    if (rowsOf(file, 'providers').has(entry.id)) {
-      report.failed.push({ provider: entry.id, reason: 'the registry lists it, but a provider of this id exists' })
-    } else tell(entry.id, addEntry(file, url, entry, answer.api_key), entry.name)
-  }
-}
-
 /** Adds a provider that a registry lists, with a record of where it came from. */
-function addEntry(file: Table, url: string, entry: RegistryEntry, api_key: string | undefined): AliasChange {
+function addEntry(draft: Draft, { id, entry, url, api_key }: Outcome & { kind: 'new' }): AliasChange {
   const key = nonBlank(api_key)
   const source = { kind: 'apiJson', url, ...(key && { api_key: key }) }
-  const record = { type: entry.type, base_url: entry.base_url, ...(key && { api_key: key }), source }
-  putRows(file, 'providers', rowsOf(file, 'providers').set(entry.id, record))
-  return writeAliases(file, entry.id, entry.models)
+  draft.put(id, { type: entry.type, base_url: entry.base_url, ...(key && { api_key: key }), source })
+  return draft.settle(id, entry.models)
+}
+
+/** The registry says that the provider is somewhere else. */
+function isMoved(record: Table, entry: RegistryEntry | undefined): boolean {
+  return entry !== undefined && (record.type !== entry.type || record.base_url !== entry.base_url)
+}
+
+/** Whoever was asked, and how: with another of these the answer would be another provider's. */
+const question = ['type', 'base_url', 'api_key', 'oauth', 'env', 'custom_headers', 'model_source', 'source'] as const
+
+function isAsAsked(record: Table, asked: ProviderRecord): boolean {
+  return question.every(key => isDeepStrictEqual(record[key], asked[key]))
 }

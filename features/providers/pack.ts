@@ -1,5 +1,5 @@
 /** Wires the providers pack: providers, models, readiness, refresh. */
-import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
+import { AppError, definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
 import {
   createUpstream,
@@ -29,6 +29,7 @@ import {
 } from './contract.ts'
 import { checkForm } from './form.ts'
 import { importProviders } from './imports.ts'
+import { registryOf } from './origin.ts'
 import { readiness } from './readiness.ts'
 import { Refresher } from './refresh.ts'
 import { scheduleRefresh } from './schedule.ts'
@@ -79,6 +80,10 @@ export default definePack({
       return { default_model: model_id, model }
     })
 
+    const ofTheFile = (id: string, path: string) => {
+      if (!fromEnvironment(id)) return
+      throw invalid([{ path, message: `provider ${id} is defined by the environment (SVC_CODE_MODEL_NAME) and cannot be changed here` }])
+    }
     const shown = (id: string) => {
       const item = view.provider(id)
       if (!item) throw missing(id)
@@ -103,21 +108,24 @@ export default definePack({
     ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
       const { new_id = provider_id } = body
       checkForm(body, new_id === provider_id ? undefined : { field: 'new_id', value: new_id })
+      ofTheFile(provider_id, 'params.provider_id')
       await save(config, file => changeProvider(file, provider_id, body, fromEnvironment))
       return { provider: shown(new_id) }
     })
     ctx.route(deleteProvider, async ({ params: { provider_id } }) => {
+      ofTheFile(provider_id, 'params.provider_id')
       await save(config, file => removeProvider(file, provider_id))
       return null
     })
 
     ctx.provide(Providers, {
       importAll: async (imported, { registry } = {}) => {
-        await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
-        return imported.map(({ id }) => shown(id))
+        for (const { id } of imported) ofTheFile(id, '')
+        const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
+        return ids.map(shown)
       },
       registryKey(url) {
-        const records = Object.values(config.get(providersSection)).filter(({ source }) => source?.kind === 'apiJson' && source.url === url)
+        const records = Object.values(config.get(providersSection)).filter(record => registryOf(record) === url)
         return registryKeys(records).find(key => key !== undefined)
       }
     })
@@ -139,12 +147,12 @@ export default definePack({
     ctx.route(refreshProvider, ({ params: { provider_id } }) => refresher.run({ id: provider_id }))
     ctx.route(refreshProviders, () => refresher.run('all'))
     ctx.route(refreshLogins, () => refresher.run('logins'))
-    ctx.own(
-      scheduleRefresh(config, async () => {
-        await refresher.run('all').catch((err: unknown) => {
-          if (!ctx.signal.aborted) ctx.log.warn({ err }, 'the scheduled refresh failed')
-        })
+    const schedule = scheduleRefresh(config, () =>
+      refresher.run('all').catch((err: unknown) => {
+        if (!ctx.signal.aborted) ctx.log.warn({ err }, 'the scheduled refresh failed')
       })
     )
+    ctx.own(schedule.close)
+    ctx.tap(ctx.hooks.started, () => schedule.begin())
   }
 })

@@ -1,11 +1,11 @@
 /** The refresh engine: one round at a time; all questions first, then one save. */
 import type { Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
-import { type ProviderRecord, providersSection } from '../llm/index.ts'
+import { modelsSection, type ProviderRecord, providersSection } from '../llm/index.ts'
 import { missing } from './changes.ts'
 import type { RefreshReport } from './contract.ts'
 import { FetchProblem } from './fetch-json.ts'
-import { type Outcome, settle } from './outcome.ts'
+import { type Outcome, registryOutcomes, settle, sift, writes } from './outcome.ts'
 import { askProvider, askRegistry, registryKeys, type SourceParts, sourceOf } from './sources.ts'
 import { save } from './tables.ts'
 
@@ -57,9 +57,9 @@ export class Refresher {
   async #round(scope: RefreshScope): Promise<RefreshReport> {
     const { config, onChange } = this.#parts
     await config.reload()
-    const outcomes = await this.#ask(this.#chosen(scope), typeof scope === 'string')
-    const writes = outcomes.some(({ kind }) => kind === 'list' || kind === 'registry')
-    const report = writes ? await save(config, file => settle(outcomes, file)) : settle(outcomes, {})
+    const found = await this.#ask(this.#chosen(scope), typeof scope === 'string')
+    const outcomes = await sift(found, { providers: config.get(providersSection), models: config.get(modelsSection) })
+    const report = outcomes.some(writes) ? await save(config, file => settle(outcomes, file)) : settle(outcomes, {})
     if (report.changed.length > 0) onChange(report)
     return report
   }
@@ -79,14 +79,12 @@ export class Refresher {
     for (const row of rows) {
       const [id, record] = row
       const kind = fromEnvironment(id) ? 'static' : sourceOf(record, managed_url)
-      if (kind === 'static') questions.push(async () => [{ kind, id }])
+      if (kind === 'static') questions.push(async () => [{ kind: 'unchanged', id }])
       else if (kind !== 'registry') {
         questions.push(() =>
-          this.#answer([id], async () => ({
-            kind: 'list',
-            id,
-            found: await askProvider(id, record, kind === 'login', this.#parts, signal)
-          }))
+          this.#answer([id], async () => [
+            { kind: 'listed', id, asked: record, found: await askProvider(id, record, kind === 'login', this.#parts, signal) }
+          ])
         )
       } else {
         const { url } = record.source!
@@ -103,21 +101,18 @@ export class Refresher {
   }
 
   #askRegistry(url: string, rows: readonly Row[], whole: boolean): Promise<readonly Outcome[]> {
-    const ids = rows.map(([id]) => id)
+    const { config, signal } = this.#parts
     const keys = registryKeys(rows.map(([, record]) => record))
-    return this.#answer(ids, async () => ({
-      kind: 'registry',
-      url,
-      ids,
-      whole,
-      answer: await askRegistry(url, keys, this.#parts, this.#parts.signal)
-    }))
+    return this.#answer(
+      rows.map(([id]) => id),
+      async () => registryOutcomes(url, await askRegistry(url, keys, this.#parts, signal), rows, whole, config.get(providersSection))
+    )
   }
 
   /** A question that fails is an outcome of the providers it was asked for; the others go on. */
-  async #answer(ids: readonly string[], ask: () => Promise<Outcome>): Promise<readonly Outcome[]> {
+  async #answer(ids: readonly string[], ask: () => Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
     try {
-      return [await ask()]
+      return await ask()
     } catch (error) {
       const { log, signal } = this.#parts
       signal.throwIfAborted()

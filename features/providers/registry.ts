@@ -1,4 +1,5 @@
 /** A private registry (`api.json`): the providers it lists, each with its models. */
+import { breathe } from '../../kernel/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch-json.ts'
 import { isProviderId } from './form.ts'
@@ -18,23 +19,27 @@ const DEFAULT_CONTEXT_SIZE = 131_072
 const MAX_PROVIDERS = 1_000
 const types = ['svc', 'compat_chat', 'compat_responses', 'compat_messages']
 
-/** The entries that can be imported. Throws FetchProblem when there is none, so that a broken answer never empties a configuration. */
-export function readRegistry(answer: unknown): RegistryEntry[] {
+/** The entries that can be imported. Rejects with FetchProblem when there is none, so that a broken answer never empties a configuration. */
+export async function readRegistry(answer: unknown): Promise<RegistryEntry[]> {
   if (!isTable(answer)) throw new FetchProblem('the answer is not a registry')
   const found = new Map<string, RegistryEntry>()
   for (const entry of Object.values(answer).slice(0, MAX_PROVIDERS)) {
-    const read = isTable(entry) ? readEntry(entry) : undefined
+    const read = isTable(entry) ? await readEntry(entry) : undefined
     if (read) found.set(read.id, read)
   }
   if (found.size === 0) throw new FetchProblem('the registry lists no provider that can be imported')
   return [...found.values()]
 }
 
-function readEntry(entry: Table): RegistryEntry | undefined {
+async function readEntry(entry: Table): Promise<RegistryEntry | undefined> {
   const { id, name, api, type, models } = entry
   if (typeof id !== 'string' || !isProviderId(id) || typeof type !== 'string' || !types.includes(type)) return undefined
   if (typeof api !== 'string' || api.includes('${') || !URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) return undefined
-  const found = isTable(models) ? Object.entries(models).flatMap(([key, model]) => readModel(key, model)) : []
+  const found: FoundModel[] = []
+  for (const [key, model] of isTable(models) ? Object.entries(models) : []) {
+    await breathe()
+    found.push(...readModel(key, model))
+  }
   if (found.length === 0) return undefined
   return { id, name: typeof name === 'string' && name !== '' ? name : id, type, base_url: api, models: found }
 }

@@ -66,7 +66,10 @@ export async function askRegistry(
   let last: unknown
   for (const api_key of keys) {
     try {
-      return { entries: readRegistry(await fetchJson(upstream, url, { ...bearer(api_key), 'user-agent': user_agent }, signal)), api_key }
+      return {
+        entries: await readRegistry(await fetchJson(upstream, url, { ...bearer(api_key), 'user-agent': user_agent }, signal)),
+        api_key
+      }
     } catch (error) {
       if (!(error instanceof FetchProblem)) throw error
       last = error

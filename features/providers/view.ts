@@ -12,6 +12,7 @@ import {
   providerToWire
 } from '../llm/index.ts'
 import type { ModelItem, ProviderItem } from './contract.ts'
+import { aliasOf } from './form.ts'
 import type { LoginStatus } from './service.ts'
 
 export interface ViewSource {
@@ -101,7 +102,7 @@ function show(
 
 function providerItem(id: string, record: ProviderRecord, models: string[], global: string | undefined): ProviderItem {
   const { type, base_url, has_api_key, default_model } = providerToWire(record)
-  const chosen = default_model !== undefined && !models.includes(default_model) ? `${id}/${default_model}` : default_model
+  const chosen = default_model !== undefined && !models.includes(default_model) ? aliasOf(id, default_model) : default_model
   const shown = default_model === undefined ? models.find(alias => alias === global) : models.includes(chosen!) ? chosen : default_model
   return {
     id,

@@ -23,12 +23,25 @@ export interface Scene extends TestKernel {
 
 export async function start(
   t: TestContext,
-  { toml, home, more = [], now }: { toml?: string; home?: string; more?: readonly Pack[]; now?: () => Date } = {}
+  {
+    toml,
+    home,
+    more = [],
+    last = [],
+    now
+  }: {
+    toml?: string
+    home?: string
+    /** Packs before and behind the usual ones. */
+    more?: readonly Pack[]
+    last?: readonly Pack[]
+    now?: () => Date
+  } = {}
 ): Promise<Scene> {
   const place = home ?? (await freshDir(t))
   const path = join(place, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
-  const kernel = await startTestKernel(t, { packs: [...more, ...packs], home: place, ...(now && { now }) })
+  const kernel = await startTestKernel(t, { packs: [...more, ...packs, ...last], home: place, ...(now && { now }) })
   const text = () => readFile(path, 'utf8')
   return { ...kernel, toml: text, file: async () => readToml(await text()) }
 }
