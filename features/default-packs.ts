@@ -23,6 +23,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'tools-shell': () => import('./tools-shell/pack.ts'),
   permissions: () => import('./permissions/pack.ts'),
   agent: () => import('./agent/pack.ts'),
+  'request-repair': () => import('./request-repair/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),
   messages: () => import('./messages/pack.ts')
 }

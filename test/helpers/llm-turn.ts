@@ -1,4 +1,4 @@
-/** A conversation through the whole engine with a real adapter: a tool turn, a restart of the server, another prompt. */
+/** Conversations through the whole engine with a real adapter and a scripted upstream. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import workspaces from '../../features/workspaces/pack.ts'
 import type { Pack } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 import { echoRunner } from '../features/agent/start.ts'
-import { fakeUpstream, type UpstreamWire } from './fake-upstream.ts'
+import { fakeUpstream, type Script, type UpstreamWire } from './fake-upstream.ts'
 
 export interface TurnSetup {
   readonly protocol: string
@@ -28,16 +28,23 @@ export interface TurnSetup {
   readonly provider?: string
 }
 
-/**
- * Plays it and returns what the upstream was sent: request 0 asks, 1 carries the results of two parallel calls, 2 comes after the restart.
- * Every request gets thinking; the first also two calls of `Echo`.
- */
-export async function playConversation(t: TestContextLike, { protocol, pack, wire, model = 'm', provider = '' }: TurnSetup) {
-  const calls = { tools: [1, 2].map(x => ({ name: 'Echo', args: { x }, id: `call_${x}` })) }
-  const script = [
-    [{ thinking: 'let me see' }, { text: 'Looking. ' }, calls],
-    [{ thinking: 'I know' }, { text: 'It says hello.' }]
-  ]
+export interface ConversationSetup extends TurnSetup {
+  readonly script: Script
+  /** Packs beside the ones that a conversation needs. */
+  readonly packs?: readonly Pack[]
+  /** More top-level TOML, before the tables. */
+  readonly toml?: string
+}
+
+/** A picture in a prompt. */
+export interface Image {
+  readonly type: 'image'
+  readonly source: { readonly kind: 'base64'; readonly media_type: string; readonly data: string }
+}
+
+/** A session on a fresh home; `start` starts a server on it (call it once to begin, and again after a stop), `ask` submits a prompt to one. */
+export async function conversation(t: TestContextLike, setup: ConversationSetup) {
+  const { protocol, pack, wire, model = 'm', provider = '', script, packs = [], toml = '' } = setup
   const upstream = await fakeUpstream(t, script, { wire })
   const home = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
   t.after(() => rm(home, { recursive: true, force: true }))
@@ -46,6 +53,7 @@ export async function playConversation(t: TestContextLike, { protocol, pack, wir
   await writeFile(
     join(home, 'config.toml'),
     `default_model = "m"
+${toml}
 [thinking]
 effort = "high"
 [providers.p]
@@ -57,21 +65,55 @@ ${provider}
 provider = "p"
 model = "${model}"
 max_context_size = 64000
-capabilities = ["thinking", "tool_use"]
+capabilities = ["thinking", "tool_use", "image_in"]
 `
   )
-  const start = () =>
-    startTestKernel(t, {
-      home,
-      packs: [config, workspaces, sessions, history, llm, pack, echoRunner((_, { x }) => `echo of ${x}`), agent, prompts, messages]
-    })
-  const ask = async (kernel: Awaited<ReturnType<typeof start>>, session_id: string, text: string) => {
-    const { code, msg } = await kernel.call(submitPrompt, { params: { session_id }, body: { content: [{ type: 'text', text }] } })
+  const all = [
+    config,
+    workspaces,
+    sessions,
+    history,
+    llm,
+    pack,
+    echoRunner((_, { x }) => `echo of ${x}`),
+    agent,
+    prompts,
+    messages,
+    ...packs
+  ]
+  const start = () => startTestKernel(t, { home, packs: all, config: { agent: { retry_base_ms: 1 } } })
+  type Kernel = Awaited<ReturnType<typeof start>>
+  const open = async (kernel: Kernel): Promise<string> => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
+  const submit = async (kernel: Kernel, session_id: string, text: string, media: readonly Image[] = []) => {
+    const content = [{ type: 'text' as const, text }, ...media]
+    const { code, msg } = await kernel.call(submitPrompt, { params: { session_id }, body: { content } })
     if (code !== 0) throw new Error(`prompt refused: ${code} ${msg}`)
-    await kernel.waitFor(event => event.type === 'prompt.completed')
   }
+  /** Resolves when the prompt has settled. Prompts of one kernel come one after the other. */
+  const ask = async (kernel: Kernel, session_id: string, text: string, media?: readonly Image[]) => {
+    const before = kernel.events.filter(isSettled).length
+    await submit(kernel, session_id, text, media)
+    let seen = 0
+    await kernel.waitFor(event => isSettled(event) && ++seen > before)
+  }
+  return { upstream, home, start, open, submit, ask }
+}
+
+const isSettled = ({ type }: { readonly type: string }) => type === 'prompt.completed' || type === 'prompt.aborted'
+
+/**
+ * A tool turn, a restart of the server, another prompt. Plays it and returns what the upstream was sent: request 0 asks, 1 carries the results of two parallel calls, 2 comes after the restart.
+ * Every request gets thinking; the first also two calls of `Echo`.
+ */
+export async function playConversation(t: TestContextLike, setup: TurnSetup) {
+  const calls = { tools: [1, 2].map(x => ({ name: 'Echo', args: { x }, id: `call_${x}` })) }
+  const script = [
+    [{ thinking: 'let me see' }, { text: 'Looking. ' }, calls],
+    [{ thinking: 'I know' }, { text: 'It says hello.' }]
+  ]
+  const { upstream, start, open, ask } = await conversation(t, { ...setup, script })
   const first = await start()
-  const { id: session_id } = (await first.call(createSession, { body: { metadata: { cwd } } })).data
+  const session_id = await open(first)
   await ask(first, session_id, 'what does it say?')
   const { items } = (await first.call(listMessages, { params: { session_id } })).data
   await first.stop()

@@ -1,0 +1,28 @@
+/** What a provider's refusal says about the form of the request (engine notes, recovery inside one step). */
+import type { LlmError } from '../llm/index.ts'
+
+export type Cause = 'media' | 'form' | 'thinking'
+
+const image =
+  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
+const form = [
+  /tool[ _](use|call|result)|function[ _](call|response)|call_id/,
+  /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|incorrect role|after the (optional )?system message/,
+  /first (message|content)[\s\S]*user/,
+  /(text|content)[\s\S]*(must (not be|be non-?)|cannot be|is) ?empty|(empty|whitespace)[\s\S]*(text|content)|must contain non-whitespace/
+]
+const thinking = /signature|thinking.? blocks?|redacted_thinking|encrypted[ _]content|reasoning.? item|item .* of type .?reasoning|thought/
+
+/** What may be wrong with the request, the most likely first; empty: nothing that another form would cure. */
+export function causesOf({ status, code, name, message }: LlmError): readonly Cause[] {
+  if (code !== 'provider.api_error' || name === 'UnsupportedMediaError') return []
+  const words = message.toLowerCase()
+  if (status === 413) return ['media']
+  // Errors inside a stream come without a status.
+  if (status !== undefined && status !== 400 && status !== 422) return []
+  const found: Cause[] = []
+  if (image.test(words)) found.push('media')
+  if (thinking.test(words)) found.push('thinking')
+  if (form.some(pattern => pattern.test(words))) found.push('form')
+  return found
+}

@@ -1,0 +1,2 @@
+/** Public face of the request-repair pack: nothing; it listens to the turns of the agent pack. */
+export {}

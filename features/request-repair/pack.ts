@@ -1,0 +1,28 @@
+/** Sends a request that was refused for its form once more, in a form that the provider takes. */
+import { definePack, defineSlot } from '../../kernel/index.ts'
+import { TurnHooks, type TurnInfo } from '../agent/index.ts'
+import type { LlmError } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { Repairs } from './repairs.ts'
+
+export default definePack({
+  name: 'request-repair',
+  description: 'Sends refused model requests again with fewer images, without earlier thinking, or in a stricter form',
+  needs: { hooks: TurnHooks },
+  setup(ctx, { hooks }) {
+    const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs())
+    ctx.slot(slot)
+
+    ctx.tap(hooks.beforeStep, (request, { agent, turn_id }) => agent.get(slot).apply(turn_id, request), { stage: 100 })
+    const learn = (error: LlmError, { agent, turn_id, step }: TurnInfo): 'retry' | undefined => {
+      const next = agent.get(slot).learn(error)
+      if (next === undefined) return undefined
+      ctx.log.warn(
+        { session_id: agent.session.id, turn_id, step, status: error.status, next },
+        'a model request is sent again in another form'
+      )
+      return 'retry'
+    }
+    ctx.tap(hooks.modelError, learn, { stage: 100 })
+  }
+})

@@ -1,0 +1,63 @@
+/** What was found out about the requests of a turn, and is kept until it ends. */
+import type { LlmError, LlmRequest } from '../llm/index.ts'
+import { causesOf } from './causes.ts'
+import { countMedia, dropMedia } from './media.ts'
+import { strictForm, withoutThinking } from './strict.ts'
+
+const RECENT_MEDIA = 2
+
+export class Repairs {
+  #turn_id = -1
+  /** Media in the request that was sent last. */
+  #sent = 0
+  /** Media from the oldest on that are left out for good. */
+  #dropped = 0
+  /** Of the others only the most recent go out. */
+  #recentOnly = false
+  #strict = false
+  #thoughtless = false
+
+  /** The request in the form that this turn has found to be needed. */
+  apply(turn_id: number, request: LlmRequest): LlmRequest {
+    if (turn_id !== this.#turn_id) this.#begin(turn_id)
+    this.#sent = countMedia(request.messages)
+    let messages = dropMedia(request.messages, this.#recentOnly ? Math.max(this.#dropped, this.#sent - RECENT_MEDIA) : this.#dropped)
+    if (this.#thoughtless) messages = withoutThinking(messages)
+    if (this.#strict) messages = strictForm(messages)
+    return messages === request.messages ? request : { ...request, messages }
+  }
+
+  /** What is tried next, in words for the log; undefined: nothing is left that would help. */
+  learn(error: LlmError): string | undefined {
+    for (const cause of causesOf(error)) {
+      if (cause === 'media' && this.#fewerMedia()) return `${this.#dropped > 0 ? 'no' : 'only recent'} media`
+      if (cause === 'thinking' && !this.#thoughtless) {
+        this.#thoughtless = true
+        return 'no earlier thinking'
+      }
+      if (cause === 'form' && !this.#strict) {
+        this.#strict = true
+        return 'strict form'
+      }
+    }
+    return undefined
+  }
+
+  #fewerMedia(): boolean {
+    if (!this.#recentOnly && this.#sent > RECENT_MEDIA) {
+      this.#recentOnly = true
+      return true
+    }
+    if (this.#dropped >= this.#sent) return false
+    this.#dropped = this.#sent
+    return true
+  }
+
+  #begin(turn_id: number): void {
+    this.#turn_id = turn_id
+    this.#dropped = 0
+    this.#recentOnly = false
+    this.#strict = false
+    this.#thoughtless = false
+  }
+}

@@ -1,0 +1,57 @@
+/** Requests in a form that the strictest providers take. */
+import type { LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
+
+type Assistant = Extract<LlmMessage, { role: 'assistant' }>
+type Result = Extract<LlmMessage, { role: 'tool' }>
+
+/**
+ * Roles that take turns from a user message on, no empty texts, every call once and with exactly one result right behind its message.
+ * Calls without a result go, and so do results without a call.
+ */
+export function strictForm(messages: readonly LlmMessage[]): readonly LlmMessage[] {
+  const results = new Map<string, Result>()
+  for (const message of messages)
+    if (message.role === 'tool' && !results.has(message.tool_call_id)) results.set(message.tool_call_id, message)
+  const seen = new Set<string>()
+  const answered = ({ id }: LlmToolCall) => results.has(id) && !seen.has(id) && seen.add(id)
+  const out: LlmMessage[] = []
+  for (const message of messages) {
+    if (message.role === 'tool') continue
+    const content = message.content.filter(notEmpty)
+    if (message.role === 'user') {
+      if (content.length > 0) say(out, content)
+    } else if (out.length > 0) {
+      const tool_calls = message.tool_calls.filter(answered)
+      if (content.length + tool_calls.length > 0) answer(out, { ...message, content, tool_calls })
+    }
+  }
+  return out.flatMap((message): LlmMessage[] =>
+    message.role === 'assistant' ? [message, ...message.tool_calls.map(({ id }) => results.get(id)!)] : [message]
+  )
+}
+
+/** Without the thoughts of earlier answers, and without what seals them and their calls. */
+export function withoutThinking(messages: readonly LlmMessage[]): readonly LlmMessage[] {
+  return messages.map(message => {
+    if (message.role !== 'assistant') return message
+    const content = message.content.filter(part => part.type !== 'thinking')
+    return { ...message, content, tool_calls: message.tool_calls.map(({ extras: _, ...call }) => call) }
+  })
+}
+
+function notEmpty(part: LlmContent): boolean {
+  return part.type !== 'text' || part.text.trim() !== ''
+}
+
+function say(out: LlmMessage[], content: readonly LlmContent[]): void {
+  const last = out.at(-1)
+  if (last?.role === 'user') out[out.length - 1] = { role: 'user', content: [...last.content, ...content] }
+  else out.push({ role: 'user', content })
+}
+
+function answer(out: LlmMessage[], message: Assistant): void {
+  const last = out.at(-1)
+  // Calls are answered before anything else is said: only what follows no call can be joined.
+  if (last?.role !== 'assistant' || last.tool_calls.length > 0) out.push(message)
+  else out[out.length - 1] = { ...message, content: [...last.content, ...message.content] }
+}

@@ -1,0 +1,112 @@
+/** Requests that are refused for their form, over HTTP through the whole engine. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import llmChat from '../../../features/llm-chat/pack.ts'
+import llmMessages from '../../../features/llm-messages/pack.ts'
+import requestRepair from '../../../features/request-repair/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import type { RecordedRequest, Script } from '../../helpers/fake-upstream.ts'
+import { conversation, type Image } from '../../helpers/llm-turn.ts'
+import { chatWire } from '../../helpers/upstream-chat.ts'
+import { messagesWire } from '../../helpers/upstream-messages.ts'
+
+const image = (data: string): Image => ({ type: 'image', source: { kind: 'base64', media_type: 'image/png', data } })
+const pictures = ['AAAA', 'BBBB', 'CCCC'].map(image)
+const refuse = (status: number, message: string) => [{ status, body: messagesWire.failure(status, message) }]
+const large = refuse(413, 'Request exceeds the maximum size')
+
+const overMessages = { protocol: 'compat_messages', pack: llmMessages, wire: messagesWire }
+const overChat = { protocol: 'compat_chat', pack: llmChat, wire: chatWire }
+
+async function bench(t: TestContextLike, script: Script, wire: typeof overMessages = overMessages) {
+  const setup = { ...wire, packs: [requestRepair], script }
+  const { upstream, start, open, ask } = await conversation(t, setup)
+  const kernel = await start()
+  const session_id = await open(kernel)
+  const types = () => kernel.events.map(event => event.type)
+  const ended = () =>
+    kernel.events.filter(event => event.type === 'turn.ended').map(({ payload }) => payload as { reason: string; error?: { code: string } })
+  return { upstream, types, ended, ask: (text: string, media?: readonly Image[]) => ask(kernel, session_id, text, media) }
+}
+
+const data = (request: RecordedRequest | undefined) =>
+  ['AAAA', 'BBBB', 'CCCC', 'DDDD'].filter(one => JSON.stringify(request?.body).includes(one))
+
+test('a request that is too large goes out again with the two most recent images, then without; for the rest of the turn', async t => {
+  const call = [{ tool: { name: 'Echo', args: { x: 1 } } }]
+  const { upstream, types, ended, ask } = await bench(t, [large, large, call, [{ text: 'done' }], [{ text: 'again' }]])
+
+  await ask('look', pictures)
+  await ask('once more', [image('DDDD')])
+
+  assert.deepEqual(upstream.requests.map(data), [['AAAA', 'BBBB', 'CCCC'], ['BBBB', 'CCCC'], [], [], ['AAAA', 'BBBB', 'CCCC', 'DDDD']])
+  assert.match(JSON.stringify(upstream.requests[2]?.body), /left out/)
+  assert.deepEqual(
+    ended().map(turn => turn.reason),
+    ['completed', 'completed']
+  )
+  assert.ok(!types().includes('turn.step.retrying'))
+  assert.equal(types().filter(type => type === 'turn.step.started').length, 3)
+})
+
+test('an image that the provider cannot read is left out', async t => {
+  for (const words of [
+    'Could not process image',
+    'messages.0.content.1.image.source: Unsupported image type',
+    'Invalid base64 image_url: cannot decode'
+  ]) {
+    const { upstream, ended, ask } = await bench(t, [refuse(400, words), [{ text: 'done' }]])
+
+    await ask('look', pictures.slice(0, 1))
+
+    assert.deepEqual(upstream.requests.map(data), [['AAAA'], []])
+    assert.equal(ended()[0]?.reason, 'completed')
+  }
+})
+
+test('a refusal of the form brings the strict form: one user message in place of neighbours', async t => {
+  const words = 'Conversation roles must alternate user/assistant/user/assistant/...'
+  const { upstream, ended, ask } = await bench(t, [refuse(400, words), [{ text: 'done' }]], overChat)
+
+  await ask('hello')
+
+  const roles = upstream.requests.map(({ body }) => (body.messages as { role: string }[]).map(({ role }) => role))
+  assert.deepEqual(roles, [
+    ['system', 'user', 'user'],
+    ['system', 'user']
+  ])
+  assert.equal(ended()[0]?.reason, 'completed')
+})
+
+test('thinking that another provider signed is left out', async t => {
+  const { upstream, ended, ask } = await bench(t, [
+    [{ thinking: 'hm' }, { text: 'one' }],
+    refuse(400, 'messages.1.content.0: Invalid `signature` in `thinking` block'),
+    [{ text: 'two' }]
+  ])
+
+  await ask('a')
+  await ask('b')
+
+  const thinks = upstream.requests.map(({ body }) => JSON.stringify(body.messages).includes('"thinking"'))
+  assert.deepEqual(thinks, [false, true, false])
+  assert.equal(ended()[1]?.reason, 'completed')
+})
+
+test('what no other form cures ends the turn at once: a second refusal, a full window, another wrong field', async t => {
+  const words: readonly [status: number, message: string, code: string, requests: number][] = [
+    [413, 'Request exceeds the maximum size', 'provider.api_error', 1],
+    [400, 'prompt is too long: 205000 tokens > 200000 maximum', 'context.overflow', 1],
+    [400, 'temperature: range 0..1', 'provider.api_error', 1],
+    [400, 'tool_use ids must be unique', 'provider.api_error', 2]
+  ]
+  for (const [status, message, code, requests] of words) {
+    const { upstream, ended, types, ask } = await bench(t, [refuse(status, message)])
+
+    await ask('hello')
+
+    assert.equal(upstream.requests.length, requests, message)
+    assert.deepEqual([ended()[0]?.reason, ended()[0]?.error?.code], ['failed', code])
+    assert.ok(types().includes('error') && !types().includes('turn.step.retrying'))
+  }
+})
