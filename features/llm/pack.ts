@@ -3,6 +3,7 @@ import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
+import { extraHeaders } from './extra-headers.ts'
 import { guardStream } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
 import { Offline, offlineSection } from './offline.ts'
@@ -46,6 +47,7 @@ export default definePack({
       contributed: models.items(),
       adapters: adapters.items(),
       user_agent: `svc-code/${info.version}`,
+      extra_headers: extraHeaders(process.env.SVC_CODE_CUSTOM_HEADERS),
       thinking_keep: config.get(thinkingSection).keep,
       temperature: decimal(process.env.SVC_CODE_MODEL_TEMPERATURE),
       top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P),

@@ -3,6 +3,7 @@ import { AppError } from '../../kernel/index.ts'
 import { type CredentialSources, credentialOf } from './credential.ts'
 import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
 import { isLoopback } from './loopback.ts'
+import { knownCapabilities } from './model-families.ts'
 import type { ModelRecord, ProviderRecord } from './sections.ts'
 import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
 
@@ -15,6 +16,8 @@ export interface ModelTable extends CredentialSources {
   readonly adapters: readonly LlmAdapter[]
   /** Sent with every request: `svc-code/<version>`. */
   readonly user_agent: string
+  /** Headers of the environment, lower-case names; all others win. Default none. */
+  readonly extra_headers?: Readonly<Record<string, string>>
   readonly thinking_keep: string | undefined
   readonly temperature: number | undefined
   readonly top_p: number | undefined
@@ -61,9 +64,9 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
     protocol,
     name: record.model,
     display_name: nonBlank(record.display_name) ?? (nonBlank(record.model) || alias),
-    headers: { 'user-agent': table.user_agent, ...lowerCased(provider.custom_headers) },
+    headers: headersOf(table, provider.custom_headers),
     max_context_size,
-    capabilities: record.capabilities ?? [],
+    capabilities: [...new Set([...(record.capabilities ?? []), ...knownCapabilities(record.model)])],
     ...(base_url && { base_url: base_url.replace(/\/+$/, '') }),
     ...credentialOf({ alias, model: stored, provider_id, provider, adapter }, table),
     ...place,
@@ -85,7 +88,11 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
 
 function contributed({ fallback_default: _, cost: _cost, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
   const adapter = adapterOf(model.protocol, table, { model_id: model.alias, provider_id: model.provider_id })
-  return ready(adapter, { ...model, headers: { 'user-agent': table.user_agent, ...lowerCased(model.headers) } })
+  return ready(adapter, { ...model, headers: headersOf(table, model.headers) })
+}
+
+function headersOf({ user_agent, extra_headers }: ModelTable, own: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  return { ...extra_headers, 'user-agent': user_agent, ...lowerCased(own) }
 }
 
 function ready(adapter: LlmAdapter, model: ResolvedModel): ResolvedModel {
