@@ -25,6 +25,7 @@ test('headers of the environment are lines; what is no header is passed over', (
     'x-team': 'blue',
     'x-trace': 'a: b'
   })
+  assert.deepEqual(extraHeaders('Authorization: Bearer x\nX-Api-Key: y\nHost: z\nCookie: c\nX-Monkey: m'), { 'x-monkey': 'm' })
   assert.deepEqual(extraHeaders(undefined), {})
 })
 
