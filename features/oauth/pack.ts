@@ -38,8 +38,10 @@ export default definePack({
   needs: { config: Config, llm: Llm, info: KernelInfo },
   provides: [ManagedLogin, ProviderLogins],
   config: Options,
-  setup(ctx, { config, info }) {
+  async setup(ctx, { config, info }) {
     const { log, home, signal } = ctx
+    const open = await tightenCredentials(home)
+    if (open.length > 0) log.warn({ files: open }, 'credentials were readable by others; they are not any more')
     const { poll_unit_ms: unit_ms } = ctx.config
     const now = () => ctx.now()
     const upstream = createUpstream()
@@ -51,10 +53,6 @@ export default definePack({
     const store = ctx.store(credentialStore, { dir: 'credentials' })
     const vault = new Vault({ home, store, service, client_id, now, log, unit_ms })
     ctx.own(() => vault.close())
-    ctx.background(async () => {
-      const files = await tightenCredentials(home)
-      if (files.length > 0) log.warn({ files }, 'credentials were readable by others; they are not any more')
-    })
     const models = ctx.collect(LlmModels)
     const enrolment = new Enrolment({ config, service, contributed: () => models.items(), log, signal })
     const account = (provider_id: string, oauth?: OauthRef): Account | undefined => {

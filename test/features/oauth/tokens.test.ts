@@ -1,6 +1,7 @@
 /** Stored tokens: when they are renewed, by whom, and what a refusal leaves behind. */
 import assert from 'node:assert/strict'
-import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readConfig } from '../../../features/config/index.ts'
@@ -148,6 +149,94 @@ test('what is no credential counts as not logged in', async t => {
 
   assert.deepEqual([login.status(managed), login.status('nobody')], ['unauthenticated', 'unauthenticated'])
   assert.deepEqual([await login.accessToken(managed), await login.accessToken('nobody')], [undefined, undefined])
+})
+
+test('what would hold a reader up is no credential', async t => {
+  const { login, home } = await scene(t)
+  await mkdir(join(home, 'credentials'))
+  const file = join(home, 'credentials', 'svc-code.json')
+  const places: (() => Promise<unknown> | unknown)[] = [
+    () => execFileSync('mkfifo', [file]),
+    () => mkdir(file),
+    () => symlink(file, file),
+    () => writeFile(file, ' '.repeat(10 * 1024 * 1024))
+  ]
+
+  for (const place of places) {
+    await place()
+    assert.deepEqual([login.status(managed), await login.accessToken(managed)], ['unauthenticated', undefined])
+    await rm(file, { recursive: true })
+  }
+})
+
+test('rights that others were given on credentials are taken away at the start', async t => {
+  const one = await scene(t)
+  await one.logIn()
+  const { fake, home, clock } = one
+  await one.stop()
+  await chmod(join(home, 'credentials'), 0o755)
+  await chmod(join(home, 'credentials', 'svc-code.json'), 0o644)
+
+  const { login } = await scene(t, { fake, home, clock })
+
+  assert.equal((await stat(join(home, 'credentials'))).mode & 0o777, 0o700)
+  assert.equal((await stat(join(home, 'credentials', 'svc-code.json'))).mode & 0o777, 0o600)
+  assert.equal(login.status(managed), 'authenticated')
+})
+
+test('a clock that was set back makes a renewal due', async t => {
+  const { login, clock, logIn } = await scene(t)
+  await logIn()
+
+  clock.now -= 200 * second
+  assert.equal(await login.accessToken(managed), 'access-token-1')
+  clock.now -= 200 * second
+  assert.equal(await login.accessToken(managed), 'access-token-renewed-1')
+})
+
+test('a renewal that cannot be written is used, renewed from memory, and written as soon as it can be', async t => {
+  const { login, fake, home, logIn, credential } = await scene(t)
+  await logIn()
+  const obstacle = join(home, 'credentials', 'svc-code.json~')
+  await mkdir(obstacle)
+
+  assert.equal(await login.accessToken(managed, { force: true }), 'access-token-renewed-1')
+  assert.equal(await login.accessToken(managed), 'access-token-renewed-1')
+  assert.equal(await login.accessToken(managed, { force: true }), 'access-token-renewed-2')
+  assert.equal((await credential())?.refresh_token, 'refresh-token-1')
+  assert.deepEqual(
+    fake.asked('refresh').map(({ form }) => form.refresh_token),
+    ['refresh-token-1', 'refresh-token-renewed-1']
+  )
+  await rm(obstacle, { recursive: true })
+  assert.equal(await login.accessToken(managed), 'access-token-renewed-2')
+  assert.equal((await credential())?.refresh_token, 'refresh-token-renewed-2')
+})
+
+test('a renewal that could not be written is written at the latest when the server stops', async t => {
+  const { login, home, logIn, credential, stop } = await scene(t)
+  await logIn()
+  const obstacle = join(home, 'credentials', 'svc-code.json~')
+  await mkdir(obstacle)
+  await login.accessToken(managed, { force: true })
+  await rm(obstacle, { recursive: true })
+
+  await stop()
+
+  assert.equal((await credential())?.refresh_token, 'refresh-token-renewed-1')
+})
+
+test('a logout forgets a renewal that could not be written', async t => {
+  const { call, login, home, logIn, credential } = await scene(t)
+  await logIn()
+  const obstacle = join(home, 'credentials', 'svc-code.json~')
+  await mkdir(obstacle)
+  await login.accessToken(managed, { force: true })
+
+  await call(logout, { body })
+  await rm(obstacle, { recursive: true })
+
+  assert.deepEqual([await login.accessToken(managed), await credential()], [undefined, undefined])
 })
 
 test('a caller that gives up does not end the renewal of the others', async t => {
