@@ -8,14 +8,18 @@ export const toSnake = remembered(key =>
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .toLowerCase()
 )
-export const toCamel = remembered(key => key.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()))
+/** Only what `toSnake` turns back: `_a`, `a__b` and `a_1` stay. */
+export const toCamel = remembered(key => key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase()))
 
 /** Tables whose keys are names, wherever they occur: header names, environment names. */
-const nameTables = new Set(['env', 'custom_headers', 'headers'])
+export const nameTables: ReadonlySet<string> = new Set(['env', 'custom_headers', 'headers'])
 /** Domains whose first level is names even when nobody contributed a schema for them. */
 const nameDomains = new Set(['providers', 'models', 'experimental'])
 
-/** Converts the keys inside one domain. `schema` tells maps (records) from objects; without it the rules above decide. */
+/**
+ * Converts the keys inside one domain. `schema` tells maps (records) from objects; without it the rules above decide. A key that is given
+ * in two spellings is one key: see `both`.
+ */
 export function convertKeys(domain: string, value: unknown, to: 'snake' | 'camel', schema?: TSchema): unknown {
   return walk(value, schema, nameDomains.has(domain), to, domain === 'secondary_model')
 }
@@ -24,43 +28,58 @@ function walk(value: unknown, schema: TSchema | undefined, names: boolean, to: '
   if (Array.isArray(value)) return value.map(item => walk(item, schema?.items as TSchema | undefined, false, to))
   if (!isTable(value)) return value
   const result: Table = {}
-  const pattern = recordValue(schema)
-  const verbatim = names || pattern !== undefined
+  const entries = mapValue(schema)
+  const verbatim = names || entries !== undefined
+  const known = (schema?.properties as Table | undefined) ?? {}
   for (const [key, item] of Object.entries(value)) {
     const snake = verbatim ? key : toSnake(key)
-    const inner = pattern ?? ((schema?.properties as Record<string, TSchema> | undefined)?.[snake] as TSchema | undefined)
+    // Spelled like that in the file it is not read, so it must not look as if.
+    if (to === 'camel' && snake !== key && Object.hasOwn(known, snake)) continue
+    const inner = entries ?? (own(known, snake) as TSchema | undefined)
     const innerNames = !verbatim && (nameTables.has(snake) || (inPool && snake === 'models'))
-    put(result, verbatim ? key : to === 'snake' ? snake : toCamel(key), walk(item, inner, innerNames, to))
+    const name = verbatim ? key : to === 'snake' ? snake : toCamel(key)
+    put(result, name, both(own(result, name), walk(item, inner, innerNames, to)))
   }
   return result
 }
 
-/** The value schema of a record (a map with free keys). */
-function recordValue(schema: TSchema | undefined): TSchema | undefined {
+/** Two patches of one place: null keeps, tables merge, of anything else the later one counts. */
+export function both(first: unknown, second: unknown): unknown {
+  if (first === undefined) return second
+  if (second === undefined || second === null) return first
+  if (!isTable(first) || !isTable(second)) return second
+  const result = { ...first }
+  for (const [key, item] of Object.entries(second)) put(result, key, both(own(result, key), item))
+  return result
+}
+
+/** Shape of the values of a map with free keys; undefined for everything else. */
+export function mapValue(schema: TSchema | undefined): TSchema | undefined {
   const patterns = schema?.patternProperties as Record<string, TSchema> | undefined
   return patterns && schema?.properties === undefined ? Object.values(patterns)[0] : undefined
 }
 
-/** A path in file spelling, as the sender spelled it: `loop_control.max_steps_per_turn` or `loop_control.maxStepsPerTurn`. */
+/** A path in file spelling, as the sender spelled it: `models.a.b.maxContextSize` for an alias `a.b`. What was not sent stays as it is. */
 export function asSent(body: unknown, path: string): string {
+  const parts = path.split('.')
+  const sent: string[] = []
   let at: unknown = body
-  const sent = path.split('.').map(part => {
-    const spelled = isTable(at) && !Object.hasOwn(at, part) && Object.hasOwn(at, toCamel(part)) ? toCamel(part) : part
-    at = isTable(at) ? own(at, spelled) : Array.isArray(at) ? at[Number(part)] : undefined
-    return spelled
-  })
+  while (parts.length > 0) {
+    const [key, taken] = isTable(at) ? keyOf(at, parts) : [parts[0]!, 1]
+    at = isTable(at) ? own(at, key) : Array.isArray(at) ? at[Number(key)] : undefined
+    sent.push(key)
+    parts.splice(0, taken)
+  }
   return sent.join('.')
 }
 
-/** A file schema as it is on the wire: object keys camelCase, records untouched. */
-export function camelSchema(schema: TSchema): TSchema {
-  const result: TSchema = { ...schema }
-  if (schema.properties) {
-    result.properties = Object.fromEntries(
-      Object.entries(schema.properties as Record<string, TSchema>).map(([key, inner]) => [toCamel(key), camelSchema(inner)])
-    )
-    if (schema.required) result.required = (schema.required as string[]).map(toCamel)
+/** The key of the table that the longest part of the path means (names may have dots), and how many parts that are. */
+function keyOf(table: Table, parts: readonly string[]): readonly [key: string, taken: number] {
+  const keys = Object.keys(table)
+  for (let taken = parts.length; taken > 0; taken--) {
+    const name = parts.slice(0, taken).join('.')
+    const key = Object.hasOwn(table, name) ? name : keys.findLast(spelled => toSnake(spelled) === name)
+    if (key !== undefined) return [key, taken]
   }
-  if (schema.items) result.items = camelSchema(schema.items as TSchema)
-  return result
+  return [parts[0]!, 1]
 }

@@ -1,7 +1,5 @@
 /** Wire of the config pack (contract 1, Configuration). */
 import { defineEvent, defineRoute, nullable, oneOf, type TSchema, Type } from '../../kernel/index.ts'
-import { camelSchema } from './casing.ts'
-import { ownSections } from './sections.ts'
 
 const open = Type.Record(Type.String(), Type.Unknown())
 
@@ -13,10 +11,8 @@ const ProviderEntry = Type.Object({
 })
 
 const mode = oneOf(['manual', 'yolo', 'auto'])
-/** Inner shapes of this pack's own domains, as they are on the wire. */
-const ownDomains: Record<string, TSchema> = Object.fromEntries(ownSections.map(({ name, schema }) => [name, camelSchema(schema)]))
 
-/** The effective configuration without secrets. Domains of further packs come beside these. */
+/** The effective configuration without secrets. The mounted routes know the inner shape of every domain, and the domains of further packs. */
 export const ConfigObject = Type.Object(
   {
     providers: Type.Record(Type.String(), ProviderEntry),
@@ -27,7 +23,6 @@ export const ConfigObject = Type.Object(
     yolo: Type.Boolean({ description: 'True when default_permission_mode is yolo' }),
     default_permission_mode: mode,
     permission: open,
-    ...ownDomains,
     raw: Type.Record(Type.String(), Type.Unknown(), { description: 'Parsed content of the file, in its own spelling, without secrets' })
   },
   { description: 'Keys at the top are snake_case, those inside a domain camelCase' }

@@ -1,42 +1,85 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
-import { problems } from '../../kernel/index.ts'
+import { type Detail, problems, type TSchema } from '../../kernel/index.ts'
+import { mapValue } from './casing.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
-import { freeze, isTable, overlay, own, type Table } from './tables.ts'
+import { freeze, isTable, overlay, own, same, type Table } from './tables.ts'
 
 export interface Effective {
   readonly value: unknown
   readonly diagnostics: readonly ConfigDiagnostic[]
 }
 
+type Report = (message: string) => void
+
+/** At most so many broken entries of one domain are told one by one. */
+const MAX_REPORTS = 20
+
 /** The value of a section over a file; invalid parts fall back and are reported without their values. */
 export function effective(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Effective {
   const diagnostics: ConfigDiagnostic[] = []
   const report = (message: string) => diagnostics.push({ domain: section.name, message })
-  let value: unknown = section.default
-  const stored = own(file, section.name)
-  if (stored !== undefined) {
-    const merged = withDefault(section, stored)
-    const [first] = problems(section.schema, merged)
-    if (!first) {
-      value = merged
-      for (const { path, message } of section.review?.(merged) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
-    } else {
-      if (section.salvage) value = section.salvage(merged)
-      const instead = section.salvage ? 'only what is valid is used' : 'the default is used instead'
-      report(`config.toml: ${pathOf(section.name, first.path)}: ${first.message}; ${instead}`)
-    }
-    for (const [key, replacement] of Object.entries(section.retired ?? {})) {
-      if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
-    }
-  }
-  const environment = section.overlay?.(env)
-  if (environment !== undefined) {
-    const merged = overlay(value, environment)
+  const stored = storedOf(section, file)
+  let value = stored === undefined ? section.default : fromFile(section, stored, report)
+  const environment = section.overlay?.(env, (variable, problem) => report(`${variable} ${problem}`))
+  // One by one: a value that does not fit must not take the others with it.
+  for (const part of isTable(environment) ? Object.entries(environment).map(([key, item]) => ({ [key]: item })) : [environment]) {
+    if (part === undefined) continue
+    const merged = overlay(value, part)
     const [first] = problems(section.schema, merged)
     if (first) report(`environment: ${pathOf(section.name, first.path)}: ${first.message}; the environment is ignored here`)
     else value = merged
   }
   return { value: freeze(overlay(undefined, value)), diagnostics }
+}
+
+/** What the file says of a domain, under both of its names. */
+function storedOf({ name, alias }: ConfigSection, file: Table): unknown {
+  const stored = own(file, name)
+  const over = alias === undefined ? undefined : own(file, alias)
+  return over === undefined ? stored : overlay(stored, over)
+}
+
+function fromFile(section: ConfigSection, stored: unknown, report: Report): unknown {
+  const merged = withDefault(section, stored)
+  const wrong = wrongParts(section.schema, merged)
+  const value = wrong.length === 0 ? merged : (section.salvage ?? (given => validEntries(section, given)))(merged)
+  const instead = value === section.default ? 'the default is used instead' : 'only what is valid is used'
+  for (const { path, message } of wrong.slice(0, MAX_REPORTS)) {
+    report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
+  }
+  for (const { path, message } of section.review?.(value) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+  for (const [key, replacement] of Object.entries(section.retired ?? {})) {
+    if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
+  }
+  return value
+}
+
+/** The first problem of every entry of a map or list; of anything else the first one. Names in maps may be any text. */
+function wrongParts(schema: TSchema, value: unknown): Detail[] {
+  const entries = entriesOf(schema, value)
+  if (!entries) return problems(schema, value).slice(0, 1)
+  return entries.flatMap(([key, item, inner]) => problems(inner, item, key).slice(0, 1))
+}
+
+/** One mistyped provider must not take the others with it. What has no entries is the default as a whole. */
+function validEntries({ schema, default: instead }: ConfigSection, value: unknown): unknown {
+  const entries = entriesOf(schema, value)?.filter(([, item, inner]) => problems(inner, item).length === 0)
+  if (!entries) return instead
+  return Array.isArray(value) ? entries.map(([, item]) => item) : Object.fromEntries(entries)
+}
+
+/** Key, value and its schema, for maps and lists. */
+function entriesOf(schema: TSchema, value: unknown): (readonly [key: string, item: unknown, inner: TSchema])[] | undefined {
+  const inner = isTable(value) ? mapValue(schema) : Array.isArray(value) ? (schema.items as TSchema | undefined) : undefined
+  return inner && Object.entries(value as object).map(([key, item]) => [key, item, inner] as const)
+}
+
+/** What a change would make wrong, with paths below the section. Broken entries of a map that it leaves as they are stand in nobody's way. */
+export function newProblems(section: ConfigSection, before: unknown, after: unknown): Detail[] {
+  const inner = isTable(after) ? mapValue(section.schema) : undefined
+  if (!inner) return problems(section.schema, withDefault(section, after))
+  const known = isTable(before) ? before : {}
+  return Object.entries(after as Table).flatMap(([key, item]) => (same(item, own(known, key)) ? [] : problems(inner, item, key)))
 }
 
 /** A file value completed with the section's default. */

@@ -1,5 +1,6 @@
 /** Public face of the config pack. */
 export { ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
+export { Environment, type EnvironmentReport } from './environment.ts'
 export {
   backgroundSection,
   defaultPlanModeSection,

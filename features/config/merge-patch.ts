@@ -1,6 +1,6 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
 import { invalid } from '../../kernel/index.ts'
-import { convertKeys, toSnake } from './casing.ts'
+import { both, convertKeys, toSnake } from './casing.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
@@ -16,26 +16,27 @@ export interface BodyPatch {
 
 export function readBody(body: Table, settings: Settings): BodyPatch {
   const domains: Table = {}
-  const fields: string[] = []
+  const fields = new Set<string>()
   let yolo = false
   for (const [key, value] of Object.entries(body)) {
-    const name = toSnake(key)
-    const section = settings.section(name)
+    const given = toSnake(key)
+    const section = settings.section(given) ?? settings.sections().find(({ alias }) => alias === given)
+    const name = section?.name ?? given
     if (value === null || value === undefined || name === 'raw') continue
     if (name === 'yolo') {
       if (typeof value !== 'boolean') throw invalid([{ path: `body.${key}`, message: 'expected boolean' }])
       yolo = value
+      if (yolo) fields.add('yolo')
     } else if (section) {
-      put(domains, name, convertKeys(name, value, 'snake', section.schema))
-      fields.push(name)
+      put(domains, name, both(own(domains, name), convertKeys(name, value, 'snake', section.schema)))
+      fields.add(name)
     }
   }
-  if (yolo) fields.unshift('yolo')
   if (yolo && !Object.hasOwn(domains, 'default_permission_mode')) {
     domains.default_permission_mode = 'yolo'
-    fields.push('default_permission_mode')
+    fields.add('default_permission_mode')
   }
-  return { domains, fields }
+  return { domains, fields: [...fields] }
 }
 
 /** Merges the domains into `file` (in place). What merely repeats what GET shows of a secret, the environment or a derived field changes nothing. */
@@ -47,7 +48,15 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
     const given = section.toWire ? withoutEchoes(change, stored, shown) : change
     put(file, name, withoutOverlay(merged(stored, given), stored, section.overlay?.(env)))
     if (own(file, name) === undefined) delete file[name]
+    const alias = section.alias === undefined ? undefined : own(file, section.alias)
+    if (isTable(alias) && isTable(given)) repeat(alias, given, own(file, name))
   }
+}
+
+/** What a table of the other name says as well would win: it gets the new values, too. */
+function repeat(alias: Table, given: Table, next: unknown): void {
+  if (!isTable(next)) return
+  for (const key of Object.keys(given)) if (Object.hasOwn(alias, key)) put(alias, key, copy(own(next, key)))
 }
 
 /** Tables merge, null keeps, the rest replaces; a value that equals the redacted form of the stored one keeps the stored one. */

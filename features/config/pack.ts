@@ -1,12 +1,14 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
 import { AppError, definePack, invalid, type Static } from '../../kernel/index.ts'
 import { asSent } from './casing.ts'
-import { type ConfigObject, configChanged, patchConfig, readConfig } from './contract.ts'
+import type { ConfigObject } from './contract.ts'
 import { ConfigFile } from './file.ts'
+import { LiveSpecs } from './live-specs.ts'
 import { applyBody, readBody } from './merge-patch.ts'
-import { ownSections, standIns } from './sections.ts'
+import { ownSections } from './sections.ts'
 import { Config, ConfigSections } from './service.ts'
 import { Settings } from './settings.ts'
+import { standIns } from './stand-ins.ts'
 import type { Table } from './tables.ts'
 import { watchConfig } from './watch.ts'
 import { configObject } from './wire.ts'
@@ -20,7 +22,11 @@ export default definePack({
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
     const settings = new Settings({ file, env, log: ctx.log, sections: () => contributed.items(), standIns })
-    contributed.onChange(() => settings.sectionsChanged())
+    const specs = new LiveSpecs(() => settings.sections())
+    contributed.onChange(() => {
+      settings.sectionsChanged()
+      specs.changed()
+    })
     for (const section of ownSections) ctx.contribute(ConfigSections, section)
     await settings.ready()
     ctx.provide(Config, settings)
@@ -31,15 +37,15 @@ export default definePack({
       if (shown?.revision !== revision) shown = { revision, config: configObject(settings) as Static<typeof ConfigObject> }
       return shown.config
     }
-    const emitChanged = ctx.event(configChanged)
+    const emitChanged = ctx.event(specs.change)
     ctx.own(settings.onChange(({ fields }) => emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: whole() })))
     const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
 
-    ctx.route(readConfig, async () => {
+    ctx.route(specs.read, async () => {
       await refresh()
       return whole()
     })
-    ctx.route(patchConfig, async ({ body }) => {
+    ctx.route(specs.patch, async ({ body }) => {
       const patch = readBody(body as Table, settings)
       if (patch.fields.length > 0) {
         await settings

@@ -18,7 +18,7 @@ export interface RedactOptions {
 /**
  * A copy without secrets: their keys are gone, user names, passwords and keys are taken out of URLs, what looks like a credential out of
  * other texts, and so is the word after `--token` in a list. Booleans are never secret.
- * The copy is JSON: dates and integers beyond 2^53 become text.
+ * The copy is JSON: dates, integers beyond 2^53, inf and nan become text.
  */
 export function redact(value: unknown, { names = false, secrets = [] }: RedactOptions = {}): unknown {
   return strip(
@@ -31,6 +31,7 @@ export function redact(value: unknown, { names = false, secrets = [] }: RedactOp
 function strip(value: unknown, names: boolean, secrets: readonly (readonly string[])[]): unknown {
   if (typeof value === 'string') return redactText(redactUrls(value))
   if (typeof value === 'bigint') return value.toString()
+  if (typeof value === 'number' && !Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value < 0 ? '-inf' : 'inf'
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) {
     return value.map((item, index) => (follows(value[index - 1], item) ? '[redacted]' : strip(item, false, below(secrets, String(index)))))

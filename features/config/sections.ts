@@ -1,6 +1,6 @@
 /** Domains that this pack contributes itself: plain settings that several packs read (contract 1, Configuration object). */
-import { oneOf, type Static, Type } from '../../kernel/index.ts'
-import { booleanOf, defined, experimentalFlags, integerOf, numberOf, serviceOf, textOf } from './environment.ts'
+import { oneOf, Type } from '../../kernel/index.ts'
+import { defined, Environment, experimentalFlags, serviceOf } from './environment.ts'
 import type { ConfigSection } from './service.ts'
 
 const flag = Type.Boolean()
@@ -19,7 +19,11 @@ export const telemetrySection: ConfigSection<typeof flag> = {
   name: 'telemetry',
   schema: flag,
   default: false,
-  overlay: env => (booleanOf(env.SVC_CODE_DISABLE_TELEMETRY) ? false : undefined)
+  overlay: (env, report) => {
+    const variables = new Environment(env, variable => report?.(variable, 'is neither on (1, true) nor off (0, false); it counts as on'))
+    const set = variables.text('DISABLE_TELEMETRY') !== undefined
+    return (variables.flag('DISABLE_TELEMETRY') ?? set) ? false : undefined
+  }
 }
 
 export const hookEvents = [
@@ -71,11 +75,10 @@ export const servicesSection: ConfigSection<typeof Services> = {
   schema: Services,
   default: {},
   secrets: ['*.api_key', '*.oauth', '*.custom_headers'],
-  overlay: env =>
-    defined({
-      svc_search: serviceOf(env.SVC_CODE_WEB_SEARCH_BASE_URL, env.SVC_CODE_WEB_SEARCH_API_KEY),
-      svc_fetch: serviceOf(env.SVC_CODE_WEB_FETCH_BASE_URL, env.SVC_CODE_WEB_FETCH_API_KEY)
-    })
+  overlay: (env, report) => {
+    const variables = new Environment(env, report)
+    return defined({ svc_search: serviceOf(variables, 'WEB_SEARCH'), svc_fetch: serviceOf(variables, 'WEB_FETCH') })
+  }
 }
 
 const LoopControl = Type.Object({
@@ -89,11 +92,13 @@ export const loopControlSection: ConfigSection<typeof LoopControl> = {
   name: 'loop_control',
   schema: LoopControl,
   default: { max_attempts_per_step: 10, reserved_context_size: 50_000, compaction_trigger_ratio: 0.85 },
-  overlay: env =>
-    defined({
-      max_steps_per_turn: integerOf(env.SVC_CODE_LOOP_MAX_STEPS_PER_TURN),
-      max_attempts_per_step: integerOf(env.SVC_CODE_LOOP_MAX_ATTEMPTS_PER_STEP)
-    }),
+  overlay: (env, report) => {
+    const variables = new Environment(env, report)
+    return defined({
+      max_steps_per_turn: variables.integer('LOOP_MAX_STEPS_PER_TURN'),
+      max_attempts_per_step: variables.integer('LOOP_MAX_ATTEMPTS_PER_STEP')
+    })
+  },
   retired: { max_retries_per_step: 'max_attempts_per_step', max_steps_per_run: 'max_steps_per_turn' }
 }
 
@@ -111,11 +116,14 @@ export const backgroundSection: ConfigSection<typeof Background> = {
   name: 'background',
   schema: Background,
   default: { keep_alive_on_exit: false, bash_auto_background_on_timeout: true, bash_task_timeout_s: 600, kill_grace_period_ms: 5000 },
-  overlay: env =>
-    defined({
-      max_running_tasks: integerOf(env.SVC_CODE_BACKGROUND_MAX_RUNNING_TASKS),
-      keep_alive_on_exit: booleanOf(env.SVC_CODE_BACKGROUND_KEEP_ALIVE_ON_EXIT)
+  alias: 'task',
+  overlay: (env, report) => {
+    const variables = new Environment(env, report)
+    return defined({
+      max_running_tasks: variables.integer('BACKGROUND_MAX_RUNNING_TASKS', 1),
+      keep_alive_on_exit: variables.flag('BACKGROUND_KEEP_ALIVE_ON_EXIT')
     })
+  }
 }
 
 const Subagent = Type.Object({ timeout_ms: count(0) })
@@ -123,7 +131,7 @@ export const subagentSection: ConfigSection<typeof Subagent> = {
   name: 'subagent',
   schema: Subagent,
   default: { timeout_ms: 7_200_000 },
-  overlay: env => defined({ timeout_ms: numberOf(env.SVC_CODE_SUBAGENT_TIMEOUT_MS) })
+  overlay: (env, report) => defined({ timeout_ms: new Environment(env, report).integer('SUBAGENT_TIMEOUT_MS') })
 }
 
 const SecondaryModel = Type.Object({
@@ -145,12 +153,11 @@ const SecondaryModel = Type.Object({
 export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = { name: 'secondary_model', schema: SecondaryModel, default: {} }
 
 const Experimental = Type.Record(Type.String(), Type.Boolean())
-/** Flags: `SVC_CODE_EXPERIMENTAL_<ID>` sets one, `SVC_CODE_EXPERIMENTAL_FLAG` all known ones. */
 export const experimentalSection: ConfigSection<typeof Experimental> = {
   name: 'experimental',
   schema: Experimental,
   default: {},
-  overlay: experimentalFlags
+  overlay: (env, report) => experimentalFlags(new Environment(env, report))
 }
 
 const ModelCatalog = Type.Object({ refresh_interval_ms: count(0, '0: off'), refresh_on_start: flag })
@@ -175,41 +182,3 @@ export const ownSections = [
   experimentalSection,
   modelCatalogSection
 ] as const
-
-const Anything = Type.Object({})
-const Records = Type.Record(Type.String(), Anything)
-/** A string that nobody may have set. */
-const Name = Type.Unsafe<string | undefined>(Type.String())
-const Mode = oneOf(['manual', 'yolo', 'auto'])
-const providers: ConfigSection<typeof Records> = {
-  name: 'providers',
-  schema: Records,
-  default: {},
-  toWire: (value: Static<typeof Records>) =>
-    Object.fromEntries(
-      Object.entries(value as Record<string, Record<string, unknown>>).map(([id, { type, base_url, default_model, api_key }]) => [
-        id,
-        defined({
-          type: textOf(type) ?? '',
-          base_url: textOf(base_url),
-          default_model: textOf(default_model),
-          has_api_key: textOf(api_key) !== undefined
-        })
-      ])
-    )
-}
-const models: ConfigSection<typeof Records> = { name: 'models', schema: Records, default: {} }
-const permission: ConfigSection<typeof Anything> = { name: 'permission', schema: Anything, default: {} }
-const thinking: ConfigSection<typeof Anything> = { name: 'thinking', schema: Anything, default: {} }
-const mode: ConfigSection<typeof Mode> = { name: 'default_permission_mode', schema: Mode, default: 'manual' }
-
-/** Stand in for domains of the contract whose owners are not part of this deployment: kept and shown, checked loosely. */
-export const standIns: readonly ConfigSection[] = [
-  providers,
-  { name: 'default_provider', schema: Name, default: undefined },
-  { name: 'default_model', schema: Name, default: undefined },
-  models,
-  thinking,
-  mode,
-  permission
-]

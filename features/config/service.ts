@@ -1,5 +1,6 @@
 /** What other packs get from the user's configuration file (`<home>/config.toml`). */
 import { type Detail, extensionPoint, type Static, serviceToken, type TSchema } from '../../kernel/index.ts'
+import type { EnvironmentReport } from './environment.ts'
 
 /** One top-level domain of the configuration, contributed by the pack that uses it. */
 export interface ConfigSection<S extends TSchema = TSchema> {
@@ -10,8 +11,10 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   readonly default: Static<S>
   /** Dotted paths (with `*`) that hold secrets and never leave the server: `*.api_key`. */
   readonly secrets?: readonly string[]
-  /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. */
-  readonly overlay?: (env: NodeJS.ProcessEnv) => Partial<Static<S>> | undefined
+  /** Another name of the domain in files and patches; where a file has both, the values under this name count. */
+  readonly alias?: string
+  /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. `report` hears of variables that are not used. */
+  readonly overlay?: (env: NodeJS.ProcessEnv, report?: EnvironmentReport) => Partial<Static<S>> | undefined
   /** Wire form for GET/POST config when it differs from camelCased keys (providers). */
   toWire?(value: Static<S>): unknown
   /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */

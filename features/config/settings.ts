@@ -1,6 +1,6 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
 import { AppError, type Detail, invalid, type Logger, problems, type Static, type TSchema } from '../../kernel/index.ts'
-import { type Effective, effective, pathOf, withDefault } from './effective.ts'
+import { type Effective, effective, newProblems, pathOf, withDefault } from './effective.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
 import { changedKeys, copy, freeze, isTable, own, put, type Table } from './tables.ts'
@@ -129,9 +129,9 @@ export class Settings implements Config {
     return touched.flatMap(name => {
       const section = this.#byName.get(name)
       const stored = own(file, name)
-      const unsayable = nulls(stored, name)
-      if (unsayable.length > 0 || !section || stored === undefined) return unsayable
-      const wrong = problems(section.schema, withDefault(section, stored))
+      const odd = unsayable(stored, name)
+      if (odd.length > 0 || !section || stored === undefined) return odd
+      const wrong = newProblems(section, own(before, name), stored)
       const known = new Set(refusals(section, own(before, name)).map(({ path }) => path))
       const found = wrong.length > 0 ? wrong : refusals(section, stored).filter(({ path }) => !known.has(path))
       return found.map(({ path, message }) => ({ path: pathOf(name, path), message }))
@@ -208,11 +208,17 @@ function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
   return problems(section.schema, value).length > 0 ? [] : section.review(value).filter(({ refused }) => refused)
 }
 
-/** TOML has no null: where one is left (in arrays), the value cannot be written. */
-function nulls(value: unknown, path: string): Detail[] {
+const loneSurrogate = /\p{Cs}/u
+
+/** TOML has no null (one may be left in a list) and its text is Unicode: what else there is cannot be written. */
+function unsayable(value: unknown, path: string): Detail[] {
   if (value === null) return [{ path, message: 'null cannot be stored here' }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => nulls(item, `${path}.${index}`))
-  return isTable(value) ? Object.entries(value).flatMap(([key, item]) => nulls(item, `${path}.${key}`)) : []
+  if (typeof value === 'string') return !loneSurrogate.test(value) ? [] : [{ path, message: 'is not valid Unicode' }]
+  if (Array.isArray(value)) return value.flatMap((item, index) => unsayable(item, `${path}.${index}`))
+  if (!isTable(value)) return []
+  return Object.entries(value).flatMap(([key, item]) =>
+    loneSurrogate.test(key) ? [{ path, message: 'a name is not valid Unicode' }] : unsayable(item, `${path}.${key}`)
+  )
 }
 
 /** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */

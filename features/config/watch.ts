@@ -1,5 +1,5 @@
 /** Notices edits of the configuration file by others. */
-import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs'
+import { unwatchFile, watch, watchFile } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 
@@ -7,38 +7,62 @@ const pollMs = 2_000
 
 /**
  * Calls `changed` once things are quiet for `quietMs` after something happened to the file. The directory is watched, because
- * editors replace the file; where the system cannot watch, the file is polled. Resolves to the undo. Keeps no process alive.
+ * editors replace the file; where the system cannot watch, the file is polled. A linked file is watched where it lies, too, also when the
+ * link comes or moves later. Resolves to the undo. Keeps no process alive.
  */
 export async function watchConfig(path: string, changed: () => void, options: { readonly quietMs?: number } = {}): Promise<() => void> {
   let timer: NodeJS.Timeout | undefined
+  let closed = false
   const touch = () => {
     clearTimeout(timer)
-    timer = setTimeout(changed, options.quietMs ?? 150)
+    timer = setTimeout(settle, options.quietMs ?? 150)
     timer.unref()
   }
-  const watchers: FSWatcher[] = []
-  let polling: string | undefined
-  const poll = () => {
-    if (polling !== undefined) return
-    polling = path
-    watchFile(path, { interval: pollMs, persistent: false }, touch)
-  }
-  // A linked file is edited where it lies.
-  const real = await realpath(path).catch(() => path) // not there yet: it will appear under its own name
-  for (const target of new Set([path, real])) {
-    try {
-      const watcher = watch(dirname(target), { persistent: false }, (_, name) => {
-        if (name === null || name === basename(target)) touch()
-      })
-      watcher.on('error', poll)
-      watchers.push(watcher)
-    } catch {
-      poll() // no watch to be had here (too many, or a file system without)
+  const lookouts = new Map<string, () => void>()
+  const follow = async () => {
+    const real = await realpath(path).catch(() => path) // not there yet: it will appear under its own name
+    if (closed) return
+    for (const [target, close] of lookouts) {
+      if (target === path || target === real) continue
+      close()
+      lookouts.delete(target)
     }
+    for (const target of [path, real]) if (!lookouts.has(target)) lookouts.set(target, lookout(target, touch))
   }
+  const settle = () => {
+    void follow()
+    changed()
+  }
+  await follow()
   return () => {
+    closed = true
     clearTimeout(timer)
-    for (const watcher of watchers) watcher.close()
-    if (polling !== undefined) unwatchFile(polling, touch)
+    for (const close of lookouts.values()) close()
+  }
+}
+
+/** Calls `touch` for everything that happens to the name; answers the undo. */
+function lookout(target: string, touch: () => void): () => void {
+  let polling = false
+  const poll = () => {
+    if (polling) return
+    polling = true
+    watchFile(target, { interval: pollMs, persistent: false }, touch)
+  }
+  const stopPolling = () => {
+    if (polling) unwatchFile(target, touch)
+  }
+  try {
+    const watcher = watch(dirname(target), { persistent: false }, (_, name) => {
+      if (name === null || name === basename(target)) touch()
+    })
+    watcher.on('error', poll)
+    return () => {
+      watcher.close()
+      stopPolling()
+    }
+  } catch {
+    poll() // no watch to be had here (too many, or a file system without)
+    return stopPolling
   }
 }

@@ -17,6 +17,7 @@ export {
   type OutboundReport,
   type OutboundSource
 } from './outbound.ts'
+export { withOverrides } from './overrides.ts'
 export { costOf, totalCost } from './price.ts'
 export {
   defaultModelSection,

@@ -14,6 +14,11 @@ export const offlineSection: ConfigSection<typeof Switch> = {
   salvage: () => true
 }
 
+/** The section of a server: when it was started offline, that is as good as the environment saying so. */
+export function startedOffline(section: typeof offlineSection, started: boolean): typeof offlineSection {
+  return started ? { ...section, overlay: () => true } : section
+}
+
 /** True for `SVC_CODE_OFFLINE=1`, and for everything else but 0, false, no, off and nothing. */
 export function isOfflineEnvironment(env: NodeJS.ProcessEnv): boolean {
   const text = env.SVC_CODE_OFFLINE?.trim().toLowerCase() ?? ''

@@ -6,7 +6,7 @@ import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './extra-headers.ts'
 import { guardStream } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
-import { Offline, offlineSection } from './offline.ts'
+import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
@@ -38,7 +38,8 @@ export default definePack({
     const loginOf = (provider_id: string, oauth?: OauthRef) =>
       logins.items().find(login => login.status(provider_id, oauth) !== 'unauthenticated') ?? logins.items()[0]
     // Sections differ in their schema type; the point holds them as sections of any schema.
-    for (const section of [...llmSections, offlineSection]) ctx.contribute(ConfigSections, section as ConfigSection)
+    for (const section of [...llmSections, startedOffline(offlineSection, info.offline)])
+      ctx.contribute(ConfigSections, section as ConfigSection)
 
     const table = (): ModelTable => ({
       providers: config.get(providersSection),

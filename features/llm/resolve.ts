@@ -4,6 +4,7 @@ import { type CredentialSources, credentialOf } from './credential.ts'
 import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
 import { isLoopback } from './loopback.ts'
 import { knownCapabilities } from './model-families.ts'
+import { withOverrides } from './overrides.ts'
 import type { ModelRecord, ProviderRecord } from './sections.ts'
 import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
 
@@ -44,7 +45,7 @@ export function resolveModel(alias: string | undefined, table: ModelTable): Reso
 }
 
 function configured(alias: string, stored: ModelRecord, table: ModelTable): ResolvedModel {
-  const record: ModelRecord = { ...stored, ...stored.overrides }
+  const record = withOverrides(stored)
   const provider_id = record.provider
   const where = { model_id: alias, provider_id }
   if (!Object.hasOwn(table.providers, provider_id)) throw unresolved(`provider ${provider_id} of model ${alias} is not configured`, where)

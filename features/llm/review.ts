@@ -1,6 +1,7 @@
-/** Credentials that are written as the schema wants and still not as they can be meant. */
+/** What is written as the schema wants and still not as it can be meant. */
 import type { ConfigRemark } from '../config/index.ts'
 import { nonBlank } from './env-table.ts'
+import { fixedFields } from './overrides.ts'
 import type { ModelRecord, ProviderRecord } from './sections.ts'
 
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
@@ -10,8 +11,15 @@ export function reviewProviders(providers: Readonly<Record<string, ProviderRecor
 export function reviewModels(models: Readonly<Record<string, ModelRecord>>): ConfigRemark[] {
   return Object.entries(models).flatMap(([alias, record]) => [
     ...reviewRecord(alias, record),
-    ...reviewRecord(`${alias}.overrides`, record.overrides ?? {})
+    ...reviewRecord(`${alias}.overrides`, record.overrides ?? {}),
+    ...reviewOverrides(`${alias}.overrides`, record.overrides ?? {})
   ])
+}
+
+function reviewOverrides(path: string, overrides: object): ConfigRemark[] {
+  return fixedFields
+    .filter(field => Object.hasOwn(overrides, field))
+    .map(field => ({ path: `${path}.${field}`, message: 'an override cannot change this field', refused: true }))
 }
 
 function reviewRecord(path: string, { api_key, oauth }: Pick<ProviderRecord, 'api_key' | 'oauth'>): ConfigRemark[] {

@@ -1,6 +1,6 @@
 /** Sections of the user's configuration file that describe providers and models, and the model that the environment may define. */
 import { type Static, Type } from '../../kernel/index.ts'
-import type { ConfigSection } from '../config/index.ts'
+import { type ConfigSection, Environment, type EnvironmentReport } from '../config/index.ts'
 import { nonBlank, providerKey, providerKeyFile } from './env-table.ts'
 import { isLoopback } from './loopback.ts'
 import { reviewModels, reviewProviders } from './review.ts'
@@ -101,8 +101,8 @@ export const modelsSection: ConfigSection<typeof Models> = {
   schema: Models,
   default: {},
   secrets: ['*.api_key', '*.oauth', '*.custom_headers', '*.overrides.api_key', '*.overrides.oauth'],
-  overlay: env => {
-    const model = environmentModel(env)
+  overlay: (env, report) => {
+    const model = environmentModel(env, report)
     return model && { [model.alias]: model.record }
   },
   review: reviewModels
@@ -129,7 +129,7 @@ export type ThinkingConfig = Static<typeof Thinking>
 export const thinkingSection: ConfigSection<typeof Thinking> = {
   name: 'thinking',
   schema: Thinking,
-  default: {},
+  default: { enabled: true },
   overlay: env => {
     const effort = nonBlank(env.SVC_CODE_MODEL_THINKING_EFFORT)
     const keep = nonBlank(env.SVC_CODE_MODEL_THINKING_KEEP)
@@ -160,18 +160,22 @@ interface EnvironmentModel {
 
 /**
  * The model that `SVC_CODE_MODEL_NAME` and its companions define: in memory only, and the default. Needs `SVC_CODE_MODEL_API_KEY`, or
- * a `SVC_CODE_MODEL_BASE_URL` on this machine (local servers take no key).
+ * a `SVC_CODE_MODEL_BASE_URL` on this machine (local servers take no key). `report` hears of variables that are not used.
  */
-export function environmentModel(env: NodeJS.ProcessEnv): EnvironmentModel | undefined {
-  const get = (name: string) => nonBlank(env[`SVC_CODE_MODEL_${name}`])
+export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentReport): EnvironmentModel | undefined {
+  const variables = new Environment(env, report)
+  const get = (name: string) => variables.text(`MODEL_${name}`)
+  const positive = (name: string) => variables.integer(`MODEL_${name}`, 1)
   const model = get('NAME')
   const api_key = get('API_KEY')
   const base_url = get('BASE_URL')
-  if (model === undefined || (api_key === undefined && !isLoopback(base_url))) return undefined
-  const max_output_size = positive(get('MAX_COMPLETION_TOKENS')) ?? positive(get('MAX_OUTPUT_SIZE'))
+  if (model === undefined) return undefined
+  if (api_key === undefined && !isLoopback(base_url)) return variables.refuse('MODEL_NAME', 'is not used without SVC_CODE_MODEL_API_KEY')
+  const capped = variables.integer('MODEL_MAX_COMPLETION_TOKENS', Number.MIN_SAFE_INTEGER) ?? 0
+  const max_output_size = capped > 0 ? capped : positive('MAX_OUTPUT_SIZE')
   const display_name = get('DISPLAY_NAME')
   const reasoning_key = get('REASONING_KEY')
-  const adaptive = get('ADAPTIVE_THINKING')
+  const adaptive_thinking = variables.flag('MODEL_ADAPTIVE_THINKING')
   const capabilities = (get('CAPABILITIES') ?? 'image_in,thinking').split(',').flatMap(name => nonBlank(name) ?? [])
   return {
     alias: `${ENVIRONMENT_PROVIDER}/${model}`,
@@ -179,17 +183,12 @@ export function environmentModel(env: NodeJS.ProcessEnv): EnvironmentModel | und
     record: {
       provider: ENVIRONMENT_PROVIDER,
       model,
-      max_context_size: positive(get('MAX_CONTEXT_SIZE')) ?? 262144,
+      max_context_size: positive('MAX_CONTEXT_SIZE') ?? 262144,
       capabilities,
       ...(max_output_size && { max_output_size }),
       ...(display_name && { display_name }),
       ...(reasoning_key && { reasoning_key }),
-      ...(adaptive && { adaptive_thinking: adaptive === 'true' || adaptive === '1' })
+      ...(adaptive_thinking !== undefined && { adaptive_thinking })
     }
   }
-}
-
-function positive(value: string | undefined): number | undefined {
-  const number = Number(value)
-  return Number.isSafeInteger(number) && number > 0 ? number : undefined
 }

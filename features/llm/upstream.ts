@@ -1,7 +1,8 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { decoded } from './content-encoding.ts'
+import { jsonBody } from './json-body.ts'
 import { isLoopback, lookupName } from './loopback.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxiesOf, proxyFailure } from './proxies.ts'
@@ -55,13 +56,15 @@ const defaultTimeouts: UpstreamTimeouts = { connect_ms: 10_000, silence_ms: 600_
 export function createUpstream(env: NodeJS.ProcessEnv = process.env, timeouts: UpstreamTimeouts = defaultTimeouts): Upstream {
   const pools = new Pools(env, timeouts)
   return {
-    post(model, path, body, headers, signal) {
+    async post(model, path, body, headers, signal) {
       const url = new URL(model.base_url ?? '')
       const [below = '', query = ''] = path.split('?')
       url.pathname = url.pathname.replace(/\/+$/, '') + below
       for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
-      const all = { 'content-type': 'application/json', ...headers, ...model.headers }
-      return pools.send(url, { method: 'POST', headers: all, body: JSON.stringify(body) }, signal)
+      const pieces = await jsonBody(body)
+      const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+      const all = { 'content-type': 'application/json', ...headers, ...model.headers, 'content-length': String(length) }
+      return pools.send(url, { method: 'POST', headers: all, body: pieces.length === 1 ? pieces[0]! : Readable.from(pieces) }, signal)
     },
     get(address, headers, signal) {
       return pools.send(new URL(address), { method: 'GET', headers: { accept: 'application/json', ...headers } }, signal)
@@ -77,7 +80,7 @@ export function createUpstream(env: NodeJS.ProcessEnv = process.env, timeouts: U
 interface Outgoing {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Uint8Array | Readable
 }
 
 /** Connections to this machine, and to others through the proxies. */

@@ -43,6 +43,6 @@ export const permissionSection = {
 
 export const defaultModeSection = {
   name: 'default_permission_mode',
-  schema: oneOf(['manual', 'auto', 'yolo']),
+  schema: oneOf(['manual', 'yolo', 'auto']),
   default: 'manual' as const
 }

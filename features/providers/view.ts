@@ -9,7 +9,8 @@ import {
   nonBlank,
   type ProviderRecord,
   providersSection,
-  providerToWire
+  providerToWire,
+  withOverrides
 } from '../llm/index.ts'
 import type { ModelItem, ProviderItem } from './contract.ts'
 import { aliasOf } from './form.ts'
@@ -116,7 +117,7 @@ function providerItem(id: string, record: ProviderRecord, models: string[], glob
 }
 
 function modelItem(alias: string, stored: ModelRecord, owned: boolean): ModelItem {
-  const record: ModelRecord = { ...stored, ...stored.overrides }
+  const record = withOverrides(stored)
   return {
     provider: owned ? record.provider : '',
     model: alias,

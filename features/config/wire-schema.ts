@@ -1,0 +1,90 @@
+/** Shapes of the two routes: the domains as they are on the wire, made of the file shapes that packs contribute. */
+import { nullable, type TObject, type TSchema, Type } from '../../kernel/index.ts'
+import { mapValue, nameTables, toCamel } from './casing.ts'
+import { isSecretKey } from './redaction.ts'
+import type { ConfigSection } from './service.ts'
+
+type Fields = Record<string, TSchema>
+
+type Spelling = (key: string) => string
+
+/** Matches names with line breaks, too: the usual pattern for maps would drop them from a body without a word. */
+const anyName = Type.String({ pattern: '.*' })
+/** Headers and variables: whoever refuses one of them must not repeat a name that may be a misplaced key, so the section's own check does it. */
+const anyTable = Type.Record(anyName, Type.Unknown())
+
+/** The configuration object with the inner shape of every domain. What `base` says of a domain stays where the section has a wire form of its own. */
+export function answerSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
+  const fields: Fields = {}
+  for (const section of sections) {
+    if (section.toWire) continue
+    const paths = (section.secrets ?? []).map(path => path.split('.'))
+    const schema = shown(section.schema, paths)
+    fields[section.name] = section.default === undefined ? Type.Optional(schema) : schema
+  }
+  return Type.Object({ ...base.properties, ...fields }, { description: base.description as string })
+}
+
+/**
+ * The body of a patch with the inner shape of every domain, spelled as it is answered: everything may be missing or null, other keys and
+ * spellings pass.
+ */
+export function patchSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
+  const asInFile: Spelling = key => key
+  const field = ({ schema, toWire }: ConfigSection) => Type.Optional(nullable(partial(schema, toWire ? asInFile : toCamel)))
+  const fields = Object.fromEntries(sections.map(section => [section.name, field(section)]))
+  return Type.Object({ ...base.properties, ...fields }, { additionalProperties: Type.Unknown() })
+}
+
+/** camelCase and without what redaction takes out. */
+function shown(schema: TSchema, secrets: readonly (readonly string[])[]): TSchema {
+  const value = mapValue(schema)
+  if (value) return Type.Record(Type.String(), shown(value, below(secrets, '*')), described(schema))
+  if (schema.items) return { ...schema, items: shown(schema.items as TSchema, below(secrets, '*')) }
+  if (!schema.properties) return schema
+  const kept = Object.entries(schema.properties as Fields).filter(([key, inner]) => !hidden(key, inner, secrets))
+  const required = (schema.required as string[] | undefined)?.filter(key => kept.some(([name]) => name === key))
+  return {
+    ...schema,
+    properties: Object.fromEntries(kept.map(([key, inner]) => [toCamel(key), shown(inner, below(secrets, key))])),
+    ...(required && { required: required.map(toCamel) })
+  }
+}
+
+function hidden(key: string, schema: TSchema, secrets: readonly (readonly string[])[]): boolean {
+  return (schema.type !== 'boolean' && isSecretKey(key)) || below(secrets, key).some(rest => rest.length === 0)
+}
+
+/** What is left of the paths that lead through `key`. */
+function below(paths: readonly (readonly string[])[], key: string): readonly (readonly string[])[] {
+  return paths.filter(([head]) => head === '*' || head === key).map(([, ...rest]) => rest)
+}
+
+/** As a patch may give it. Lists are given whole. Without defaults, which would be filled in and then be written. */
+function partial(schema: TSchema, spell: Spelling): TSchema {
+  const value = mapValue(schema)
+  if (value) return Type.Record(anyName, nullable(partial(value, spell)), described(schema))
+  if (schema.items) return { ...withoutDefault(schema), items: element(schema.items as TSchema, spell) }
+  if (!schema.properties) return withoutDefault(schema)
+  const fields = Object.entries(schema.properties as Fields).map(([key, inner]) => [
+    spell(key),
+    Type.Optional(nullable(nameTables.has(key) ? anyTable : partial(inner, spell)))
+  ])
+  return Type.Object(Object.fromEntries(fields), { ...described(schema), additionalProperties: Type.Unknown() })
+}
+
+/** Names of one word have one spelling, so that the element can be checked as a whole. */
+function element(schema: TSchema, spell: Spelling): TSchema {
+  const fields = Object.entries((schema.properties ?? {}) as Fields)
+  if (fields.length === 0 || fields.some(([key]) => toCamel(key) !== key)) return partial(schema, spell)
+  return { ...withoutDefault(schema), properties: Object.fromEntries(fields.map(([key, inner]) => [key, withoutDefault(inner)])) }
+}
+
+function described({ description }: TSchema): { description?: string } {
+  return description === undefined ? {} : { description }
+}
+
+function withoutDefault(schema: TSchema): TSchema {
+  const { default: _, ...rest } = schema
+  return rest as TSchema
+}

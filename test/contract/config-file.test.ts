@@ -1,0 +1,364 @@
+/** The configuration file under the hands of its user: edits beside the server, files that cannot be used, and layouts that survive patches. */
+import assert from 'node:assert/strict'
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type ConfigScene, configScene } from '../helpers/config-scene.ts'
+
+/** Resolves with the next change that a socket hears of. */
+async function watching(scene: ConfigScene) {
+  const socket = await scene.server.connect()
+  return async () => {
+    const known = socket.frames.length
+    return (await socket.next(frame => socket.frames.indexOf(frame) >= known && frame.type === 'event.config.changed')).payload
+  }
+}
+
+test('an edit beside the server is answered at once, announced to everybody, and not lost by the next patch', async t => {
+  const scene = await configScene(t, 'default_model = "a"\n')
+  const next = await watching(scene)
+
+  const change = next()
+  await scene.write('# by hand\ndefault_model = "b" # new\n[unmodelled]\nx = 1\n')
+  assert.equal((await scene.get()).default_model, 'b')
+  const { changed_fields, config } = await change
+  await scene.patch({ plan_mode: true })
+
+  assert.deepEqual(changed_fields, ['default_model', 'unmodelled'])
+  assert.deepEqual(config.raw, { default_model: 'b', unmodelled: { x: 1 } })
+  assert.equal(await scene.read(), '# by hand\ndefault_model = "b" # new\nplan_mode = true\n[unmodelled]\nx = 1\n')
+})
+
+const replacements: Readonly<Record<string, (path: string) => Promise<unknown>>> = {
+  'written in place': path => writeFile(path, 'default_model = "b"\n'),
+  'replaced by rename, as editors do': async path => {
+    await writeFile(`${path}.swap`, 'default_model = "b"\n')
+    await rename(`${path}.swap`, path)
+  },
+  'moved away and written anew': async path => {
+    await rename(path, `${path}.bak`)
+    await writeFile(path, 'default_model = "b"\n')
+  },
+  'replaced by a link': async path => {
+    const elsewhere = join(path, '../dotfiles')
+    await mkdir(elsewhere)
+    await writeFile(join(elsewhere, 'mine.toml'), 'default_model = "b"\n')
+    await symlink(join(elsewhere, 'mine.toml'), `${path}.link`)
+    await rename(`${path}.link`, path)
+  }
+}
+for (const [how, replace] of Object.entries(replacements)) {
+  test(`a file that is ${how} is noticed without a request`, async t => {
+    const scene = await configScene(t, 'default_model = "a"\n')
+    const next = await watching(scene)
+
+    const change = next()
+    await replace(scene.path)
+
+    assert.equal((await change).config.default_model, 'b')
+  })
+}
+
+test('a link that comes later is followed: edits where it leads are noticed, and a patch is written there', async t => {
+  const scene = await configScene(t, 'default_model = "a"\n')
+  const next = await watching(scene)
+  const first = next()
+  await replacements['replaced by a link']!(scene.path)
+  await first
+  const real = join(scene.home, 'dotfiles/mine.toml')
+
+  const second = next()
+  await writeFile(real, 'default_model = "c"\n')
+  assert.equal((await second).config.default_model, 'c')
+  await scene.patch({ plan_mode: true })
+
+  assert.equal(await readFile(real, 'utf8'), 'default_model = "c"\nplan_mode = true\n')
+})
+
+test('a file that goes takes its values with it, and the next patch makes a new one', async t => {
+  const scene = await configScene(t, 'default_model = "a"\ntelemetry = true\n')
+  const next = await watching(scene)
+
+  const change = next()
+  await rm(scene.path)
+  assert.deepEqual((await change).changed_fields, ['default_model', 'telemetry'])
+  const { default_model, telemetry, raw } = await scene.patch({ plan_mode: true })
+
+  assert.deepEqual([default_model, telemetry, raw], [undefined, false, { plan_mode: true }])
+  assert.equal(await scene.read(), 'plan_mode = true\n')
+})
+
+const unusable: Readonly<Record<string, { spoil(path: string): Promise<unknown>; reason: RegExp }>> = {
+  'no TOML': { spoil: path => writeFile(path, 'default_model = "b"\napi_key = sk-SEED\n'), reason: /line 2, column \d+/ },
+  'cut off in a text': { spoil: path => writeFile(path, 'default_model = "SEED'), reason: /line 1, column \d+/ },
+  'with a key given twice': { spoil: path => writeFile(path, 'a = 1\na = "SEED"\n'), reason: /line 2, column \d+/ },
+  'no UTF-8': { spoil: path => writeFile(path, Buffer.from('default_model = "SEED \xff"\n', 'latin1')), reason: /UTF-8/ },
+  'a directory': { spoil: async path => rm(path).then(() => mkdir(path)), reason: /EISDIR/ },
+  'a link to itself': { spoil: async path => rm(path).then(() => symlink(path, path)), reason: /ELOOP/ },
+  'closed to the server': { spoil: path => chmod(path, 0), reason: /EACCES/ }
+}
+for (const [what, { spoil, reason }] of Object.entries(unusable)) {
+  const skip = what === 'closed to the server' && process.getuid?.() === 0 ? 'nothing is closed to root' : false
+  test(`while the file is ${what}, the last good content counts and every save is refused with the reason`, { skip }, async t => {
+    const scene = await configScene(t, 'default_model = "a"\n[providers.p]\ntype = "svc"\napi_key = "k-SEED"\n')
+    await spoil(scene.path)
+
+    const { default_model, providers, raw } = await scene.get()
+    const refusals = [
+      await scene.post({ default_model: 'c' }),
+      await scene.server.rest.json('POST', '/api/v1/providers', { id: 'q', type: 'svc', models: [{ model: 'm', max_context_size: 1 }] })
+    ]
+
+    assert.deepEqual([default_model, Object.keys(providers), raw.default_model], ['a', ['p'], 'a'])
+    for (const { code, msg, details } of refusals) {
+      assert.equal(code, 40001)
+      assert.match(msg, reason)
+      assert.match(details?.[0]?.message ?? '', reason)
+      assert.doesNotMatch(JSON.stringify([msg, details]), /SEED/)
+    }
+    await rm(scene.path, { recursive: true })
+    await scene.write('default_model = "d"\n')
+    const { default_model: mended, plan_mode } = await scene.patch({ plan_mode: true })
+    assert.deepEqual([mended, plan_mode], ['d', true])
+  })
+}
+
+test('a server that starts over a file that is no TOML answers defaults, refuses saves, and recovers', async t => {
+  const scene = await configScene(t, '= SEED')
+
+  const { raw, default_permission_mode } = await scene.get()
+  assert.deepEqual([raw, default_permission_mode], [{}, 'manual'])
+  assert.deepEqual(await scene.refused({ plan_mode: true }), [''])
+  assert.equal(await scene.read(), '= SEED')
+  await scene.write('plan_mode = true\n')
+
+  assert.equal((await scene.get()).plan_mode, true)
+})
+
+for (const [what, text, after] of [
+  ['empty', '', 'plan_mode = true\n'],
+  ['blank', '\n\n', '\n\nplan_mode = true\n'],
+  ['of comments only', '# a\n# b', '# a\n# b\nplan_mode = true\n'],
+  ['with a byte order mark', '\ufeffdefault_model = "a"\n', '\ufeffdefault_model = "a"\nplan_mode = true\n'],
+  [
+    'with CRLF',
+    '# a\r\ndefault_model = "a" # b\r\n\r\n[odd]\r\nx = 1\r\n',
+    '# a\r\ndefault_model = "a" # b\r\nplan_mode = true\r\n\r\n[odd]\r\nx = 1\r\n'
+  ],
+  ['without a last line break', 'default_model = "a"', 'default_model = "a"\nplan_mode = true\n']
+] as const) {
+  test(`a file ${what} is read and patched as it is`, async t => {
+    const { patch, read } = await configScene(t, text)
+    await patch({ plan_mode: true })
+    assert.equal(await read(), after)
+  })
+}
+
+test('what fits no schema falls back for itself: a domain to its default, a broken entry of a map or list to nothing', async t => {
+  const scene = await configScene(
+    t,
+    `plan_mode = "yes"
+telemetry = true
+extra_skill_dirs = ["/a", 5, "/b"]
+[loop_control]
+max_steps_per_turn = "many"
+max_attempts_per_step = 3
+[[hooks]]
+event = "Stop"
+command = "fine"
+[[hooks]]
+event = "Never"
+command = "broken"
+[providers.fine]
+type = "svc"
+[providers.broken]
+type = 5
+[models."two\\nlines"]
+provider = 5
+[experimental]
+fine = true
+broken = "on"
+`
+  )
+
+  const { plan_mode, telemetry, extra_skill_dirs, loop_control, hooks, providers, models, experimental } = await scene.get()
+
+  assert.deepEqual([plan_mode, telemetry, extra_skill_dirs], [false, true, ['/a', '/b']])
+  assert.deepEqual(loop_control, { maxAttemptsPerStep: 10, reservedContextSize: 50_000, compactionTriggerRatio: 0.85 })
+  assert.deepEqual(hooks, [{ event: 'Stop', command: 'fine' }])
+  assert.deepEqual([Object.keys(providers), models, experimental], [['fine'], {}, { fine: true }])
+  for (const path of ['models', 'providers', 'auth']) assert.equal((await scene.server.rest.json('GET', `/api/v1/${path}`)).code, 0, path)
+})
+
+test('keys that are no longer read are named in the log, and a key in the spelling of the wire is not taken for the real one', async t => {
+  const lines: string[] = []
+  const toml = '[loop_control]\nmax_retries_per_step = 1\nmax_steps_per_run = 2\nmaxStepsPerTurn = 3\n'
+  const { get } = await configScene(t, toml, { log: { level: 'warn', to: { write: line => lines.push(line) } } })
+
+  const { loop_control, raw } = await get()
+
+  assert.equal(loop_control.maxStepsPerTurn, undefined)
+  assert.equal(raw.loop_control.maxStepsPerTurn, 3)
+  for (const key of ['max_retries_per_step', 'max_steps_per_run']) assert.ok(lines.join('').includes(`loop_control.${key} `), key)
+})
+
+const layout = `# top comment
+
+# about the model
+default_model = "a" # c1
+big = 1_000 # c2
+hex = 0xFF # c3
+when = 1979-05-27T07:32:00Z # c4
+day = 1979-05-27 # c5
+time = 07:32:00 # c6
+least = -inf # c7
+none = nan # c8
+float = 1e3 # c9
+long = """
+several # no comment
+lines""" # c10
+literal = '''
+raw \\n''' # c11
+"quoted key" = 1 # c12
+list = [ # c13
+  1, # c14
+  2,
+] # c15
+thinking = { enabled = true, keep = "all" } # c16
+subagent.timeout_ms = 5 # c17
+
+[loop_control] # c18
+# inner
+max_steps_per_turn = 1_000 # c19
+my_number = 0o17 # c20
+
+# before providers
+[providers."my prov"] # c21
+type = "svc" # c22
+api_key = "k" # c23
+env = { "A B" = "x" } # c24
+
+[providers.other.env] # c25
+FOO = "1" # c26
+
+[models."a/b.c"] # c27
+provider = "my prov"
+model = "m"
+max_context_size = 100_000 # c28
+overrides = { display_name = "D" } # c29
+
+[[hooks]] # c30
+event = "Stop" # c31
+command = "x" # c32
+
+[services] # c33
+svc_search.base_url = "https://h.example" # c34
+
+[experimental] # c35
+"secondary-model" = true # c36
+# tail comment
+`
+
+const patches: Readonly<Record<string, { body: object; gone?: string; come: readonly string[] }>> = {
+  'an inline table': {
+    body: { thinking: { enabled: false, effort: 'high' } },
+    gone: 'thinking = { enabled = true, keep = "all" } # c16',
+    come: ['thinking = { enabled = false, keep = "all", effort = "high" } # c16']
+  },
+  'a dotted key': { body: { subagent: { timeoutMs: 6 } }, gone: 'subagent.timeout_ms = 5 # c17', come: ['subagent.timeout_ms = 6 # c17'] },
+  'a number': {
+    body: { loop_control: { maxStepsPerTurn: 7, reservedContextSize: 8 } },
+    gone: 'max_steps_per_turn = 1_000 # c19',
+    come: ['max_steps_per_turn = 7 # c19', 'reserved_context_size = 8']
+  },
+  'a quoted table': {
+    body: { providers: { 'my prov': { api_key: 'new', base_url: 'https://b.example' } } },
+    gone: 'api_key = "k" # c23',
+    come: ['api_key = "new" # c23', 'base_url = "https://b.example"']
+  },
+  'a table in a table': { body: { providers: { other: { env: { BAR: '2' } } } }, come: ['BAR = "2"'] },
+  'an inline table of a table': {
+    body: { models: { 'a/b.c': { overrides: { maxOutputSize: 9 } } } },
+    gone: 'overrides = { display_name = "D" } # c29',
+    come: ['overrides = { display_name = "D", max_output_size = 9 } # c29']
+  },
+  'an array of tables': {
+    body: {
+      hooks: [
+        { event: 'Stop', command: 'y' },
+        { event: 'Stop', command: 'z', timeout: 3 }
+      ]
+    },
+    gone: 'command = "x" # c32',
+    come: ['command = "y" # c32', '[[hooks]]', 'event = "Stop"', 'command = "z"', 'timeout = 3']
+  },
+  'a dotted table': { body: { services: { svcSearch: { apiKey: 'k' } } }, come: ['svc_search.api_key = "k"'] },
+  flags: {
+    body: { experimental: { 'secondary-model': false, other: true } },
+    gone: '"secondary-model" = true # c36',
+    come: ['"secondary-model" = false # c36', 'other = true']
+  },
+  scalars: {
+    body: { default_model: 'b', telemetry: true, default_permission_mode: 'auto', extra_skill_dirs: ['/a'] },
+    gone: 'default_model = "a" # c1',
+    come: ['default_model = "b" # c1', 'telemetry = true', 'default_permission_mode = "auto"', 'extra_skill_dirs = ["/a"]']
+  },
+  'new tables': {
+    body: {
+      background: { maxRunningTasks: 3 },
+      permission: { rules: [{ decision: 'deny', pattern: 'Bash(rm *)' }] },
+      secondary_model: { default_model: 'a/b.c', models: { 'a/b.c': 'quick' } },
+      model_catalog: { refreshOnStart: false }
+    },
+    come: [
+      '[background]',
+      'max_running_tasks = 3',
+      '[permission]',
+      'rules = [',
+      '  { decision = "deny", pattern = "Bash(rm *)" }',
+      ']',
+      '[secondary_model]',
+      'default_model = "a/b.c"',
+      '[secondary_model.models]',
+      '"a/b.c" = "quick"',
+      '[model_catalog]',
+      'refresh_on_start = false'
+    ]
+  }
+}
+for (const [what, { body, gone, come }] of Object.entries(patches)) {
+  test(`a patch of ${what} touches its own lines only`, async t => {
+    const { patch, read } = await configScene(t, layout)
+
+    await patch(body)
+
+    const before = lines(layout)
+    const after = lines(await read())
+    assert.deepEqual(
+      before.filter(line => !after.includes(line)),
+      gone === undefined ? [] : [gone]
+    )
+    assert.deepEqual(surplus(after, before), [...come].sort())
+    assert.deepEqual(order(after, before), order(before, after))
+  })
+}
+
+const lines = (text: string) => text.split('\n').filter(line => line !== '')
+
+/** Lines that the first has more often, sorted. */
+function surplus(of: readonly string[], over: readonly string[]): string[] {
+  const left = [...over]
+  return of
+    .filter(line => {
+      const at = left.indexOf(line)
+      if (at >= 0) left.splice(at, 1)
+      return at < 0
+    })
+    .sort()
+}
+
+/** Lines that both have once, in the order of the first. */
+function order(first: readonly string[], second: readonly string[]): string[] {
+  const once = (all: readonly string[], line: string) => all.filter(other => other === line).length === 1
+  return first.filter(line => once(first, line) && once(second, line))
+}
