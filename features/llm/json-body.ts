@@ -1,0 +1,44 @@
+/** Request bodies as bytes: pictures are long, and nothing else runs while one is being written as JSON. */
+import { randomUUID } from 'node:crypto'
+import { breathe } from '../../kernel/index.ts'
+
+/** From this length on (characters) a text is looked at by itself. */
+const LONG = 64 * 1024
+/** Characters that are looked at in one go. */
+const SLICE = 256 * 1024
+/** What JSON writes as it is, in one byte each: base64. */
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
+/** The JSON of a value in UTF-8, in pieces. Long texts in base64 are passed through, so that the event loop is never held by their length. */
+export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
+  const mark = randomUUID()
+  const marks = new Map<string, string>()
+  for (const text of longTexts(value)) {
+    if (!marks.has(text) && (await isPlain(text))) marks.set(text, `${mark}:${marks.size}`)
+  }
+  const marked = (_key: string, item: unknown) => (typeof item === 'string' && item.length >= LONG ? (marks.get(item) ?? item) : item)
+  const json = JSON.stringify(value, marks.size > 0 ? marked : undefined)
+  const texts = [...marks.keys()]
+  const pieces: Uint8Array[] = []
+  for (const [at, piece] of json.split(new RegExp(`(?<=")${mark}:(\\d+)(?=")`)).entries()) {
+    pieces.push(at % 2 === 0 ? Buffer.from(piece, 'utf8') : Buffer.from(texts[Number(piece)] ?? '', 'latin1'))
+    await breathe()
+  }
+  return pieces
+}
+
+function* longTexts(value: unknown): Generator<string> {
+  if (typeof value === 'string') {
+    if (value.length >= LONG) yield value
+  } else if (typeof value === 'object' && value !== null) {
+    for (const item of Object.values(value)) yield* longTexts(item)
+  }
+}
+
+async function isPlain(text: string): Promise<boolean> {
+  for (let at = 0; at < text.length; at += SLICE) {
+    if (!plain.test(text.slice(at, at + SLICE))) return false
+    await breathe()
+  }
+  return true
+}

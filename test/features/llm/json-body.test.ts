@@ -1,0 +1,47 @@
+/** Bodies of model requests. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createUpstream, type ResolvedModel, readText } from '../../../features/llm/index.ts'
+import { jsonBody } from '../../../features/llm/json-body.ts'
+import { fakeUpstream } from '../../helpers/fake-upstream.ts'
+
+const base64 = 'QUJD'.repeat(100_000)
+const values: Readonly<Record<string, unknown>> = {
+  'small things': { text: 'Grüße "世界" 🙂\n', list: [1, null, true, { a: undefined }] },
+  'a long picture': { messages: [{ image: base64 }, { url: `data:image/png;base64,${base64}`, again: base64 }] },
+  'long texts that need escapes': { a: 'line\n'.repeat(50_000), b: '世界'.repeat(50_000), c: `${base64}"`, d: `${base64}\\` }
+}
+for (const [title, value] of Object.entries(values)) {
+  test(`${title} are written as JSON writes them`, async () => {
+    const written = Buffer.concat(await jsonBody(value)).toString('utf8')
+
+    assert.equal(written, JSON.stringify(value))
+  })
+}
+
+test('a request with a long picture arrives whole, with its length', async t => {
+  const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
+  const pool = createUpstream({})
+  t.after(() => pool.close())
+  const model: ResolvedModel = {
+    alias: 'p/m',
+    provider_id: 'p',
+    protocol: 'compat_chat',
+    name: 'm',
+    display_name: 'M',
+    base_url: upstream.url,
+    headers: {},
+    max_context_size: 1000,
+    capabilities: []
+  }
+  const body = { text: 'Grüße', images: [base64, base64.slice(4)] }
+
+  const reply = await pool.post(model, '/x', body, {}, new AbortController().signal)
+
+  const { body: arrived, headers } = await upstream.arrived(0)
+  assert.deepEqual(arrived, body)
+  assert.equal(Number(headers['content-length']), Buffer.byteLength(JSON.stringify(body)))
+  assert.equal(headers['transfer-encoding'], undefined)
+  assert.equal(reply.status, 200)
+  await readText(reply.body)
+})
