@@ -17,7 +17,7 @@ export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
     if (!marks.has(text) && (await isPlain(text))) marks.set(text, `${mark}:${marks.size}`)
   }
   const marked = (_key: string, item: unknown) => (typeof item === 'string' && item.length >= LONG ? (marks.get(item) ?? item) : item)
-  const json = JSON.stringify(value, marks.size > 0 ? marked : undefined)
+  const json = wellFormed(JSON.stringify(value, marks.size > 0 ? marked : undefined))
   const texts = [...marks.keys()]
   const pieces: Uint8Array[] = []
   for (const [at, piece] of json.split(new RegExp(`(?<=")${mark}:(\\d+)(?=")`)).entries()) {
@@ -25,6 +25,12 @@ export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
     await breathe()
   }
   return pieces
+}
+
+/** Halves of characters (a text that was cut in the middle of one) become U+FFFD: servers refuse a whole request for one. */
+function wellFormed(json: string): string {
+  // JSON writes whole characters as they are, so every escape of a surrogate is a half.
+  return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd') : json
 }
 
 function* longTexts(value: unknown): Generator<string> {

@@ -156,6 +156,24 @@ export function llmAdapterSuite({
         assert.ok(sent.includes(piece), `${piece} is missing in ${sent}`)
     })
 
+    test('carries the images of prompts and of tool results', async t => {
+      const { upstream, run } = await bench(t, [[{ text: 'ok' }]])
+      const image = (data: string) => ({ type: 'image', media_type: 'image/png', data }) as const
+      const text = { type: 'text', text: 'see' } as const
+
+      await run({
+        tools: [tool],
+        messages: [
+          { role: 'user', content: [text, image('cHJvbXB0')] },
+          { role: 'assistant', content: [], tool_calls: [{ id: 'call_a', name: 'Read', arguments: '' }] },
+          { role: 'tool', tool_call_id: 'call_a', name: 'Read', content: [image('cmVzdWx0')], is_error: false }
+        ]
+      })
+
+      const sent = JSON.stringify(upstream.requests[0]?.body)
+      for (const data of ['cHJvbXB0', 'cmVzdWx0', 'image/png']) assert.ok(sent.includes(data), data)
+    })
+
     const reasons = { stop: 'completed', length: 'truncated', content_filter: 'filtered' } as const
     for (const word of finishes) {
       test(`says that an answer is ${reasons[word]}`, async t => {

@@ -19,6 +19,14 @@ for (const [title, value] of Object.entries(values)) {
   })
 }
 
+test('halves of characters are replaced, what only looks like one is not', async () => {
+  const value = { cut: 'x\ud83d', end: '\ude42 y', whole: '🙂', text: '\\ud83d and \\\\ud83d', both: '\\\ud83d' }
+
+  const written = JSON.parse(Buffer.concat(await jsonBody(value)).toString('utf8'))
+
+  assert.deepEqual(written, { ...value, cut: 'x\ufffd', end: '\ufffd y', both: '\\\ufffd' })
+})
+
 test('a request with a long picture arrives whole, with its length', async t => {
   const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
   const pool = createUpstream({})
