@@ -37,10 +37,11 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
     if (!media) throw new AppError(FileMissing, { message: `file not found: ${committed[0]}` })
     await media.checkCommitted(session, body.content)
   }
-  const agent = await agentOf(session, body.agent_id, ports.agents)
-  if (body.prompt_id !== undefined) agent.checkPromptId(body.prompt_id)
+  const there = await agentOf(session, ports.agents, body.agent_id)
+  if (body.prompt_id !== undefined) there?.checkPromptId(body.prompt_id)
   const model = body.model === '' ? undefined : body.model
-  ports.llm.resolve(model ?? agent.settings().model)
+  ports.llm.resolve(model ?? there?.settings().model)
+  const agent = there ?? (await ports.agents.of(await session.main()))
   await override(session, agent, { ...body, ...(model === undefined ? { model: undefined } : { model }) }, ports)
   const content = uploads.length > 0 && media ? await media.commit(session, body.content) : body.content
   const input: PromptInput = { content, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
@@ -64,11 +65,16 @@ async function bundled(
   return (await ports.skills()?.bundle(agent.host, input, wanted)) ?? input
 }
 
-/** The target agent; the main one is created with its first prompt. An unknown one answers like an unknown session. */
-async function agentOf(session: Session, agent_id: string | undefined, agents: Agents): Promise<Agent> {
-  const host = agent_id === undefined || agent_id === 'main' ? await session.main() : session.agent(agent_id)
-  if (!host) throw new AppError(SessionMissing, { message: `agent not found: ${agent_id}` })
-  return await agents.of(host)
+/**
+ * The target agent; undefined for a main one that comes with its first prompt: a prompt that is not accepted must not bring it. An
+ * unknown one answers like an unknown session.
+ */
+async function agentOf(session: Session, agents: Agents, agent_id = 'main'): Promise<Agent | undefined> {
+  const host = session.agent(agent_id)
+  if (host) return await agents.of(host)
+  if (agent_id !== 'main') throw new AppError(SessionMissing, { message: `agent not found: ${agent_id}` })
+  session.assertWritable()
+  return undefined
 }
 
 type Overrides = Pick<SubmitBody, 'profile' | 'thinking' | 'permission_mode' | 'disabled_tools'> & { readonly model?: string | undefined }
