@@ -8,6 +8,8 @@ const minChars = 4
 /** From this length on the beginning of a secret is as good as the whole: texts are cut, keys are masked at their end. */
 const longChars = 16
 const headChars = 12
+/** JSON inside of JSON: the text of an error in an error in an answer. */
+const maxDepth = 4
 /** A user name in a URL of this length is a token. */
 const tokenChars = 12
 
@@ -81,15 +83,14 @@ function longestFirst(secrets: Iterable<string | undefined>): string[] {
 const isWord = (word: string) => word.length >= longChars / 2
 
 function formsOf(secret: string): string[] {
+  const nested = [secret]
+  for (let depth = 0; depth < maxDepth; depth++) nested.push(JSON.stringify(nested.at(-1)).slice(1, -1))
   const html = secret.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  const json = JSON.stringify(secret).slice(1, -1)
   return [
     ...new Set([
-      secret,
+      ...nested,
       encodeURIComponent(secret),
       encodeURI(secret),
-      json,
-      JSON.stringify(json).slice(1, -1),
       html,
       html.replaceAll('"', '&quot;'),
       html.replaceAll('"', '&#34;').replaceAll("'", '&#39;')

@@ -1,6 +1,7 @@
 /** One question to a token service: a signed assertion (RFC 7523) or a refresh token (RFC 6749, section 6) for an access token. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
+import { redactText, withoutSecrets } from '../../kernel/index.ts'
 import { readText, TokenProblem, transportError, type Upstream } from '../llm/index.ts'
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
@@ -41,12 +42,13 @@ export async function askForToken(key: KeyFile, { upstream, now }: GrantParts, s
     return { token, expires_in: Number.isFinite(life) && life > 0 ? life : LIFE_S }
   }
   if (status >= 500 || status === 408 || status === 429) throw unreachable(`the token service ${host} answered HTTP ${status}`, status)
-  throw new KeyFileProblem(
-    `the token service ${host} refused its key file (${[`HTTP ${status}`, ...wordsOf(said, key, fields)].join(', ')})`
-  )
+  throw new KeyFileProblem(`the token service ${host} refused its key file (${[`HTTP ${status}`, ...wordsOf(said, fields)].join(', ')})`)
 }
 
-async function fieldsOf(key: KeyFile, now: Date): Promise<Record<string, string>> {
+/** Fields of the question. */
+type Sent = Readonly<Record<string, string>>
+
+async function fieldsOf(key: KeyFile, now: Date): Promise<Sent> {
   if (key.type === 'service_account') return { grant_type: JWT_GRANT, assertion: await assertionOf(key, now) }
   const { client_id, client_secret, refresh_token } = key
   return { grant_type: 'refresh_token', client_id, client_secret, refresh_token }
@@ -99,13 +101,10 @@ function answerOf(body: string): Readonly<Record<string, unknown>> {
 /** What the service says of the refusal, with what was sent taken out. */
 function wordsOf(
   { error, error_description }: Readonly<Record<string, unknown>>,
-  key: KeyFile,
-  sent: Readonly<Record<string, string>>
+  { grant_type: _, client_id: _id, ...sent }: Sent
 ): string[] {
-  const secrets = [...Object.values(sent), ...(key.type === 'service_account' ? [key.private_key] : [])].filter(text => text.length >= 6)
   return [error, error_description].flatMap(text => {
     if (typeof text !== 'string' || text === '') return []
-    const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text.replace(/\s+/g, ' '))
-    return [clean.slice(0, 200)]
+    return [redactText(withoutSecrets(text.replace(/\s+/g, ' '), Object.values(sent))).slice(0, 200)]
   })
 }

@@ -1,8 +1,8 @@
 /** Questions about the account itself: a token, one answer, failures in-band. */
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, withoutSecrets } from '../../kernel/index.ts'
 import type { AccountService } from './account-service.ts'
 import type { Account } from './place.ts'
-import { AccountProblem, withoutSecrets } from './problem.ts'
+import { AccountProblem } from './problem.ts'
 import type { Vault } from './vault.ts'
 
 export interface InBandError {

@@ -1,8 +1,9 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
+import { redactText, secretsSent, withoutSecrets } from '../../kernel/index.ts'
 import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'
-import { AccountProblem, failureText, withoutSecrets } from './problem.ts'
+import { AccountProblem, failureText } from './problem.ts'
 
 /** What the authorization server hands out for one login. */
 export interface DeviceCode {
@@ -26,7 +27,7 @@ export interface AccountServiceParts {
 type Table = Readonly<Record<string, unknown>>
 interface Answer {
   readonly status: number
-  readonly body: unknown
+  readonly text: string
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -81,10 +82,14 @@ export class AccountService {
   /** JSON of `{base_url}{path}` with a bearer token. */
   async read(base_url: string, path: string, access_token: string, signal: AbortSignal, timeout_ms = LIST_TIMEOUT_MS): Promise<unknown> {
     const url = `${base_url}${path}`
-    const { status, body } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
-      this.#parts.upstream.get(url, { ...headers, authorization: `Bearer ${access_token}` }, until)
+    const authorization = `Bearer ${access_token}`
+    const { status, text: said } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
+      this.#parts.upstream.get(url, { ...headers, authorization }, until)
     )
-    if (status < 200 || status > 299) throw new AccountProblem(withoutSecrets(failureText(status, body), [access_token]), { status })
+    // The answer is shown, and models are called what it calls them: nothing of the token may stand in it.
+    const failed = status < 200 || status > 299
+    const body = parse(withoutSecrets(said, failed ? [access_token] : secretsSent(url, { authorization })))
+    if (failed) throw new AccountProblem(redactText(failureText(status, body)), { status })
     if (body === undefined) throw new AccountProblem(`${hostOf(url)} answered with something that is not JSON`, { status })
     return body
   }
@@ -102,13 +107,14 @@ export class AccountService {
     timeout_ms: number,
     signal: AbortSignal
   ): Promise<Table> {
-    const { status, body } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
+    const { status, text: answer } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
       this.#parts.upstream.postForm(url, fields, headers, until)
     )
+    const body = parse(answer)
     // Some servers tell the state of a login with HTTP 200.
     const error = isTable(body) && text(body.error) ? body.error : undefined
     if (status >= 200 && status <= 299 && error === undefined) return isTable(body) ? body : {}
-    const said = withoutSecrets(failureText(status, body), secrets)
+    const said = redactText(failureText(status, parse(withoutSecrets(answer, secrets))))
     throw new AccountProblem(`${hostOf(url)} answered HTTP ${status}: ${said}`, { status, ...(error !== undefined && { error }) })
   }
 
@@ -124,7 +130,7 @@ export class AccountService {
     try {
       const { status, body } = await send(headers, AbortSignal.any([signal, timeout]))
       const said = await readText(body, LIMIT_BYTES, timeout_ms)
-      if (!signal.aborted && !timeout.aborted) return { status, body: parse(said) }
+      if (!signal.aborted && !timeout.aborted) return { status, text: said }
       throw new Error('the answer was not read to its end')
     } catch (error) {
       signal.throwIfAborted()

@@ -49,11 +49,6 @@ export function failureText(status: number, body: unknown): string {
   return `the account service answered HTTP ${status}`
 }
 
-/** `texts` taken out of a message: upstreams may quote what was sent. */
-export function withoutSecrets(message: string, texts: readonly string[]): string {
-  return texts.reduce((clean, secret) => (secret.length < 4 ? clean : clean.replaceAll(secret, '[redacted]')), message)
-}
-
 function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
