@@ -6,23 +6,20 @@ export function toml(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(toml).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   return `{ ${Object.entries(value)
-    .map(([key, item]) => `${JSON.stringify(key)} = ${toml(item)}`)
+    .map(([name, item]) => `${key(name)} = ${toml(item)}`)
     .join(', ')} }`
 }
 
+const key = (name: string) => (/^[\w-]+$/.test(name) ? name : JSON.stringify(name))
+
 /** A file of top-level keys, one inline value each (a table of tables becomes one section per row). */
 export function tomlFile(value: Readonly<Record<string, unknown>>): string {
-  const plain = Object.entries(value).filter(([, item]) => typeof item !== 'object' || Array.isArray(item))
-  const tables = Object.entries(value).filter(([, item]) => typeof item === 'object' && !Array.isArray(item))
-  const sections = tables.flatMap(([key, table]) => Object.entries(table as object).map(([row, item]) => [key, row, item] as const))
+  const isTable = (item: unknown) => typeof item === 'object' && !Array.isArray(item)
+  const entries = Object.entries(value)
+  const rows = (table: object) => Object.entries(table).map(([name, item]) => `${key(name)} = ${toml(item)}`)
   return [
-    ...plain.map(([key, item]) => `${JSON.stringify(key)} = ${toml(item)}`),
-    ...tables
-      .map(([key]) => `[${JSON.stringify(key)}]`)
-      .flatMap((head, n) => {
-        const own = sections.filter(([table]) => table === tables[n]?.[0])
-        return [head, ...own.map(([, row, item]) => `${JSON.stringify(row)} = ${toml(item)}`)]
-      }),
+    ...rows(Object.fromEntries(entries.filter(([, item]) => !isTable(item)))),
+    ...entries.filter(([, item]) => isTable(item)).flatMap(([name, item]) => [`[${key(name)}]`, ...rows(item as object)]),
     ''
   ].join('\n')
 }
@@ -129,7 +126,11 @@ export function secretConfig(s: Secrets): Record<string, unknown> {
       connection: `postgres://db:${s.seed('database password')}@db.invalid/x`
     },
     packs: {
-      config: { oauth: { client_id: 'client-1', client_secret: s.seed('oauth client secret') }, agent: { password: s.seed('pack option') } }
+      config: {
+        oauth: { client_id: 'client-1' },
+        agent: { retry_base_ms: 0 },
+        elsewhere: { client_secret: s.seed('option of a pack'), url: `https://p:${s.seed('password in an option')}@pack.invalid` }
+      }
     }
   }
 }

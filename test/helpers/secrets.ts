@@ -16,10 +16,19 @@ export interface Leak {
 /** Characters of a secret that count as the secret: upstreams like to quote the beginning of a key. */
 const PART = 12
 const AROUND = 60
+/** Every form is longer. */
+const START = 8
+
+interface Needle {
+  readonly needle: string
+  readonly secret: string
+  readonly form: string
+}
 
 export class Secrets {
   readonly #values = new Map<string, string>()
-  #needles: readonly (readonly [needle: string, secret: string, form: string])[] = []
+  /** By their first characters: one pass over a text finds them all. */
+  readonly #needles = new Map<string, Needle[]>()
 
   /** A new secret that no pattern of known keys fits. `awkward`: with characters that URLs, JSON and TOML write differently. */
   seed(name: string, awkward: '' | 'awkward' = ''): string {
@@ -32,7 +41,10 @@ export class Secrets {
     if (value.length < PART) throw new Error(`${name} is too short to be told from other text`)
     if (this.#values.has(name)) throw new Error(`${name} is seeded already`)
     this.#values.set(name, value)
-    this.#needles = [...this.#needles, ...formsOf(value).map(([form, needle]) => [needle, name, form] as const)]
+    for (const [form, needle] of formsOf(value)) {
+      const start = needle.slice(0, START)
+      this.#needles.set(start, [...(this.#needles.get(start) ?? []), { needle, secret: name, form }])
+    }
     return value
   }
 
@@ -46,12 +58,12 @@ export class Secrets {
   /** Every secret but the allowed ones that stands in the text, once each. */
   find(where: string, text: string, allowed: readonly string[] = []): Leak[] {
     const found = new Map<string, Leak>()
-    for (const [needle, secret, form] of this.#needles) {
-      if (found.has(secret) || allowed.includes(secret)) continue
-      const at = text.indexOf(needle)
-      if (at < 0) continue
-      const around = text.slice(Math.max(0, at - AROUND), at + needle.length + AROUND).replace(/[^ -~]+/g, ' ')
-      found.set(secret, { where, secret, form, text: around })
+    for (let at = 0; at + START <= text.length; at++) {
+      for (const { needle, secret, form } of this.#needles.get(text.slice(at, at + START)) ?? []) {
+        if (found.has(secret) || allowed.includes(secret) || !text.startsWith(needle, at)) continue
+        const around = text.slice(Math.max(0, at - AROUND), at + needle.length + AROUND).replace(/[^ -~]+/g, ' ')
+        found.set(secret, { where, secret, form, text: around })
+      }
     }
     return [...found.values()]
   }
