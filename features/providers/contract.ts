@@ -52,11 +52,14 @@ export const ModelEntry = Type.Object({
 })
 export type ModelEntry = Static<typeof ModelEntry>
 
+/** Most models of one provider, declared or discovered. */
+export const MAX_MODELS = 5_000
+
 const form = {
   type: ProviderType,
   base_url: Type.Optional(Type.String({ minLength: 1, description: 'Trimmed; no placeholder of an environment variable' })),
   default_model: Type.Optional(Type.String({ minLength: 1, description: 'One of models[].model' })),
-  models: Type.Array(ModelEntry, { minItems: 1, description: 'No duplicate model' })
+  models: Type.Array(ModelEntry, { minItems: 1, maxItems: MAX_MODELS, description: 'No duplicate model' })
 }
 const id = Type.String({ minLength: 1, description: 'Letters, digits, -, _ and spaces; begins with a letter or digit' })
 

@@ -1,5 +1,6 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
 import { breathe } from '../../kernel/index.ts'
+import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch-json.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
@@ -24,8 +25,6 @@ export const discovered = [
   'protocol',
   'cost'
 ] as const
-
-const MAX_MODELS = 5_000
 
 /**
  * Models of an answer `{ data: [...] }`, by their ids; at most 5,000. Entries without an id are left out, of two with one id the last counts,

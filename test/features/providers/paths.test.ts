@@ -115,12 +115,13 @@ test('a body that is none, or too large, is a 40001 and changes nothing', async 
   const { rest, home } = await start(t, { toml: `${quiet}[providers.one]\n` })
   const before = await readFile(join(home, 'config.toml'))
   const huge = { ...body('huge'), api_key: 'k'.repeat(1_100_000) }
+  const many = body('many', { models: Array.from({ length: 5001 }, (_, n) => ({ model: `${n}`, max_context_size: 1 })) })
 
   for (const [method, path] of [
     ['POST', base],
     ['PUT', `${base}/one`]
   ] as const) {
-    for (const given of [undefined, null, [], 'text', 5, {}, huge]) assert.equal((await rest.json(method, path, given)).code, 40001)
+    for (const given of [undefined, null, [], 'text', 5, {}, huge, many]) assert.equal((await rest.json(method, path, given)).code, 40001)
   }
   assert.deepEqual(await readFile(join(home, 'config.toml')), before)
 })

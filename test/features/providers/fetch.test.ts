@@ -1,0 +1,93 @@
+/** The one question that is put to providers and registries: its limits in time and bytes. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { createUpstream } from '../../../features/llm/index.ts'
+import { FetchProblem, fetchJson } from '../../../features/providers/index.ts'
+
+const never = new AbortController().signal
+
+/** A server that holds its answers; `timeout` lets the ten seconds pass. */
+async function scene(t: TestContext) {
+  const timeout = new AbortController()
+  t.mock.method(AbortSignal, 'timeout', (ms: number) => {
+    assert.equal(ms, 10_000)
+    return timeout.signal
+  })
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const upstream = createUpstream({})
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await upstream.close()
+  })
+  const asked = once(server, 'request').then(([, res]) => res as ServerResponse)
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/models`
+  const ask = (signal = never, limit?: number) => fetchJson(upstream, url, {}, signal, limit).catch((error: unknown) => error)
+  return { asked, ask, passTime: () => timeout.abort() }
+}
+
+const message = (error: unknown) => {
+  assert.ok(error instanceof FetchProblem, String(error))
+  return error.message
+}
+
+test('no head within ten seconds', async t => {
+  const { ask, asked, passTime } = await scene(t)
+
+  const answer = ask()
+  await asked
+  passTime()
+
+  assert.equal(message(await answer), 'no answer within 10 s')
+})
+
+test('a body that stops in the middle is no answer, not a broken one', async t => {
+  const { ask, asked, passTime } = await scene(t)
+
+  const answer = ask()
+  const res = await asked
+  await new Promise<void>(resolve => res.write('{"data": [', () => resolve()))
+  passTime()
+
+  assert.equal(message(await answer), 'no answer within 10 s')
+})
+
+test('an abort passes untouched, also in the middle of the body', async t => {
+  const { ask, asked } = await scene(t)
+  const abort = new AbortController()
+
+  const answer = ask(abort.signal)
+  const res = await asked
+  await new Promise<void>(resolve => res.write('{"data": [', () => resolve()))
+  const reason = new Error('the pack unloads')
+  abort.abort(reason)
+
+  assert.equal(await answer, reason)
+})
+
+test('a connection that breaks off in the middle is no complete answer', async t => {
+  const { ask, asked } = await scene(t)
+
+  const answer = ask()
+  const res = await asked
+  await new Promise<void>(resolve => res.write('{"data": [', () => resolve()))
+  res.destroy()
+
+  assert.equal(message(await answer), 'the answer is not complete JSON')
+})
+
+test('an answer ends below the limit', async t => {
+  const { ask, asked } = await scene(t)
+  const answer = ask(never, 10)
+  ;(await asked).end('"12345678"')
+  assert.equal(message(await answer), 'the answer is not smaller than 10 bytes')
+
+  const other = await scene(t)
+  const fits = other.ask(never, 11)
+  ;(await other.asked).end('"12345678"')
+  assert.equal(await fits, '12345678')
+})
