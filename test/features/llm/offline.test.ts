@@ -94,6 +94,21 @@ test('offline, a server on this machine that is no configured provider is not ca
   assert.match(await readText((await upstream.get(`${local.url}/models`, {}, never)).body), /here/)
 })
 
+test('offline, what only looks like this machine is not called', async t => {
+  const local = await fakeUpstream(t, [[{ text: 'here' }]])
+  const looks = [
+    `http://0.0.0.0:${local.port}`,
+    'http://localhost.models.invalid',
+    'http://127.0.0.1.models.invalid',
+    'http://127.0.0.1@models.invalid'
+  ]
+  for (const url of looks) {
+    const { upstream } = await start(t, file(url), true)
+    await assert.rejects(upstream.get(url, {}, never), { code: 'EOFFLINE' }, url)
+  }
+  assert.equal(local.requests.length, 0)
+})
+
 test('offline = true in the file counts from the next request on, and its end, too', async t => {
   const other = await fakeUpstream(t, [[{ status: 200, body: {} }]])
   const { upstream, config: settings } = await start(t, file('http://127.0.0.1:1'))

@@ -156,6 +156,21 @@ test('an authorization server that says what no other try would change ends the 
   assert.deepEqual(busy?.type === 'error' && [busy.error.code, busy.error.retryable], ['provider.connection_error', true])
 })
 
+test('offline, a login that is due is not renewed, and the turn says why without another try', async t => {
+  const fake = await fakeOauth(t)
+  const { store, turn, config, clock } = await start(t, { model: { oauth: own(fake) } })
+  await store('own')
+  await config.patch({ offline: true })
+
+  clock.now += (life_s / 2 + 1) * 1000
+  assert.equal((await turn()).at(-1)?.type, 'finish')
+  clock.now += life_s * 1000
+  const [part] = await turn()
+
+  assert.deepEqual(part?.type === 'error' && [part.error.name, part.error.retryable], ['OfflineError', false])
+  assert.equal(fake.asked('refresh').length, 0)
+})
+
 test('requests whose token is refused together renew it once', async t => {
   const { store, login, fake } = await start(t, { model: {} })
   await store('svc-code')
