@@ -47,10 +47,8 @@ function leaves(error: ValueError): ValueError[] {
   if (error.errors.length === 0) return [error]
   let best: ValueError[] = []
   const tags: ValueError[] = []
-  const branches = error.errors.map(branch => [...branch]) // can be read only once
-  const bound = branches.length === 2 && isNullable(error.schema) ? branches.flat().find(leaf => isBound(leaf)) : undefined
-  if (bound) return [bound]
-  for (const direct of branches) {
+  for (const branch of error.errors) {
+    const direct = [...branch] // can be read only once
     tags.push(...direct.filter(leaf => leaf.schema.const !== undefined))
     const found = direct.flatMap(leaves)
     if (found.length === 0) continue
@@ -64,15 +62,6 @@ function leaves(error: ValueError): ValueError[] {
     return [{ ...tag, message: `Expected ${unique(tags.map(leaf => JSON.stringify(leaf.schema.const)))}` }]
   }
   return [{ ...error, message: `Expected ${unique(alternatives(error.schema))}` }]
-}
-
-function isNullable({ anyOf }: TSchema): boolean {
-  return (anyOf as TSchema[] | undefined)?.some(branch => branch[Kind] === 'Null') === true
-}
-
-/** The type is right, the value is out of its bounds. */
-function isBound({ message }: ValueError): boolean {
-  return /^Expected \w+ (?:to|length) /.test(message)
 }
 
 const unique = (texts: readonly string[]): string => [...new Set(texts)].join(', ').replace(/, ([^,]*)$/, ' or $1')

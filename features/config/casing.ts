@@ -12,7 +12,7 @@ export const toSnake = remembered(key =>
 export const toCamel = remembered(key => key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase()))
 
 /** Tables whose keys are names, wherever they occur: header names, environment names. */
-export const nameTables: ReadonlySet<string> = new Set(['env', 'custom_headers', 'headers'])
+const nameTables = new Set(['env', 'custom_headers', 'headers'])
 /** Domains whose first level is names even when nobody contributed a schema for them. */
 const nameDomains = new Set(['providers', 'models', 'experimental'])
 

@@ -1,17 +1,12 @@
 /** Shapes of the two routes: the domains as they are on the wire, made of the file shapes that packs contribute. */
 import { nullable, type TObject, type TSchema, Type } from '../../kernel/index.ts'
-import { mapValue, nameTables, toCamel } from './casing.ts'
+import { mapValue, toCamel } from './casing.ts'
 import { isSecretKey } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 
 type Fields = Record<string, TSchema>
 
 type Spelling = (key: string) => string
-
-/** Matches names with line breaks, too: the usual pattern for maps would drop them from a body without a word. */
-const anyName = Type.String({ pattern: '.*' })
-/** Headers and variables: whoever refuses one of them must not repeat a name that may be a misplaced key, so the section's own check does it. */
-const anyTable = Type.Record(anyName, Type.Unknown())
 
 /** The configuration object with the inner shape of every domain. What `base` says of a domain stays where the section has a wire form of its own. */
 export function answerSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
@@ -26,12 +21,15 @@ export function answerSchema(base: TObject, sections: readonly ConfigSection[]):
 }
 
 /**
- * The body of a patch with the inner shape of every domain, spelled as it is answered: everything may be missing or null, other keys and
- * spellings pass.
+ * The body of a patch with the inner shape of every domain, spelled as it is answered: everything may be missing or null. Tables and lists
+ * are only described here. Their sections check them, because both spellings and unknown keys may be in them.
  */
 export function patchSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
   const asInFile: Spelling = key => key
-  const field = ({ schema, toWire }: ConfigSection) => Type.Optional(nullable(partial(schema, toWire ? asInFile : toCamel)))
+  const field = ({ schema, toWire }: ConfigSection) => {
+    const shape = nullable(partial(schema, toWire ? asInFile : toCamel))
+    return Type.Optional(schema.type === 'object' || schema.type === 'array' ? Type.Unknown(shape) : shape)
+  }
   const fields = Object.fromEntries(sections.map(section => [section.name, field(section)]))
   return Type.Object({ ...base.properties, ...fields }, { additionalProperties: Type.Unknown() })
 }
@@ -60,31 +58,27 @@ function below(paths: readonly (readonly string[])[], key: string): readonly (re
   return paths.filter(([head]) => head === '*' || head === key).map(([, ...rest]) => rest)
 }
 
-/** As a patch may give it. Lists are given whole. Without defaults, which would be filled in and then be written. */
+/** As a patch may give it: the fields of a table one by one, a list whole. */
 function partial(schema: TSchema, spell: Spelling): TSchema {
   const value = mapValue(schema)
-  if (value) return Type.Record(anyName, nullable(partial(value, spell)), described(schema))
-  if (schema.items) return { ...withoutDefault(schema), items: element(schema.items as TSchema, spell) }
-  if (!schema.properties) return withoutDefault(schema)
+  if (value) return Type.Record(Type.String(), nullable(partial(value, spell)), described(schema))
+  if (!schema.properties) return whole(schema, spell)
   const fields = Object.entries(schema.properties as Fields).map(([key, inner]) => [
     spell(key),
-    Type.Optional(nullable(nameTables.has(key) ? anyTable : partial(inner, spell)))
+    Type.Optional(nullable(partial(inner, spell)))
   ])
-  return Type.Object(Object.fromEntries(fields), { ...described(schema), additionalProperties: Type.Unknown() })
+  return Type.Object(Object.fromEntries(fields), described(schema))
 }
 
-/** Names of one word have one spelling, so that the element can be checked as a whole. */
-function element(schema: TSchema, spell: Spelling): TSchema {
-  const fields = Object.entries((schema.properties ?? {}) as Fields)
-  if (fields.length === 0 || fields.some(([key]) => toCamel(key) !== key)) return partial(schema, spell)
-  return { ...withoutDefault(schema), properties: Object.fromEntries(fields.map(([key, inner]) => [key, withoutDefault(inner)])) }
+/** Without defaults: what a patch leaves out stays as it is. */
+function whole({ default: _, ...schema }: TSchema, spell: Spelling): TSchema {
+  if (schema.items) return { ...schema, items: whole(schema.items as TSchema, spell) } as TSchema
+  if (!schema.properties) return schema as TSchema
+  const fields = Object.entries(schema.properties as Fields).map(([key, inner]) => [spell(key), whole(inner, spell)])
+  const required = (schema.required as string[] | undefined)?.map(spell)
+  return { ...schema, properties: Object.fromEntries(fields), ...(required && { required }) } as TSchema
 }
 
 function described({ description }: TSchema): { description?: string } {
   return description === undefined ? {} : { description }
-}
-
-function withoutDefault(schema: TSchema): TSchema {
-  const { default: _, ...rest } = schema
-  return rest as TSchema
 }

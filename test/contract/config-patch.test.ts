@@ -201,8 +201,13 @@ test('a wrong value is named as it was sent, and the good ones beside it are not
     const paths = await refused({ default_plan_mode: true, subagent: { timeout_ms: 5 }, ...body })
     assert.deepEqual(paths, [`body.${path}`], JSON.stringify(body))
   }
-  const several = await refused({ telemetry: 1, hooks: [5], loop_control: { maxStepsPerTurn: 'x' } })
-  assert.deepEqual(several.sort(), ['body.hooks.0', 'body.loop_control.maxStepsPerTurn', 'body.telemetry'])
+  const several = await refused({ hooks: [5], loopControl: { maxStepsPerTurn: 'x', max_attempts_per_step: -1 }, models: { 'a.b': 5 } })
+  assert.deepEqual(several.sort(), [
+    'body.hooks.0',
+    'body.loopControl.maxStepsPerTurn',
+    'body.loopControl.max_attempts_per_step',
+    'body.models.a.b'
+  ])
 
   await assert.rejects(readFile(`${home}/config.toml`), { code: 'ENOENT' })
 })
@@ -214,7 +219,7 @@ test('the reason of a refusal says what is allowed', async t => {
   assert.equal(await reason({ loop_control: { maxStepsPerTurn: -1 } }), 'expected integer to be greater or equal to 0')
   assert.equal(await reason({ loop_control: { max_steps_per_turn: -1 } }), 'expected integer to be greater or equal to 0')
   assert.equal(await reason({ hooks: [{ event: 'Stop', command: 'x', timeout: 601 }] }), 'expected integer to be less or equal to 600')
-  assert.equal(await reason({ background: { printBackgroundMode: 'x' } }), 'expected "exit", "drain", "steer" or null')
+  assert.equal(await reason({ background: { printBackgroundMode: 'x' } }), 'expected "exit", "drain" or "steer"')
 })
 
 test('what is no patch at all is refused', async t => {
