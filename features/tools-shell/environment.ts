@@ -1,5 +1,6 @@
 /** Surroundings of a command: which shell, which variables. */
 import { accessSync, constants } from 'node:fs'
+import { redactText } from '../../kernel/index.ts'
 
 /** `/bin/bash` where it exists, else `sh` from PATH. */
 export function findShell(): string {
@@ -14,11 +15,15 @@ export function findShell(): string {
   return 'sh'
 }
 
-/** The server's environment without its own secrets, made for commands that nobody watches. */
+/** Variables of the server that hold credentials by their purpose. */
+const credentials = /^SVC_CODE_.*(?:KEY|TOKEN|PASSWORD|SECRET|HEADERS)/
+
+/** The server's environment without its own secrets, also those inside its URLs, made for commands that nobody watches. */
 export function commandEnv(base: NodeJS.ProcessEnv, shell: string): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = {}
   for (const [name, value] of Object.entries(base)) {
-    if (!/^SVC_CODE_.*(?:KEY|TOKEN|PASSWORD|SECRET)/.test(name)) env[name] = value
+    const own = name.startsWith('SVC_CODE_')
+    if (!own || !(credentials.test(name) || redactText(value ?? '') !== value)) env[name] = value
   }
   return { ...env, NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: base.GIT_TERMINAL_PROMPT ?? '0', SHELL: shell }
 }
