@@ -72,9 +72,12 @@ export function redactText(given: string): string {
   return JSON.parse(apply(rules, JSON.stringify(given))) as string
 }
 
+/** `user:password@host`: an address that lacks its scheme. */
+const bare = /^(?!mailto:)[^\s/@:]*:[^\s/@]+@(?=\S*$)/i
+
 /** URLs without user names, passwords and values of parameters with a telling name; they stay usable as addresses. */
 export function redactUrls(given: string): string {
-  if (!given.includes('://')) return given
+  if (!given.includes('://')) return given.replace(bare, '')
   return given
     .replace(/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^/?#\s]*@/gi, '$1')
     .replace(/([?&#;]([\w.~%-]{1,60})=)[^&#;\s]+/g, (whole, head: string, name: string) => (isSecretParameter(name) ? head : whole))

@@ -73,7 +73,8 @@ test('any text can be redacted', () => {
 test('URLs stay addresses without their credentials', () => {
   assert.equal(redactUrls('https://u:p@h/v1?api_key=a&x=1&sig=b'), 'https://h/v1?api_key=&x=1&sig=')
   assert.equal(redactUrls('see http://h/?subscription-key=a#access_token=b, end'), 'see http://h/?subscription-key=#access_token= end')
-  assert.equal(redactUrls('a@b?key=c'), 'a@b?key=c')
+  assert.equal(redactUrls('me:pass@host/v1'), 'host/v1')
+  for (const other of ['a@b?key=c', 'mailto:a@b', 'to me: a@b', 'host:80/@x', 'npm:@scope/name@1']) assert.equal(redactUrls(other), other)
 })
 
 test('a known secret is taken out in every spelling, also when only its beginning was quoted', () => {
