@@ -71,7 +71,8 @@ test('a turn through each adapter does not show what its upstream repeats', asyn
     config.models[type] = { provider: type, model: 'm', max_context_size: 64_000 }
   }
   await writeFile(join(home, 'config.toml'), tomlFile(config))
-  const server = await WatchedServer.start(t, witness, { HOME: dir })
+  const extra = `X-Team-Extra: ${secrets.seed('header of the environment')}`
+  const server = await WatchedServer.start(t, witness, { HOME: dir, SVC_CODE_CUSTOM_HEADERS: extra })
   const socket = await server.socket()
   const api = (method: string, path: string, body?: unknown): Promise<Json> => server.call(method, `/api/v1${path}`, body)
 
