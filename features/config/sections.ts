@@ -1,6 +1,7 @@
 /** Domains that this pack contributes itself: plain settings that several packs read (contract 1, Configuration object). */
 import { oneOf, Type } from '../../kernel/index.ts'
 import { defined, Environment, experimentalFlags, serviceOf } from './environment.ts'
+import { reviewPool } from './secondary-model.ts'
 import type { ConfigSection } from './service.ts'
 
 const flag = Type.Boolean()
@@ -150,7 +151,12 @@ const SecondaryModel = Type.Object({
   default_effort: Type.Optional(text),
   off_effort: Type.Optional(text)
 })
-export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = { name: 'secondary_model', schema: SecondaryModel, default: {} }
+export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = {
+  name: 'secondary_model',
+  schema: SecondaryModel,
+  default: {},
+  review: reviewPool
+}
 
 const Experimental = Type.Record(Type.String(), Type.Boolean())
 export const experimentalSection: ConfigSection<typeof Experimental> = {

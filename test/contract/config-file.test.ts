@@ -123,6 +123,18 @@ for (const [what, { spoil, reason }] of Object.entries(unusable)) {
   })
 }
 
+test('an edit that breaks the file is not told; what differs after the next one is', async t => {
+  const scene = await configScene(t, 'default_model = "a"\nplan_mode = true\n')
+  const next = await watching(scene)
+
+  const change = next()
+  await scene.write('default_model = "b"\nplan_mode = \n')
+  assert.equal((await scene.get()).default_model, 'a')
+  await scene.write('default_model = "a"\nplan_mode = false\n')
+
+  assert.deepEqual((await change).changed_fields, ['plan_mode'])
+})
+
 test('a server that starts over a file that is no TOML answers defaults, refuses saves, and recovers', async t => {
   const scene = await configScene(t, '= SEED')
 

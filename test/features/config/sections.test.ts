@@ -100,6 +100,20 @@ test('what is not used as written is told once, without values', async t => {
   assert.doesNotMatch(warnings.join(), /secret-value/)
 })
 
+test('a pool of secondary models that cannot be used is told, and stored all the same', async t => {
+  const wrong = ['models = { primary = "x" }\nforce = true', 'models = { a = "x" }\ndefault_model = "b"', 'force = true', 'models = {}']
+  const paths = []
+  for (const text of wrong) {
+    const { settings } = await open(t, `[secondary_model]\n${text}\n`)
+    paths.push(settings.diagnostics().map(({ message }) => /config\.toml: secondary_model\.([\w.]+): /.exec(message)?.[1]))
+  }
+  const fine = await open(t, '[secondary_model]\nmodels = { a = "x" }\ndefault_model = "a"\n')
+  await fine.settings.patch({ secondary_model: { force: true } })
+
+  assert.deepEqual(paths, [['models.primary', 'default_model', 'force', 'force'], ['default_model'], ['force'], ['default_model']])
+  assert.match(await fine.read(), /force = true/)
+})
+
 test('a failed save is a 40001 with the reason', async t => {
   const { settings, path } = await open(t, 'a = 1\n')
   await rm(path)
