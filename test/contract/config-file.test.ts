@@ -123,6 +123,27 @@ for (const [what, { spoil, reason }] of Object.entries(unusable)) {
   })
 }
 
+test('a save that the disk refuses is a 40001 with the reason, changes nothing and is not told', async t => {
+  const scene = await configScene(t, 'default_model = "a"\n')
+  const socket = await scene.server.connect()
+  await mkdir(`${scene.path}~`) // where the new content would be written first
+
+  const { code, msg } = await scene.post({ default_model: 'b' })
+  const { default_model } = await scene.get()
+  await rm(`${scene.path}~`, { recursive: true })
+  await scene.patch({ plan_mode: true })
+  await socket.next('event.config.changed')
+
+  assert.equal(code, 40001)
+  assert.match(msg, /EISDIR/)
+  assert.equal(default_model, 'a')
+  assert.equal(await scene.read(), 'default_model = "a"\nplan_mode = true\n')
+  assert.deepEqual(
+    socket.frames.flatMap(({ type, payload }) => (type === 'event.config.changed' ? [payload.changed_fields] : [])),
+    [['plan_mode']]
+  )
+})
+
 test('an edit that breaks the file is not told; what differs after the next one is', async t => {
   const scene = await configScene(t, 'default_model = "a"\nplan_mode = true\n')
   const next = await watching(scene)
@@ -200,6 +221,29 @@ broken = "on"
   assert.deepEqual(hooks, [{ event: 'Stop', command: 'fine' }])
   assert.deepEqual([Object.keys(providers), models, experimental], [['fine'], {}, { fine: true }])
   for (const path of ['models', 'providers', 'auth']) assert.equal((await scene.server.rest.json('GET', `/api/v1/${path}`)).code, 0, path)
+})
+
+test('an override of the file that says whose model it is is passed over; the others count', async t => {
+  const lines: string[] = []
+  const toml = `[providers.p]
+type = "svc"
+[providers.z]
+type = "svc"
+[models.m]
+provider = "p"
+model = "m"
+max_context_size = 1000
+overrides = { provider = "z", max_context_size = 5 }
+`
+  const { server } = await configScene(t, toml, { log: { level: 'warn', to: { write: line => lines.push(line) } } })
+
+  const { items } = (await server.rest.json('GET', '/api/v1/models')).data as { items: { provider: string; max_context_size: number }[] }
+
+  assert.deepEqual(
+    items.map(({ provider, max_context_size }) => [provider, max_context_size]),
+    [['p', 5]]
+  )
+  assert.match(lines.join(''), /models\.m\.overrides\.provider: /)
 })
 
 test('keys that are no longer read are named in the log, and a key in the spelling of the wire is not taken for the real one', async t => {
