@@ -35,6 +35,8 @@ export interface ReaderOptions {
   readonly limits?: StreamLimits
 }
 
+/** Lines that are no part of an event stream; each costs more than an event. */
+const ODD_LINES = 1000
 /** Text in front of the first event that is kept, in case it turns out to be an error. */
 const HEAD_CHARACTERS = 16 * 1024
 
@@ -50,6 +52,7 @@ export class EventReader {
   /** Undefined as soon as there was an event. */
   #head: string | undefined = ''
   #ending = false
+  #odd = 0
 
   constructor(options: ReaderOptions) {
     this.#options = options
@@ -62,6 +65,7 @@ export class EventReader {
         if (type === 'max-buffer-size-exceeded')
           this.#fail(formatError('the provider sent an oversized stream event', this.#headers, false))
         else if (type === 'unknown-field' && field === 'error') this.#report(parseJson(value ?? '') ?? value, value ?? '')
+        else if (++this.#odd > ODD_LINES) this.#fail(formatError('the provider sent something that is no event stream', this.#headers))
       }
     })
   }

@@ -61,15 +61,22 @@ async function refusal(
   return answerError(parseJson(text), text, { headers, judge }) ?? foreignAnswer(type, text, headers)
 }
 
+/** Read in one go. */
+const SLICE_BYTES = 16 * 1024
+
 async function* read(body: Readable, reader: EventReader): AsyncGenerator<LlmPart, void, undefined> {
   // Stays open after the end mark, so that the connection can serve the next request.
   for await (const bytes of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    for (const part of reader.feed(bytes)) {
-      yield part
-      const others = breathe() // fifty answers that arrive at once take turns
+    for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
+      for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
+        yield part
+        const others = breathe() // fifty answers that arrive at once take turns
+        if (others) await others
+      }
+      if (reader.over) return
+      const others = breathe() // also where nothing but garbage arrives
       if (others) await others
     }
-    if (reader.over) return
   }
   yield* reader.end()
 }

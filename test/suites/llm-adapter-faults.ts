@@ -245,6 +245,21 @@ export function llmAdapterFaults({ protocol, pack, wire, decoder, failureOf, pro
       await server.gone(0)
     })
 
+    test('hangs up on lines without end that are no events', async t => {
+      const junk = 'garbage line\n'.repeat(10_000)
+      const { run, server } = await bench(t, socket => {
+        socket.write(head())
+        const more = () => {
+          while (!socket.destroyed && socket.write(junk));
+        }
+        socket.on('drain', more)
+        more()
+      })
+
+      assert.match(failure(await run()).message, /no event stream/)
+      await server.gone(0)
+    })
+
     test('takes events of every shape without breaking', () => {
       const one = decoder()
       const parts: LlmPart[] = []
