@@ -91,9 +91,9 @@ test('no secret of the configuration or the environment shows in any answer, eve
   await server.call('GET', '/api/v1/meta', undefined, { headers: { authorization: `Bearer ${secrets.get('server password')}` } })
   await server.call('GET', `/api/v1/meta?token=${secrets.get('server.token')}`, undefined, { headers: { authorization: 'Bearer x' } })
 
-  for (const args of [['packs'], ['instances'], ['doctor', '--network']]) assert.equal((await watchedRun(witness, env, args)).code, 0)
+  for (const args of [['packs'], ['instances']]) assert.equal((await watchedRun(witness, env, args)).code, 0)
   assert.equal((await server.stop()).code, 0)
-  for (const args of [['packs'], ['instances'], ['doctor', '--network', '--offline']]) await watchedRun(witness, env, args)
+  for (const args of [['packs'], ['doctor', '--network']]) assert.equal((await watchedRun(witness, env, args)).code, 0)
   assert.equal((await watchedRun(witness, env, ['token'], ['server.token'])).code, 0)
   assert.match(await readFile(join(home, 'logs', 'svc-code.log'), 'utf8'), /"level":20/)
   await clean(witness)
