@@ -2,8 +2,10 @@
 import { AppError, invalid } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 
+/** A table of the configuration file, or an object of an upstream's JSON. */
 export type Table = Record<string, unknown>
 
+/** True for an object that is no list and no date. */
 export function isTable(value: unknown): value is Table {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
