@@ -15,7 +15,7 @@ export async function watchConfig(path: string, changed: () => void, options: { 
   let closed = false
   const touch = () => {
     clearTimeout(timer)
-    timer = setTimeout(settle, options.quietMs ?? 150)
+    timer = setTimeout(() => void settle(), options.quietMs ?? 150)
     timer.unref()
   }
   const lookouts = new Map<string, () => void>()
@@ -29,9 +29,9 @@ export async function watchConfig(path: string, changed: () => void, options: { 
     }
     for (const target of [path, real]) if (!lookouts.has(target)) lookouts.set(target, lookout(target, touch))
   }
-  const settle = () => {
-    void follow()
-    changed()
+  const settle = async () => {
+    await follow() // first, so that whoever hears of the change can rely on the next one
+    if (!closed) changed()
   }
   await follow()
   return () => {
