@@ -1,6 +1,7 @@
 /** The envelope of every JSON reply and the HTTP status rules (contract 1, Response envelope). */
 import type { ServerResponse } from 'node:http'
 import { AppError, InternalError, ValidationFailed } from './errors.ts'
+import { jsonText } from './json-text.ts'
 
 export interface Envelope {
   readonly code: number
@@ -12,7 +13,7 @@ export interface Envelope {
 
 /** JSON text of a success; `code` is 0 unless the route has its own success code. Undefined fields are dropped, undefined data is null. */
 export function successText(data: unknown, request_id: string, code = 0): string {
-  return JSON.stringify({ code, msg: 'success', data: data === undefined ? null : data, request_id })
+  return jsonText({ code, msg: 'success', data: data === undefined ? null : data, request_id })
 }
 
 /** The envelope of a failure. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */

@@ -1,6 +1,7 @@
 /** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
 import type { EventSpec } from './contract.ts'
 import type { EventTarget } from './hub-types.ts'
+import { jsonText } from './json-text.ts'
 
 /** `session_id` of global events. */
 export const globalStream = '__global__'
@@ -45,7 +46,7 @@ export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarge
   const time = target.time === undefined ? {} : { time: at.getTime() }
   const fields = { type: spec.type, agentId: agent_id, sessionId: session_id, ...time, ...(payload as object | undefined) }
   fields.type = spec.type
-  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
+  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text: jsonText(fields) }
 }
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
