@@ -1,12 +1,22 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
 import { type Detail, problems, type TSchema } from '../../kernel/index.ts'
 import { mapValue } from './casing.ts'
+import { badRows, changedRows } from './rows.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
 import { freeze, isTable, overlay, own, same, type Table } from './tables.ts'
 
 export interface Effective {
   readonly value: unknown
   readonly diagnostics: readonly ConfigDiagnostic[]
+  /** What it was made of. */
+  readonly sources: Sources
+}
+
+interface Sources {
+  /** Values of the file under the names of the domain. */
+  readonly stored: readonly unknown[]
+  readonly environment: unknown
+  readonly reports: readonly string[]
 }
 
 type Report = (message: string) => void
@@ -18,9 +28,11 @@ const MAX_REPORTS = 20
 export function effective(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Effective {
   const diagnostics: ConfigDiagnostic[] = []
   const report = (message: string) => diagnostics.push({ domain: section.name, message })
-  const stored = storedOf(section, file)
+  const sources = sourcesOf(section, file, env)
+  const { environment } = sources
+  const stored = storedOf(sources)
   let value = stored === undefined ? section.default : fromFile(section, stored, report)
-  const environment = section.overlay?.(env, (variable, problem) => report(`${variable} ${problem}`))
+  sources.reports.forEach(report)
   // One by one: a value that does not fit must not take the others with it.
   for (const part of isTable(environment) ? Object.entries(environment).map(([key, item]) => ({ [key]: item })) : [environment]) {
     if (part === undefined) continue
@@ -29,13 +41,25 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
     if (first) report(`environment: ${pathOf(section.name, first.path)}: ${first.message}; the environment is ignored here`)
     else value = merged
   }
-  return { value: freeze(overlay(undefined, value)), diagnostics }
+  return { value: freeze(overlay(undefined, value)), diagnostics, sources }
+}
+
+/** Would `effective` answer the same? Parts of a file that did not change are the same objects. */
+export function isCurrent({ sources }: Effective, section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): boolean {
+  const { stored, environment, reports } = sourcesOf(section, file, env)
+  const unchanged = stored.every((value, index) => value === sources.stored[index])
+  return unchanged && same(environment, sources.environment) && same(reports, sources.reports)
+}
+
+function sourcesOf(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Sources {
+  const { name, alias } = section
+  const reports: string[] = []
+  const environment = section.overlay?.(env, (variable, problem) => reports.push(`${variable} ${problem}`))
+  return { stored: [own(file, name), alias === undefined ? undefined : own(file, alias)], environment, reports }
 }
 
 /** What the file says of a domain, under both of its names. */
-function storedOf({ name, alias }: ConfigSection, file: Table): unknown {
-  const stored = own(file, name)
-  const over = alias === undefined ? undefined : own(file, alias)
+function storedOf({ stored: [stored, over] }: Sources): unknown {
   return over === undefined ? stored : overlay(stored, over)
 }
 
@@ -56,6 +80,8 @@ function fromFile(section: ConfigSection, stored: unknown, report: Report): unkn
 
 /** The first problem of every entry of a map or list; of anything else the first one. Names in maps may be any text. */
 function wrongParts(schema: TSchema, value: unknown): Detail[] {
+  const rows = mapValue(schema)
+  if (rows && isTable(value)) return badRows(rows, value).flatMap(key => problems(rows, value[key], key).slice(0, 1))
   const entries = entriesOf(schema, value)
   if (!entries) return problems(schema, value).slice(0, 1)
   return entries.flatMap(([key, item, inner]) => problems(inner, item, key).slice(0, 1))
@@ -78,8 +104,7 @@ function entriesOf(schema: TSchema, value: unknown): (readonly [key: string, ite
 export function newProblems(section: ConfigSection, before: unknown, after: unknown): Detail[] {
   const inner = isTable(after) ? mapValue(section.schema) : undefined
   if (!inner) return problems(section.schema, withDefault(section, after))
-  const known = isTable(before) ? before : {}
-  return Object.entries(after as Table).flatMap(([key, item]) => (same(item, own(known, key)) ? [] : problems(inner, item, key)))
+  return Object.entries(changedRows(before, after as Table)).flatMap(([key, item]) => problems(inner, item, key))
 }
 
 /** A file value completed with the section's default. */

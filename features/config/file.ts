@@ -1,14 +1,15 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import { type BigIntStats, constants } from 'node:fs'
-import { chmod, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { withLock } from '../../kernel/index.ts'
+import { inSlices } from './slices.ts'
 import type { Table } from './tables.ts'
-import { readToml, TomlProblem, writeToml } from './toml.ts'
+import { TomlProblem } from './toml.ts'
+import { editToml, openToml, type TomlDocument } from './toml-document.ts'
 
 /** What the file holds right now. `problem`: it cannot be used. A missing file is empty. */
 export interface FileContent {
-  readonly text: string
   readonly table?: Table
   readonly problem?: FileProblem
 }
@@ -16,10 +17,18 @@ export interface FileContent {
 /** Why the file cannot be used: its text (a position is named) or the file system. Never a part of the text. */
 export class FileProblem extends Error {}
 
+/** What was read last. `text` is undefined for bytes that are no text. */
+interface Known extends FileContent {
+  readonly text: string | undefined
+  readonly document?: TomlDocument
+}
+
 export class ConfigFile {
   readonly path: string
   #stamp: string | undefined
-  #last: FileContent | undefined
+  #known: Known | undefined
+  /** The last content that could be used: the next one takes over what is the same. */
+  #good: TomlDocument | undefined
 
   constructor(home: string) {
     this.path = join(home, 'config.toml')
@@ -29,51 +38,58 @@ export class ConfigFile {
   async read(): Promise<FileContent> {
     try {
       const stamp = await stampOf(this.path)
-      if (this.#last && stamp === this.#stamp) return this.#last
-      const content = decode(await bytesOf(this.path))
+      if (this.#known && stamp === this.#stamp) return this.#known
+      const known = await this.#read()
       this.#stamp = stamp // taken before the read: a write in between is seen next time
-      if (this.#last?.text !== content.text) this.#last = content
-      return this.#last as FileContent
+      return known
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException
       if (!syscall) throw error
       this.#stamp = undefined
-      return { text: '', problem: new FileProblem(`${code ?? 'unknown error'} (${syscall})`, { cause: error }) }
+      return { problem: new FileProblem(`${code ?? 'unknown error'} (${syscall})`, { cause: error }) }
     }
   }
 
   /**
-   * Read-modify-write. `change` gets the latest table (its own copy to edit) and answers the next one, or undefined to leave
-   * the file alone. Resolves when the new content is on disk. Throws FileProblem while the file cannot be used.
+   * Read-modify-write. `change` gets the latest table (frozen) and answers the next one, or undefined to leave the file alone. Resolves when
+   * the new content is on disk. Throws FileProblem while the file cannot be used. Callers wait for each other.
    */
-  async change(change: (table: Table) => Table | undefined): Promise<FileContent> {
+  async change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
     return withLock(`${this.path}.lock`, async () => {
-      this.#stamp = undefined // a stamp could be too coarse to tell two writes within one tick
-      const before = await this.read()
-      if (!before.table) throw before.problem
-      const next = change(before.table)
+      // The file itself, for a stamp could be too coarse to tell two writes within one tick.
+      const before = await this.#read()
+      if (!before.document) throw before.problem
+      const next = await change(before.document.table)
       if (next === undefined) return before
-      const text = await writeToml(before.text, before.table, next)
-      const stamp = await replace(this.path, text)
-      this.#last = { text, table: next } // writeToml has read it back
-      this.#stamp = stamp
-      return this.#last
+      const document = await inSlices(editToml(before.document, next))
+      this.#stamp = await replace(this.path, document.text)
+      return this.#keep(document)
     })
   }
-}
 
-function decode(bytes: Uint8Array): FileContent {
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (error) {
-    return { text: Buffer.from(bytes).toString('latin1'), problem: new FileProblem('not UTF-8', { cause: error }) }
+  async #read(): Promise<Known> {
+    const bytes = await bytesOf(this.path)
+    let text: string
+    try {
+      text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    } catch (error) {
+      this.#known = { text: undefined, problem: new FileProblem('not UTF-8', { cause: error }) }
+      return this.#known
+    }
+    if (this.#known?.text === text) return this.#known
+    try {
+      return this.#keep(await inSlices(openToml(text, this.#good)))
+    } catch (error) {
+      if (!(error instanceof TomlProblem)) throw error
+      this.#known = { text, problem: new FileProblem(error.message, { cause: error }) }
+      return this.#known
+    }
   }
-  try {
-    return { text, table: readToml(text) }
-  } catch (error) {
-    if (error instanceof TomlProblem) return { text, problem: new FileProblem(error.message, { cause: error }) }
-    throw error
+
+  #keep(document: TomlDocument): Known {
+    this.#good = document
+    this.#known = { text: document.text, table: document.table, document }
+    return this.#known
   }
 }
 
@@ -107,8 +123,7 @@ async function replace(path: string, text: string): Promise<string> {
     throw error
   })
   const temporary = join(dirname(target), `${basename(target)}~`)
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
-  const handle = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600)
+  const handle = await create(temporary)
   let stamp: string
   try {
     try {
@@ -118,7 +133,6 @@ async function replace(path: string, text: string): Promise<string> {
     } finally {
       await handle.close()
     }
-    await chmod(temporary, 0o600) // a leftover of a crash may have been made with other rights
     await rename(temporary, target)
   } catch (error) {
     await unlink(temporary).catch(() => undefined) // the first error tells more
@@ -126,6 +140,19 @@ async function replace(path: string, text: string): Promise<string> {
   }
   await syncDirectory(dirname(target))
   return stamp
+}
+
+/** Opens a new file for its owner alone. What a crash left there goes: it may have been made with other rights. */
+async function create(path: string): Promise<FileHandle> {
+  const fresh = () => open(path, 'wx', 0o600)
+  try {
+    return await fresh()
+  } catch (error) {
+    if (isMissing(error)) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    else if ((error as NodeJS.ErrnoException).code === 'EEXIST') await unlink(path)
+    else throw error
+    return fresh()
+  }
 }
 
 /** Flushes the new name. Best effort: some platforms cannot open or flush a directory. */

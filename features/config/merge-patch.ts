@@ -2,6 +2,7 @@
 import { invalid } from '../../kernel/index.ts'
 import { both, convertKeys, toSnake } from './casing.ts'
 import { redact } from './redaction.ts'
+import { isMap, rowsLike } from './rows.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, same, type Table } from './tables.ts'
@@ -44,13 +45,18 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
   for (const [name, change] of Object.entries(domains)) {
     const section = settings.section(name) as ConfigSection
     const stored = own(file, name)
-    const shown = section.toWire ? domainToWire(section, settings.get(section)) : undefined
+    const shown = section.toWire ? domainToWire(section, concerned(section, settings.get(section), change)) : undefined
     const given = section.toWire ? withoutEchoes(change, stored, shown) : change
     put(file, name, withoutOverlay(merged(stored, given), stored, section.overlay?.(env)))
     if (own(file, name) === undefined) delete file[name]
     const alias = section.alias === undefined ? undefined : own(file, section.alias)
     if (isTable(alias) && isTable(given)) repeat(alias, given, own(file, name))
   }
+}
+
+/** Of a map only the rows that a change names. */
+function concerned(section: ConfigSection, value: unknown, change: unknown): unknown {
+  return isMap(section) && isTable(value) && isTable(change) ? rowsLike(value, change) : value
 }
 
 /** What a table of the other name says as well would win: it gets the new values, too. */
@@ -65,7 +71,7 @@ function merged(stored: unknown, given: unknown): unknown {
   if (stored !== undefined && !isTable(given) && same(redact(stored), given)) return stored
   if (Array.isArray(given) && Array.isArray(stored)) return restored(stored, given)
   if (!isTable(given)) return copy(given)
-  const result = isTable(stored) ? copy(stored) : {}
+  const result = isTable(stored) ? { ...stored } : {}
   for (const [key, item] of Object.entries(given)) {
     if (key === 'has_api_key') continue // derived, only ever read
     const value = merged(own(result, key), item)

@@ -10,8 +10,8 @@ import { Config, ConfigSections } from './service.ts'
 import { Settings } from './settings.ts'
 import { standIns } from './stand-ins.ts'
 import type { Table } from './tables.ts'
+import { ConfigView } from './view.ts'
 import { watchConfig } from './watch.ts'
-import { configObject } from './wire.ts'
 
 export default definePack({
   name: 'config',
@@ -21,7 +21,9 @@ export default definePack({
     const { env } = process
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
-    const settings = new Settings({ file, env, log: ctx.log, sections: () => contributed.items(), standIns })
+    const sections = () => contributed.items()
+    const settings = new Settings({ file, env, log: ctx.log, sections, standIns, prepare: () => view.prepare() })
+    const view = new ConfigView(settings)
     const specs = new LiveSpecs(() => settings.sections())
     contributed.onChange(() => {
       settings.sectionsChanged()
@@ -31,18 +33,14 @@ export default definePack({
     await settings.ready()
     ctx.provide(Config, settings)
 
-    let shown: { readonly revision: number; readonly config: Static<typeof ConfigObject> } | undefined
-    const whole = () => {
-      const { revision } = settings
-      if (shown?.revision !== revision) shown = { revision, config: configObject(settings) as Static<typeof ConfigObject> }
-      return shown.config
-    }
+    const whole = () => view.config() as Static<typeof ConfigObject>
     const emitChanged = ctx.event(specs.change)
     ctx.own(settings.onChange(({ fields }) => emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: whole() })))
     const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
 
     ctx.route(specs.read, async () => {
       await refresh()
+      await view.prepare()
       return whole()
     })
     ctx.route(specs.patch, async ({ body }) => {

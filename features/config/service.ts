@@ -15,11 +15,17 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   readonly alias?: string
   /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. `report` hears of variables that are not used. */
   readonly overlay?: (env: NodeJS.ProcessEnv, report?: EnvironmentReport) => Partial<Static<S>> | undefined
-  /** Wire form for GET/POST config when it differs from camelCased keys (providers). */
+  /**
+   * Wire form for GET/POST config when it differs from camelCased keys (providers). Of a map of records it is asked for some of them alone:
+   * what it says of one must not depend on the others.
+   */
   toWire?(value: Static<S>): unknown
   /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */
   readonly salvage?: (stored: unknown) => Static<S>
-  /** Looks at a value of the file that fits the schema. What it finds becomes a diagnostic, and the value is used all the same. */
+  /**
+   * Looks at a value of the file that fits the schema. What it finds becomes a diagnostic, and the value is used all the same. A change
+   * shows it only the records of a map that changed.
+   */
   review?(value: Static<S>): readonly ConfigRemark[]
   /** Keys of the domain that are no longer read, with the key that replaced them: a file that has one gets a diagnostic. */
   readonly retired?: Readonly<Record<string, string>>
@@ -50,7 +56,10 @@ export interface Config {
   get<S extends TSchema>(section: ConfigSection<S>): Static<S>
   /** Deep-merge patch in file form (snake_case), validated whole, written in one atomic save. null deletes a key here. Throws 40001. */
   patch(change: Readonly<Record<string, unknown>>): Promise<void>
-  /** Read-modify-write of the latest file content (plain objects, snake_case) in one save, serialised across processes. */
+  /**
+   * Read-modify-write of the latest file content (plain objects, snake_case) in one save, serialised across processes. The records of a map
+   * (`providers`, `models`) are frozen: put another one in the place of one that changes.
+   */
   update(change: (file: Record<string, unknown>) => void): Promise<void>
   /** Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). */
   onChange(listener: (change: ConfigChange) => void): () => void

@@ -1,8 +1,11 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
 import { AppError, type Detail, invalid, type Logger, problems, type Static, type TSchema } from '../../kernel/index.ts'
-import { type Effective, effective, newProblems, pathOf, withDefault } from './effective.ts'
+import { type Effective, effective, isCurrent, newProblems, pathOf, withDefault } from './effective.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
+import { changedRows, isMap, rowsLike } from './rows.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
+import { draftOf, settleDraft } from './sharing.ts'
+import { inSlices } from './slices.ts'
 import { changedKeys, copy, freeze, isTable, own, put, type Table } from './tables.ts'
 
 export interface SettingsOptions {
@@ -13,6 +16,8 @@ export interface SettingsOptions {
   readonly sections: () => readonly ConfigSection[]
   /** Sections that count while nobody contributes one of their name. */
   readonly standIns?: readonly ConfigSection[]
+  /** Work on new content that listeners will ask for, done in shares of the event loop before they hear of it. */
+  readonly prepare?: () => Promise<void>
 }
 
 export class Settings implements Config {
@@ -94,14 +99,14 @@ export class Settings implements Config {
         this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
     }
     for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
-    this.#values = new Map()
+    this.#forget()
     this.#revision++
     this.#warn()
   }
 
   /** Takes in what is in the file now; listeners hear of changes. An unparsable file leaves the last good content in force. */
   reload(): Promise<readonly string[]> {
-    return this.#turn(async () => this.#take(await this.#options.file.read())).then(fields => this.#tell(fields))
+    return this.#turn(async () => this.#prepared(this.#take(await this.#options.file.read()))).then(fields => this.#tell(fields))
   }
 
   /**
@@ -111,29 +116,36 @@ export class Settings implements Config {
   save(change: (file: Table) => void, announce: readonly string[] = []): Promise<readonly string[]> {
     const saved = this.#turn(async () => {
       let touched: string[] = []
-      const edit = (before: Table) => {
-        const next = copy(before)
-        change(next)
+      const edit = async (before: Table) => {
+        const draft = draftOf(before, name => this.#isMap(name))
+        change(draft)
+        const next = await inSlices(settleDraft(before, draft))
         touched = changedKeys(before, next)
         const details = this.#check(before, next, touched)
         if (details.length > 0) throw invalid(details)
         return touched.length > 0 ? next : undefined
       }
       const elsewhere = this.#take(await this.#options.file.change(edit).catch(refusal))
-      return [...new Set([...announce, ...touched, ...elsewhere])]
+      return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
     })
     return saved.then(fields => this.#tell(fields))
+  }
+
+  #isMap(name: string): boolean {
+    const section = this.#byName.get(name)
+    return section !== undefined && isMap(section)
   }
 
   #check(before: Table, file: Table, touched: readonly string[]): Detail[] {
     return touched.flatMap(name => {
       const section = this.#byName.get(name)
       const stored = own(file, name)
-      const odd = unsayable(stored, name)
+      const old = own(before, name)
+      const rows = this.#isMap(name) && isTable(stored) ? changedRows(old, stored) : undefined
+      const odd = unsayable(rows ?? stored, name)
       if (odd.length > 0 || !section || stored === undefined) return odd
-      const wrong = newProblems(section, own(before, name), stored)
-      const known = new Set(refusals(section, own(before, name)).map(({ path }) => path))
-      const found = wrong.length > 0 ? wrong : refusals(section, stored).filter(({ path }) => !known.has(path))
+      const wrong = newProblems(section, old, stored)
+      const found = wrong.length > 0 ? wrong : newRefusals(section, rows ? rowsLike(old, rows) : old, rows ?? stored)
       return found.map(({ path, message }) => ({ path: pathOf(name, path), message }))
     })
   }
@@ -153,12 +165,26 @@ export class Settings implements Config {
     let changed: string[] = []
     if (table && table !== this.#table) {
       changed = changedKeys(this.#table, table)
-      this.#table = freeze(table)
-      this.#values = new Map()
+      this.#table = table
+      this.#forget()
       this.#revision++
     }
     this.#warn()
     return changed
+  }
+
+  /** Lets go of values that may have changed. */
+  #forget(): void {
+    const { env } = this.#options
+    for (const [section, value] of this.#values) {
+      const current = this.#byName.get(section.name) === section && isCurrent(value, section, this.#table, env)
+      if (!current) this.#values.delete(section)
+    }
+  }
+
+  async #prepared(fields: readonly string[]): Promise<readonly string[]> {
+    if (fields.length > 0 && this.#listeners.size > 0) await this.#options.prepare?.()
+    return fields
   }
 
   #tell(fields: readonly string[]): readonly string[] {
@@ -195,13 +221,20 @@ function merge(table: Table, key: string, value: unknown): void {
   else if (value === undefined) return
   else if (isTable(value)) {
     const before = own(table, key)
-    const target = isTable(before) ? before : {}
+    const target = !isTable(before) ? {} : Object.isFrozen(before) ? { ...before } : before
     for (const [name, item] of Object.entries(value)) merge(target, name, item)
     put(table, key, target)
   } else put(table, key, copy(value))
 }
 
-/** What the section's review would not let in. */
+/** What the section's review would not let in and was not there before. */
+function newRefusals(section: ConfigSection, before: unknown, stored: unknown): readonly Detail[] {
+  const found = refusals(section, stored)
+  if (found.length === 0) return found
+  const known = new Set(refusals(section, before).map(({ path }) => path))
+  return found.filter(({ path }) => !known.has(path))
+}
+
 function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
   if (stored === undefined || !section.review) return []
   const value = withDefault(section, stored)

@@ -24,9 +24,18 @@ export function own(table: Table, key: string): unknown {
 export function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copy) as T
   if (!isTable(value)) return value
-  const table: Table = {}
-  for (const [key, item] of Object.entries(value)) put(table, key, copy(item))
+  const table: Table = { ...value }
+  for (const key of Object.keys(table)) if (typeof table[key] === 'object') put(table, key, copy(table[key]))
   return table as T
+}
+
+/** The same, frozen. */
+export function settled<T>(value: T): T {
+  if (Array.isArray(value)) return Object.freeze(value.map(settled)) as T
+  if (!isTable(value)) return value
+  const table: Table = { ...value }
+  for (const key of Object.keys(table)) if (typeof table[key] === 'object') put(table, key, settled(table[key]))
+  return Object.freeze(table) as T
 }
 
 /** Equal as TOML values; the order of keys does not matter. */
@@ -42,26 +51,40 @@ export function same(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => same(item, b[index]))
   if (!isTable(a) || !isTable(b)) return false
   const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every(key => Object.hasOwn(b, key) && same(a[key], b[key]))
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) {
+    if (!Object.hasOwn(b, key)) return false
+    const value = a[key]
+    if (value !== b[key] && !same(value, b[key])) return false
+  }
+  return true
 }
 
-/** Freezes tables and arrays deeply. */
+/** Freezes tables and arrays deeply. What is frozen already is taken to be so all the way down. */
 export function freeze<T>(value: T): T {
+  if (Object.isFrozen(value)) return value
   if (Array.isArray(value)) value.forEach(freeze)
   else if (isTable(value)) Object.values(value).forEach(freeze)
   else return value
   return Object.freeze(value)
 }
 
-/** `upper` laid over `base`: tables merge, everything else replaces, an own `undefined` removes. Inputs stay untouched. */
+/** `upper` laid over `base`: tables merge, everything else replaces, an own `undefined` removes. Frozen parts are shared, others copied. */
 export function overlay(base: unknown, upper: unknown): unknown {
-  if (!isTable(base) || !isTable(upper)) return copy(upper)
-  const merged = copy(base)
-  for (const [key, value] of Object.entries(upper)) {
+  if (!isTable(base) || !isTable(upper)) return kept(upper)
+  if (Object.isFrozen(upper) && Object.keys(base).length === 0) return upper
+  const merged: Table = { ...base }
+  for (const key of Object.keys(upper)) {
+    const value = upper[key]
     if (value === undefined) delete merged[key]
-    else put(merged, key, isTable(value) && isTable(own(merged, key)) ? overlay(own(merged, key), value) : copy(value))
+    else put(merged, key, isTable(value) && isTable(own(merged, key)) ? overlay(own(merged, key), value) : kept(value))
   }
+  for (const key of Object.keys(merged)) if (!Object.hasOwn(upper, key)) put(merged, key, kept(merged[key]))
   return merged
+}
+
+function kept<T>(value: T): T {
+  return Object.isFrozen(value) ? value : copy(value)
 }
 
 /** Top-level keys whose values differ. */

@@ -31,9 +31,9 @@ export function renamedTables(before: Table, next: Table): Map<string, string> {
 function gaps(table: Table, other: Table): Map<string | undefined, string[]> {
   const found = new Map<string | undefined, string[]>()
   let last: string | undefined
-  for (const [key, value] of Object.entries(table)) {
+  for (const key of Object.keys(table)) {
     if (Object.hasOwn(other, key)) last = key
-    else if (isTable(value)) {
+    else if (isTable(table[key])) {
       const names = found.get(last)
       if (names) names.push(key)
       else found.set(last, [key])

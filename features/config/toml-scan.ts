@@ -1,12 +1,28 @@
-/** Finds where things stand in a TOML text that a parser has accepted already: table headers, keys and the extent of their values. */
+/**
+ * Finds where things stand in a TOML text: table headers, keys and the extent of their values. Texts that are not TOML give nonsense but
+ * never an error: whoever uses the places has a parser look at what lies there.
+ */
 import { parse } from 'smol-toml'
 
-/** Names and, inside arrays of tables, positions. */
-export type Path = readonly (string | number)[]
+/** Extent of one name in a header. */
+export interface Name {
+  readonly start: number
+  readonly end: number
+}
 
+export interface Header {
+  readonly names: readonly string[]
+  /** As many as there are names. */
+  readonly extents: readonly Name[]
+  readonly array: boolean
+  /** After its line break. */
+  readonly end: number
+}
+
+/** A key with its value. */
 export interface Entry {
-  /** Address from the root. */
-  readonly path: Path
+  /** Names of the dotted key. */
+  readonly names: readonly string[]
   /** Start of its line. */
   readonly start: number
   readonly valueStart: number
@@ -15,70 +31,77 @@ export interface Entry {
   readonly end: number
 }
 
-/** Extent of one name in a header. */
-export interface Name {
-  readonly start: number
-  readonly end: number
+const BRACKET = 0x5b
+const HASH = 0x23
+const LINE_FEED = 0x0a
+const RETURN = 0x0d
+
+/** A key with a value on one line, as nearly all are. */
+const plainLine = /[ \t]*[\w-]+[ \t]*=[ \t]*(?:"[^"\\\n]*"|'[^'\n]*'|[\w.:+-]+)[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y
+
+/** Is there a header in the line that begins at `at`? */
+export function isHeader(text: string, at: number): boolean {
+  return text.charCodeAt(skipBlank(text, at)) === BRACKET
 }
 
-/** A header with the entries below it; the first section is the root and has no header. */
-export interface Section {
-  readonly path: Path
-  /** Names of the header, as many as the path has names. */
-  readonly names: readonly Name[]
-  readonly array: boolean
-  readonly start: number
-  /** After the header's line break. */
-  readonly bodyStart: number
-  readonly entries: Entry[]
-}
-
-export function scan(text: string): Section[] {
-  const sections: Section[] = [{ path: [], names: [], array: false, start: 0, bodyStart: text.startsWith('\uFEFF') ? 1 : 0, entries: [] }]
-  const counts = new Map<string, number>()
-  for (let at = sections[0]!.bodyStart; at < text.length; ) {
+/** Where the next header line begins, or the text ends, counted from the line at `from`, which may be a header itself. */
+export function nextHeader(text: string, from: number): number {
+  let at = isHeader(text, from) ? lineEnd(text, skipHeader(text, from)) : from
+  while (at < text.length) {
+    plainLine.lastIndex = at
+    if (plainLine.test(text)) {
+      at = plainLine.lastIndex
+      continue
+    }
     const here = skipBlank(text, at)
-    const char = text[here]
-    if (char === undefined) break
-    if (char === '#' || char === '\n' || char === '\r') {
-      at = lineEnd(text, here)
-    } else if (char === '[') {
-      const array = text[here + 1] === '['
-      const [keys, after, names] = readKey(text, here + (array ? 2 : 1))
-      const path = resolve(keys, counts, array)
-      const end = lineEnd(text, after)
-      sections.push({ path, names, array, start: at, bodyStart: end, entries: [] })
-      at = end
-    } else {
-      const section = sections.at(-1)!
-      const [names, equals] = readKey(text, here)
-      const valueStart = skipBlank(text, equals + 1)
-      const valueEnd = skipValue(text, valueStart)
-      const end = lineEnd(text, valueEnd)
-      section.entries.push({ path: [...section.path, ...names], start: at, valueStart, valueEnd, end })
-      at = end
+    const char = text.charCodeAt(here)
+    if (char === BRACKET) return at
+    if (char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
+    else at = readEntry(text, at).end
+  }
+  return at
+}
+
+/** The header in the line that begins at `from`. */
+export function readHeader(text: string, from: number): Header {
+  const open = skipBlank(text, from)
+  const array = text.charCodeAt(open + 1) === BRACKET
+  const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
+  return { names, extents, array, end: lineEnd(text, after) }
+}
+
+/** The entries of a text without headers. */
+export function readEntries(text: string, from: number): Entry[] {
+  const entries: Entry[] = []
+  for (let at = from; at < text.length; ) {
+    const here = skipBlank(text, at)
+    const char = text.charCodeAt(here)
+    if (Number.isNaN(char)) break
+    if (char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
+    else {
+      const entry = readEntry(text, at)
+      entries.push(entry)
+      at = entry.end
     }
   }
-  return sections
+  return entries
 }
 
-/** Puts the position of the current element behind every name that is an array of tables. */
-function resolve(names: readonly string[], counts: Map<string, number>, array: boolean): Path {
-  const path: (string | number)[] = []
-  names.forEach((name, index) => {
-    path.push(name)
-    const key = JSON.stringify(path)
-    const last = index === names.length - 1
-    if (last && array) counts.set(key, (counts.get(key) ?? -1) + 1)
-    const count = counts.get(key)
-    if (count !== undefined) path.push(count)
-  })
-  return path
+function readEntry(text: string, start: number): Entry {
+  const { names, after } = readKey(text, skipBlank(text, start))
+  const valueStart = skipBlank(text, after + 1)
+  const valueEnd = skipValue(text, valueStart)
+  return { names, start, valueStart, valueEnd, end: lineEnd(text, valueEnd) }
+}
+
+function skipHeader(text: string, from: number): number {
+  const open = skipBlank(text, from)
+  return readKey(text, open + (text.charCodeAt(open + 1) === BRACKET ? 2 : 1)).after
 }
 
 function skipBlank(text: string, from: number): number {
   let at = from
-  while (text[at] === ' ' || text[at] === '\t') at++
+  for (let char = text.charCodeAt(at); char === 0x20 || char === 0x09; ) char = text.charCodeAt(++at)
   return at
 }
 
@@ -88,8 +111,10 @@ function lineEnd(text: string, from: number): number {
   return found < 0 ? text.length : found + 1
 }
 
-/** Dotted key; answers its names, the position of what follows (`=` or `]`) and where each name stands. */
-function readKey(text: string, from: number): [string[], number, Name[]] {
+const bareName = /[^\s.=\]]*/y
+
+/** Dotted key; `after` is the position of what follows (`=` or `]`). */
+function readKey(text: string, from: number): { names: string[]; extents: Name[]; after: number } {
   const names: string[] = []
   const extents: Name[] = []
   let at = skipBlank(text, from)
@@ -97,26 +122,40 @@ function readKey(text: string, from: number): [string[], number, Name[]] {
     const start = at
     const quote = text[at]
     if (quote === '"' || quote === "'") {
-      const end = skipString(text, at)
-      const quoted = text.slice(at, end)
-      names.push(quoted.includes('\\') ? (parse(`k = ${quoted}`).k as string) : quoted.slice(1, -1))
-      at = end
+      at = skipString(text, at)
+      names.push(unquoted(text.slice(start, at)))
     } else {
-      const end = at + /^[^\s.=\]]*/.exec(text.slice(at, at + 1_000))![0].length
-      names.push(text.slice(at, end))
-      at = end
+      bareName.lastIndex = at
+      bareName.test(text)
+      at = bareName.lastIndex
+      names.push(text.slice(start, at))
     }
     extents.push({ start, end: at })
     at = skipBlank(text, at)
-    if (text[at] !== '.') return [names, at, extents]
+    if (text[at] !== '.') return { names, extents, after: at }
     at = skipBlank(text, at + 1)
   }
 }
 
+function unquoted(quoted: string): string {
+  if (!quoted.includes('\\') || quoted.startsWith("'")) return quoted.slice(1, -1)
+  try {
+    return parse(`k = ${quoted}`).k as string
+  } catch {
+    return quoted // no TOML
+  }
+}
+
+const bareValue = /[^,\]}#\r\n]*/y
+
 function skipValue(text: string, from: number): number {
   const first = text[from]
   if (first === '"' || first === "'") return skipString(text, from)
-  if (first !== '[' && first !== '{') return from + /^[^,\]}#\r\n]*/.exec(text.slice(from, from + 1_000))![0].trimEnd().length
+  if (first !== '[' && first !== '{') {
+    bareValue.lastIndex = from
+    bareValue.test(text)
+    return from + text.slice(from, bareValue.lastIndex).trimEnd().length
+  }
   let depth = 0
   for (let at = from; at < text.length; ) {
     const char = text[at]
@@ -138,7 +177,7 @@ function skipString(text: string, from: number): number {
   const close = long ? quote.repeat(3) : quote
   let at = from + close.length
   while (at < text.length && !text.startsWith(close, at)) at += text[at] === '\\' && quote === '"' ? 2 : 1
-  at += close.length
+  at = Math.min(text.length, at + close.length)
   if (long) for (let extra = 0; extra < 2 && text[at] === quote; extra++) at++
   return at
 }

@@ -9,7 +9,7 @@ import { type ConfigSection, loopControlSection, servicesSection } from '../../.
 import { applyBody, readBody } from '../../../features/config/merge-patch.ts'
 import { ownSections } from '../../../features/config/sections.ts'
 import { Settings } from '../../../features/config/settings.ts'
-import { configObject } from '../../../features/config/wire.ts'
+import { ConfigView } from '../../../features/config/view.ts'
 import { Type, ValidationFailed } from '../../../kernel/index.ts'
 
 const Shape = Type.Object({ size: Type.Integer(), mode: Type.Optional(Type.String()) })
@@ -52,7 +52,7 @@ test('a value is default, then file, then environment', async t => {
 test('values of the environment are not written when a client sends them back', async t => {
   const env = { SHAPE_MODE: 'env', SVC_CODE_WEB_SEARCH_BASE_URL: 'https://env' }
   const { settings, read } = await open(t, '[services.svc_search]\nbase_url = "https://file"\napi_key = "k"\n', env)
-  const seen = configObject(settings)
+  const seen = new ConfigView(settings).config()
   assert.deepEqual(seen.services, { svcSearch: { baseUrl: 'https://env' } })
 
   const patch = readBody({ services: seen.services, shape: { mode: 'env', size: 5 } }, settings)
