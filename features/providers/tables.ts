@@ -15,13 +15,24 @@ export function rowsOf(file: Table, name: string): Map<string, unknown> {
   const table = Object.hasOwn(file, name) ? file[name] : undefined
   if (table === undefined) return new Map()
   if (!isTable(table)) throw invalid([{ path: '', message: `config.toml: ${name} is not a table` }])
-  return new Map(Object.entries(table))
+  const rows = new Map<string, unknown>()
+  for (const key of Object.keys(table)) rows.set(key, table[key]) // a thousand providers: no pair for each
+  return rows
 }
 
 /** Puts rows back; a table without rows is taken out. */
 export function putRows(file: Table, name: string, rows: ReadonlyMap<string, unknown>): void {
   if (rows.size === 0) delete file[name]
-  else file[name] = Object.fromEntries(rows)
+  else file[name] = tableOf(rows)
+}
+
+function tableOf(rows: ReadonlyMap<string, unknown>): Table {
+  const table: Table = {}
+  for (const [key, row] of rows) {
+    if (key === '__proto__') return Object.fromEntries(rows) // which makes it a name like any other
+    table[key] = row
+  }
+  return table
 }
 
 /** A copy without some keys. */
