@@ -47,7 +47,12 @@ export async function conversation(t: TestContextLike, setup: ConversationSetup)
   const { protocol, pack, wire, model = 'm', provider = '', script, packs = [], toml = '' } = setup
   const upstream = await fakeUpstream(t, script, { wire })
   const home = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
+  const kernels: { stop(): Promise<unknown> }[] = []
+  t.after(async () => {
+    // A server that still runs writes into its home while it is being removed.
+    for (const kernel of kernels) await kernel.stop()
+    await rm(home, { recursive: true, force: true, maxRetries: 3 })
+  })
   const cwd = join(home, 'project')
   await mkdir(cwd)
   await writeFile(
@@ -81,7 +86,11 @@ capabilities = ["thinking", "tool_use", "image_in"]
     messages,
     ...packs
   ]
-  const start = () => startTestKernel(t, { home, packs: all, config: { agent: { retry_base_ms: 1 } } })
+  const start = async () => {
+    const kernel = await startTestKernel(t, { home, packs: all, config: { agent: { retry_base_ms: 1 } } })
+    kernels.push(kernel)
+    return kernel
+  }
   type Kernel = Awaited<ReturnType<typeof start>>
   const open = async (kernel: Kernel): Promise<string> => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
   const submit = async (kernel: Kernel, session_id: string, text: string, media: readonly Image[] = []) => {
