@@ -54,7 +54,7 @@ async function packsTable(file: string): Promise<Record<string, unknown>> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
   }
-  if (!/^\s*\[\s*packs|^\s*packs\s*[.=]/m.test(text)) return {}
+  if (!/^\s*\[?\s*["']?packs["']?\s*[.=\]]/m.test(text)) return {}
   const { parse } = await import('smol-toml')
   let parsed: Record<string, unknown>
   try {

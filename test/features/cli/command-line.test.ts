@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { readDeployment } from '../../../features/cli/deployment.ts'
 import { checkPackNames, helpText, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const usage = (text: RegExp) => (error: Error) => error instanceof UsageError && text.test(error.message)
 
@@ -75,4 +79,19 @@ test('a pack name that nobody has is refused, with the one that was meant', () =
   const known = ['tools-shell', 'agent']
   checkPackNames('disable', ['agent'], known)
   assert.throws(() => checkPackNames('disable', ['tool-shell'], known), usage(/unknown pack 'tool-shell' .*Did you mean tools-shell\?/))
+})
+
+test('the table of packs is found however its name is written', async t => {
+  const home = await freshDir(t)
+  const lines = [
+    '[packs]\ndisable = ["a"]',
+    '[ "packs" ]\ndisable = ["a"]',
+    '[\'packs\']\ndisable = ["a"]',
+    'packs.disable = ["a"]',
+    '"packs" = { disable = ["a"] }'
+  ]
+  for (const line of lines) {
+    await writeFile(join(home, 'config.toml'), `# packs of this machine\n${line}\n`)
+    assert.deepEqual((await readDeployment({ home }, {})).disable, ['a'], line)
+  }
 })
