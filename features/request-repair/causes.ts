@@ -4,7 +4,7 @@ import type { LlmError } from '../llm/index.ts'
 export type Cause = 'media' | 'form' | 'thinking'
 
 const image =
-  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
+  /(image|media|picture)[\s\S]*(decod|invalid|not (a )?valid|unsupported|not supported|could not|cannot|corrupt|exceed|too (large|big|small))|(invalid|unsupported|not support|unknown variant|could not (process|decode|identify)|cannot (process|decode|identify))[\s\S]*(image|media[ _]type)/
 const form = [
   /tool[ _](use|call|result)|function[ _](call|response)|call_id/,
   /roles? (must|should) (be )?alternat|alternat\w* (user|roles)|(consecutive|multiple) (user|assistant|system)|incorrect role|after the (optional )?system message/,

@@ -53,7 +53,8 @@ test('an image that the provider cannot read is left out', async t => {
   for (const words of [
     'Could not process image',
     'messages.0.content.1.image.source: Unsupported image type',
-    'Invalid base64 image_url: cannot decode'
+    'Invalid base64 image_url: cannot decode',
+    'unknown variant `image_url`, expected `text`'
   ]) {
     const { upstream, ended, ask } = await bench(t, [refuse(400, words), [{ text: 'done' }]])
 
