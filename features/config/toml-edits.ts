@@ -73,7 +73,7 @@ export class Edits {
     let changed = ''
     for (const [index, segment] of this.segments.entries()) {
       const edits = this.#edits.get(index)
-      if (edits) changed += applied(segment.text, edits)
+      if (edits) changed += rest(segment, edits, changed || (result.at(-1)?.text ?? ''))
       else {
         if (index > 0) yield* join(result, changed)
         changed = ''
@@ -157,6 +157,13 @@ function* join(segments: Segment[], text: string): Generator<void, void, void> {
   if (text === '' && segments.length > 0) return
   const whole = segments.length === 0 || isHeader(text, 0) ? text : segments.pop()!.text + text
   segments.push(...(segments.length === 0 ? yield* recut(whole, []) : yield* cut(whole)))
+}
+
+/** A segment with its edits. A table that went takes the blank lines behind it along when there is one before it. */
+function rest(segment: Segment, edits: readonly Edit[], before: string): string {
+  const text = applied(segment.text, edits)
+  const gone = segment.names.length > 0 && edits.some(({ start, end, text }) => start === 0 && end > 0 && text === '')
+  return gone && (before === '' || /\n[ \t]*\r?\n$/.test(before.slice(-8))) ? text.replace(/^(?:[ \t]*\r?\n)+/, '') : text
 }
 
 function applied(text: string, edits: readonly Edit[]): string {
