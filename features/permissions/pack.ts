@@ -55,18 +55,17 @@ export default definePack({
     const remembered = async (agent: AgentHost | undefined): Promise<AgentPermissions['rules']> =>
       agent ? [...(await agent.get(slot)).rules, ...(await remembered(parent(agent)))] : []
 
-    let parsed: { readonly from: object; readonly rules: readonly Rule[]; readonly unsure: boolean } | undefined
+    let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
+    let read = false
     const rules = async () => {
       const settings = config()
       await settings?.ready()
       const from = settings?.get(permissionSection) ?? permissionSection.default
-      if (parsed?.from !== from) {
-        const rules = rulesOf(from)
-        // Without a domain the whole file is meant; then the rules are the last good ones, or there were none yet.
-        const missing = (domain: string | undefined) => (domain === undefined ? rules.length === 0 : domain === permissionSection.name)
-        parsed = { from, rules, unsure: settings?.diagnostics().some(({ domain }) => missing(domain)) === true }
-      }
-      return { rules: parsed.rules, unsure: parsed.unsure }
+      if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
+      // A diagnostic without a domain means the whole file: then the rules are the last good ones, unless there were none yet.
+      const troubles = (settings?.diagnostics() ?? []).map(({ domain }) => domain)
+      read ||= !troubles.includes(undefined)
+      return { rules: parsed.rules, unsure: !read || troubles.includes(permissionSection.name) }
     }
 
     ctx.tap(
