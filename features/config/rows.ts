@@ -12,8 +12,10 @@ export function isMap({ schema }: ConfigSection): boolean {
 export function changedRows(before: unknown, next: Table): Table {
   const known = isTable(before) ? before : {}
   const keys = Object.keys(known)
+  const now = Object.keys(next)
   const rows: Table = {}
-  for (const [at, key] of Object.keys(next).entries()) {
+  for (let at = 0; at < now.length; at++) {
+    const key = now[at]!
     const row = next[key]
     if (row !== (key === keys[at] ? known[key] : own(known, key))) put(rows, key, row)
   }

@@ -1,8 +1,9 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { AppError, type Detail, invalid, type Logger, problems, type Static, type TSchema } from '../../kernel/index.ts'
-import { type Effective, effective, isCurrent, newProblems, pathOf, withDefault } from './effective.ts'
+import { AppError, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
+import { type Effective, effective, isCurrent } from './effective.ts'
+import { faultsOf } from './faults.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
-import { changedRows, isMap, rowsLike } from './rows.ts'
+import { isMap } from './rows.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
 import { draftOf, settleDraft } from './sharing.ts'
 import { inSlices } from './slices.ts'
@@ -121,7 +122,7 @@ export class Settings implements Config {
         change(draft)
         const next = await inSlices(settleDraft(before, draft))
         touched = changedKeys(before, next)
-        const details = this.#check(before, next, touched)
+        const details = await inSlices(this.#check(before, next, touched))
         if (details.length > 0) throw invalid(details)
         return touched.length > 0 ? next : undefined
       }
@@ -136,18 +137,10 @@ export class Settings implements Config {
     return section !== undefined && isMap(section)
   }
 
-  #check(before: Table, file: Table, touched: readonly string[]): Detail[] {
-    return touched.flatMap(name => {
-      const section = this.#byName.get(name)
-      const stored = own(file, name)
-      const old = own(before, name)
-      const rows = this.#isMap(name) && isTable(stored) ? changedRows(old, stored) : undefined
-      const odd = unsayable(rows ?? stored, name)
-      if (odd.length > 0 || !section || stored === undefined) return odd
-      const wrong = newProblems(section, old, stored)
-      const found = wrong.length > 0 ? wrong : newRefusals(section, rows ? rowsLike(old, rows) : old, rows ?? stored)
-      return found.map(({ path, message }) => ({ path: pathOf(name, path), message }))
-    })
+  *#check(before: Table, file: Table, touched: readonly string[]): Generator<void, Detail[], void> {
+    const details: Detail[] = []
+    for (const name of touched) details.push(...(yield* faultsOf(name, this.#byName.get(name), own(before, name), own(file, name))))
+    return details
   }
 
   #effective(section: ConfigSection): Effective {
@@ -225,33 +218,6 @@ function merge(table: Table, key: string, value: unknown): void {
     for (const [name, item] of Object.entries(value)) merge(target, name, item)
     put(table, key, target)
   } else put(table, key, copy(value))
-}
-
-/** What the section's review would not let in and was not there before. */
-function newRefusals(section: ConfigSection, before: unknown, stored: unknown): readonly Detail[] {
-  const found = refusals(section, stored)
-  if (found.length === 0) return found
-  const known = new Set(refusals(section, before).map(({ path }) => path))
-  return found.filter(({ path }) => !known.has(path))
-}
-
-function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
-  if (stored === undefined || !section.review) return []
-  const value = withDefault(section, stored)
-  return problems(section.schema, value).length > 0 ? [] : section.review(value).filter(({ refused }) => refused)
-}
-
-const loneSurrogate = /\p{Cs}/u
-
-/** TOML has no null (one may be left in a list) and its text is Unicode: what else there is cannot be written. */
-function unsayable(value: unknown, path: string): Detail[] {
-  if (value === null) return [{ path, message: 'null cannot be stored here' }]
-  if (typeof value === 'string') return !loneSurrogate.test(value) ? [] : [{ path, message: 'is not valid Unicode' }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => unsayable(item, `${path}.${index}`))
-  if (!isTable(value)) return []
-  return Object.entries(value).flatMap(([key, item]) =>
-    loneSurrogate.test(key) ? [{ path, message: 'a name is not valid Unicode' }] : unsayable(item, `${path}.${key}`)
-  )
 }
 
 /** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */

@@ -61,7 +61,7 @@ function* shareRows(before: Table, next: Table): Generator<void, Table, void> {
     const key = now[at]!
     const row = next[key]
     const old = key === keys[at] ? before[key] : own(before, key)
-    const part = shared(old, row)
+    const part = row === old ? row : shared(old, row)
     if (part !== row || row === undefined) {
       if (Object.isFrozen(rows)) rows = { ...rows }
       if (part === undefined) delete rows[key]

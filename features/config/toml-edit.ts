@@ -41,7 +41,8 @@ class Editor {
     const targets = new Set(renamed.values())
     for (const key of gone) if (!renamed.has(key)) this.#remove([...path, key])
     for (const [from, to] of renamed) yield* this.diff([...path, from], own(before, from) as Table, own(next, to) as Table)
-    for (const [at, key] of now.entries()) {
+    for (let at = 0; at < now.length; at++) {
+      const key = now[at]!
       const value = next[key]
       const old = key === keys[at] ? before[key] : own(before, key)
       if (old === value || targets.has(key) || same(old, value)) continue
