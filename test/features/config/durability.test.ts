@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -40,6 +40,33 @@ test('a killed writer leaves a whole file with everything it acknowledged', asyn
     const lines = (await readFile(join(home, 'config.toml'), 'utf8')).split('\n')
     assert.ok(lines[0] === '# kept' && lines.includes('load = [] # mine'), 'comments survive')
   }
+})
+
+test('death right before any step of a save leaves the old content or the new one, and the next save goes through', async t => {
+  const home = await freshHome(t)
+  const path = join(home, 'config.toml')
+  const start = '# kept\n\n[packs]\nload = [] # mine\n\n[counters]\nsaved = 0 # by whom\n'
+  const files: string[] = []
+  for (let step = 1, alive = false; !alive; step++) {
+    await writeFile(path, start)
+    const child = fork(new URL('./dying.js', import.meta.url), [home, String(step)])
+    t.after(() => child.kill('SIGKILL'))
+    let saved = false
+    child.on('message', () => {
+      saved = true
+    })
+    const [code] = await once(child, 'exit')
+    alive = code === 0
+    const left = await readFile(path, 'utf8')
+    const done = start.replace('saved = 0', `saved = ${step}`)
+    assert.ok(left === done || (left === start && !saved), `step ${step} left ${left}`)
+    if (!alive) files.push(left === done ? 'new' : 'old')
+
+    await new ConfigFile(home).change(table => ({ ...table, next: step }))
+    assert.equal(await readFile(path, 'utf8'), left.replace('# kept\n', `# kept\n\nnext = ${step}\n`))
+  }
+  assert.ok(files.includes('old') && files.includes('new'), files.join())
+  assert.deepEqual((await readdir(home)).sort(), ['config.toml'], 'nothing is left over')
 })
 
 test('two processes that patch at once lose neither patch', async t => {
