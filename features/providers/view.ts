@@ -23,9 +23,17 @@ export interface ViewSource {
   readonly loginStatus: (provider_id: string) => LoginStatus
 }
 
+/** What the lists are made of, compared by identity. */
+interface From {
+  readonly providers: Readonly<Record<string, ProviderRecord>>
+  readonly models: Readonly<Record<string, ModelRecord>>
+  /** Default model. */
+  readonly global: string | undefined
+  readonly contributed: readonly ContributedModel[]
+}
+
 interface Shown {
-  /** What it was made of, compared by identity. */
-  readonly from: readonly unknown[]
+  readonly from: From
   readonly providers: readonly ProviderItem[]
   readonly models: readonly ModelItem[]
   readonly byId: ReadonlyMap<string, ProviderItem>
@@ -43,46 +51,67 @@ export class View {
   }
 
   providers(): readonly ProviderItem[] {
-    const { providers, logins } = this.#now()
-    return logins.size === 0 ? providers : providers.map(item => this.#withLogin(item))
+    const { from, providers, logins } = this.#now()
+    return logins.size === 0 ? providers : providers.map(item => this.#withLogin(item, from))
   }
 
+  /** Made alone right after a change: the lists can wait until somebody asks for them. */
   provider(id: string): ProviderItem | undefined {
-    const item = this.#now().byId.get(id)
-    return item && this.#withLogin(item)
+    const from = this.#from()
+    const { providers, models, global } = from
+    if (!Object.hasOwn(providers, id)) return undefined
+    const aliases = () => Object.keys(models).filter(alias => models[alias]!.provider === id)
+    const item = this.#known(from)?.byId.get(id) ?? providerItem(id, providers[id]!, aliases(), global)
+    return this.#withLogin(item, from)
   }
 
   models(): readonly ModelItem[] {
     return this.#now().models
   }
 
+  /** As `provider`. */
   model(alias: string): ModelItem | undefined {
-    return this.#now().byAlias.get(alias)
+    const from = this.#from()
+    const known = this.#known(from)
+    if (known) return known.byAlias.get(alias)
+    const { providers, models, contributed } = from
+    const record = Object.hasOwn(models, alias) ? models[alias] : undefined
+    if (record) return modelItem(alias, record, Object.hasOwn(providers, record.provider))
+    const found = contributed.find(model => model.alias === alias)
+    return found && contributedItem(found)
   }
 
-  #withLogin(item: ProviderItem): ProviderItem {
-    if (!this.#now().logins.has(item.id) || this.#source.loginStatus(item.id) !== 'authenticated') return item
+  #withLogin(item: ProviderItem, { providers }: From): ProviderItem {
+    if (providers[item.id]?.oauth === undefined || this.#source.loginStatus(item.id) !== 'authenticated') return item
     return { ...item, has_api_key: true, status: 'connected' }
   }
 
-  #now(): Shown {
+  #from(): From {
     const { config, contributed } = this.#source
-    const providers = config.get(providersSection)
-    const models = config.get(modelsSection)
-    const global = config.get(defaultModelSection)
-    const extra = contributed()
-    const from = [providers, models, global, extra]
-    if (!this.#shown?.from.every((part, index) => part === from[index])) this.#shown = { from, ...show(providers, models, global, extra) }
-    return this.#shown!
+    return {
+      providers: config.get(providersSection),
+      models: config.get(modelsSection),
+      global: config.get(defaultModelSection),
+      contributed: contributed()
+    }
+  }
+
+  /** The lists, if they are made of this. */
+  #known(from: From): Shown | undefined {
+    const made = this.#shown?.from
+    const same = made && (['providers', 'models', 'global', 'contributed'] as const).every(part => made[part] === from[part])
+    return same ? this.#shown : undefined
+  }
+
+  #now(): Shown {
+    const from = this.#from()
+    this.#shown = this.#known(from) ?? show(from)
+    return this.#shown
   }
 }
 
-function show(
-  providers: Readonly<Record<string, ProviderRecord>>,
-  models: Readonly<Record<string, ModelRecord>>,
-  global: string | undefined,
-  contributed: readonly ContributedModel[]
-): Omit<Shown, 'from'> {
+function show(from: From): Shown {
+  const { providers, models, global, contributed } = from
   const aliases = new Map<string, string[]>(Object.keys(providers).map(id => [id, []]))
   const byAlias = new Map<string, ModelItem>()
   for (const [alias, record] of Object.entries(models)) {
@@ -93,6 +122,7 @@ function show(
   for (const model of contributed) if (!byAlias.has(model.alias)) byAlias.set(model.alias, contributedItem(model))
   const items = Object.entries(providers).map(([id, record]) => providerItem(id, record, aliases.get(id)!, global))
   return {
+    from,
     providers: items,
     models: [...byAlias.values()],
     byId: new Map(items.map(item => [item.id, item])),
