@@ -76,7 +76,8 @@ export default definePack({
       const [provider] = await providers.importAll([{ id, type, base_url: url, api_key, models }])
       return { provider: provider!, models_imported: models.length }
     })
-    ctx.route(importRegistry, async ({ body: { url, api_key }, signal }) => {
+    ctx.route(importRegistry, async ({ body: { url: given, api_key }, signal }) => {
+      const url = given.trim()
       const key = nonBlank(api_key) ?? (api_key === undefined ? providers.registryKey(url) : undefined)
       const listed = await fetchJson(upstream, url, { ...agent, ...(key && { authorization: `Bearer ${key}` }) }, signal)
         .then(readRegistry)

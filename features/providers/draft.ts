@@ -56,14 +56,12 @@ export class Draft {
     )
   }
 
-  /** As `settle`, but of a record that is there only `overrides` stay. */
-  replace(id: string, found: readonly FoundModel[]): AliasChange {
-    return this.#write(id, found, ({ model, fields }, before) => ({
-      provider: id,
-      model,
-      ...fields,
-      ...(before?.overrides !== undefined && { overrides: before.overrides })
-    }))
+  /** As `settle`, but of a record that is there only `overrides` stay, and of them not the fields `but`. */
+  replace(id: string, found: readonly FoundModel[], but: readonly string[]): AliasChange {
+    return this.#write(id, found, ({ model, fields }, before) => {
+      const overrides = isTable(before?.overrides) ? without(before.overrides, but) : before?.overrides
+      return { provider: id, model, ...fields, ...(overrides !== undefined && { overrides }) }
+    })
   }
 
   /** Takes a provider out; answers how many aliases went with it. */

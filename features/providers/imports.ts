@@ -18,7 +18,8 @@ export interface ImportRules {
 /**
  * Records are rewritten (an absent key keeps the stored one, headers and other fields stay), aliases below the id are replaced, of their
  * old records only `overrides` stay. A provider of the registry that was renamed here keeps its name. Default pointers stay, but a missing
- * default model becomes the first imported one. Answers the ids as they are here. Throws 40003.
+ * default model becomes the first imported one. What a registry rewrites for the first time loses its credentials: they were meant for
+ * another host. Answers the ids as they are here. Throws 40003.
  */
 export function importProviders(file: Table, imported: readonly ImportedProvider[], { registry, hasDefault }: ImportRules): string[] {
   const draft = new Draft(file)
@@ -34,8 +35,9 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
   for (const [id] of known) if (!listed.has(id)) draft.withdraw(id)
   for (const [at, one] of imported.entries()) {
     const id = ids[at]!
-    draft.replace(id, one.models)
-    const record = withListedId(recordOf(one, draft.record(id) ?? {}), one.id, id)
+    const foreign = registry !== undefined && registryOf(draft.record(id)) !== registry
+    draft.replace(id, one.models, foreign ? credentials : [])
+    const record = withListedId(recordOf(one, without(draft.record(id) ?? {}, foreign ? credentials : [])), one.id, id)
     if (typeof record.default_model === 'string' && !draft.models().has(record.default_model)) delete record.default_model
     draft.put(id, record)
   }
@@ -46,6 +48,9 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
   }
   return ids
 }
+
+/** Fields of a provider or of a model's overrides that hold credentials. */
+const credentials = ['api_key', 'env', 'custom_headers', 'oauth']
 
 function recordOf({ type, base_url, api_key, source }: ImportedProvider, before: Table): Table {
   const kept = without(before, ['type', 'base_url', 'source', 'model_source', ...(api_key === undefined ? [] : ['api_key'])])

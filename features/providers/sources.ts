@@ -79,9 +79,9 @@ export async function askRegistry(
   throw last
 }
 
-/** Keys to try for a registry that several providers came from. */
+/** Keys to try for a registry that several providers came from: those of its imports, never the key of a provider. */
 export function registryKeys(records: readonly ProviderRecord[]): (string | undefined)[] {
-  return [...new Set(records.map(record => nonBlank(record.source?.api_key) ?? nonBlank(record.api_key)))]
+  return [...new Set(records.map(record => nonBlank(record.source?.api_key)))]
 }
 
 function bearer(key: string | undefined): Record<string, string> {

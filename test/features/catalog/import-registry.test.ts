@@ -60,7 +60,7 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
   const cost = { input: 1, output: 2, cache_read: 0.5, cache_write: 3 }
   const models = { k: { id: 'org/k', name: 'K', limit: { context: 10 }, cost }, plain: { id: 'p' } }
   const live = await upstream(t, { x: { id: 'x', api: 'https://x.example', type: 'compat_messages', models }, bad: { id: 'bad' } })
-  const toml = '[providers.x]\ntype = "svc"\napi_key = "sk-mine"\ncustom_headers = { X-A = "1" }\n'
+  const toml = '[providers.x]\ntype = "svc"\napi_key = "sk-mine"\nnote = "kept"\n'
   const { call, file } = await startCatalog(t, { toml })
   const url = `${live.url}/api.json`
 
@@ -73,7 +73,7 @@ test('every listed provider gets a source record, an endpoint, a protocol, its m
       type: 'compat_messages',
       base_url: 'https://x.example',
       api_key: 'sk-r',
-      custom_headers: { 'X-A': '1' },
+      note: 'kept',
       source: { kind: 'apiJson', url, api_key: 'sk-r' }
     }
   })
