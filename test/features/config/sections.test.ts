@@ -121,3 +121,56 @@ test('a failed save is a 40001 with the reason', async t => {
 
   await assert.rejects(settings.patch({ a: 2 }), { spec: ValidationFailed, message: /EISDIR/ })
 })
+
+const Records = Type.Record(Type.String(), Type.Object({ type: Type.String(), tags: Type.Optional(Type.Array(Type.String())) }))
+const records: ConfigSection<typeof Records> = { name: 'records', schema: Records, default: {} }
+
+test('a patch merges into the records of a map; an update replaces them and cannot edit what others see', async t => {
+  const { settings, read } = await open(t, '[records.a]\ntype = "x" # of a\ntags = ["one"]\n\n[records.b]\ntype = "y"\n', {}, [records])
+  const before = settings.get(records)
+
+  await settings.patch({ records: { a: { tags: ['two'] } } })
+  await settings.update(file => {
+    const map = file.records as Record<string, object>
+    map.c = { ...map.b, tags: [] }
+  })
+
+  assert.equal(
+    await read(),
+    '[records.a]\ntype = "x" # of a\ntags = ["two"]\n\n[records.b]\ntype = "y"\n\n[records.c]\ntype = "y"\ntags = []\n'
+  )
+  assert.deepEqual(before, { a: { type: 'x', tags: ['one'] }, b: { type: 'y' } })
+  const edit = settings.update(file => {
+    ;(file.records as typeof before).a!.type = 'z'
+  })
+  await assert.rejects(edit, TypeError)
+  assert.equal(settings.get(records).a!.type, 'x')
+})
+
+test('values that a change does not concern stay the same objects, and so do records', async t => {
+  const { settings } = await open(t, '[shape]\nsize = 2\n\n[records.a]\ntype = "x"\n\n[records.b]\ntype = "y"\n', {}, [shape, records])
+  const before = { shape: settings.get(shape), records: settings.get(records) }
+
+  await settings.patch({ records: { b: { type: 'z' } } })
+
+  assert.equal(settings.get(shape), before.shape)
+  assert.equal(settings.get(records).a, before.records.a)
+  assert.deepEqual(settings.get(records).b, { type: 'z' })
+})
+
+test('a change is refused for the records that it makes wrong, by its own fault only', async t => {
+  const toml = '[records.broken]\ntype = 1\n\n[records.good]\ntype = "x"\n'
+  const { settings, read } = await open(t, toml, {}, [records])
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`r${n}`, { type: n === 70 ? 7 : 'y' }]))
+
+  await assert.rejects(settings.patch({ records: many }), (error: Error) => {
+    assert.deepEqual(
+      (error as Error & { details: { path: string }[] }).details.map(({ path }) => path),
+      ['records.r70.type']
+    )
+    return true
+  })
+  assert.equal(await read(), toml)
+  await settings.patch({ records: { ...many, r70: { type: 'y' } } })
+  assert.equal(Object.keys(settings.get(records)).length, 101)
+})
