@@ -40,9 +40,14 @@ export interface Conversation extends TestKernel {
 }
 
 export async function conversation(t: TestContextLike, options: ConversationOptions = {}): Promise<Conversation> {
+  let stop: (() => Promise<unknown>) | undefined
   const made = async (name: string) => {
     const dir = await mkdtemp(join(tmpdir(), name))
-    t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }))
+    t.after(async () => {
+      // A server that still runs writes into its home while it is being removed.
+      await stop?.()
+      await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+    })
     return dir
   }
   const home = options.home ?? (await made('svc-code-home-'))
@@ -56,6 +61,7 @@ export async function conversation(t: TestContextLike, options: ConversationOpti
   const model = '[models.m]\nprovider = "p"\nmodel = "x"\nmax_context_size = 100000\n'
   await writeFile(join(home, 'config.toml'), `default_model = "m"\n${options.toml ?? ''}\n${provider}${model}`)
   const kernel = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  stop = kernel.stop
   const api = (method: string, path: string, body?: unknown): Promise<Reply> => kernel.rest.json(method, `/api/v1${path}`, body)
   const session_id = options.session_id ?? (await api('POST', '/sessions', { metadata: { cwd } })).data.id
   const seen = new Set<string>()
