@@ -2,7 +2,7 @@
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { withLock } from '../../kernel/index.ts'
+import { breathe, withLock } from '../../kernel/index.ts'
 import { inSlices } from './slices.ts'
 import type { Table } from './tables.ts'
 import { TomlProblem } from './toml.ts'
@@ -62,6 +62,7 @@ export class ConfigFile {
       const next = await change(before.document.table)
       if (next === undefined) return before
       const document = await inSlices(editToml(before.document, next))
+      await breathe()
       this.#stamp = await replace(this.path, document.text)
       return this.#keep(document)
     })

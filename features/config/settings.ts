@@ -1,5 +1,5 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { AppError, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
+import { AppError, breathe, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
 import { type Effective, effective, isCurrent } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
@@ -120,13 +120,16 @@ export class Settings implements Config {
       const edit = async (before: Table) => {
         const draft = draftOf(before, name => this.#isMap(name))
         change(draft)
+        await breathe()
         const next = await inSlices(settleDraft(before, draft))
         touched = changedKeys(before, next)
         const details = await inSlices(this.#check(before, next, touched))
         if (details.length > 0) throw invalid(details)
         return touched.length > 0 ? next : undefined
       }
-      const elsewhere = this.#take(await this.#options.file.change(edit).catch(refusal))
+      const content = await this.#options.file.change(edit).catch(refusal)
+      await breathe()
+      const elsewhere = this.#take(content)
       return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
     })
     return saved.then(fields => this.#tell(fields))
@@ -177,6 +180,7 @@ export class Settings implements Config {
 
   async #prepared(fields: readonly string[]): Promise<readonly string[]> {
     if (fields.length > 0 && this.#listeners.size > 0) await this.#options.prepare?.()
+    await breathe()
     return fields
   }
 
