@@ -1,6 +1,7 @@
 /** A model for tests without a network: plays scripted replies, one per request, and remembers the requests. */
-import { Llm, type LlmError, type LlmPart, type LlmRequest, type ResolvedModel, type TokenUsage } from '../../features/llm/index.ts'
+import { Llm, type LlmError, type LlmPart, type LlmRequest, type TokenUsage } from '../../features/llm/index.ts'
 import { definePack, type Pack } from '../../kernel/index.ts'
+import { resolvedModel } from './model.ts'
 
 export type Reply =
   | string
@@ -17,16 +18,14 @@ export interface ScriptedLlm {
 
 const usage: TokenUsage = { inputOther: 10, output: 5, inputCacheRead: 0, inputCacheCreation: 0 }
 
-export const testModel: ResolvedModel = {
+export const testModel = resolvedModel({
   alias: 'test',
   provider_id: 'test',
   protocol: 'scripted',
   name: 'test-model',
   display_name: 'Test',
-  headers: {},
-  max_context_size: 100_000,
-  capabilities: []
-}
+  max_context_size: 100_000
+})
 
 /** The last reply repeats. */
 export function scriptedLlm(...replies: readonly Reply[]): ScriptedLlm {

@@ -5,17 +5,9 @@ import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/ll
 import { compatChat, svc } from '../../../features/llm-chat/dialect.ts'
 import { encode } from '../../../features/llm-chat/encode.ts'
 import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_chat',
-  name: 'm',
-  display_name: 'M',
-  headers: {},
-  max_context_size: 1000,
-  capabilities: ['thinking']
-}
+const model = resolvedModel({ capabilities: ['thinking'] })
 const wire = (request: Partial<LlmRequest>, key?: string) => encode(llmRequest(model, request), compatChat, key)
 interface WireMessage {
   readonly role: string

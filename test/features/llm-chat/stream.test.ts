@@ -1,29 +1,20 @@
 /** What is particular to the chat completions stream: error chunks, limits, odd endings, remembered reasoning fields. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUpstream, type LlmRequest, type ResolvedModel, type StreamLimits } from '../../../features/llm/index.ts'
+import { createUpstream, type LlmRequest, type StreamLimits } from '../../../features/llm/index.ts'
 import { chatAdapter } from '../../../features/llm-chat/adapter.ts'
 import { compatChat } from '../../../features/llm-chat/dialect.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { collect, failure, joined, llmRequest, user } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
 async function bench(t: TestContextLike, replies: readonly (readonly Step[])[], limits?: StreamLimits) {
   const upstream = await fakeUpstream(t, replies)
   const pool = createUpstream({})
   t.after(() => pool.close())
   const adapter = chatAdapter(compatChat, pool, limits)
-  const model: ResolvedModel = {
-    alias: 'p/m',
-    provider_id: 'p',
-    protocol: 'compat_chat',
-    name: 'm',
-    display_name: 'M',
-    base_url: `${upstream.url}?api-version=1`,
-    headers: {},
-    max_context_size: 1000,
-    capabilities: []
-  }
+  const model = resolvedModel({ base_url: `${upstream.url}?api-version=1` })
   return {
     upstream,
     model,

@@ -4,17 +4,9 @@ import { test } from 'node:test'
 import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode, UnsupportedMedia } from '../../../features/llm-genai/encode.ts'
 import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_genai',
-  name: 'm',
-  display_name: 'M',
-  headers: {},
-  max_context_size: 1000,
-  capabilities: []
-}
+const model = resolvedModel({ protocol: 'compat_genai' })
 const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {}) => encode(llmRequest({ ...model, ...change }, request))
 const contents = (messages: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
   body({ messages }, change).contents as { role: string; parts: Record<string, unknown>[] }[]

@@ -9,19 +9,10 @@ import { AppError } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { calls, collect, failure, llmRequest, startLlm } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 import { genaiWire } from '../../helpers/upstream-genai.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_genai',
-  name: 'm',
-  display_name: 'M',
-  api_key: 'k',
-  headers: {},
-  max_context_size: 1000,
-  capabilities: []
-}
+const model = resolvedModel({ protocol: 'compat_genai', api_key: 'k' })
 
 async function bench(t: TestContextLike, replies: readonly (readonly Step[])[], place: Place = genai) {
   const upstream = await fakeUpstream(t, replies, { wire: genaiWire })

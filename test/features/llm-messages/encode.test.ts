@@ -4,17 +4,9 @@ import { test } from 'node:test'
 import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode } from '../../../features/llm-messages/encode.ts'
 import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_messages',
-  name: 'm',
-  display_name: 'M',
-  headers: {},
-  max_context_size: 200_000,
-  capabilities: ['thinking']
-}
+const model = resolvedModel({ protocol: 'compat_messages', max_context_size: 200_000, capabilities: ['thinking'] })
 const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {}) =>
   encode(llmRequest({ ...model, ...change }, request)).body
 const messages = (given: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>

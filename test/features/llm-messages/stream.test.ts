@@ -6,6 +6,7 @@ import { messagesAdapter } from '../../../features/llm-messages/adapter.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { calls, collect, failure, joined, llmRequest } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 import { messagesWire } from '../../helpers/upstream-messages.ts'
 
 async function bench(t: TestContextLike, replies: readonly (readonly Step[])[]) {
@@ -13,18 +14,7 @@ async function bench(t: TestContextLike, replies: readonly (readonly Step[])[]) 
   const pool = createUpstream({})
   t.after(() => pool.close())
   const adapter = messagesAdapter(pool)
-  const model: ResolvedModel = {
-    alias: 'p/m',
-    provider_id: 'p',
-    protocol: 'compat_messages',
-    name: 'm',
-    display_name: 'M',
-    base_url: upstream.url,
-    api_key: 'k',
-    headers: {},
-    max_context_size: 1000,
-    capabilities: []
-  }
+  const model = resolvedModel({ protocol: 'compat_messages', base_url: upstream.url, api_key: 'k' })
   const run = (request?: Partial<LlmRequest>, change?: Partial<ResolvedModel>) =>
     collect(adapter.stream(llmRequest({ ...model, ...change }, request), new AbortController().signal))
   return { upstream, run }

@@ -4,17 +4,9 @@ import { test } from 'node:test'
 import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode } from '../../../features/llm-responses/encode.ts'
 import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_responses',
-  name: 'm',
-  display_name: 'M',
-  headers: {},
-  max_context_size: 1000,
-  capabilities: ['thinking']
-}
+const model = resolvedModel({ protocol: 'compat_responses', capabilities: ['thinking'] })
 const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {}) => encode(llmRequest({ ...model, ...change }, request))
 const input = (messages: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
   body({ messages }, change).input as Record<string, unknown>[]

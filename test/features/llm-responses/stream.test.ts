@@ -1,11 +1,12 @@
 /** What is particular to the responses stream: items, summaries, encrypted reasoning, failures in words of the protocol. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUpstream, type ResolvedModel } from '../../../features/llm/index.ts'
+import { createUpstream } from '../../../features/llm/index.ts'
 import { responsesAdapter } from '../../../features/llm-responses/adapter.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { calls, collect, failure, joined, llmRequest } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 import { responsesWire } from '../../helpers/upstream-responses.ts'
 
 async function bench(t: TestContextLike, replies: readonly (readonly Step[])[]) {
@@ -13,17 +14,7 @@ async function bench(t: TestContextLike, replies: readonly (readonly Step[])[]) 
   const pool = createUpstream({})
   t.after(() => pool.close())
   const adapter = responsesAdapter(pool)
-  const model: ResolvedModel = {
-    alias: 'p/m',
-    provider_id: 'p',
-    protocol: 'compat_responses',
-    name: 'm',
-    display_name: 'M',
-    base_url: `${upstream.url}?api-version=1`,
-    headers: {},
-    max_context_size: 1000,
-    capabilities: []
-  }
+  const model = resolvedModel({ protocol: 'compat_responses', base_url: `${upstream.url}?api-version=1` })
   return { upstream, run: () => collect(adapter.stream(llmRequest(model), new AbortController().signal)) }
 }
 

@@ -4,18 +4,9 @@ import { test } from 'node:test'
 import { checkEffort, chooseEffort, defaultEffort } from '../../../features/llm/effort.ts'
 import type { ResolvedModel } from '../../../features/llm/index.ts'
 import { ValidationFailed } from '../../../kernel/index.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model = (fields: Partial<ResolvedModel>): ResolvedModel => ({
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_chat',
-  name: 'm',
-  display_name: 'M',
-  headers: {},
-  max_context_size: 1000,
-  capabilities: ['thinking'],
-  ...fields
-})
+const model = (fields: Partial<ResolvedModel>) => resolvedModel({ capabilities: ['thinking'], ...fields })
 const levels = { support_efforts: ['low', 'medium', 'high'] }
 
 test('the default is the declared level, else the middle one, else on or off by capability', () => {

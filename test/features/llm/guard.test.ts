@@ -2,20 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { guardStream } from '../../../features/llm/guard.ts'
-import type { FinishReason, LlmPart, ResolvedModel } from '../../../features/llm/index.ts'
+import type { FinishReason, LlmPart } from '../../../features/llm/index.ts'
 import { collect, failure } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model: ResolvedModel = {
-  alias: 'p/m',
-  provider_id: 'p',
+const model = resolvedModel({
   protocol: 'x',
-  name: 'm',
-  display_name: 'M',
   api_key: 'sk-very-secret',
-  headers: { 'user-agent': 'svc-code/1', 'x-token': 'header-secret' },
-  max_context_size: 1000,
-  capabilities: []
-}
+  headers: { 'user-agent': 'svc-code/1', 'x-token': 'header-secret' }
+})
 const text: LlmPart = { type: 'text', text: 'hi' }
 const finish: LlmPart = { type: 'finish', reason: 'completed' }
 

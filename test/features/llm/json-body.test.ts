@@ -1,9 +1,10 @@
 /** Bodies of model requests. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUpstream, type ResolvedModel, readText } from '../../../features/llm/index.ts'
+import { createUpstream, readText } from '../../../features/llm/index.ts'
 import { jsonBody } from '../../../features/llm/json-body.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
 const base64 = 'QUJD'.repeat(100_000)
 const values: Readonly<Record<string, unknown>> = {
@@ -31,17 +32,7 @@ test('a request with a long picture arrives whole, with its length', async t => 
   const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
   const pool = createUpstream({})
   t.after(() => pool.close())
-  const model: ResolvedModel = {
-    alias: 'p/m',
-    provider_id: 'p',
-    protocol: 'compat_chat',
-    name: 'm',
-    display_name: 'M',
-    base_url: upstream.url,
-    headers: {},
-    max_context_size: 1000,
-    capabilities: []
-  }
+  const model = resolvedModel({ base_url: upstream.url })
   const body = { text: 'Grüße', images: [base64, base64.slice(4)] }
 
   const reply = await pool.post(model, '/x', body, {}, new AbortController().signal)

@@ -1,27 +1,18 @@
 /** Servers that say nothing for too long. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createUpstream, type ResolvedModel, streamEvents } from '../../../features/llm/index.ts'
+import { createUpstream, streamEvents } from '../../../features/llm/index.ts'
 import { ChatDecoder } from '../../../features/llm-chat/decode.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
 import { collect, failure, joined } from '../../helpers/llm-port.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
 async function run(t: TestContextLike, steps: readonly Step[]) {
   const upstream = await fakeUpstream(t, [steps])
   const pool = createUpstream({}, { connect_ms: 1000, silence_ms: 50 })
   t.after(() => pool.close())
-  const model: ResolvedModel = {
-    alias: 'p/m',
-    provider_id: 'p',
-    protocol: 'compat_chat',
-    name: 'm',
-    display_name: 'M',
-    base_url: upstream.url,
-    headers: {},
-    max_context_size: 1000,
-    capabilities: []
-  }
+  const model = resolvedModel({ base_url: upstream.url })
   const request = { model, path: '/chat/completions', headers: {}, body: {}, decoder: new ChatDecoder({ model: 'm' }) }
   return { upstream, parts: await collect(streamEvents(pool, request, new AbortController().signal)) }
 }

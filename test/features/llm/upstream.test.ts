@@ -4,21 +4,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { createUpstream, isTransportError, type ResolvedModel, readText, transportError } from '../../../features/llm/index.ts'
+import { createUpstream, isTransportError, readText, transportError } from '../../../features/llm/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
+import { resolvedModel } from '../../helpers/model.ts'
 
-const model = (base_url: string, headers: Record<string, string> = {}): ResolvedModel => ({
-  alias: 'p/m',
-  provider_id: 'p',
-  protocol: 'compat_chat',
-  name: 'm',
-  display_name: 'M',
-  base_url,
-  headers,
-  max_context_size: 1000,
-  capabilities: []
-})
+const model = (base_url: string, headers: Record<string, string> = {}) => resolvedModel({ base_url, headers })
 const never = new AbortController().signal
 
 async function listening(t: TestContextLike, answer: (req: IncomingMessage, res: ServerResponse, n: number) => void) {
