@@ -1,28 +1,23 @@
-/** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked (engine notes on titles). */
+/** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked. */
+import { redactText } from '../../kernel/index.ts'
 
 const titleChars = 200
 const lastPromptChars = 4000
 const mask = '[redacted]'
 
-const secrets: readonly RegExp[] = [
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /\b(bearer)\s+[A-Za-z0-9._~+/=-]{8,}/gi,
-  /\b((?:api[_-]?)?key|token|secret|password)\s*[=:]\s*\S+/gi,
-  /\bsk-[A-Za-z0-9_-]{8,}/g,
-  /[A-Za-z0-9+/_=-]{40,}/g
-]
+/** As people write it: `password: hunter2`. */
+const assignment = /\b((?:api[_-]?)?key|token|secret|password)\s*[=:]\s*\S+/gi
+/** Long runs of the characters that keys are made of, whatever they are called. */
+const longRun = /[A-Za-z0-9+/_=-]{40,}/g
 
 /** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units. */
-export function sanitize(text: string, max: number): string {
-  let clean = text.slice(0, max * 4)
-  for (const pattern of secrets) {
-    clean = clean.replace(pattern, (_whole, word: unknown) =>
-      typeof word === 'string' && /^[\w-]+$/.test(word) ? `${word} ${mask}` : mask
-    )
-  }
+function sanitize(text: string, max: number): string {
+  const masked = redactText(text.slice(0, max * 4))
+    .replace(assignment, `$1 ${mask}`)
+    .replace(longRun, mask)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
-  clean = clean.replace(/[\u0000-\u001f\u007f]+/g, ' ')
-  return [...clean.replace(/\s+/g, ' ').trim().slice(0, max)].join('')
+  const clean = masked.replace(/[\u0000-\u001f\u007f]+/g, ' ')
+  return clean.replace(/\s+/g, ' ').trim().slice(0, max)
 }
 
 export const titleOf = (text: string): string => sanitize(text, titleChars)

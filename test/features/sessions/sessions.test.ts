@@ -225,6 +225,20 @@ test('loading is single-flight, and idle sessions are unloaded beyond the limit 
   assert.ok(files.includes('state.json'))
 })
 
+test('a title keeps no credential of any shape that logs and texts are cleaned of', async t => {
+  const seen = probe()
+  const { call } = await start(t, { packs: [seen.pack] })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const session = await seen.sessions.load(data.id)
+
+  await session.promptSubmitted('clone https://me:hunter2@h.example/x, --token abc123, Bearer abcdef123, secret: s3cr3t, ghp_12345678')
+
+  assert.equal(
+    session.state.title,
+    'clone https://[redacted]@h.example/x, --token [redacted] Bearer [redacted] secret [redacted] [redacted]'
+  )
+})
+
 test('the first prompt names an untitled session, secrets masked; later ones only move last_prompt', async t => {
   const seen = probe()
   const { call, events } = await start(t, { packs: [seen.pack] })
