@@ -1,4 +1,4 @@
-/** When a failed model request is sent again (engine notes, retries and backoff). */
+/** When a failed model request is sent again. */
 import type { LlmError } from '../llm/index.ts'
 
 const maxDelayMs = 32_000

@@ -1,4 +1,4 @@
-/** What the model sees of a history: a repaired view in which every tool call has exactly one result (engine notes, projection). */
+/** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
 import type { LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
 import type { HistoryMessage, WirePart } from './service.ts'
 

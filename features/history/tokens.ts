@@ -1,4 +1,4 @@
-/** Token estimates (engine notes, usage and context size): ASCII characters count a quarter, others one; a medium counts 2000. */
+/** Token estimates: ASCII characters count a quarter, others one; a medium counts 2000. */
 import type { HistoryMessage, WirePart } from './service.ts'
 
 const mediaTokens = 2000

@@ -18,7 +18,7 @@ export interface Dialect {
 /** Model families (by upstream name) that refuse `max_tokens`. */
 const completionLimitFamilies = [/(^|\/)o[1-9]/, /(^|\/)gpt-[5-9]/]
 
-/** Engine reference: named level as it is; `off` as the model's `off_effort`; `on` leaves the choice to the model. */
+/** Named level as it is; `off` as the model's `off_effort`; `on` leaves the choice to the model. */
 export const compatChat: Dialect = {
   protocol: 'compat_chat',
   reasoning_key: undefined,

@@ -1,4 +1,4 @@
-/** What a provider's refusal says about the form of the request (engine notes, recovery inside one step). */
+/** What a provider's refusal says about the form of the request. */
 import type { LlmError } from '../llm/index.ts'
 
 export type Cause = 'media' | 'form' | 'thinking'

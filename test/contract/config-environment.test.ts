@@ -1,4 +1,4 @@
-/** Environment and command line over the file: effective at once, never written (contract 1, GET config; engine notes, configuration domains). */
+/** Environment and command line over the file: effective at once, never written (contract 1, GET config). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RestClient, type TestContextLike } from '../../kernel/testing.ts'

@@ -1,4 +1,4 @@
-/** The permission chain as a client meets it: real tools, real configuration, approvals over REST (engine notes 3 and 4). */
+/** The permission chain as a client meets it: real tools, real configuration, approvals over REST. */
 import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

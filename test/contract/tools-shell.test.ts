@@ -1,4 +1,4 @@
-/** Bash at the edges: what is left of a command when its turn was aborted (engine notes 1.5 and 3.3). */
+/** Bash at the edges: what is left of a command when its turn was aborted. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
