@@ -1,5 +1,6 @@
 /** The chat completions wire as a model adapter. */
 import {
+  credentialHeader,
   type LlmAdapter,
   type LlmPart,
   type LlmRequest,
@@ -24,9 +25,16 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: Strea
     const configured = model.reasoning_key
     const known = reasoningKeys.get(place(model)) ?? sealedKey(request)
     const decoder = new ChatDecoder({ model: model.name, configured, known })
-    const headers: Record<string, string> = model.api_key === undefined ? {} : { authorization: `Bearer ${model.api_key}` }
     const body = encode(request, dialect, configured ?? known ?? dialect.reasoning_key)
-    const options = { model, path: '/chat/completions', headers, body, decoder, failureOf, ...(limits && { limits }) }
+    const options = {
+      model,
+      path: '/chat/completions',
+      headers: credentialHeader(model),
+      body,
+      decoder,
+      failureOf,
+      ...(limits && { limits })
+    }
     try {
       yield* streamEvents(upstream, options, signal)
     } finally {

@@ -1,5 +1,5 @@
 /** Tool calls while they stream: several side by side, each held back until its id and name are known. */
-import { type LlmPart, ResponseIds, recordOf, stringOf } from '../llm/index.ts'
+import { type LlmPart, parseJson, ResponseIds, recordOf, stringOf } from '../llm/index.ts'
 import { writeExtra } from './seal.ts'
 
 interface Call {
@@ -80,18 +80,9 @@ interface Piece {
  */
 function beginsAnother(known: Call, { id, name, text }: Piece): boolean {
   if (name === '' || known.name === '') return false
-  const open = known.text !== '' && !isJson(known.text)
+  const open = known.text !== '' && parseJson(known.text) === undefined
   if (id !== '') return known.given !== '' && known.given !== id && !(open && name === known.name)
   return name !== known.name || (text !== '' && known.text !== '' && !open)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false // the question was whether it parses
-  }
 }
 
 function argumentText(value: unknown): string {

@@ -1,5 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import type { LlmRequest, LlmTool } from '../llm/index.ts'
+import { canThink, type LlmRequest, type LlmTool } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 export interface Dialect {
@@ -38,8 +38,7 @@ export const svc: Dialect = {
   protocol: 'svc',
   reasoning_key: 'reasoning_content',
   thinking({ effort, model }) {
-    const thinks = model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
-    if (!thinks) return {}
+    if (!canThink(model)) return {}
     if (effort === 'off') return { thinking: { type: 'disabled' } }
     const keep = model.thinking_keep ?? 'all'
     return { thinking: { type: 'enabled', ...(effort !== 'on' && effort !== '' && { effort }), ...(keep !== 'off' && { keep }) } }

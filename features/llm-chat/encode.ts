@@ -1,5 +1,6 @@
 /** From a model request to the body of `POST /chat/completions`. Pure. */
 import {
+  argumentsText,
   CallIds,
   isImage,
   type LlmContent,
@@ -128,8 +129,7 @@ function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, 
 
 function toolCall({ id, name, arguments: text, extras }: LlmToolCall, { ids, model }: Sent): WireMessage {
   const extra_content = readExtra(model, extras)
-  // Upstreams parse the arguments of earlier calls; one broken call must not spoil the rest of the session.
-  const call = { id: ids.of(id), type: 'function', function: { name, arguments: isObject(text) ? text : '{}' } }
+  const call = { id: ids.of(id), type: 'function', function: { name, arguments: argumentsText(text) } }
   return extra_content === undefined ? call : { ...call, extra_content }
 }
 
@@ -137,13 +137,4 @@ function toolMessage({ tool_call_id, content }: ToolMessage, ids: CallIds): Wire
   const text = textOf(content)
   const fallback = content.some(isImage) ? '(the result is an image; it follows)' : ''
   return { role: 'tool', tool_call_id: ids.of(tool_call_id), content: text === '' ? fallback : text }
-}
-
-function isObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false // the question was whether it parses
-  }
 }

@@ -1,5 +1,5 @@
 /** What an upstream wants back with reasoning and calls, kept in the history as signatures and extras. It goes back to the same model only. */
-import { recordOf, stringOf } from '../llm/index.ts'
+import { parseJson, recordOf, stringOf } from '../llm/index.ts'
 
 const MARK = 'chat:'
 
@@ -20,7 +20,7 @@ export function writeSeal(seal: Seal): string {
 /** Undefined for the signatures of other protocols. */
 export function readSeal(signature: string | undefined): Seal | undefined {
   if (!signature?.startsWith(MARK)) return undefined
-  const { model, key, entry } = recordOf(parse(signature.slice(MARK.length)))
+  const { model, key, entry } = recordOf(parseJson(signature.slice(MARK.length)))
   if (typeof model !== 'string' || typeof key !== 'string') return undefined
   return { model, key, ...(entry !== undefined && { entry: recordOf(entry) }) }
 }
@@ -34,13 +34,5 @@ export function writeExtra(model: string, extra: unknown): Readonly<Record<strin
 
 /** The `extra_content` of a call that came from this model. */
 export function readExtra(model: string, extras: Readonly<Record<string, string>> | undefined): unknown {
-  return extras?.[extraNames.model] === model ? parse(stringOf(extras[extraNames.extra])) : undefined
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // written by another version: as good as nothing
-  }
+  return extras?.[extraNames.model] === model ? parseJson(stringOf(extras[extraNames.extra])) : undefined
 }

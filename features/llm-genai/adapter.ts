@@ -1,5 +1,6 @@
 /** The generate-content wire as a model adapter. */
 import {
+  credentialHeader,
   type LlmAdapter,
   type LlmError,
   type LlmPart,
@@ -38,7 +39,7 @@ export function genaiAdapter(
     const where = `${path(model)}:streamGenerateContent?alt=sse`
     yield* streamEvents(
       upstream,
-      { model, path: where, headers: credential(model), body, decoder, judge, ...(limits && { limits }) },
+      { model, path: where, headers: credentialHeader(model, keyHeader), body, decoder, judge, ...(limits && { limits }) },
       signal
     )
   }
@@ -64,11 +65,6 @@ async function located(model: Promise<ResolvedModel>, missing: Place['missing'])
   if (lack === undefined) return found
   const message = `provider ${found.provider_id}: ${lack}, and its key file names no project`
   throw new TokenProblem({ code: 'model.not_configured', name: 'PlaceMissing', message, retryable: false })
-}
-
-function credential({ api_key, bearer }: ResolvedModel): Record<string, string> {
-  if (api_key === undefined) return {}
-  return bearer ? { authorization: `Bearer ${api_key}` } : { [keyHeader]: api_key }
 }
 
 /** A rejected key is a wrong argument on this wire; and what passes in seconds has the same words as a quota that is used up. */

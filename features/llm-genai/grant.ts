@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { redactText, withoutSecrets } from '../../kernel/index.ts'
-import { readText, TokenProblem, transportError, type Upstream } from '../llm/index.ts'
+import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstream } from '../llm/index.ts'
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
 
@@ -34,7 +34,7 @@ export async function askForToken(key: KeyFile, { upstream, now }: GrantParts, s
     throw new TokenProblem(transportError(error, `the token service ${host}`), error)
   })
   const { status } = reply
-  const said = answerOf(await readText(reply.body))
+  const said = recordOf(parseJson(await readText(reply.body))) // a page of a proxy says nothing: the status says more
   if (status >= 200 && status <= 299) {
     const { access_token: token, expires_in } = said
     if (typeof token !== 'string' || token === '') throw unreachable(`the token service ${host} answered without an access token`)
@@ -87,15 +87,6 @@ function unreachable(message: string, status?: number): TokenProblem {
     retryable: true,
     ...(status !== undefined && { status })
   })
-}
-
-function answerOf(body: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {} // a page of a proxy; the status says more
-  }
 }
 
 /** What the service says of the refusal, with what was sent taken out. */

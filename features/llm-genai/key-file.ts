@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import { isLoopback } from '../llm/index.ts'
+import { isLoopback, parseJson, recordOf } from '../llm/index.ts'
 import { tokenUri } from './names.ts'
 
 interface Common {
@@ -93,13 +93,9 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
 }
 
 function keyFileOf(text: string): KeyFile {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new KeyFileProblem('its key file is not JSON') // the parser's own words would quote the file
-  }
-  const fields = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
+  const value = parseJson(text)
+  if (value === undefined) throw new KeyFileProblem('its key file is not JSON')
+  const fields = recordOf(value)
   const optional = (name: string) => {
     const found = fields[name]
     return typeof found === 'string' && found.trim() !== '' ? found : undefined

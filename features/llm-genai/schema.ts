@@ -1,5 +1,5 @@
 /** Tool schemas in the subset of JSON Schema that the wire takes; it refuses a whole request for one unknown keyword. */
-import { inlineRefs } from '../llm/index.ts'
+import { inlineRefs, listOf, recordOf } from '../llm/index.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -24,21 +24,21 @@ const formats: Readonly<Record<string, readonly string[]>> = {
 /** Parameters of a function; undefined when it has none (the wire refuses an object without properties). */
 export function toSchema(parameters: Json): Json | undefined {
   const schema = convert(inlineRefs(parameters))
-  return Object.keys(record(schema.properties)).length > 0 ? { ...schema, type: 'object' } : undefined
+  return Object.keys(recordOf(schema.properties)).length > 0 ? { ...schema, type: 'object' } : undefined
 }
 
 function convert(given: unknown): Json {
-  const source = record(given)
+  const source = recordOf(given)
   const out: Record<string, unknown> = {}
   for (const key of kept) if (source[key] !== undefined) out[key] = source[key]
   Object.assign(out, typeOf(source), choices(source))
-  for (const part of list(source.allOf)) mix(out, convert(part))
+  for (const part of listOf(source.allOf)) mix(out, convert(part))
   const { type } = out
   if (typeof source.format === 'string' && typeof type === 'string' && formats[type]?.includes(source.format)) out.format = source.format
-  const values = list(source.enum ?? (source.const === undefined ? undefined : [source.const])).filter(value => value !== null)
+  const values = listOf(source.enum ?? (source.const === undefined ? undefined : [source.const])).filter(value => value !== null)
   // Only strings can be enumerated; numbers keep their type alone.
   if (values.length > 0 && values.every(value => typeof value === 'string')) Object.assign(out, { type: 'string', enum: values })
-  const properties = Object.entries(record(source.properties)).map(([name, property]) => [name, convert(property)] as const)
+  const properties = Object.entries(recordOf(source.properties)).map(([name, property]) => [name, convert(property)] as const)
   if (properties.length > 0) mix(out, { type: 'object', properties: Object.fromEntries(properties), required: source.required })
   if (out.type === 'array') {
     const items = convert(Array.isArray(source.items) ? source.items[0] : source.items)
@@ -50,7 +50,7 @@ function convert(given: unknown): Json {
 /** `type`, with null as `nullable` and several types as alternatives. */
 function typeOf(source: Json): Json {
   if (typeof source.type === 'string') return source.type === 'null' ? { nullable: true } : { type: source.type }
-  const types = list(source.type)
+  const types = listOf(source.type)
   const named = types.filter(type => typeof type === 'string' && type !== 'null')
   const nullable = types.includes('null') && { nullable: true }
   if (named.length > 1) return { anyOf: named.map(type => convert({ ...source, type, anyOf: undefined, oneOf: undefined })), ...nullable }
@@ -59,25 +59,17 @@ function typeOf(source: Json): Json {
 
 /** `anyOf` and `oneOf`, without null; a single one that is left stands for itself. */
 function choices(source: Json): Json {
-  const all = [...list(source.anyOf), ...list(source.oneOf)]
-  const real = all.filter(choice => record(choice).type !== 'null').map(convert)
+  const all = [...listOf(source.anyOf), ...listOf(source.oneOf)]
+  const real = all.filter(choice => recordOf(choice).type !== 'null').map(convert)
   const nullable = real.length < all.length && { nullable: true }
   return real.length === 1 ? { ...real[0], ...nullable } : { ...(real.length > 1 && { anyOf: real }), ...nullable }
 }
 
 /** Lays a part over a schema; properties add up, and only names that exist are required. */
 function mix(out: Record<string, unknown>, part: Json): void {
-  const properties = { ...record(out.properties), ...record(part.properties) }
-  const required = [...new Set([...list(out.required), ...list(part.required)])].filter(name => Object.hasOwn(properties, String(name)))
+  const properties = { ...recordOf(out.properties), ...recordOf(part.properties) }
+  const required = [...new Set([...listOf(out.required), ...listOf(part.required)])].filter(name => Object.hasOwn(properties, String(name)))
   Object.assign(out, part, { properties, required })
   if (Object.keys(properties).length === 0) delete out.properties
   if (required.length === 0) delete out.required
-}
-
-function record(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {}
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }

@@ -1,12 +1,12 @@
 /** How hard the model thinks, in the words of the generate-content wire. */
-import type { LlmRequest } from '../llm/index.ts'
+import { canThink, type LlmRequest } from '../llm/index.ts'
 import { budgets, type Family, familyOf, levels } from './names.ts'
 
 /** `thinkingConfig` of the request, or undefined where the model would refuse one. */
 export function thinkingConfig({ model, effort }: LlmRequest): Readonly<Record<string, unknown>> | undefined {
   const family = familyOf(model.name)
   const off = effort === 'off' || effort === ''
-  const able = family ? family.thinks !== 'never' : model.capabilities.some(one => one === 'thinking' || one === 'always_thinking')
+  const able = family ? family.thinks !== 'never' : canThink(model)
   // A model that is not known to think is left alone, unless somebody asks for it.
   if (family?.thinks === 'never' || (off && !able)) return undefined
   if (effort === 'on') return { includeThoughts: true }

@@ -1,5 +1,5 @@
 /** The messages wire as a model adapter. */
-import { type LlmAdapter, type ResolvedModel, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
+import { credentialHeader, type LlmAdapter, type ResolvedModel, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
 import { MessagesDecoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { betas as betaNames, headerNames, version } from './names.ts'
@@ -12,7 +12,7 @@ export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmA
     stream(request, signal) {
       const { body, betas } = encode(request)
       const model = withBetas(request.model, betas)
-      const headers = { [headerNames.version]: version, ...credential(model) }
+      const headers = { [headerNames.version]: version, ...credentialHeader(model, headerNames.key) }
       const path = pathOf(model, betas.includes(betaNames.context))
       return streamEvents(upstream, { model, path, headers, body, decoder: new MessagesDecoder(), ...(limits && { limits }) }, signal)
     }
@@ -23,11 +23,6 @@ export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmA
 function pathOf({ base_url = '' }: ResolvedModel, beta: boolean): string {
   const versioned = URL.canParse(base_url) && /\/v1\/?$/.test(new URL(base_url).pathname)
   return `${versioned ? '' : '/v1'}/messages${beta ? '?beta=true' : ''}`
-}
-
-function credential({ api_key, bearer }: ResolvedModel): Record<string, string> {
-  if (api_key === undefined) return {}
-  return bearer ? { authorization: `Bearer ${api_key}` } : { [headerNames.key]: api_key }
 }
 
 /** Beta names that the user configured stay. */

@@ -1,5 +1,5 @@
 /** How hard the model thinks, in the words of the messages wire. */
-import type { LlmRequest } from '../llm/index.ts'
+import { canThink, type LlmRequest } from '../llm/index.ts'
 import { betas, budgets, clearThinking, type Family, SMALLEST_BUDGET } from './names.ts'
 
 export interface Thinking {
@@ -15,7 +15,7 @@ const nothing: Thinking = { fields: {}, betas: [], on: false }
 /** `limit` is the output limit of the request in tokens; a budget takes at most three quarters of it. */
 export function thinkingOf({ model, effort }: LlmRequest, family: Family, limit: number): Thinking {
   if (family.thinks === 'never') return nothing
-  const able = family.known || model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
+  const able = family.known || canThink(model)
   const disabled: Thinking = able ? { ...nothing, fields: { thinking: { type: 'disabled' } } } : nothing
   if (effort === 'off' || effort === '') return disabled
   const keep = keepOf(model.thinking_keep, family)

@@ -1,5 +1,5 @@
 /** The responses wire as a model adapter. */
-import { type LlmAdapter, type LlmError, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
+import { credentialHeader, type LlmAdapter, type LlmError, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
 import { failureOf, ResponsesDecoder } from './decode.ts'
 import { encode } from './encode.ts'
 
@@ -10,12 +10,11 @@ export function responsesAdapter(upstream: Upstream, limits?: StreamLimits): Llm
     needs_base_url: true,
     stream(request, signal) {
       const { model } = request
-      const headers: Record<string, string> = model.api_key === undefined ? {} : { authorization: `Bearer ${model.api_key}` }
       const decoder = new ResponsesDecoder()
       const body = encode(request)
       return streamEvents(
         upstream,
-        { model, path: '/responses', headers, body, decoder, failureOf, judge, ...(limits && { limits }) },
+        { model, path: '/responses', headers: credentialHeader(model), body, decoder, failureOf, judge, ...(limits && { limits }) },
         signal
       )
     }

@@ -33,6 +33,7 @@ function offers(model: ResolvedModel, effort: string): boolean {
   return levels === undefined ? canThink(model) : levels.includes(effort)
 }
 
-function canThink(model: ResolvedModel): boolean {
+/** By its capabilities. */
+export function canThink(model: Pick<ResolvedModel, 'capabilities'>): boolean {
   return model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
 }

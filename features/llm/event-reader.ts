@@ -1,7 +1,10 @@
 /** From the bytes of an event stream to the parts of a decoder, also where servers write the stream loosely. */
 import { createParser, type EventSourceParser } from 'eventsource-parser'
-import { emptyAnswer, errorIn, foreignAnswer, formatError, streamError, traceOf, transportError } from './errors.ts'
+import { emptyAnswer, foreignAnswer, formatError, streamError, traceOf } from './errors.ts'
 import type { LlmError, LlmPart } from './service.ts'
+import { transportError } from './transport-errors.ts'
+import { errorIn } from './upstream-failure.ts'
+import { parseJson } from './wire-values.ts'
 
 /** Characters of one event, bytes of one whole response. */
 export interface StreamLimits {
@@ -22,6 +25,7 @@ export interface EventDecoder {
   end(trace_id: string | undefined): LlmPart[]
 }
 
+/** Of one response. */
 export interface ReaderOptions {
   readonly decoder: EventDecoder
   /** Lower-case names. */
@@ -40,6 +44,7 @@ const ODD_LINES = 1000
 /** Text in front of the first event that is kept, in case it turns out to be an error. */
 const HEAD_CHARACTERS = 16 * 1024
 
+/** Reads one response; fed with its bytes, it answers the parts that they complete. */
 export class EventReader {
   /** True after the last part: nothing that follows is looked at. */
   over = false
@@ -172,13 +177,5 @@ export function answerError(
   return failure ? judge(streamError(failure, headers), text) : undefined
 }
 
-/** undefined for what is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // the caller reports what is not JSON
-  }
-}
-
+/** The error as it is: what `judge` does by default. */
 export const same = (error: LlmError): LlmError => error

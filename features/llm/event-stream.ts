@@ -1,11 +1,14 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
 import type { Readable } from 'node:stream'
 import { breathe } from '../../kernel/index.ts'
-import { foreignAnswer, isTransportError, statusError, transportError } from './errors.ts'
-import { answerError, EventReader, parseJson, type ReaderOptions, same } from './event-reader.ts'
+import { foreignAnswer, statusError } from './errors.ts'
+import { answerError, EventReader, type ReaderOptions, same } from './event-reader.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
+import { isTransportError, transportError } from './transport-errors.ts'
 import { readText, type Upstream, type UpstreamReply } from './upstream.ts'
+import { parseJson } from './wire-values.ts'
 
+/** What is sent, and how the answer is read. */
 export interface EventRequest extends Omit<ReaderOptions, 'headers' | 'where'> {
   readonly model: ResolvedModel
   /** Below the base URL of the model; may carry a query. */

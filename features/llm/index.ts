@@ -1,7 +1,9 @@
 /** Public face of the llm pack. */
 
+export { CallIds, ResponseIds } from './call-ids.ts'
+export { canThink } from './effort.ts'
 export { nonBlank, providerKey, providerUrl } from './env-table.ts'
-export { authError, errorIn, formatError, isTransportError, statusError, streamError, traceOf, transportError } from './errors.ts'
+export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
 export { inlineRefs } from './inline-refs.ts'
@@ -33,6 +35,9 @@ export {
   thinkingSection
 } from './sections.ts'
 export * from './service.ts'
+export { isTransportError, transportError } from './transport-errors.ts'
 export { untilAborted } from './until-aborted.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
-export { argumentsObject, CallIds, isImage, listOf, ResponseIds, recordOf, stringOf, textOf, thinkingFrom, tokenCount } from './wire.ts'
+export { errorIn } from './upstream-failure.ts'
+export { argumentsObject, argumentsText, credentialHeader, isImage, textOf, thinkingFrom } from './wire.ts'
+export { listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'

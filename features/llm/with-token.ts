@@ -1,7 +1,8 @@
 /** Sends a request with an access token that is got when it is sent; a token that is refused is renewed once. */
-import { authError, transportError } from './errors.ts'
+import { authError } from './errors.ts'
 import { OutboundRefused } from './outbound.ts'
 import { type LlmError, type LlmLogin, type LlmPart, type ResolvedModel, type TokenOptions, TokenProblem } from './service.ts'
+import { transportError } from './transport-errors.ts'
 
 /** Never rejects. `authorize` completes the model with its token. After an abort it ends without a last part. */
 export async function* withToken(

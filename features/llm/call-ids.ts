@@ -1,0 +1,42 @@
+/** Ids of tool calls: what upstreams take, and what they give. */
+import { createHash } from 'node:crypto'
+
+const ID_LENGTH = 64
+
+/** Tool-call ids in the alphabet and length that every upstream takes (64 of `[a-zA-Z0-9_-]`); different ids stay different. */
+export class CallIds {
+  readonly #given = new Map<string, string>()
+  readonly #taken = new Set<string>()
+
+  of(id: string): string {
+    const known = this.#given.get(id)
+    if (known !== undefined) return known
+    let wire = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH)
+    if (wire === '' || this.#taken.has(wire))
+      wire = `${wire.slice(0, ID_LENGTH - 13)}_${createHash('sha256').update(id).digest('hex').slice(0, 12)}`
+    this.#given.set(id, wire)
+    this.#taken.add(wire)
+    return wire
+  }
+}
+
+/** Ids of the tool calls of one response: each is given once, so that results find their call. */
+export class ResponseIds {
+  readonly #taken = new Set<string>()
+  readonly #newId: () => string
+
+  constructor(newId: () => string) {
+    this.#newId = newId
+  }
+
+  get count(): number {
+    return this.#taken.size
+  }
+
+  /** The provider's id, or a new one where it is missing or repeats another. */
+  take(given: string): string {
+    const id = given === '' || this.#taken.has(given) ? this.#newId() : given
+    this.#taken.add(id)
+    return id
+  }
+}

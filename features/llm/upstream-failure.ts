@@ -1,0 +1,51 @@
+/** What servers say of a failure: error objects of many shapes, or a text, read into one shape. */
+import { parseJson, recordOf } from './wire-values.ts'
+
+/** An error object as providers write it, as far as they agree. */
+export interface UpstreamFailure {
+  readonly message: string
+  /** Provider's `code` and `type`, joined, lower case. */
+  readonly kind: string
+}
+
+/** The error in an object that a server sent where an answer belongs: its `error`, or itself when it says that it is one. */
+export function errorIn(value: object): unknown {
+  const { error, type, object } = recordOf(value)
+  return error || (type === 'error' || object === 'error' ? value : undefined)
+}
+
+/** Of a body: JSON, or the beginning of a text. */
+export function readFailure(body: string): UpstreamFailure {
+  const value = parseJson(body)
+  if (value !== undefined) return readFailureValue(value)
+  // A proxy's page or plain text. A page says nothing that fits in a line.
+  return { kind: '', message: body.trimStart().startsWith('<') ? '' : cut(body) }
+}
+
+/** Of a value that was parsed already. */
+export function readFailureValue(value: unknown): UpstreamFailure {
+  const first = Array.isArray(value) ? value[0] : value
+  if (typeof first === 'string') return { kind: '', message: cut(first) }
+  const outer = recordOf(first)
+  const inner = typeof outer.error === 'object' ? recordOf(outer.error) : outer
+  const texts = [inner.message, outer.error, outer.message, outer.detail, outer.msg, firstOf(outer.detail), firstOf(outer.errors)]
+  const message = texts.find(text => typeof text === 'string')
+  // A gateway says that its provider failed; what the provider said stands beside it.
+  const { raw } = recordOf(inner.metadata)
+  const kind = [inner.code, inner.type, inner.status].filter(word => typeof word === 'string' || typeof word === 'number').join(' ')
+  return {
+    kind: kind.toLowerCase(),
+    message: cut([message, raw].filter(text => typeof text === 'string' && text !== '').join(': '))
+  }
+}
+
+/** What the first entry of a list of complaints says. */
+function firstOf(list: unknown): unknown {
+  const first = Array.isArray(list) ? list[0] : undefined
+  return typeof first === 'string' ? first : (recordOf(first).msg ?? recordOf(first).message)
+}
+
+function cut(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > 500 ? `${line.slice(0, 500)}…` : line
+}

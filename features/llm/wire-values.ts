@@ -1,0 +1,35 @@
+/** Values that a server sent, which may be anything. */
+
+/** The value of a JSON text; undefined for what is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // what that means is up to the caller
+  }
+}
+
+/** A count of tokens as providers report it; 0 for anything that is none. */
+export function tokenCount(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.floor(value) : 0
+}
+
+/** A value from the wire as an object; `{}` for anything else. Decoders look into fields that a server may have filled with anything. */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {}
+}
+
+/** True for an object that is no list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A value from the wire as a list; empty for anything else. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** A value from the wire as a text; empty for anything else. */
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
