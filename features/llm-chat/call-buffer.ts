@@ -10,6 +10,8 @@ interface Call {
   name: string
   /** All argument text so far. */
   text: string
+  /** Its first and its last character that is no blank. */
+  edges: string
   /** What must go back with the call. */
   extra: unknown
 }
@@ -40,6 +42,8 @@ export class CallBuffer {
     call.given ||= piece.id
     call.name ||= piece.name
     call.text += piece.text
+    const shown = piece.text.trim()
+    if (shown !== '') call.edges = (call.edges[0] ?? shown[0]!) + shown.at(-1)
     call.extra ??= extra_content
     if (call.id !== '') {
       if (piece.text !== '') parts.push({ type: 'tool_arguments', id: call.id, text: piece.text })
@@ -54,7 +58,7 @@ export class CallBuffer {
   #find(index: unknown, piece: Piece): Call {
     const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#calls.at(-1)
     if (known && !beginsAnother(known, piece)) return known
-    const call: Call = { given: '', id: '', name: '', text: '', extra: undefined }
+    const call: Call = { given: '', id: '', name: '', text: '', edges: '', extra: undefined }
     this.#calls.push(call)
     if (typeof index === 'number') this.#byIndex.set(index, call)
     return call
@@ -80,9 +84,14 @@ interface Piece {
  */
 function beginsAnother(known: Call, { id, name, text }: Piece): boolean {
   if (name === '' || known.name === '') return false
-  const open = known.text !== '' && parseJson(known.text) === undefined
-  if (id !== '') return known.given !== '' && known.given !== id && !(open && name === known.name)
-  return name !== known.name || (text !== '' && known.text !== '' && !open)
+  if (id !== '' && (known.given === '' || known.given === id)) return false
+  if (name !== known.name) return true
+  return id === '' ? text !== '' && known.text !== '' && !isOpen(known) : !isOpen(known)
+}
+
+/** More of the arguments must follow. An object that lacks its last brace is not read for that: some upstreams ask with every piece. */
+function isOpen({ text, edges }: Call): boolean {
+  return (edges.startsWith('{') && !edges.endsWith('}')) || (text !== '' && parseJson(text) === undefined)
 }
 
 function argumentText(value: unknown): string {

@@ -178,6 +178,23 @@ test('an upstream that makes up another id for every piece makes one call', () =
   assert.deepEqual(calls(parts), [{ id: 'r1', name: 'Read', arguments: '{"a":1}' }])
 })
 
+test('a name that is repeated with every piece does not make the arguments be read again and again', t => {
+  const pieces = ['{"path":"', ...Array.from({ length: 500 }, () => 'a{b}c'), '"}']
+  const { parse } = JSON
+  for (const id of ['one', undefined]) {
+    const reads = t.mock.method(JSON, 'parse', parse)
+
+    const parts = decode(pieces.map(args => call({ index: 0, ...(id && { id }), function: { name: 'Read', arguments: args } })))
+
+    reads.mock.restore()
+    assert.ok(reads.mock.callCount() < 5, `read ${reads.mock.callCount()} times`)
+    assert.deepEqual(
+      calls(parts).map(one => one.arguments),
+      [pieces.join('')]
+    )
+  }
+})
+
 test('what comes along with a call stays with it', () => {
   const extra_content = { vendor: { thought_signature: 'abc' } }
   const parts = decode([call({ index: 0, id: 'c1', extra_content, function: { name: 'Read', arguments: '{}' } })])
