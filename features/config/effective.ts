@@ -1,7 +1,7 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
 import { type Detail, problems, type TSchema } from '../../kernel/index.ts'
 import { mapValue } from './casing.ts'
-import { badRows, changedRows } from './rows.ts'
+import { badRows, changedRows, isMap } from './rows.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
 import { freeze, isTable, overlay, own, same, type Table } from './tables.ts'
 
@@ -71,11 +71,24 @@ function fromFile(section: ConfigSection, stored: unknown, report: Report): unkn
   for (const { path, message } of wrong.slice(0, MAX_REPORTS)) {
     report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
   }
-  for (const { path, message } of section.review?.(value) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+  for (const { path, message } of remarksOf(section, value)) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
   for (const [key, replacement] of Object.entries(section.retired ?? {})) {
     if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
   }
   return value
+}
+
+/** The last map that a section's review had nothing to say about. */
+const quiet = new WeakMap<ConfigSection, Table>()
+
+function remarksOf(section: ConfigSection, value: unknown): readonly Detail[] {
+  if (!section.review) return []
+  if (!isMap(section) || !isTable(value)) return section.review(value)
+  const before = quiet.get(section)
+  if (value === before) return []
+  if (section.review(changedRows(before, value)).length > 0) return section.review(value)
+  if (Object.isFrozen(value)) quiet.set(section, value)
+  return []
 }
 
 /** The first problem of every entry of a map or list; of anything else the first one. Names in maps may be any text. */

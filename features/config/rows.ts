@@ -2,7 +2,7 @@
 import { checker, type TSchema } from '../../kernel/index.ts'
 import { mapValue } from './casing.ts'
 import type { ConfigSection } from './service.ts'
-import { isTable, own, put, type Table } from './tables.ts'
+import { isTable, keysOf, own, put, type Table } from './tables.ts'
 
 export function isMap({ schema }: ConfigSection): boolean {
   return mapValue(schema) !== undefined
@@ -11,8 +11,8 @@ export function isMap({ schema }: ConfigSection): boolean {
 /** Rows of `next` that are not those of `before`, which may be anything. */
 export function changedRows(before: unknown, next: Table): Table {
   const known = isTable(before) ? before : {}
-  const keys = Object.keys(known)
-  const now = Object.keys(next)
+  const keys = keysOf(known)
+  const now = keysOf(next)
   const rows: Table = {}
   for (let at = 0; at < now.length; at++) {
     const key = now[at]!

@@ -119,6 +119,7 @@ export class Settings implements Config {
       let touched: string[] = []
       const edit = async (before: Table) => {
         const draft = draftOf(before, name => this.#isMap(name))
+        await breathe()
         change(draft)
         await breathe()
         const next = await inSlices(settleDraft(before, draft))

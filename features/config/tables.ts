@@ -15,6 +15,17 @@ export function put(table: Table, key: string, value: unknown): void {
   else table[key] = value
 }
 
+const keysOfLarge = new WeakMap<Table, readonly string[]>()
+
+/** Own keys. Those of large frozen tables are remembered: they are looked through many times. */
+export function keysOf(table: Table): readonly string[] {
+  const known = keysOfLarge.get(table)
+  if (known) return known
+  const keys = Object.keys(table)
+  if (keys.length > 64 && Object.isFrozen(table)) keysOfLarge.set(table, keys)
+  return keys
+}
+
 /** The own value of a key. */
 export function own(table: Table, key: string): unknown {
   return Object.hasOwn(table, key) ? table[key] : undefined
@@ -50,8 +61,8 @@ export function same(a: unknown, b: unknown): boolean {
   if (a instanceof Date && b instanceof Date) return a.toISOString() === b.toISOString()
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => same(item, b[index]))
   if (!isTable(a) || !isTable(b)) return false
-  const keys = Object.keys(a)
-  if (keys.length !== Object.keys(b).length) return false
+  const keys = keysOf(a)
+  if (keys.length !== keysOf(b).length) return false
   for (const key of keys) {
     if (!Object.hasOwn(b, key)) return false
     const value = a[key]

@@ -1,5 +1,5 @@
 /** Edits a TOML document in place: only what differs is touched, so comments, order and layout of everything else stay. */
-import { isTable, own, same, type Table } from './tables.ts'
+import { isTable, keysOf, own, same, type Table } from './tables.ts'
 import { Edits } from './toml-edits.ts'
 import { renamedTables } from './toml-rename.ts'
 import type { Entry } from './toml-scan.ts'
@@ -33,8 +33,8 @@ class Editor {
 
   /** Takes down what has to change below `path`. */
   *diff(path: Path, before: Table, next: Table): Generator<void, void, void> {
-    const keys = Object.keys(before)
-    const now = Object.keys(next)
+    const keys = keysOf(before)
+    const now = keysOf(next)
     const gone = keys.filter((key, at) => key !== now[at] && !Object.hasOwn(next, key))
     const renamed = gone.length > 0 ? renamedTables(before, next) : new Map<string, string>()
     for (const [from, to] of renamed) if (!this.#rename([...path, from], to)) renamed.delete(from)

@@ -1,32 +1,19 @@
 /** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. What did not change is not made again. */
 import { withJsonText } from '../../kernel/index.ts'
+import { MapView, member, type Shown } from './map-view.ts'
 import { isMap } from './rows.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { inSlices } from './slices.ts'
-import { isTable, own, put, type Table } from './tables.ts'
+import { isTable, type Table } from './tables.ts'
 import { domainToWire, rawToWire } from './wire.ts'
 
-/** JSON text of something shown; undefined when it is left out. Its value is made when somebody asks for it. */
-interface Shown {
-  readonly text: string | undefined
-  readonly value: () => unknown
-}
-
-interface Domain extends Shown {
+interface Domain {
   readonly section: ConfigSection | undefined
-  /** What it was made of. */
+  readonly map: MapView
+  /** What was shown last. */
   readonly from: unknown
-  /** Rows of a map by their record. Records are frozen: one that was shown before looks the same. */
-  readonly rows: Rows
-}
-
-type Rows = WeakMap<object, Row>
-
-interface Row {
-  /** With its key; undefined when it is left out. */
-  readonly text: string | undefined
-  readonly value: unknown
+  readonly shown: Shown
 }
 
 export class ConfigView {
@@ -58,14 +45,14 @@ export class ConfigView {
     const { revision, table } = settings
     const config = new Members()
     for (const section of settings.sections()) {
-      const { name } = section
-      config.add(name, yield* domain(this.#domains, name, section, settings.get(section), value => domainToWire(section, value)))
+      const show = (value: unknown) => domainToWire(section, value)
+      config.add(section.name, yield* showDomain(this.#domains, section.name, section, settings.get(section), show))
     }
     config.add('yolo', plain(config.value.default_permission_mode === 'yolo'))
     const raw = new Members()
     for (const [name, stored] of Object.entries(table)) {
       const section = settings.section(name)
-      raw.add(name, yield* domain(this.#raw, name, section, stored, value => rawToWire(name, section, value)))
+      raw.add(name, yield* showDomain(this.#raw, name, section, stored, value => rawToWire(name, section, value)))
     }
     config.add('raw', { text: raw.text(), value: () => raw.value })
     this.#shown = { revision, config: withJsonText(config.value, config.text()) }
@@ -73,60 +60,24 @@ export class ConfigView {
   }
 }
 
-function* domain(
+function* showDomain(
   known: Map<string, Domain>,
   name: string,
   section: ConfigSection | undefined,
   from: unknown,
   show: (value: unknown) => unknown
 ): Generator<void, Shown, void> {
-  const before = known.get(name)
-  if (before && before.section === section && before.from === from) return before
-  const rows: Rows = before?.section === section && before ? before.rows : new WeakMap()
-  const now = section && isMap(section) && isTable(from) ? yield* showMap(from, rows, show) : plain(show(from))
-  known.set(name, { ...now, section, from, rows })
-  return now
-}
-
-function* showMap(map: Table, rows: Rows, show: (rows: Table) => unknown): Generator<void, Shown, void> {
-  const texts: string[] = []
-  let count = 0
-  for (const key of Object.keys(map)) {
-    const { text } = showRow(map, key, rows, show)
-    if (text !== undefined) texts.push(text)
-    if (++count % 16 === 0) yield
-  }
-  let made: Table | undefined
-  const value = () => {
-    if (made) return made
-    made = {}
-    for (const key of Object.keys(map)) {
-      const row = showRow(map, key, rows, show)
-      if (row.text !== undefined) put(made, key, row.value)
-    }
-    return made
-  }
-  return { text: `{${texts.join(',')}}`, value }
-}
-
-function showRow(map: Table, key: string, rows: Rows, show: (rows: Table) => unknown): Row {
-  const record = map[key]
-  const known = isTable(record) ? rows.get(record) : undefined
-  if (known) return known
-  const alone: Table = {}
-  put(alone, key, record)
-  const value = own(show(alone) as Table, key)
-  const row = { text: member(key, JSON.stringify(value)), value }
-  if (isTable(record) && Object.isFrozen(record)) rows.set(record, row)
-  return row
+  const last = known.get(name)
+  const before = last?.section === section ? last : undefined
+  if (before && before.from === from) return before.shown
+  const map = before?.map ?? new MapView(show)
+  const shown = section && isMap(section) && isTable(from) ? yield* map.show(from) : plain(show(from))
+  known.set(name, { section, map, from, shown })
+  return shown
 }
 
 function plain(value: unknown): Shown {
   return { text: JSON.stringify(value), value: () => value }
-}
-
-function member(key: string, text: string | undefined): string | undefined {
-  return text === undefined ? undefined : `${JSON.stringify(key)}:${text}`
 }
 
 /** An object and its text, put together member by member. */
@@ -135,10 +86,10 @@ class Members {
   readonly #texts: string[] = []
 
   add(key: string, { text, value }: Shown): void {
-    const with_key = member(key, text)
-    if (with_key === undefined) return
+    const both = member(key, text)
+    if (both === undefined) return
     Object.defineProperty(this.value, key, { get: value, enumerable: true, configurable: true })
-    this.#texts.push(with_key)
+    this.#texts.push(both)
   }
 
   text(): string {
