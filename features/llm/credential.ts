@@ -1,14 +1,17 @@
 /** Which of the configured credentials a model is asked with. */
 import { AppError } from '../../kernel/index.ts'
 import { nonBlank, providerKey, providerKeyFile, providerToken } from './env-table.ts'
+import type { LoginStatus } from './login.ts'
 import type { ModelRecord, OauthRef, ProviderRecord } from './sections.ts'
-import { CredentialRejected, type LlmAdapter, type LlmLogin, NoCredential, type ResolvedModel } from './service.ts'
+import { CredentialRejected, type LlmAdapter, NoCredential, type ResolvedModel } from './service.ts'
 
+/** Whom the search asks. */
 export interface CredentialSources {
   /** State of the login of a provider, or of the one that a model refers to itself. Default: nobody is logged in. */
-  readonly loginStatus?: (provider_id: string, oauth?: OauthRef) => ReturnType<LlmLogin['status']>
+  readonly loginStatus?: (provider_id: string, oauth?: OauthRef) => LoginStatus
 }
 
+/** Who needs the credential. */
 export interface CredentialUser {
   readonly alias: string
   /** Record of the file, `overrides` apart: they win as a whole. */

@@ -7,6 +7,7 @@ export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
 export { inlineRefs } from './inline-refs.ts'
+export * from './login.ts'
 export { isLoopback } from './loopback.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
 export {

@@ -6,6 +6,7 @@ import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './extra-headers.ts'
 import { guardStream } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
+import { LlmLogins } from './login.ts'
 import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
@@ -15,7 +16,6 @@ import {
   CredentialRejected,
   Llm,
   LlmAdapters,
-  LlmLogins,
   LlmModels,
   type LlmPart,
   ModelUnresolved,

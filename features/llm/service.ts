@@ -1,11 +1,15 @@
 /** The model port: one request shape, one stream of parts, adapters keyed by wire protocol. */
 import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { TokenOptions } from './login.ts'
 import type { ModelPrice, OauthRef } from './sections.ts'
 
 export { CredentialRejected } from '../../kernel/index.ts'
 
+/** 40110: nothing is configured and no pack brings a model along (contract 1, Errors). */
 export const NoProvider = errorSpec('no_provider', 40110, 'no provider is configured')
+/** 40111: no key, or a login that is missing or over. `details.provider_id`. */
 export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential')
+/** 40113: the alias, its provider or something that its protocol needs is unknown. `details.model_id`, `details.provider_id` where known. */
 export const ModelUnresolved = errorSpec('model_unresolved', 40113, 'the model could not be resolved')
 
 /** Tokens of one request. `inputOther` is the uncached part of the input. */
@@ -16,6 +20,7 @@ export interface TokenUsage {
   readonly inputCacheCreation: number
 }
 
+/** A tool call of an answer, as the history keeps it. */
 export interface LlmToolCall {
   readonly id: string
   readonly name: string
@@ -25,6 +30,7 @@ export interface LlmToolCall {
   readonly extras?: Readonly<Record<string, string>>
 }
 
+/** A part of a message. `data` of an image is base64. */
 export type LlmContent =
   | { readonly type: 'text'; readonly text: string }
   /** `signature`: opaque, goes back to the provider with the text it seals. `<word>:` in front says that one adapter alone can read it. */
@@ -32,6 +38,7 @@ export type LlmContent =
   | { readonly type: 'image'; readonly media_type: string; readonly data: string }
   | { readonly type: 'image_url'; readonly url: string }
 
+/** One message of a request. Results of tools follow the answer that called them. */
 export type LlmMessage =
   | { readonly role: 'user'; readonly content: readonly LlmContent[] }
   | { readonly role: 'assistant'; readonly content: readonly LlmContent[]; readonly tool_calls: readonly LlmToolCall[] }
@@ -43,6 +50,7 @@ export type LlmMessage =
       readonly is_error: boolean
     }
 
+/** A tool that the model may call. */
 export interface LlmTool {
   readonly name: string
   readonly description: string
@@ -50,6 +58,7 @@ export interface LlmTool {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
+/** One request, the same for every protocol. */
 export interface LlmRequest {
   readonly model: ResolvedModel
   readonly system: string
@@ -59,11 +68,13 @@ export interface LlmRequest {
   readonly cache_key: string
   /** `off`, `on` or a named level. */
   readonly effort: string
+  /** Limit of the answer in tokens; absent: the adapter knows one, or names none. */
   readonly max_output_tokens?: number
   /** What the messages take of the window, measured and estimated; default 0. */
   readonly context_tokens?: number
 }
 
+/** An alias with everything that a request needs. Made by `Llm.resolve`; carries secrets. */
 export interface ResolvedModel {
   /** Alias id: key of the model table. */
   readonly alias: string
@@ -73,6 +84,7 @@ export interface ResolvedModel {
   /** Upstream model name. */
   readonly name: string
   readonly display_name: string
+  /** Without slashes at its end. */
   readonly base_url?: string
   readonly api_key?: string
   /** True when `api_key` is an access token, for protocols that send keys and tokens in different headers. */
@@ -83,6 +95,7 @@ export interface ResolvedModel {
   readonly oauth?: OauthRef
   /** Path or text of a key file for which the adapter gets an access token when a request is sent. A secret. */
   readonly key_file?: string
+  /** Sent with every request; lower-case names. They win over those of the adapter. */
   readonly headers: Readonly<Record<string, string>>
   /** Cloud project and region, for protocols that address models through them. */
   readonly project?: string
@@ -91,11 +104,16 @@ export interface ResolvedModel {
   readonly max_context_size: number
   /** Largest input in tokens; absent: the window. */
   readonly max_input_size?: number
+  /** Largest answer in tokens. */
   readonly max_output_size?: number
+  /** `thinking`, `always_thinking`, `image_in`, `video_in`, `audio_in`, `tool_use`, or words of a pack. */
   readonly capabilities: readonly string[]
+  /** Named levels that the model knows, weakest first; absent: nobody told. */
   readonly support_efforts?: readonly string[]
   readonly default_effort?: string
+  /** Level that stands for `off`, where the protocol has no switch. */
   readonly off_effort?: string
+  /** Field in which a chat completions server carries reasoning; absent: it is found out. */
   readonly reasoning_key?: string
   /** Whether the model decides by itself how long it thinks; absent: the adapter knows by the name. */
   readonly adaptive_thinking?: boolean
@@ -105,6 +123,7 @@ export interface ResolvedModel {
   readonly top_p?: number
 }
 
+/** Why an answer ended; `paused`: the provider wants to be asked again, `other`: a reason that has no word here. */
 export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered' | 'paused' | 'other'
 
 /** A failed model request. It travels inside the stream; streams never reject. */
@@ -114,13 +133,18 @@ export interface LlmError {
   readonly message: string
   /** Error class name for `turn.step.retrying`. */
   readonly name: string
+  /** The same request may succeed later. */
   readonly retryable: boolean
+  /** HTTP status, where there was one. */
   readonly status?: number
+  /** What the provider asked for. */
   readonly retry_after_ms?: number
+  /** Ids that the provider's support asks for. */
   readonly request_id?: string
   readonly trace_id?: string
 }
 
+/** One piece of an answer. */
 export type LlmPart =
   | { readonly type: 'text'; readonly text: string }
   /** A signature seals the thinking part that is open; thinking that follows is another part. */
@@ -165,6 +189,7 @@ export interface LlmAdapter {
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
 }
 
+/** One adapter per protocol; of two for one protocol the first counts. */
 export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters')
 
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
@@ -174,41 +199,10 @@ export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
   readonly fallback_default?: boolean
   readonly cost?: ModelPrice
 }
+/** Models of packs: shown in the lists, ready for prompts. */
 export const LlmModels = extensionPoint<ContributedModel>('llm-models')
 
-export interface TokenOptions {
-  /** Renew the token even when it still lives: the upstream answered 401. */
-  readonly force?: boolean
-  /** The token that was answered 401. One that is another by now is not renewed again. */
-  readonly refused?: string | undefined
-  /** Ends the wait of this caller; a renewal that began goes on for the others. */
-  readonly signal?: AbortSignal
-}
-
-/** No access token can be had: the failure of the request that needs it. Its message is shown: no secret in it. */
-export class TokenProblem extends Error {
-  override readonly name = 'TokenProblem'
-  readonly failure: LlmError
-
-  constructor(failure: LlmError, cause?: unknown) {
-    super(failure.message, { cause })
-    this.failure = failure
-  }
-}
-
-/** Access tokens of providers and models that are logged in instead of holding a key. `oauth`: the login is the one of a single model. */
-export interface LlmLogin {
-  /** State of the stored login; `unauthenticated` for providers without one. From memory or a small file, for callers that cannot wait. */
-  status(provider_id: string, oauth?: OauthRef): 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
-  /**
-   * A valid token, renewed when due, or in any case with `force`. Undefined: no login that can give one. Rejects with TokenProblem, or
-   * with another error whose text may be shown and which is worth another try.
-   */
-  accessToken(provider_id: string, options: TokenOptions & { readonly oauth?: OauthRef | undefined }): Promise<string | undefined>
-}
-/** Asked where an `oauth` reference is the credential. The first that knows a login counts. */
-export const LlmLogins = extensionPoint<LlmLogin>('llm-logins')
-
+/** The one way to any model. */
 export interface Llm {
   /** Resolves an alias, or the default model. Throws 40110, 40111, 40112 (its login was refused), 40113 (with details). */
   resolve(alias?: string): ResolvedModel

@@ -1,7 +1,8 @@
 /** Sends a request with an access token that is got when it is sent; a token that is refused is renewed once. */
 import { authError } from './errors.ts'
+import { type LlmLogin, type TokenOptions, TokenProblem } from './login.ts'
 import { OutboundRefused } from './outbound.ts'
-import { type LlmError, type LlmLogin, type LlmPart, type ResolvedModel, type TokenOptions, TokenProblem } from './service.ts'
+import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
 import { transportError } from './transport-errors.ts'
 
 /** Never rejects. `authorize` completes the model with its token. After an abort it ends without a last part. */

@@ -1,5 +1,5 @@
 /** What a stored credential is worth at a moment. Pure. */
-import type { LoginStatus } from '../providers/index.ts'
+import type { LoginStatus } from '../llm/index.ts'
 import type { Credential } from './contract.ts'
 
 /** Stored after the authorization server refused the grant: nobody tries it again. */
@@ -7,6 +7,7 @@ export const tombstone: Credential = { access_token: '', refresh_token: '', expi
 
 const REFRESH_MARGIN_S = 300
 
+/** State of a login whose credential is stored, or is not. */
 export function loginStatus(credential: Credential | undefined, now: Date): LoginStatus {
   if (!credential) return 'unauthenticated'
   if (isUsable(credential, now) || credential.refresh_token !== '') return 'authenticated'

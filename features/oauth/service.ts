@@ -1,13 +1,8 @@
 /** What other packs get from the managed login. */
 import { serviceToken } from '../../kernel/index.ts'
-import type { OauthRef, TokenOptions } from '../llm/index.ts'
-import type { LoginStatus } from '../providers/index.ts'
+import type { AccessTokenOptions, LoginStatus, OauthRef } from '../llm/index.ts'
 
-export interface AccessTokenOptions extends TokenOptions {
-  /** The login of this reference instead of the provider's own. */
-  readonly oauth?: OauthRef | undefined
-}
-
+/** Logins by the provider that they belong to. */
 export interface ManagedLogin {
   /**
    * State of the stored login: `expired` when the access token is over and nothing can renew it, `revoked` when the authorization server
@@ -21,4 +16,5 @@ export interface ManagedLogin {
   accessToken(provider_id: string, options?: AccessTokenOptions): Promise<string | undefined>
 }
 
+/** The managed login, and those that the configuration sets up for other providers and models. */
 export const ManagedLogin = serviceToken<ManagedLogin>('managed-login')

@@ -1,5 +1,6 @@
 /** Wire of the providers pack (contract 1, Models and providers; Auth readiness). Pure data. */
 import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+import type { LoginStatus } from '../llm/index.ts'
 
 export const ProviderManaged = errorSpec('provider_managed', 40003, 'the provider is managed by a login; log out first')
 export const ProviderMissing = errorSpec('provider_missing', 40412, 'provider not found')
@@ -91,7 +92,7 @@ export const RefreshReport = Type.Object({
 })
 export type RefreshReport = Static<typeof RefreshReport>
 
-export const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated'] as const
+const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated'] as const satisfies readonly LoginStatus[]
 
 const Readiness = Type.Object({
   ready: Type.Boolean({ description: 'A provider, a default model, and no revoked login' }),

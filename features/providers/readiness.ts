@@ -1,6 +1,6 @@
 /** Auth readiness: what a client asks before it offers a prompt (contract 1, Auth readiness). */
-import { defaultModelSection, nonBlank, type ProviderRecord, providersSection } from '../llm/index.ts'
-import { type LoginStatus, MANAGED_PROVIDER } from './service.ts'
+import { defaultModelSection, type LoginStatus, nonBlank, type ProviderRecord, providersSection } from '../llm/index.ts'
+import { MANAGED_PROVIDER } from './service.ts'
 import type { ViewSource } from './view.ts'
 
 export interface Readiness {

@@ -1,13 +1,13 @@
 /** What the providers pack offers packs that bring providers along, and what it asks of a pack that logs providers in. */
 import { serviceToken } from '../../kernel/index.ts'
-import type { loginStatuses, ProviderItem } from './contract.ts'
+import type { LoginStatus } from '../llm/index.ts'
+import type { ProviderItem } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
 
 /** Id of the provider that the managed login sets up. */
 export const MANAGED_PROVIDER = 'managed:svc-code'
 
-export type LoginStatus = (typeof loginStatuses)[number]
-
+/** What the pack asks of logins: their state, and tokens for model lists. */
 export interface ProviderLogins {
   /** State of the stored login of a provider; from memory, `unauthenticated` for unknown ids. */
   status(provider_id: string): LoginStatus
@@ -30,6 +30,7 @@ export interface ImportedProvider {
   readonly models: readonly FoundModel[]
 }
 
+/** For packs that bring providers along. */
 export interface Providers {
   /**
    * Writes providers with their aliases in one save and answers them as the API shows them. `registry`: URL that they all come from; other

@@ -4,6 +4,7 @@ import type { Config } from '../config/index.ts'
 import {
   type ContributedModel,
   defaultModelSection,
+  type LoginStatus,
   type ModelRecord,
   modelsSection,
   nonBlank,
@@ -14,7 +15,6 @@ import {
 } from '../llm/index.ts'
 import type { ModelItem, ProviderItem } from './contract.ts'
 import { aliasOf } from './form.ts'
-import type { LoginStatus } from './service.ts'
 
 export interface ViewSource {
   readonly config: Pick<Config, 'get'>
