@@ -1,8 +1,8 @@
-/** Sections of the user's configuration file that describe providers and models, and the model that the environment may define. */
+/** Sections of the user's configuration file that describe providers and models. */
 import { type Static, Type } from '../../kernel/index.ts'
-import { type ConfigSection, Environment, type EnvironmentReport } from '../config/index.ts'
+import type { ConfigSection } from '../config/index.ts'
 import { nonBlank, providerKey, providerKeyFile } from './env-table.ts'
-import { isLoopback } from './loopback.ts'
+import { ENVIRONMENT_PROVIDER, environmentModel } from './environment-model.ts'
 import { reviewModels, reviewProviders } from './review.ts'
 
 const text = Type.String()
@@ -78,9 +78,6 @@ const Models = Type.Record(Type.String(), ModelRecord)
 /** A string that may be missing as a whole: the checker sees a string, the type says that nobody may have set it. */
 const Name = Type.Unsafe<string | undefined>(Type.String())
 
-/** Id of the provider that `SVC_CODE_MODEL_NAME` defines, and prefix of its alias. */
-export const ENVIRONMENT_PROVIDER = 'environment'
-
 /** `providers.<id>`; on the wire without secrets (contract 1, Configuration). */
 export const providersSection: ConfigSection<typeof Providers> = {
   name: 'providers',
@@ -116,6 +113,7 @@ export const defaultModelSection: ConfigSection<typeof Name> = {
   overlay: env => environmentModel(env)?.alias
 }
 
+/** Kept for clients; no model is chosen by it. */
 export const defaultProviderSection: ConfigSection<typeof Name> = { name: 'default_provider', schema: Name, default: undefined }
 
 const Thinking = Type.Object({
@@ -149,46 +147,5 @@ export function providerToWire(record: ProviderRecord) {
     ...(base_url && { base_url }),
     ...(default_model && { default_model }),
     has_api_key: (providerKey(record) ?? providerKeyFile(record)) !== undefined
-  }
-}
-
-interface EnvironmentModel {
-  readonly alias: string
-  readonly provider: ProviderRecord
-  readonly record: ModelRecord
-}
-
-/**
- * The model that `SVC_CODE_MODEL_NAME` and its companions define: in memory only, and the default. Needs `SVC_CODE_MODEL_API_KEY`, or
- * a `SVC_CODE_MODEL_BASE_URL` on this machine (local servers take no key). `report` hears of variables that are not used.
- */
-export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentReport): EnvironmentModel | undefined {
-  const variables = new Environment(env, report)
-  const get = (name: string) => variables.text(`MODEL_${name}`)
-  const positive = (name: string) => variables.integer(`MODEL_${name}`, 1)
-  const model = get('NAME')
-  const api_key = get('API_KEY')
-  const base_url = get('BASE_URL')
-  if (model === undefined) return undefined
-  if (api_key === undefined && !isLoopback(base_url)) return variables.refuse('MODEL_NAME', 'is not used without SVC_CODE_MODEL_API_KEY')
-  const capped = variables.integer('MODEL_MAX_COMPLETION_TOKENS', Number.MIN_SAFE_INTEGER) ?? 0
-  const max_output_size = capped > 0 ? capped : positive('MAX_OUTPUT_SIZE')
-  const display_name = get('DISPLAY_NAME')
-  const reasoning_key = get('REASONING_KEY')
-  const adaptive_thinking = variables.flag('MODEL_ADAPTIVE_THINKING')
-  const capabilities = (get('CAPABILITIES') ?? 'image_in,thinking').split(',').flatMap(name => nonBlank(name) ?? [])
-  return {
-    alias: `${ENVIRONMENT_PROVIDER}/${model}`,
-    provider: { type: get('PROVIDER_TYPE') ?? 'svc', ...(api_key && { api_key }), ...(base_url && { base_url }) },
-    record: {
-      provider: ENVIRONMENT_PROVIDER,
-      model,
-      max_context_size: positive('MAX_CONTEXT_SIZE') ?? 262144,
-      capabilities,
-      ...(max_output_size && { max_output_size }),
-      ...(display_name && { display_name }),
-      ...(reasoning_key && { reasoning_key }),
-      ...(adaptive_thinking !== undefined && { adaptive_thinking })
-    }
   }
 }
