@@ -3,7 +3,7 @@ import { redactText, secretsIn, withoutSecrets } from '../../kernel/index.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
 
 /** The error of a failure that is not the provider's: a broken adapter, a missing one. */
-export function internalError(error: unknown): LlmError {
+function internalError(error: unknown): LlmError {
   const name = error instanceof Error ? error.name : 'Error'
   return { code: 'internal', name, message: 'the model adapter failed', retryable: false }
 }

@@ -5,6 +5,7 @@ import type { Account } from './place.ts'
 import { AccountProblem } from './problem.ts'
 import type { Vault } from './vault.ts'
 
+/** A failure that is an answer (contract 1, Usage and account information). */
 export interface InBandError {
   readonly kind: 'error'
   readonly message: string

@@ -1,6 +1,7 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
 import { redactText, secretsSent, withoutSecrets } from '../../kernel/index.ts'
-import { OutboundRefused, readText, type Upstream } from '../llm/index.ts'
+import { OutboundRefused, parseJson, readText, type Upstream } from '../llm/index.ts'
+import { isTable } from '../providers/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'
 import { AccountProblem, failureText } from './problem.ts'
@@ -88,7 +89,7 @@ export class AccountService {
     )
     // The answer is shown, and models are called what it calls them: nothing of the token may stand in it.
     const failed = status < 200 || status > 299
-    const body = parse(withoutSecrets(said, failed ? [access_token] : secretsSent(url, { authorization })))
+    const body = parseJson(withoutSecrets(said, failed ? [access_token] : secretsSent(url, { authorization })))
     if (failed) throw new AccountProblem(redactText(failureText(status, body)), { status })
     if (body === undefined) throw new AccountProblem(`${hostOf(url)} answered with something that is not JSON`, { status })
     return body
@@ -110,11 +111,11 @@ export class AccountService {
     const { status, text: answer } = await this.#ask(url, timeout_ms, signal, async (headers, until) =>
       this.#parts.upstream.postForm(url, fields, headers, until)
     )
-    const body = parse(answer)
+    const body = parseJson(answer)
     // Some servers tell the state of a login with HTTP 200.
     const error = isTable(body) && text(body.error) ? body.error : undefined
     if (status >= 200 && status <= 299 && error === undefined) return isTable(body) ? body : {}
-    const said = redactText(failureText(status, parse(withoutSecrets(answer, secrets))))
+    const said = redactText(failureText(status, parseJson(withoutSecrets(answer, secrets))))
     throw new AccountProblem(`${hostOf(url)} answered HTTP ${status}: ${said}`, { status, ...(error !== undefined && { error }) })
   }
 
@@ -142,10 +143,6 @@ export class AccountService {
   }
 }
 
-export function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function text(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
@@ -164,12 +161,4 @@ function positive(value: unknown): number | undefined {
 /** Name and port only: a URL may carry a password. */
 function hostOf(url: string): string {
   return new URL(url).host
-}
-
-function parse(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined // the status says more than a page of a proxy
-  }
 }

@@ -2,8 +2,10 @@
 import { defineRoute, defineStore, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 
+/** Where an account may live (contract 1, GET oauth/region). */
 export const regions = ['mainland-cn', 'global'] as const
 export type Region = (typeof regions)[number]
+/** Without any hint. */
 export const defaultRegion: Region = 'mainland-cn'
 
 const Hosts = Type.Object({
@@ -35,9 +37,11 @@ export const Credential = Type.Object({
   expires_in: Type.Number({ description: 'Seconds the access token lived when it was issued' })
 })
 export type Credential = Static<typeof Credential>
+/** Mode 0600; a damaged file is set aside. */
 export const credentialStore = defineStore({ name: 'credentials', kind: 'document', value: Credential })
 
-export const flowStatuses = ['pending', 'authenticated', 'denied', 'expired', 'cancelled'] as const
+const flowStatuses = ['pending', 'authenticated', 'denied', 'expired', 'cancelled'] as const
+/** State of a login flow (contract 1, Managed login flow). */
 export type FlowStatus = (typeof flowStatuses)[number]
 
 const flowFields = {
@@ -53,6 +57,7 @@ const flowFields = {
 const PendingFlow = Type.Object({ ...flowFields, status: Type.Literal('pending') })
 const FastPath = Type.Object({ flow_id: Type.String(), provider: Type.String(), status: Type.Literal('authenticated') })
 
+/** What polling sees of a flow. Fields of the code are empty for a login that needed none. */
 export const FlowSnapshot = Type.Object({
   ...flowFields,
   status: oneOf(flowStatuses),
@@ -67,6 +72,7 @@ const InBandError = Type.Object({
   status: Type.Optional(Type.Integer({ description: 'HTTP status of the account service, when there is one' }))
 })
 
+/** A quota window; `used` and `limit` in units of the account service. */
 const UsageRow = Type.Object({
   name: Type.Optional(Type.String()),
   window: Type.Optional(Type.Object({ duration: Type.Integer(), unit: oneOf(['minute', 'hour', 'day', 'week']) })),

@@ -8,9 +8,9 @@ import { Credential } from './contract.ts'
 const LIMIT_BYTES = 64 * 1024
 
 /** `<home>/credentials`. */
-export const credentialDir = (home: string): string => join(home, 'credentials')
+const credentialDir = (home: string): string => join(home, 'credentials')
 
-export const credentialFile = (home: string, slot: string): string => join(credentialDir(home), `${slot}.json`)
+const credentialFile = (home: string, slot: string): string => join(credentialDir(home), `${slot}.json`)
 
 /** A credential, read in place for callers that cannot wait. Undefined: no file, or none that can be one. */
 export function readCredentialFile(home: string, slot: string): Credential | undefined {

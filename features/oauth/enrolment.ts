@@ -18,6 +18,7 @@ export interface EnrolmentParts {
   readonly signal: AbortSignal
 }
 
+/** The managed provider in the configuration. */
 export class Enrolment {
   readonly #parts: EnrolmentParts
 

@@ -5,6 +5,7 @@ import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus } from './contract.ts'
 import { AccountProblem } from './problem.ts'
 
+/** What a login needs from around it. */
 export interface FlowParts {
   readonly provider: string
   readonly oauth_host: string
@@ -25,6 +26,7 @@ const BUDGET_MS = 15 * 60_000
 const READABLE_MS = 5 * 60_000
 const SLOW_DOWN_S = 5
 
+/** A login from its code to its end; it polls by itself from the start. */
 export class LoginFlow {
   readonly id = `oauth_${randomUUID()}`
   readonly #parts: FlowParts

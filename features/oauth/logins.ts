@@ -37,6 +37,7 @@ interface Start {
   readonly until: AbortSignal
 }
 
+/** All logins of the process, of which at most one is pending. */
 export class Logins {
   readonly #parts: LoginParts
   #flow: LoginFlow | undefined

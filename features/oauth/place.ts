@@ -19,6 +19,7 @@ export interface Place extends Account {
   readonly pinned: boolean
 }
 
+/** What decides where an account lives, beside its record. */
 export interface Surroundings {
   readonly options: Options
   readonly env: NodeJS.ProcessEnv

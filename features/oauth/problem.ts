@@ -1,4 +1,5 @@
 /** Why an account could not be asked or refused, as a text that holds no secret. */
+import { recordOf } from '../llm/index.ts'
 
 interface ProblemFacts {
   /** HTTP status; absent when there was no answer. */
@@ -38,19 +39,15 @@ export class AccountProblem extends Error {
 
 /** What an error answer says, in the order in which services use to say it; otherwise a hint for its status. */
 export function failureText(status: number, body: unknown): string {
-  const said = record(body)
+  const said = recordOf(body)
   const { error, errors } = said
   const first = Array.isArray(errors) ? errors[0] : undefined
-  const texts = [said.error_description, said.message, said.detail, error, record(error).message, first, record(first).message]
+  const texts = [said.error_description, said.message, said.detail, error, recordOf(error).message, first, recordOf(first).message]
   const text = texts.find((candidate): candidate is string => typeof candidate === 'string' && candidate.trim() !== '')
   if (text !== undefined) return cut(text)
   if (status === 401) return 'the login was refused; log in again'
   if (status === 404) return 'the account service does not know this request'
   return `the account service answered HTTP ${status}`
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 function cut(text: string): string {

@@ -4,6 +4,7 @@ import type { ProviderLogins } from '../providers/index.ts'
 import { AccountProblem } from './problem.ts'
 import type { ManagedLogin } from './service.ts'
 
+/** As the providers pack asks: for model lists. */
 export function providerLogins(login: ManagedLogin): ProviderLogins {
   return {
     status: provider_id => login.status(provider_id),

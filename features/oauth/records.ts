@@ -1,8 +1,8 @@
 /** What a login writes into the configuration file's table, and what a logout takes out of it. */
+import { recordOf } from '../llm/index.ts'
 import {
   aliasOf,
   type FoundModel,
-  isTable,
   MANAGED_PROVIDER,
   putRows,
   rowsOf,
@@ -29,7 +29,7 @@ export function enterProvider(
   const { slot, base_url, oauth_host, pinned } = place
   const oauth = { storage: 'file', key: slot, ...(pinned && oauth_host && { oauth_host }) }
   const providers = rowsOf(file, 'providers')
-  const kept = without(tableOf(providers.get(MANAGED_PROVIDER)), ['api_key'])
+  const kept = without(recordOf(providers.get(MANAGED_PROVIDER)), ['api_key'])
   providers.set(MANAGED_PROVIDER, { ...kept, type: 'svc', ...(base_url && { base_url }), model_source: 'oauth-catalog', oauth })
   putRows(file, 'providers', providers)
   enterServices(file, base_url, oauth)
@@ -57,7 +57,7 @@ function enterServices(file: Table, base_url: string | undefined, oauth: Table):
   if (!base_url) return
   const services = rowsOf(file, 'services')
   for (const [name, path] of Object.entries(serviceNames)) {
-    const own = tableOf(services.get(name))
+    const own = recordOf(services.get(name))
     if (!services.has(name) || (own.oauth !== undefined && own.api_key === undefined)) {
       services.set(name, { ...own, base_url: `${base_url}/${path}`, oauth })
     }
@@ -71,7 +71,7 @@ function chooseDefault(file: Table, found: readonly FoundModel[], known: (alias:
   if (typeof chosen === 'string' && chosen.trim() !== '' && (models.has(chosen) || known(chosen))) return
   const first = found
     .map(({ key }) => aliasOf(MANAGED_PROVIDER, key))
-    .find(alias => tableOf(models.get(alias)).provider === MANAGED_PROVIDER)
+    .find(alias => recordOf(models.get(alias)).provider === MANAGED_PROVIDER)
   if (first === undefined) return
   file.default_model = first
   const thinking = rowsOf(file, 'thinking')
@@ -80,9 +80,5 @@ function chooseDefault(file: Table, found: readonly FoundModel[], known: (alias:
 
 /** Key of the credential that a record logs in with. */
 function slotOf(record: unknown): unknown {
-  return tableOf(tableOf(record).oauth).key
-}
-
-function tableOf(value: unknown): Table {
-  return isTable(value) ? value : {}
+  return recordOf(recordOf(record).oauth).key
 }

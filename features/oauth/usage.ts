@@ -1,9 +1,9 @@
 /** The account service's quota answer in the words of the contract (contract 1, Usage and account information). */
-import { isTable } from './account-service.ts'
+import { recordOf } from '../llm/index.ts'
+import { isTable } from '../providers/index.ts'
 import type { Usage, UsageRow } from './contract.ts'
 import { AccountProblem } from './problem.ts'
 
-type Table = Readonly<Record<string, unknown>>
 type Window = NonNullable<UsageRow['window']>
 
 const units: Readonly<Record<string, Window['unit']>> = {
@@ -21,7 +21,7 @@ export function readUsageAnswer(answer: unknown): Usage {
   const limits = Array.isArray(answer.limits) ? answer.limits.filter(isTable) : []
   return {
     kind: 'ok',
-    summary: rowOf(answer.usage, windowOf(tableOf(answer.usage).window) ?? { duration: 1, unit: 'week' }) ?? null,
+    summary: rowOf(answer.usage, windowOf(recordOf(answer.usage).window) ?? { duration: 1, unit: 'week' }) ?? null,
     limits: limits.flatMap(item => rowOf(item.detail, windowOf(item.window), item.name) ?? []),
     extra_usage: walletOf(answer.boosterWallet)
   }
@@ -53,11 +53,11 @@ function windowOf(window: unknown): Window | undefined {
 }
 
 function walletOf(wallet: unknown): Usage['extra_usage'] {
-  const { balance, monthlyChargeLimitEnabled, monthlyChargeLimit, monthlyUsed } = tableOf(wallet)
-  const { type, amount, amountLeft } = tableOf(balance)
+  const { balance, monthlyChargeLimitEnabled, monthlyChargeLimit, monthlyUsed } = recordOf(wallet)
+  const { type, amount, amountLeft } = recordOf(balance)
   if (type !== 'BOOSTER' || !(Number(amount) > 0)) return null
-  const limit = tableOf(monthlyChargeLimit)
-  const used = tableOf(monthlyUsed)
+  const limit = recordOf(monthlyChargeLimit)
+  const used = recordOf(monthlyUsed)
   const currency = [limit.currency, used.currency].find(text => typeof text === 'string' && text !== '') as string | undefined
   return {
     balance_cents: cents(amountLeft),
@@ -81,8 +81,4 @@ function integer(value: unknown): number | undefined {
   if (typeof value !== 'number' && (typeof value !== 'string' || value.trim() === '')) return undefined
   const number = Math.trunc(Number(value))
   return Number.isSafeInteger(number) ? number : undefined
-}
-
-function tableOf(value: unknown): Table {
-  return isTable(value) ? value : {}
 }

@@ -1,11 +1,12 @@
 /** The account service's profile answer in the words of the contract (contract 1, Usage and account information). */
-import { isTable } from './account-service.ts'
+import { recordOf } from '../llm/index.ts'
+import { isTable } from '../providers/index.ts'
 import type { UserInfo } from './contract.ts'
 import { AccountProblem } from './problem.ts'
 
 /** Throws AccountProblem when the answer names no user. */
 export function readUserInfoAnswer(answer: unknown): UserInfo {
-  const me = isTable(answer) ? answer : {}
+  const me = recordOf(answer)
   const userId = text(me.user_id)
   if (userId === undefined) throw new AccountProblem('the account service answered with no user', { status: 200 })
   const { phone } = me

@@ -29,6 +29,7 @@ const LOCK_POLL_MS = 25
 /** A renewal that the server's stop meets may finish: its answer is the only copy of the next refresh token. */
 const STOP_GRACE_MS = 1_500
 
+/** The credentials of a home, by the name of their file. */
 export class Vault {
   readonly #parts: VaultParts
   readonly #renewals = new Map<string, Promise<string | undefined>>()

@@ -1,7 +1,7 @@
 /** Requests with fewer pictures. */
 import { isImage, type LlmContent, type LlmMessage } from '../llm/index.ts'
 
-export const leftOut = '[an image stood here; it is left out because the provider refused the request with it]'
+const leftOut = '[an image stood here; it is left out because the provider refused the request with it]'
 
 export function countMedia(messages: readonly LlmMessage[]): number {
   return messages.reduce((count, { content }) => count + content.filter(isImage).length, 0)
