@@ -2,11 +2,16 @@
 import { defineRoute, errorSpec, nullable, type Static, Type } from '../../kernel/index.ts'
 import { ProviderItem, ProviderManaged, ProviderType } from '../providers/index.ts'
 
+/** `details.reason` says why, in a word that machines know. */
 export const NotImportable = errorSpec('entry_not_importable', 40004, 'the directory entry cannot be imported')
+/** It cannot be fetched or read, or lists nothing that can be imported. */
 export const RegistryUnusable = errorSpec('registry_unusable', 40005, 'the registry cannot be imported')
+/** The answer at hand and the live directory do not know the id. */
 export const EntryMissing = errorSpec('entry_missing', 40417, 'no such entry in the model directory')
+/** There is neither a live answer nor a snapshot. */
 export const DirectoryUnavailable = errorSpec('directory_unavailable', 50004, 'the model directory is unavailable')
 
+/** One provider of the directory (contract 1, Model directory entry). */
 export const DirectoryEntry = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -2,8 +2,10 @@
 import { OutboundRefused } from '../llm/index.ts'
 import type { ResolvedEntry } from './resolve.ts'
 
+/** Entries by id, in the order of the document. */
 export type Entries = ReadonlyMap<string, ResolvedEntry>
 
+/** Where entries come from, and who is told when they do not. */
 export interface DirectoryParts {
   /** Asks the live directory; undefined when there is none. */
   readonly fetch: (() => Promise<Entries>) | undefined
@@ -27,6 +29,7 @@ interface Round {
   readonly soon: Promise<Entries>
 }
 
+/** The entries that count now. */
 export class Directory {
   readonly #parts: DirectoryParts
   /** Last answer of the live directory. */

@@ -83,7 +83,7 @@ export default definePack({
         .then(readRegistry)
         .catch((error: unknown) => {
           if (!(error instanceof FetchProblem)) throw error
-          throw new AppError(RegistryUnusable, { message: `registry ${withoutSecrets(url)}: ${error.message}`.slice(0, 300), cause: error })
+          throw new AppError(RegistryUnusable, { message: `registry ${shownAddress(url)}: ${error.message}`.slice(0, 300), cause: error })
         })
       const source = { kind: 'apiJson' as const, url, ...(key && { api_key: key }) }
       const imported = listed.map(({ id, type, base_url, models }) => ({ id, type, base_url, api_key: key, source, models }))
@@ -106,7 +106,7 @@ function chosenUrl(catalog_id: string, base_url: string, type: string): string {
 }
 
 /** Origin and path: user names, keys in queries and fragments stay inside. */
-function withoutSecrets(url: string): string {
+function shownAddress(url: string): string {
   if (!URL.canParse(url)) return 'at this address'
   const { origin, pathname } = new URL(url)
   return origin === 'null' ? 'at this address' : origin + pathname

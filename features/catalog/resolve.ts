@@ -1,9 +1,20 @@
 /** From an entry of the directory's `api.json` to what the API shows and an import writes. */
 import { breathe } from '../../kernel/index.ts'
-import { costField, FetchProblem, type FoundModel, isSize, isTable, strings, type Table, textField } from '../providers/index.ts'
+import {
+  costField,
+  FetchProblem,
+  type FoundModel,
+  isSize,
+  isTable,
+  providerTypes,
+  strings,
+  type Table,
+  textField
+} from '../providers/index.ts'
 import type { DirectoryEntry } from './contract.ts'
 import { proprietarySdks, sdkEndpoints, wireRules } from './names.ts'
 
+/** An entry as the API shows it, and what an import of it writes. */
 export interface ResolvedEntry {
   readonly shown: DirectoryEntry
   /** Endpoint that the entry names, else the one that its SDK knows. */
@@ -12,7 +23,6 @@ export interface ResolvedEntry {
 }
 
 type Wire = NonNullable<DirectoryEntry['wire_type']>
-const explicitTypes: readonly string[] = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud']
 
 /** All entries of a directory by id, in upstream order. Rejects with FetchProblem when the document is none. */
 export async function resolveDirectory(document: unknown): Promise<Map<string, ResolvedEntry>> {
@@ -58,9 +68,8 @@ async function resolveEntry(key: string, entry: Table): Promise<ResolvedEntry> {
 function wireOf(id: string, { type, npm }: Table): { wire?: Wire; guessed: boolean; reason?: string } {
   const explicit = text(type)
   if (explicit !== undefined) {
-    return explicitTypes.includes(explicit)
-      ? { wire: explicit as Wire, guessed: false }
-      : { guessed: false, reason: 'unknown-explicit-type' }
+    const wire = providerTypes.find(known => known === explicit)
+    return wire ? { wire, guessed: false } : { guessed: false, reason: 'unknown-explicit-type' }
   }
   const sdk = (text(npm) ?? '').toLowerCase()
   const name = id.toLowerCase()

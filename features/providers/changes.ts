@@ -113,10 +113,12 @@ function isSet(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== ''
 }
 
+/** 40412 for an id that nobody has. */
 export function missing(id: string): AppError {
   return new AppError(ProviderMissing, { message: `provider ${id} not found` })
 }
 
+/** 40921 for an id that is taken. */
 export function exists(id: string): AppError {
   return new AppError(ProviderExists, { message: `a provider ${id} exists` })
 }

@@ -2,18 +2,24 @@
 import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 import type { LoginStatus } from '../llm/index.ts'
 
+/** PUT, DELETE and imports leave the providers of logins alone. */
 export const ProviderManaged = errorSpec('provider_managed', 40003, 'the provider is managed by a login; log out first')
+/** No provider of this id in the effective configuration. */
 export const ProviderMissing = errorSpec('provider_missing', 40412, 'provider not found')
+/** No alias of this id in the effective configuration, and none that a pack brings along. */
 export const ModelMissing = errorSpec('model_missing', 40413, 'model not found')
+/** The id of a create, or the `new_id` of a replace, is taken. */
 export const ProviderExists = errorSpec('provider_exists', 40921, 'a provider with this id exists')
 
 const name = Type.String({ minLength: 1 })
 const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Tokens' })
 
+/** The wire protocols of the API (contract 1, Provider item). */
 export const providerTypes = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud'] as const
 /** Wire protocols that a provider may be created with. */
 export const ProviderType = oneOf(providerTypes, { description: 'Wire protocol' })
 
+/** A provider without its key (contract 1, Provider item). */
 export const ProviderItem = Type.Object({
   id: Type.String(),
   type: Type.String({ description: `Wire protocol: ${providerTypes.join(', ')}, or what the configuration file names` }),
@@ -31,6 +37,7 @@ const ProviderWithKey = Type.Composite([
   Type.Object({ api_key: Type.Optional(Type.String({ description: 'Present when one is stored' })) })
 ])
 
+/** An alias in the model list (contract 1, Model item). */
 export const ModelItem = Type.Object({
   provider: Type.String({ description: 'Owning provider; empty when it is not configured' }),
   model: Type.String({ description: 'Alias id: key of the model table' }),
@@ -42,6 +49,7 @@ export const ModelItem = Type.Object({
 })
 export type ModelItem = Static<typeof ModelItem>
 
+/** A model as a client declares it (contract 1, Model declaration entry). */
 export const ModelEntry = Type.Object({
   model: Type.String({ minLength: 1, description: "The provider's own name for it; the alias becomes <provider_id>/<model>" }),
   max_context_size: tokens,
@@ -78,6 +86,7 @@ const ReplaceBody = Type.Object({
 })
 export type ReplaceBody = Static<typeof ReplaceBody>
 
+/** What a refresh found (contract 1, Refresh report). */
 export const RefreshReport = Type.Object({
   changed: Type.Array(
     Type.Object({

@@ -5,6 +5,7 @@ import { aliasOf } from './form.ts'
 import { movePool } from './pool.ts'
 import { isTable, putRows, rowsOf, type Table, without } from './tables.ts'
 
+/** What became of the aliases of one provider; `added` and `removed` are counts. */
 export interface AliasChange {
   /** An alias came, went, or states something else. */
   readonly changed: boolean

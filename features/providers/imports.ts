@@ -8,6 +8,7 @@ import { listedId, registryOf, withListedId } from './origin.ts'
 import type { ImportedProvider } from './service.ts'
 import { type Table, without } from './tables.ts'
 
+/** What an import may touch beside the imported. */
 export interface ImportRules {
   /** URL of the registry that they all come from: other providers of that source go. */
   readonly registry?: string | undefined

@@ -3,6 +3,7 @@ import { defaultModelSection, type LoginStatus, nonBlank, type ProviderRecord, p
 import { MANAGED_PROVIDER } from './service.ts'
 import type { ViewSource } from './view.ts'
 
+/** Contract 1, Auth readiness. */
 export interface Readiness {
   readonly ready: boolean
   readonly providers_count: number

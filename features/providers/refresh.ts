@@ -12,6 +12,7 @@ import { save } from './tables.ts'
 /** `all` providers, those with a login, or one. */
 export type RefreshScope = 'all' | 'logins' | { readonly id: string }
 
+/** What a round needs from around it. */
 export interface RefreshParts extends SourceParts {
   readonly config: Pick<Config, 'get' | 'reload' | 'update'>
   readonly log: Pick<Logger, 'error'>
@@ -30,6 +31,7 @@ type Row = readonly [id: string, record: ProviderRecord]
 /** Questions in flight at once. */
 const PARALLEL = 4
 
+/** All refreshes of the process. */
 export class Refresher {
   readonly #parts: RefreshParts
   readonly #waiting = new Map<string, Promise<RefreshReport>>()

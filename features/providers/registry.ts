@@ -6,6 +6,7 @@ import { isProviderId } from './form.ts'
 import { costField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 
+/** A provider of a registry. */
 export interface RegistryEntry {
   readonly id: string
   readonly name: string

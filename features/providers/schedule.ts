@@ -4,6 +4,7 @@ import { type Config, modelCatalogSection } from '../config/index.ts'
 /** Longest delay that a timer takes, ms. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
+/** The timer; armed from the start. */
 export interface Schedule {
   /** Refreshes at once when `refresh_on_start`. Called when the server is up: logins that a refresh needs are there by then. */
   begin(): void

@@ -42,4 +42,5 @@ export interface Providers {
   registryKey(url: string): string | undefined
 }
 
+/** Of the providers pack. */
 export const Providers = serviceToken<Providers>('providers')

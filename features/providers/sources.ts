@@ -18,6 +18,7 @@ export function sourceOf({ oauth, source, model_source, type, ...record }: Provi
   return managed ? 'list' : 'static'
 }
 
+/** Who asks, and how. */
 export interface SourceParts {
   readonly upstream: Pick<Upstream, 'get'>
   readonly logins: () => ProviderLogins | undefined
@@ -50,6 +51,7 @@ async function tokenOf(id: string, logins: ProviderLogins | undefined, signal: A
   return logins.token(id, signal)
 }
 
+/** What a registry lists, and who was let in. */
 export interface RegistryAnswer {
   readonly entries: readonly RegistryEntry[]
   /** The key that was let in. */

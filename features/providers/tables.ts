@@ -1,5 +1,5 @@
 /** The providers and models of the configuration file as plain tables, and one save that keeps the pack's own errors. */
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError, invalid, ValidationFailed } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
 
 /** A table of the configuration file, or an object of an upstream's JSON. */
@@ -58,7 +58,7 @@ export async function save<T>(config: Pick<Config, 'update'>, change: (file: Tab
     })
   } catch (error) {
     if (thrown) throw thrown.error
-    if (AppError.is(error) && error.code === 40001)
+    if (AppError.is(error) && error.code === ValidationFailed.code)
       throw invalid([{ path: '', message: `the configuration was not saved: ${error.message}` }], error)
     throw error
   }

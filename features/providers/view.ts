@@ -16,6 +16,7 @@ import {
 import type { ModelItem, ProviderItem } from './contract.ts'
 import { aliasOf } from './form.ts'
 
+/** Where the lists come from. */
 export interface ViewSource {
   readonly config: Pick<Config, 'get'>
   /** Models that packs bring along; the same array while nothing changed. */
@@ -42,6 +43,7 @@ interface Shown {
   readonly logins: ReadonlySet<string>
 }
 
+/** The lists of the API; the same arrays while nothing changed. */
 export class View {
   readonly #source: ViewSource
   #shown: Shown | undefined
