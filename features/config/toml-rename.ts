@@ -6,17 +6,19 @@ const MAX_COMPARISONS = 2_500
 
 /**
  * Old name to new name of tables that went at a place where one came: between the same neighbours, with at least one equal field. Of
- * several candidates the one with most equal fields counts.
+ * several candidates the one with most equal fields counts; an only one needs none.
  */
 export function renamedTables(before: Table, next: Table): Map<string, string> {
   const renamed = new Map<string, string>()
   const gone = gaps(before, next)
   if (gone.size === 0) return renamed
   for (const [gap, names] of gaps(next, before)) {
-    if (names.length * (gone.get(gap)?.length ?? 0) > MAX_COMPARISONS) continue
+    const candidates = gone.get(gap) ?? []
+    if (names.length * candidates.length > MAX_COMPARISONS) continue
+    if (names.length === 1 && candidates.length === 1) renamed.set(candidates[0]!, names[0]!)
     for (const name of names) {
       let best: { readonly name: string; readonly score: number } | undefined
-      for (const candidate of gone.get(gap) ?? []) {
+      for (const candidate of candidates) {
         if (renamed.has(candidate)) continue
         const score = equalFields(own(before, candidate) as Table, own(next, name) as Table)
         if (score > (best?.score ?? 0)) best = { name: candidate, score }
