@@ -1,5 +1,5 @@
 /** The model directory: fetched at most every ten minutes, one fetch for all who wait, with two ways back when it fails or takes long. */
-import { OutboundRefused } from '../llm/index.ts'
+import { FetchProblem } from '../providers/index.ts'
 import type { ResolvedEntry } from './resolve.ts'
 
 /** Entries by id, in the order of the document. */
@@ -18,6 +18,8 @@ export interface DirectoryParts {
   readonly onFailure: (error: unknown) => void
 }
 
+/** Of the document. A longer one would be a list that holds the event loop when it is sent to a client. */
+export const DIRECTORY_LIMIT_BYTES = 4 * 1024 * 1024
 const FRESH_MS = 600_000
 /** After a failure the older content serves for a while before the live directory is asked again. */
 const RETRY_MS = 60_000
@@ -72,7 +74,7 @@ export class Directory {
         return this.#keep(this.#live, FRESH_MS)
       }
     } catch (error) {
-      refused = error instanceof OutboundRefused
+      refused = error instanceof FetchProblem && error.offline
       if (!refused) onFailure(error)
     }
     const entries = await this.#fallback()

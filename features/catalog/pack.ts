@@ -1,7 +1,7 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { createUpstream, nonBlank, OutboundHosts } from '../llm/index.ts'
-import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
+import { FetchProblem, fetchJson, fetchText, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
   EntryMissing,
@@ -13,8 +13,7 @@ import {
   RegistryUnusable,
   readCatalogEntry
 } from './contract.ts'
-import { Directory } from './directory.ts'
-import { fetchDocument } from './fetch.ts'
+import { DIRECTORY_LIMIT_BYTES, Directory } from './directory.ts'
 import { parseInSlices } from './json-slices.ts'
 import { directoryUrl } from './location.ts'
 import { endpoint, type ResolvedEntry, resolveDirectory } from './resolve.ts'
@@ -31,10 +30,11 @@ export default definePack({
     ctx.own(() => upstream.close())
     const agent = { 'user-agent': `svc-code/${info.version}` }
     const url = directoryUrl(process.env, ctx.config.directory)
-    const read = async (document: Uint8Array) => resolveDirectory(await parseInSlices(document))
+    const read = async (document: string) => resolveDirectory(await parseInSlices(Buffer.from(document)))
+    const live = async (from: string) => read(await fetchText(upstream, from, agent, signal, DIRECTORY_LIMIT_BYTES))
     const directory = new Directory({
-      fetch: url === undefined ? undefined : async () => read(await fetchDocument(upstream, url, agent, signal)),
-      snapshot: snapshot ? async () => read(Buffer.from((await import('./snapshot.ts')).snapshot)) : undefined,
+      fetch: url === undefined ? undefined : () => live(url),
+      snapshot: snapshot ? async () => read((await import('./snapshot.ts')).snapshot) : undefined,
       now: ctx.now,
       patience_ms,
       onFailure: error => {

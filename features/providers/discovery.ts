@@ -1,7 +1,7 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
 import { breathe } from '../../kernel/index.ts'
 import { MAX_MODELS } from './contract.ts'
-import { FetchProblem } from './fetch-json.ts'
+import { FetchProblem } from './fetch.ts'
 import { costField, pricingField } from './price.ts'
 import { isTable, type Table } from './tables.ts'
 

@@ -3,7 +3,7 @@
 export { withdrawProvider, writeAliases } from './aliases.ts'
 export * from './contract.ts'
 export { type FoundModel, isSize, readModelList, strings, textField } from './discovery.ts'
-export { FetchProblem, fetchJson } from './fetch-json.ts'
+export { FetchProblem, fetchJson, fetchText } from './fetch.ts'
 export { aliasOf, isProviderId } from './form.ts'
 export { costField } from './price.ts'
 export { type RegistryEntry, readRegistry } from './registry.ts'

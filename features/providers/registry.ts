@@ -1,7 +1,7 @@
 /** A private registry (`api.json`): the providers it lists, each with its models. */
 import { breathe } from '../../kernel/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
-import { FetchProblem } from './fetch-json.ts'
+import { FetchProblem } from './fetch.ts'
 import { isProviderId } from './form.ts'
 import { costField } from './price.ts'
 import { isTable, type Table } from './tables.ts'

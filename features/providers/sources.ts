@@ -1,7 +1,7 @@
 /** Where the models of each provider come from, and the question put to it. */
 import { nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
 import { type FoundModel, readModelList } from './discovery.ts'
-import { FetchProblem, fetchJson } from './fetch-json.ts'
+import { FetchProblem, fetchJson } from './fetch.ts'
 import { type RegistryEntry, readRegistry } from './registry.ts'
 import type { ProviderLogins } from './service.ts'
 
