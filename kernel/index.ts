@@ -61,7 +61,7 @@ export {
   Type
 } from './schema.ts'
 export { Scope } from './scope.ts'
-export { isSecretName } from './secret-names.ts'
+export { isSecretName, REDACTED } from './secret-names.ts'
 export { defineSlot, type Slot, SlotHost } from './slot.ts'
 export { BlobMissing, BlobTooLarge } from './storage/index.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'

@@ -1,7 +1,5 @@
 /** Takes secrets that are known out of a text that others wrote: upstreams like to quote what they were sent. */
-import { isSecretName, isSecretParameter } from './secret-names.ts'
-
-const gone = '[redacted]'
+import { isSecretName, isSecretParameter, REDACTED } from './secret-names.ts'
 
 /** Shorter ones would be found in ordinary words. */
 const minChars = 4
@@ -21,7 +19,7 @@ export function withoutSecrets(text: string, secrets: Iterable<string | undefine
   let clean = text
   for (const secret of longestFirst(secrets)) {
     if (isAbsent(clean, secret)) continue
-    for (const form of formsOf(secret)) clean = clean.replaceAll(form, gone)
+    for (const form of formsOf(secret)) clean = clean.replaceAll(form, REDACTED)
     if (secret.length < longChars) continue
     for (const form of formsOf(secret)) clean = cutRuns(clean, form.slice(0, headChars), false)
     for (const core of base64Cores(secret.slice(0, headChars))) clean = cutRuns(clean, core, true)
@@ -42,7 +40,7 @@ function withoutCutEnd(text: string, secret: string): string {
   const dots = ['…', '...'].find(end => text.endsWith(end)) ?? ''
   const said = text.slice(0, text.length - dots.length)
   for (let length = headChars - 1; length >= minChars; length--) {
-    if (said.endsWith(secret.slice(0, length))) return said.slice(0, -length) + gone + dots
+    if (said.endsWith(secret.slice(0, length))) return said.slice(0, -length) + REDACTED + dots
   }
   return text
 }
@@ -102,7 +100,7 @@ function formsOf(secret: string): string[] {
 function cutRuns(text: string, core: string, base64: boolean): string {
   if (!text.includes(core)) return text
   const literal = core.replace(/[^\w]/g, '\\$&')
-  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;\\\\]*`, 'g'), gone)
+  return text.replace(new RegExp(base64 ? `[\\w+/-]*${literal}[\\w+/=-]*` : `${literal}[^\\s"'<>&,;\\\\]*`, 'g'), REDACTED)
 }
 
 /** How base64 writes the text, for each of the three places in a group of bytes at which it may begin. */

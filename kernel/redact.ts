@@ -1,11 +1,9 @@
 /** Takes secrets out of texts that nobody knows in advance: by the name in front of them, and by shape wherever they stand. */
-import { isSecretName, isSecretParameter } from './secret-names.ts'
+import { isSecretName, isSecretParameter, REDACTED } from './secret-names.ts'
 
 /** Longer lines are cut to their head, so that no log call can fill the disk or stall on a pattern. */
 const maxChars = 65_536
 const headChars = 4_096
-
-const gone = '[redacted]'
 
 /** All patterns work on JSON text, where a quote inside a string is `\"`: what they take out are whole characters of it. */
 const text = '"(?:[^"\\\\]|\\\\.)*"'
@@ -24,35 +22,35 @@ type Rule = readonly [RegExp, string | ((...found: string[]) => string)]
 /** `"token":"..."`, also with a number or a flat list as value. */
 const member: Rule = [
   new RegExp(`"${hint}([\\w.-]{1,80})"(\\s*:\\s*)(?:${text}|\\[(?:${text}|[^"\\[\\]{}])*\\]|${number})`, 'gi'),
-  (whole = '', name = '', colon = '') => (isSecretName(name) ? `"${name}"${colon}"${gone}"` : whole)
+  (whole = '', name = '', colon = '') => (isSecretName(name) ? `"${name}"${colon}"${REDACTED}"` : whole)
 ]
 
 const rules: readonly Rule[] = [
   [
     new RegExp(`\\\\"([\\w.-]{1,80})\\\\"(\\s*:\\s*)(?:${innerText}|${number})`, 'g'),
-    (whole = '', name = '', colon = '') => (isSecretName(name) ? `\\"${name}\\"${colon}\\"${gone}\\"` : whole)
+    (whole = '', name = '', colon = '') => (isSecretName(name) ? `\\"${name}\\"${colon}\\"${REDACTED}\\"` : whole)
   ],
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^"\\]|\\.)*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?="))/g, gone],
-  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${gone}`],
-  [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${gone}`],
-  [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${gone}`],
-  [/\bsvc-code\.bearer\.[\w.~+/=-]+/g, `svc-code.bearer.${gone}`],
-  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${gone}@`],
+  [/-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[^"\\]|\\.)*?(?:-----END [A-Z ]*PRIVATE KEY-----|(?="))/g, REDACTED],
+  [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
+  [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${REDACTED}`],
+  [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${REDACTED}`],
+  [/\bsvc-code\.bearer\.[\w.~+/=-]+/g, `svc-code.bearer.${REDACTED}`],
+  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${REDACTED}@`],
   [
     new RegExp(`([?&#;]([\\w.~%-]{1,60})=)${urlChar}+`, 'g'),
-    (whole = '', head = '', name = '') => (isSecretParameter(name) ? head + gone : whole)
+    (whole = '', head = '', name = '') => (isSecretParameter(name) ? head + REDACTED : whole)
   ],
   [
     new RegExp(`(?<![\\w-])(-{0,2}([a-z][\\w-]{0,60})=)(?:'[^'"\\\\]*'|${innerText}|${urlChar}+)`, 'gi'),
-    (whole = '', head = '', name = '') => (isSecretName(name) ? head + gone : whole)
+    (whole = '', head = '', name = '') => (isSecretName(name) ? head + REDACTED : whole)
   ],
   [
     new RegExp(`(?<![\\w-])(--([a-z][\\w-]{0,60}) +)(?!-)(?:'[^'"\\\\]*'|${innerText}|${char}+)`, 'gi'),
-    (whole = '', head = '', name = '') => (isSecretName(name) ? head + gone : whole)
+    (whole = '', head = '', name = '') => (isSecretName(name) ? head + REDACTED : whole)
   ],
-  [/\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z])[-_][\w-]{8,}/g, gone],
-  [/\bAIza[\w-]{30,}/g, gone],
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, gone]
+  [/\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z])[-_][\w-]{8,}/g, REDACTED],
+  [/\bAIza[\w-]{30,}/g, REDACTED],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, REDACTED]
 ]
 
 /** Something of every rule; what a configuration holds is mostly without. */

@@ -1,5 +1,8 @@
 /** Which names say that a secret stands behind them. One rule for logs, texts and the configuration. */
 
+/** Stands in the place of a secret. */
+export const REDACTED = '[redacted]'
+
 const endings =
   /(?:(?:api|access|private|secret|signing|encryption|serviceaccount)key|secret|password|passwd|passphrase|credential|authorization|cookie|jwt)(?:s|value|text|json|data)?$/
 /** `tokens` alone counts what it holds: `max_tokens` is a number of them. */

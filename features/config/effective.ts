@@ -1,5 +1,5 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
-import { type Detail, problems, type TSchema } from '../../kernel/index.ts'
+import { type Detail, problems, REDACTED, type TSchema } from '../../kernel/index.ts'
 import { mapValue } from './casing.ts'
 import { badRows, changedRows, isMap } from './rows.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
@@ -134,6 +134,6 @@ export function pathOf(...parts: readonly string[]): string {
     .filter(part => part !== '')
     .join('.')
     .replace(/((?:^|\.)(?:custom_headers|headers|env)\.)(.+)$/s, (whole, table: string, name: string) =>
-      wordsOnly.test(name) ? whole : `${table}[redacted]`
+      wordsOnly.test(name) ? whole : `${table}${REDACTED}`
     )
 }

@@ -1,5 +1,5 @@
 /** Nothing secret leaves the server: secrets are told by the name of their key, at any depth, beside what sections declare. */
-import { isSecretName, redactText, redactUrls } from '../../kernel/index.ts'
+import { isSecretName, REDACTED, redactText, redactUrls } from '../../kernel/index.ts'
 import { isTable, put, remembered, type Table } from './tables.ts'
 
 /** Tables that hold credentials under names of any kind. */
@@ -31,7 +31,7 @@ function strip(value: unknown, names: boolean, places: Places | undefined): unkn
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) {
     const items = value.map((item, index) =>
-      follows(value[index - 1], item) ? '[redacted]' : strip(item, false, below(places, String(index)))
+      follows(value[index - 1], item) ? REDACTED : strip(item, false, below(places, String(index)))
     )
     return items.every((item, index) => item === value[index]) ? value : items
   }

@@ -1,9 +1,8 @@
 /** Texts derived from a prompt: the fallback title and `last_prompt`, with secrets masked. */
-import { redactText } from '../../kernel/index.ts'
+import { REDACTED, redactText } from '../../kernel/index.ts'
 
 const titleChars = 200
 const lastPromptChars = 4000
-const mask = '[redacted]'
 
 /** As people write it: `password: hunter2`. */
 const assignment = /\b((?:api[_-]?)?key|token|secret|password)\s*[=:]\s*\S+/gi
@@ -13,8 +12,8 @@ const longRun = /[A-Za-z0-9+/_=-]{40,}/g
 /** Masks what looks like a secret, drops control characters, collapses white space; at most `max` UTF-16 units. */
 function sanitize(text: string, max: number): string {
   const masked = redactText(text.slice(0, max * 4))
-    .replace(assignment, `$1 ${mask}`)
-    .replace(longRun, mask)
+    .replace(assignment, `$1 ${REDACTED}`)
+    .replace(longRun, REDACTED)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this removes
   const clean = masked.replace(/[\u0000-\u001f\u007f]+/g, ' ')
   return clean.replace(/\s+/g, ' ').trim().slice(0, max)
