@@ -1,5 +1,6 @@
 /** Expected failures: one code, one owner, one spec. Everything that is not an AppError is a bug and answers 50001. */
 
+/** Declared once by its owner; routes list those that they can answer. */
 export interface ErrorSpec {
   /** snake_case, unique: `bookmark_limit`. */
   readonly name: string
@@ -22,6 +23,7 @@ export function errorSpec(name: string, code: number, message: string, status = 
   return { name, code, message, status }
 }
 
+/** What one occurrence adds to its spec. */
 export interface AppErrorOptions {
   /** Replaces the default text; never a secret. */
   readonly message?: string | undefined
@@ -61,6 +63,7 @@ export class AppError extends Error {
 
 /** 40001: `details` lists each offending field (contract 1, Response envelope). */
 export const ValidationFailed = errorSpec('validation_failed', 40001, 'validation failed')
+/** 40101: no token, or a wrong one (contract 1, Authentication). */
 export const Unauthorized = errorSpec('unauthorized', 40101, 'Unauthorized', 401)
 /** The token in `client_hello` is wrong; also answered for the credential of a model provider that was refused for good. */
 export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the credential was rejected')
@@ -68,8 +71,11 @@ export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the c
 export const HostRefused = errorSpec('host_refused', 40301, 'host not allowed', 403)
 /** Unknown route, or a route of a pack that is not active. The contract names no code for it; HTTP 404 as everywhere. */
 export const RouteMissing = errorSpec('route_missing', 40400, 'no such route', 404)
+/** 42901: too many of them from one address. */
 export const Banned = errorSpec('auth_banned', 42901, 'Too many failed auth attempts', 429)
+/** 50001: a bug; its text stays in the log. */
 export const InternalError = errorSpec('internal_error', 50001, 'internal error')
+/** 50003: the disk refused. */
 export const PersistenceFailed = errorSpec('persistence_failed', 50003, 'could not be saved')
 
 export const generalErrors: readonly ErrorSpec[] = [

@@ -16,6 +16,7 @@ interface Call {
   extra: unknown
 }
 
+/** The calls of one response. */
 export class CallBuffer {
   readonly #model: string
   readonly #ids: ResponseIds

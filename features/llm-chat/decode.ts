@@ -39,6 +39,7 @@ export function failureOf(event: object): unknown {
   return failures.has(reason) ? { type: 'server_error', message: `the answer ended with ${reason}` } : undefined
 }
 
+/** Reads one response; made-up ids are `call_<hex>`. */
 export class ChatDecoder implements EventDecoder {
   readonly #reasoning: Reasoning
   readonly #calls: CallBuffer

@@ -2,6 +2,7 @@
 import { canThink, type LlmRequest, type LlmTool } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
+/** What one of the two wires does in its own way. */
 export interface Dialect {
   readonly protocol: 'compat_chat' | 'svc'
   /** Key under which reasoning goes back before the upstream has shown its own; undefined: it stays away. */
@@ -34,6 +35,7 @@ export const compatChat: Dialect = {
   tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })
 }
 
+/** A `thinking` object, the output limit always named, schemas without what only describes them. */
 export const svc: Dialect = {
   protocol: 'svc',
   reasoning_key: 'reasoning_content',

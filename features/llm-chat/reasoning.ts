@@ -5,6 +5,7 @@ import { writeSeal } from './seal.ts'
 const usualKeys = ['reasoning_content', 'reasoning_details', 'reasoning'] as const
 type Delta = Readonly<Record<string, unknown>>
 
+/** Where reasoning is looked for. */
 export interface ReasoningOptions {
   /** Upstream name of the model. */
   readonly model: string
@@ -14,6 +15,7 @@ export interface ReasoningOptions {
   readonly known?: string | undefined
 }
 
+/** The reasoning of one response. */
 export class Reasoning {
   /** The field that carried reasoning in this response. */
   key: string | undefined

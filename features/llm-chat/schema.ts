@@ -19,6 +19,7 @@ const named = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 /** Keywords whose values are data. */
 const data = new Set(['enum', 'const', 'default', 'examples'])
 
+/** The parameters without both, at any depth; names that somebody chose and data stay. */
 export function plainSchema(parameters: Json): Json {
   return strip(inlineRefs(parameters)) as Json
 }

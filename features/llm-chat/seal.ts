@@ -13,6 +13,7 @@ export interface Seal {
   readonly entry?: Readonly<Record<string, unknown>>
 }
 
+/** As the signature of a thinking part. */
 export function writeSeal(seal: Seal): string {
   return MARK + JSON.stringify(seal)
 }

@@ -15,6 +15,7 @@ import { extraNames, writeSeal } from './seal.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** Reads one response; made-up ids are `call_<hex>`. */
 export class GenaiDecoder implements EventDecoder {
   readonly #ids: ResponseIds
   #usage: Fields | undefined

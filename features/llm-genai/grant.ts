@@ -6,12 +6,14 @@ import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstr
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
 
+/** What a token service gave. */
 export interface Grant {
   readonly token: string
   /** Seconds from the moment of the answer. */
   readonly expires_in: number
 }
 
+/** Whom to ask, and when it is. */
 export interface GrantParts {
   readonly upstream: Pick<Upstream, 'postForm'>
   readonly now: () => Date

@@ -12,6 +12,7 @@ interface Common {
   readonly project?: string
 }
 
+/** A program that signs for itself. */
 export interface ServiceAccount extends Common {
   readonly type: 'service_account'
   readonly client_email: string
@@ -20,6 +21,7 @@ export interface ServiceAccount extends Common {
   readonly private_key_id?: string
 }
 
+/** A person who let a client act for him. */
 export interface AuthorizedUser extends Common {
   readonly type: 'authorized_user'
   readonly client_id: string
@@ -29,6 +31,7 @@ export interface AuthorizedUser extends Common {
   readonly payer?: string
 }
 
+/** What a key file may hold. */
 export type KeyFile = ServiceAccount | AuthorizedUser
 
 /** A key file that cannot be used. The message says why, without a word of its content. */

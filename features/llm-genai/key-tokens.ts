@@ -18,6 +18,7 @@ const MARGIN_S = 300
 /** Key files that are remembered; the oldest goes first. */
 const CAPACITY = 64
 
+/** The tokens of a process, by key file. */
 export class KeyTokens {
   readonly #parts: GrantParts
   readonly #held = new Map<string, Held>()

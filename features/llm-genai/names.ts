@@ -1,6 +1,7 @@
 /** What the wire calls things: the key header, versions, publisher, model families, reasons. Data only; `custom_headers` and `base_url` win. */
 import type { FinishReason } from '../llm/index.ts'
 
+/** Carries an API key; access tokens travel as `Authorization: Bearer`. */
 export const keyHeader = 'x-goog-api-key'
 
 /** Version in the path when the base URL names none. */
@@ -21,6 +22,7 @@ export const payerHeader = 'x-goog-user-project'
 /** Publisher of models that do not name theirs. */
 export const publisher = 'google'
 
+/** What the wire takes inline. */
 export const imageTypes: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif']
 
 /** Tokens for the words of an effort; another word thinks as hard as `high`. */
@@ -29,6 +31,7 @@ export const budgets: Readonly<Record<string, number>> = { minimal: 1024, low: 1
 /** Levels for words that the wire does not have; another word goes as it is, in capitals. */
 export const levels: Readonly<Record<string, string>> = { xhigh: 'HIGH', max: 'HIGH' }
 
+/** How a family of models is told to think. */
 export type Family =
   | { readonly thinks: 'never' }
   /** `off`: the lowest level it has. */
@@ -49,6 +52,7 @@ export function familyOf(model_name: string): Family | undefined {
   return families.find(([name]) => name.test(model_name.toLowerCase()))?.[1]
 }
 
+/** Finish reasons that have a word here; another one is `other`. */
 export const reasons: Readonly<Record<string, FinishReason>> = {
   STOP: 'completed',
   MAX_TOKENS: 'truncated',

@@ -5,6 +5,7 @@ import { cloudHost, publisher, versions } from './names.ts'
 /** What says where a model is. A key file may name the project as well. */
 type Located = Pick<ResolvedModel, 'project' | 'location' | 'base_url'> & { readonly key_file?: string | undefined }
 
+/** How one protocol addresses models. */
 export interface Place {
   readonly protocol: 'compat_genai' | 'compat_cloud'
   /** Path of the model below its base URL. */
@@ -18,6 +19,7 @@ export interface Place {
 const versioned = /\/v\d+(alpha|beta)?\d*$/
 const placed = /\/projects\/[^/]+\/locations\/[^/]+/
 
+/** Below the host alone. */
 export const genai: Place = {
   protocol: 'compat_genai',
   path: model => {
@@ -27,6 +29,7 @@ export const genai: Place = {
   }
 }
 
+/** Below project and location. */
 export const cloud: Place = {
   protocol: 'compat_cloud',
   path: model => {

@@ -6,6 +6,7 @@ const ANSWER = 'genai:answer:'
 /** Extras of a tool call: the signature of its part, and the id under which the provider knows it. */
 export const extraNames = { signature: 'genai_signature', id: 'genai_id' } as const
 
+/** As the signature of a thinking part. */
 export function writeSeal(on: 'thought' | 'answer', signature: string): string {
   return (on === 'answer' ? ANSWER : THOUGHT) + signature
 }

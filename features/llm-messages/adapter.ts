@@ -4,6 +4,7 @@ import { MessagesDecoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { betas as betaNames, headerNames, version } from './names.ts'
 
+/** `limits`: of one event and one response; default as in the llm pack. */
 export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmAdapter {
   return {
     protocol: 'compat_messages',

@@ -10,7 +10,7 @@ import {
   stringOf as text,
   tokenCount
 } from '../llm/index.ts'
-import { REDACTED } from './encode.ts'
+import { REDACTED_MARK } from './encode.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -31,6 +31,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: 'filtered'
 }
 
+/** Reads one response; made-up ids are `toolu_<hex>`. */
 export class MessagesDecoder implements EventDecoder {
   readonly #ids: ResponseIds
   readonly #open = new Map<unknown, OpenBlock>()
@@ -92,7 +93,7 @@ export class MessagesDecoder implements EventDecoder {
     if (type === 'text' && text(block.text) !== '') parts.push({ type: 'text', text: text(block.text) })
     if (type === 'thinking' && text(block.thinking) !== '') parts.push({ type: 'thinking', text: text(block.thinking) })
     if (type === 'redacted_thinking' && text(block.data) !== '')
-      parts.push({ type: 'thinking', text: '', signature: REDACTED + text(block.data) })
+      parts.push({ type: 'thinking', text: '', signature: REDACTED_MARK + text(block.data) })
     if (type !== 'tool_use' || text(block.name) === '') {
       this.#open.set(index, open)
       return

@@ -17,16 +17,18 @@ interface WireMessage {
   readonly content: Block[]
 }
 
+/** `betas`: names that the body needs in the header. */
 export interface EncodedRequest {
   readonly body: Record<string, unknown>
   readonly betas: readonly string[]
 }
 
 /** In front of the data of a redacted thinking block, which travels as a signature without text. */
-export const REDACTED = 'redacted:'
+export const REDACTED_MARK = 'redacted:'
 
 const breakpoint = { cache_control: { type: 'ephemeral' } }
 
+/** Never throws: what the wire has no place for is left out. */
 export function encode(request: LlmRequest): EncodedRequest {
   const { model, system, tools, cache_key } = request
   const family = familyOf(model.name)
@@ -110,7 +112,7 @@ function sourceOf(url: string): Block {
 /** Thinking goes back as it was signed. Without a signature only servers of others take it; signatures of other protocols nobody takes. */
 function thinkingBlocks({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, { known }: Family, thinks: boolean): Block[] {
   if (!thinks) return []
-  if (signature?.startsWith(REDACTED)) return [{ type: 'redacted_thinking', data: signature.slice(REDACTED.length) }]
+  if (signature?.startsWith(REDACTED_MARK)) return [{ type: 'redacted_thinking', data: signature.slice(REDACTED_MARK.length) }]
   if (signature === undefined) return known || text === '' ? [] : [{ type: 'thinking', thinking: text }]
   return /^[a-z]+:/.test(signature) ? [] : [{ type: 'thinking', thinking: text, signature }]
 }

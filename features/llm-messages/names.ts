@@ -1,14 +1,18 @@
 /** What the wire calls things: header names and values, beta names, model families. Data only; `custom_headers` and the model record win. */
 
+/** Lower case. */
 export const headerNames = { key: 'x-api-key', version: 'anthropic-version', betas: 'anthropic-beta' } as const
 
+/** Of the protocol; sent with every request. */
 export const version = '2023-06-01'
 
+/** Thinking between tool calls; what the provider keeps of earlier thinking. */
 export const betas = {
   interleaved: 'interleaved-thinking-2025-05-14',
   context: 'context-management-2025-06-27'
 } as const
 
+/** Edit of the context that says how much thinking stays. */
 export const clearThinking = 'clear_thinking_20251015'
 
 /** Words of the wire for how much a budget model thinks, in tokens. Another word is one of an adaptive model. */
@@ -17,6 +21,7 @@ export const budgets: Readonly<Record<string, number>> = { low: 1024, medium: 40
 /** The least that the wire takes as a budget. */
 export const SMALLEST_BUDGET = 1024
 
+/** What models of a name can do. */
 export interface Family {
   readonly name: RegExp
   /** Largest answer in tokens; the wire demands a limit with every request. */

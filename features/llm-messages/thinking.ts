@@ -2,6 +2,7 @@
 import { canThink, type LlmRequest } from '../llm/index.ts'
 import { betas, budgets, clearThinking, type Family, SMALLEST_BUDGET } from './names.ts'
 
+/** What an effort becomes on the wire. */
 export interface Thinking {
   /** Fields of the request body. */
   readonly fields: Readonly<Record<string, unknown>>

@@ -3,6 +3,7 @@ import { credentialHeader, type LlmAdapter, type LlmError, type StreamLimits, st
 import { failureOf, ResponsesDecoder } from './decode.ts'
 import { encode } from './encode.ts'
 
+/** `limits`: of one event and one response; default as in the llm pack. */
 export function responsesAdapter(upstream: Upstream, limits?: StreamLimits): LlmAdapter {
   return {
     protocol: 'compat_responses',

@@ -38,6 +38,7 @@ export function failureOf(event: object): unknown {
   return type === 'response.failed' ? (recordOf(response).error ?? { message: 'the response failed' }) : errorIn(event)
 }
 
+/** Reads one response; made-up ids are `call_<hex>`. */
 export class ResponsesDecoder implements EventDecoder {
   readonly #ids: ResponseIds
   readonly #items = new Map<unknown, OpenItem>()

@@ -8,6 +8,7 @@ type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
 /** The wire refuses smaller limits. */
 const SMALLEST_LIMIT_TOKENS = 16
 
+/** Never throws: what the wire has no place for is left out. */
 export function encode(request: LlmRequest): Record<string, unknown> {
   const { model, system, tools, cache_key } = request
   const limit = request.max_output_tokens ?? model.max_output_size

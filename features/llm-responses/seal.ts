@@ -2,12 +2,14 @@
 
 const MARK = 'responses:'
 
+/** What must go back with reasoning. */
 export interface Seal {
   /** Id of the reasoning item; may be empty. */
   readonly id: string
   readonly encrypted_content: string
 }
 
+/** As the signature of a thinking part. */
 export function writeSeal({ id, encrypted_content }: Seal): string {
   return `${MARK}${id.replaceAll(':', '')}:${encrypted_content}`
 }

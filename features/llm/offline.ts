@@ -25,6 +25,7 @@ export function isOfflineEnvironment(env: NodeJS.ProcessEnv): boolean {
   return !['', '0', 'false', 'no', 'off'].includes(text)
 }
 
+/** What the switch is made of. */
 export interface OfflineParts {
   readonly config: Pick<Config, 'get' | 'ready' | 'diagnostics'>
   /** The operator started the server offline. */
@@ -33,6 +34,7 @@ export interface OfflineParts {
   readonly isLocalProvider: (url: URL) => boolean
 }
 
+/** The switch as it stands now. */
 export class Offline {
   readonly #parts: OfflineParts
   /** The file has been readable at some time, so its last good content counts. */

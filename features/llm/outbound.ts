@@ -1,6 +1,7 @@
 /** Who may be called: guards in front of every request, and the list of hosts that packs may call. */
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 
+/** Somebody who may be called. */
 export interface OutboundHost {
   /** Only its origin is shown. Absent: whoever makes the request names it. */
   readonly url?: string
@@ -19,6 +20,7 @@ export interface OutboundSource {
 /** Every pack that calls anybody contributes here; `svc-code doctor --network` shows it. */
 export const OutboundHosts = extensionPoint<OutboundSource>('outbound-hosts')
 
+/** What `svc-code doctor --network` prints. */
 export interface OutboundReport {
   /** Why the server runs offline; undefined when it does not. */
   readonly offline: string | undefined
@@ -26,11 +28,13 @@ export interface OutboundReport {
   readonly hosts: readonly (OutboundHost & { readonly pack: string; readonly refused: boolean })[]
 }
 
+/** The list of all packs. */
 export interface Outbound {
   /** Everything that may be called, as configured right now. */
   report(): Promise<OutboundReport>
 }
 
+/** Of the llm pack. */
 export const Outbound = serviceToken<Outbound>('outbound')
 
 /** A request that was not sent. `code` is `EOFFLINE`; trying again changes nothing. */

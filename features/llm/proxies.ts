@@ -1,5 +1,6 @@
 /** Proxies of the environment, as the usual variables name them. */
 
+/** As the HTTP client takes them. */
 export interface ProxySettings {
   /** For http addresses; asked for the whole URL. Empty: none. */
   readonly httpProxy: string

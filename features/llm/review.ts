@@ -4,10 +4,12 @@ import { nonBlank } from './env-table.ts'
 import { fixedFields } from './overrides.ts'
 import type { ModelRecord, ProviderRecord } from './sections.ts'
 
+/** Remarks with paths below `providers`. */
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
   return Object.entries(providers).flatMap(([id, record]) => reviewRecord(id, record))
 }
 
+/** Remarks with paths below `models`. */
 export function reviewModels(models: Readonly<Record<string, ModelRecord>>): ConfigRemark[] {
   return Object.entries(models).flatMap(([alias, record]) => [
     ...reviewRecord(alias, record),

@@ -121,6 +121,7 @@ const Thinking = Type.Object({
   effort: Type.Optional(text),
   keep: Type.Optional(Type.String({ default: 'all' }))
 })
+/** `[thinking]`: `keep` is `all`, `off`, or a number of turns where the protocol counts them. */
 export type ThinkingConfig = Static<typeof Thinking>
 
 /** `thinking`: whether and how hard models think unless a session says otherwise. */

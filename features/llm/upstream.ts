@@ -9,6 +9,7 @@ import { proxiesOf, proxyFailure } from './proxies.ts'
 import type { ResolvedModel } from './service.ts'
 import { untilAborted } from './until-aborted.ts'
 
+/** The head of a reply, and the body as it comes: whoever has it reads it to its end or destroys it. */
 export interface UpstreamReply {
   readonly status: number
   /** Lower-case names. */
@@ -16,6 +17,7 @@ export interface UpstreamReply {
   readonly body: Readable
 }
 
+/** One pool of connections. */
 export interface Upstream {
   /**
    * Posts JSON to a path below the model's base URL (the queries of both are kept) and resolves with the head of the reply. Rejects with the
@@ -41,6 +43,7 @@ export interface Upstream {
   close(): Promise<void>
 }
 
+/** Waits, ms. */
 export interface UpstreamTimeouts {
   readonly connect_ms: number
   /** Between the request and the head of the reply, and between two pieces of its body. */

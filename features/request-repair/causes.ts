@@ -1,6 +1,7 @@
 /** What a provider's refusal says about the form of the request. */
 import type { LlmError } from '../llm/index.ts'
 
+/** What another form would have fewer or none of. */
 export type Cause = 'media' | 'form' | 'thinking'
 
 const image =

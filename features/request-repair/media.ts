@@ -3,6 +3,7 @@ import { isImage, type LlmContent, type LlmMessage } from '../llm/index.ts'
 
 const leftOut = '[an image stood here; it is left out because the provider refused the request with it]'
 
+/** Pictures of all messages. */
 export function countMedia(messages: readonly LlmMessage[]): number {
   return messages.reduce((count, { content }) => count + content.filter(isImage).length, 0)
 }

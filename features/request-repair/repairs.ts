@@ -6,6 +6,7 @@ import { strictForm, withoutThinking } from './strict.ts'
 
 const RECENT_MEDIA = 2
 
+/** Of one agent; a new turn begins without any. */
 export class Repairs {
   #turn_id = -1
   /** Media in the request that was sent last. */
@@ -30,7 +31,8 @@ export class Repairs {
   /** What is tried next, in words for the log; undefined: nothing is left that would help. */
   learn(error: LlmError): string | undefined {
     for (const cause of causesOf(error)) {
-      if (cause === 'media' && this.#fewerMedia()) return `${this.#dropped > 0 ? 'no' : 'only recent'} media`
+      const media = cause === 'media' ? this.#fewerMedia() : undefined
+      if (media !== undefined) return media
       if (cause === 'thinking' && !this.#thoughtless) {
         this.#thoughtless = true
         return 'no earlier thinking'
@@ -43,14 +45,15 @@ export class Repairs {
     return undefined
   }
 
-  #fewerMedia(): boolean {
+  /** In words; undefined: there are none left to leave out. */
+  #fewerMedia(): string | undefined {
     if (!this.#recentOnly && this.#sent > RECENT_MEDIA) {
       this.#recentOnly = true
-      return true
+      return 'only recent media'
     }
-    if (this.#dropped >= this.#sent) return false
+    if (this.#dropped >= this.#sent) return undefined
     this.#dropped = this.#sent
-    return true
+    return 'no media'
   }
 
   #begin(turn_id: number): void {
