@@ -1,11 +1,12 @@
 /** Wires the providers pack: providers, models, readiness, refresh. */
-import { AppError, definePack, invalid, KernelInfo } from '../../kernel/index.ts'
+import { AppError, definePack, invalid, KernelInfo, problems } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
 import {
   createUpstream,
   defaultModelSection,
   Llm,
   LlmModels,
+  ModelRecord,
   modelsSection,
   nonBlank,
   OutboundHosts,
@@ -72,7 +73,9 @@ export default definePack({
         Object.hasOwn(modelsSection.overlay?.(env) ?? {}, model_id) || models.items().some(({ alias }) => alias === model_id)
       const unknown = () => new AppError(ModelMissing, { message: `model ${model_id} not found` })
       await save(config, file => {
-        if (!rowsOf(file, 'models').has(model_id) && !elsewhere()) throw unknown()
+        // A record that is no model is not listed either, and must not become the default before the answer says so.
+        const record = rowsOf(file, 'models').get(model_id)
+        if (!(record !== undefined && problems(ModelRecord, record).length === 0) && !elsewhere()) throw unknown()
         file.default_model = model_id
       })
       const model = view.model(model_id)

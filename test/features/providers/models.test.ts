@@ -95,6 +95,18 @@ test('set_default refuses what is no alias, and other actions', async t => {
   assert.equal(await text(), toml)
 })
 
+test('a record of the file that is no model is no alias, and asking for it writes nothing', async t => {
+  const odd = 'default_model = "fine"\n[models]\nnumber = 5\n[models.fine]\nprovider = "p"\nmodel = "m"\nmax_context_size = 1\n'
+  const broken = `${odd}[models.broken]\nprovider = "p"\nmodel = "m"\nmax_context_size = "big"\n`
+  const { call, events, toml: text } = await start(t, { toml: broken })
+
+  for (const model_id of ['number', 'broken'])
+    assert.equal((await call(setDefaultModel, { params: { model_id } })).code, ModelMissing.code, model_id)
+
+  assert.equal(await text(), broken)
+  assert.deepEqual(events, [])
+})
+
 test('models that a pack brings along can be chosen and make the server ready', async t => {
   const demo = definePack({
     name: 'demo-models',
