@@ -181,6 +181,7 @@ environment
   SVC_CODE_MODEL_NAME, _API_KEY, _BASE_URL
                                      a default model without a configuration file (features/llm/README.md has the rest)
   SVC_CODE_EXPERIMENTAL_<ID>         switch an experimental feature on (1) or off (0)
+  Further variables of a pack stand in its README, features/<pack>/README.md.
 
 Packs per deployment can also stand in <home>/config.toml:
   [packs]
