@@ -6,6 +6,7 @@ export type EnvironmentReport = (variable: string, problem: string) => void
 const on = ['1', 'true', 'yes', 'on']
 const off = ['0', 'false', 'no', 'off']
 
+/** A text without blanks around it; undefined for anything else. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
@@ -31,6 +32,14 @@ export class Environment {
     const value = Number(text)
     if (/^-?\d+$/.test(text) && Number.isSafeInteger(value) && value >= minimum) return value
     return this.refuse(name, `is no whole number${minimum < 0 ? '' : ` from ${minimum}`}; it is ignored`)
+  }
+
+  /** A decimal number. */
+  number(name: string): number | undefined {
+    const text = this.text(name)
+    if (text === undefined) return undefined
+    const value = Number(text)
+    return Number.isFinite(value) ? value : this.refuse(name, 'is no number; it is ignored')
   }
 
   /** 1, true, yes, on or 0, false, no, off in any case. */

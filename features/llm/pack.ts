@@ -1,6 +1,6 @@
 /** Models: resolves aliases and sends requests through the adapter of their protocol. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
-import { Config, type ConfigSection, ConfigSections } from '../config/index.ts'
+import { Config, type ConfigSection, ConfigSections, Environment } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './extra-headers.ts'
@@ -41,6 +41,9 @@ export default definePack({
     for (const section of [...llmSections, startedOffline(offlineSection, info.offline)])
       ctx.contribute(ConfigSections, section as ConfigSection)
 
+    const variables = new Environment(process.env, (name, problem) => ctx.log.warn(`environment: ${name} ${problem}`))
+    const sampling = { temperature: variables.number('MODEL_TEMPERATURE'), top_p: variables.number('MODEL_TOP_P') }
+
     const table = (): ModelTable => ({
       providers: config.get(providersSection),
       models: config.get(modelsSection),
@@ -50,8 +53,7 @@ export default definePack({
       user_agent: `svc-code/${info.version}`,
       extra_headers: extraHeaders(process.env.SVC_CODE_CUSTOM_HEADERS),
       thinking_keep: config.get(thinkingSection).keep,
-      temperature: decimal(process.env.SVC_CODE_MODEL_TEMPERATURE),
-      top_p: decimal(process.env.SVC_CODE_MODEL_TOP_P),
+      ...sampling,
       loginStatus: (provider_id, oauth) => loginOf(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
     })
 
@@ -97,9 +99,4 @@ export default definePack({
 async function* missing(protocol: string): AsyncGenerator<LlmPart, void, undefined> {
   const { message } = new AppError(ModelUnresolved, { message: `no adapter speaks the protocol ${protocol}` })
   yield { type: 'error', error: { code: 'model.not_configured', name: 'AdapterMissing', message, retryable: false } }
-}
-
-function decimal(value: string | undefined): number | undefined {
-  const number = Number.parseFloat(value ?? '')
-  return Number.isFinite(number) ? number : undefined
 }

@@ -20,6 +20,7 @@ export interface ModelTable extends CredentialSources {
   /** Headers of the environment, lower-case names; all others win. Default none. */
   readonly extra_headers?: Readonly<Record<string, string>>
   readonly thinking_keep: string | undefined
+  /** Of every model, as the environment says. */
   readonly temperature: number | undefined
   readonly top_p: number | undefined
 }

@@ -17,7 +17,7 @@ const variable = /SVC_CODE_[A-Z][A-Z_]*[A-Z](?![A-Z_<])/g
 /** Names that users make up. */
 const family = 'SVC_CODE_EXPERIMENTAL_<ID>'
 
-/** What the overlays of the configuration sections ask for: they put their names together. */
+/** What the overlays of the configuration sections ask for, however they put the names together. */
 async function askedBySections(t: Parameters<typeof startTestKernel>[0]): Promise<Set<string>> {
   const asked = new Set<string>()
   const answering = (value: string): NodeJS.ProcessEnv =>
@@ -50,7 +50,9 @@ function namedInSources(): string[] {
   const files = ['kernel', 'features'].flatMap(dir =>
     readdirSync(join(root, dir), { recursive: true }).map(name => join(root, dir, String(name)))
   )
-  return files.filter(file => file.endsWith('.ts')).flatMap(file => readFileSync(file, 'utf8').match(variable) ?? [])
+  const texts = files.filter(file => file.endsWith('.ts')).map(file => readFileSync(file, 'utf8'))
+  const read = texts.flatMap(text => [...text.matchAll(/\bvariables\.\w+\('([A-Z_]+)'/g)].map(([, name]) => `SVC_CODE_${name}`))
+  return [...read, ...texts.flatMap(text => text.match(variable) ?? [])]
 }
 
 function tableRows(): string[] {

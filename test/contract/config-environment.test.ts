@@ -190,7 +190,8 @@ const odd: Readonly<Record<string, string>> = {
   MODEL_NAME: 'large-1',
   MODEL_API_KEY: 'ODD-5',
   MODEL_MAX_CONTEXT_SIZE: 'ODD-6',
-  MODEL_ADAPTIVE_THINKING: 'ODD-7'
+  MODEL_ADAPTIVE_THINKING: 'ODD-7',
+  MODEL_TEMPERATURE: '0.7 ODD-8'
 }
 
 test('a variable that cannot be read is named in the log without its value; what is beside it counts', async t => {

@@ -13,6 +13,7 @@ import {
 } from '../../../features/llm/index.ts'
 import { AppError, definePack, type ErrorSpec } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
+import { withEnvironment } from '../../helpers/environment.ts'
 import { startLlm } from '../../helpers/llm-port.ts'
 
 const adapter = (protocol: string, more: Partial<LlmAdapter> = {}): LlmAdapter => ({
@@ -193,4 +194,13 @@ test('a contributed model works without any provider, and a configured alias of 
   assert.equal(llm.resolve('demo').protocol, 'demo')
   Object.assign(config, { providers: { p: provider }, models: { demo: record } })
   assert.equal(llm.resolve('demo').provider_id, 'p')
+})
+
+test('the environment says how every model samples; what is no number does not count', async t => {
+  withEnvironment(t, { SVC_CODE_MODEL_TEMPERATURE: ' 0.5 ', SVC_CODE_MODEL_TOP_P: '0.9x' })
+  const llm = await start(t, { providers: { p: provider }, models: { m: record } })
+
+  const { temperature, top_p } = llm.resolve('m')
+
+  assert.deepEqual({ temperature, top_p }, { temperature: 0.5, top_p: undefined })
 })
