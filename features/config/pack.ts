@@ -1,5 +1,5 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
-import { AppError, definePack, invalid, type Static } from '../../kernel/index.ts'
+import { AppError, breathe, definePack, invalid, type Static } from '../../kernel/index.ts'
 import { asSent } from './casing.ts'
 import type { ConfigObject } from './contract.ts'
 import { ConfigFile } from './file.ts'
@@ -41,6 +41,7 @@ export default definePack({
     ctx.route(specs.read, async () => {
       await refresh()
       await view.prepare()
+      await breathe() // a large answer is written in a turn of its own
       return whole()
     })
     ctx.route(specs.patch, async ({ body }) => {
@@ -55,6 +56,7 @@ export default definePack({
               error
             )
           })
+        await breathe()
       }
       return whole()
     })

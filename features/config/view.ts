@@ -47,12 +47,14 @@ export class ConfigView {
     for (const section of settings.sections()) {
       const show = (value: unknown) => domainToWire(section, value)
       config.add(section.name, yield* showDomain(this.#domains, section.name, section, settings.get(section), show))
+      yield
     }
     config.add('yolo', plain(config.value.default_permission_mode === 'yolo'))
     const raw = new Members()
     for (const [name, stored] of Object.entries(table)) {
       const section = settings.section(name)
       raw.add(name, yield* showDomain(this.#raw, name, section, stored, value => rawToWire(name, section, value)))
+      yield
     }
     config.add('raw', { text: raw.text(), value: () => raw.value })
     this.#shown = { revision, config: withJsonText(config.value, config.text()) }
