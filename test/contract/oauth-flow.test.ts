@@ -1,8 +1,9 @@
 /** The managed login flow on the full server, transition by transition (contract 1, States and transitions). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { account, latch, MANAGED, start_time } from '../helpers/account.ts'
+import { account, MANAGED, start_time } from '../helpers/account.ts'
 import { deviceCode, type FakeAnswer, granted, refused } from '../helpers/fake-oauth.ts'
+import { latch } from '../helpers/latch.ts'
 
 const minute = 60_000
 const pending = refused('authorization_pending')

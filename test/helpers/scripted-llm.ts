@@ -89,15 +89,6 @@ export function failure(error: Partial<LlmError> = {}): LlmPart[] {
   ]
 }
 
-/** A promise and its resolver. */
-export function gate(): { readonly opened: Promise<void>; open(): void } {
-  let resolveIt: (() => void) | undefined
-  const opened = new Promise<void>(resolve => {
-    resolveIt = resolve
-  })
-  return { opened, open: () => resolveIt?.() }
-}
-
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -6,7 +6,8 @@ import { test } from 'node:test'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortPrompt, abortSession, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
-import { gate, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, runner, type Started, startAgent } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
@@ -77,7 +78,7 @@ test('an abort during a tool call ends it with a result and the turn as cancelle
 })
 
 test('prompts queue, run in order, and can be aborted while they wait', async t => {
-  const more = gate()
+  const more = latch()
   const llm = scriptedLlm(
     [
       { type: 'wait', until: more.opened },
@@ -107,7 +108,7 @@ test('prompts queue, run in order, and can be aborted while they wait', async t 
 })
 
 test('a prompt id is good for one submission, also after a restart', async t => {
-  const more = gate()
+  const more = latch()
   const llm = scriptedLlm(
     [
       { type: 'wait', until: more.opened },

@@ -11,7 +11,8 @@ import type { History } from '../../../features/history/index.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
-import { gate, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -40,7 +41,7 @@ test('reloading the agent pack in the middle of a turn ends the turn; the sessio
 })
 
 test('prompts that were steered but not yet taken return to the queue when the turn ends first', async t => {
-  const blocked = gate()
+  const blocked = latch()
   const llm = scriptedLlm(
     [
       { type: 'text', text: 'a' },

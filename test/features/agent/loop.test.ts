@@ -4,7 +4,8 @@ import { Config, loopControlSection } from '../../../features/config/index.ts'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortPrompt, steerPrompts } from '../../../features/prompts/index.ts'
 import { stub } from '../../../kernel/testing.ts'
-import { failure, gate, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { failure, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, runner, type Started, startAgent } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
@@ -183,7 +184,7 @@ test('usage and context size add up in the snapshot', async t => {
 })
 
 test('a steered prompt joins the running turn once, at the next step', async t => {
-  const more = gate()
+  const more = latch()
   const llm = scriptedLlm([{ type: 'text', text: 'first' }, { type: 'wait', until: more.opened }, ...text(' answer')], 'second answer')
   const agent = await startAgent(t, llm)
   const { session_id } = agent

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
-import { gate, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { startAgent } from './start.ts'
 
 test('a prompt streams an answer, in the recorded order of events', async t => {
@@ -44,7 +45,7 @@ test('a prompt streams an answer, in the recorded order of events', async t => {
 })
 
 test('the snapshot agrees with the stream while a step runs', async t => {
-  const more = gate()
+  const more = latch()
   const llm = scriptedLlm([
     { type: 'thinking', text: 'Hm' },
     { type: 'text', text: 'half ' },

@@ -5,7 +5,8 @@ import type { HistoryMessage } from '../../../features/history/index.ts'
 import { listMessages, readMessage, readSnapshot } from '../../../features/messages/index.ts'
 import { messageObjects, messagePage } from '../../../features/messages/view.ts'
 import { definePack } from '../../../kernel/index.ts'
-import { gate, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, startAgent } from '../agent/start.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
@@ -102,7 +103,7 @@ test('tool results are messages of their own, single messages can be read, the s
 })
 
 test('a snapshot between the acceptance of a prompt and its turn has the prompt, once', async t => {
-  const preparing = gate()
+  const preparing = latch()
   const slow = definePack({
     name: 'slow',
     setup: ctx =>

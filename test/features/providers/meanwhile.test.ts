@@ -12,6 +12,7 @@ import {
   refreshProviders,
   replaceProvider
 } from '../../../features/providers/index.ts'
+import { latch } from '../../helpers/latch.ts'
 import { body, discovering, listServer, quiet, start } from './scene.ts'
 
 const params = { provider_id: 'one' }
@@ -19,21 +20,14 @@ const list = { data: [{ id: 'found', context_length: 10 }] }
 
 /** A provider whose answer waits for `release`. */
 async function slow(t: Parameters<typeof listServer>[0], more = '') {
-  let release: () => void = () => undefined
-  let arrive: () => void = () => undefined
-  const released = new Promise<void>(resolve => {
-    release = resolve
-  })
-  const arrived = new Promise<void>(resolve => {
-    arrive = resolve
-  })
+  const [asked, released] = [latch(), latch()]
   const { url } = await listServer(t, async () => {
-    arrive()
-    await released
+    asked.open()
+    await released.opened
     return list
   })
   const scene = await start(t, { toml: discovering(url) + more })
-  return { ...scene, url, arrived, release }
+  return { ...scene, url, arrived: asked.opened, release: released.open }
 }
 
 test('a provider that is deleted while it is asked stays deleted', async t => {
@@ -86,19 +80,16 @@ test('a renamed provider is not added again by the answer for its old name; what
 
 test('refreshes that are asked for while one runs share the next round', async t => {
   let asked = 0
-  let release: () => void = () => undefined
-  const released = new Promise<void>(resolve => {
-    release = resolve
-  })
+  const released = latch()
   const { url } = await listServer(t, async () => {
-    if (++asked === 1) await released
+    if (++asked === 1) await released.opened
     return list
   })
   const { call, events } = await start(t, { toml: discovering(url) })
 
   const rounds = Array.from({ length: 20 }, () => call(refreshProviders))
   await new Promise(resolve => setImmediate(resolve))
-  release()
+  released.open()
   const reports = await Promise.all(rounds)
 
   assert.ok(asked <= 3, `${asked} questions for 20 requests`)

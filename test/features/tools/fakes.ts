@@ -201,12 +201,3 @@ export function scripted({ name, parameters, accesses, run }: ScriptedTool): Too
     })
   }
 }
-
-/** A promise with its resolver. */
-export function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void } {
-  let open: (value: T) => void = () => undefined
-  const opened = new Promise<T>(resolve => {
-    open = resolve
-  })
-  return { opened, open }
-}

@@ -3,10 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { ToolRefusal } from '../../../features/tools/service.ts'
 import { Type } from '../../../kernel/index.ts'
-import { gate, scene, scripted } from './fakes.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scene, scripted } from './fakes.ts'
 
 test('every call is prepared and announced before the first one runs, and results come back in call order', async t => {
-  const slow = gate()
+  const slow = latch()
   const order: string[] = []
   const { run, log, hooks } = await scene(t, [
     scripted({ name: 'Slow', run: () => slow.opened.then(() => ({ output: 'slow' })) }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ToolAccess } from '../../../features/tools/index.ts'
 import { conflict, schedule } from '../../../features/tools/schedule.ts'
-import { gate } from './fakes.ts'
+import { latch } from '../../helpers/latch.ts'
 
 const read = (path: string): ToolAccess => ({ kind: 'read', path })
 const write = (path: string): ToolAccess => ({ kind: 'write', path })
@@ -22,7 +22,7 @@ test('only a writer on an overlapping path conflicts', () => {
 
 test('conflicting jobs keep their order, the others overtake', async () => {
   const order: string[] = []
-  const held = gate()
+  const held = latch()
   const job = (name: string, access: ToolAccess, wait?: Promise<void>) => ({
     accesses: [access],
     run: async () => {
