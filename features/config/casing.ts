@@ -2,6 +2,7 @@
 import type { TSchema } from '../../kernel/index.ts'
 import { isTable, own, put, remembered, type Table } from './tables.ts'
 
+/** `maxContextSize`, `HTTPPort` to `max_context_size`, `http_port`. */
 export const toSnake = remembered(key =>
   key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

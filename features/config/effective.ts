@@ -5,6 +5,7 @@ import { badRows, changedRows, isMap } from './rows.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
 import { freeze, isTable, overlay, own, same, type Table } from './tables.ts'
 
+/** A domain as it counts. */
 export interface Effective {
   readonly value: unknown
   readonly diagnostics: readonly ConfigDiagnostic[]

@@ -4,6 +4,7 @@ import { mapValue } from './casing.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable, keysOf, own, put, type Table } from './tables.ts'
 
+/** True for a domain whose keys are names. */
 export function isMap({ schema }: ConfigSection): boolean {
   return mapValue(schema) !== undefined
 }

@@ -1,6 +1,7 @@
 /** Rules of the secondary-model pool that need nothing but the pool. */
 import type { ConfigRemark } from './service.ts'
 
+/** What the rules look at. */
 export interface ModelPool {
   readonly default_model?: string
   readonly models?: Readonly<Record<string, string>>

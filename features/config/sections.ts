@@ -10,9 +10,13 @@ const strings = Type.Array(Type.String())
 const names = Type.Record(Type.String(), Type.String())
 const count = (minimum: number, description?: string) => Type.Integer({ minimum, ...(description ? { description } : {}) })
 
+/** Shown to clients; sessions that exist keep their own. */
 export const planModeSection: ConfigSection<typeof flag> = { name: 'plan_mode', schema: flag, default: false }
+/** Whether new sessions begin in plan mode. */
 export const defaultPlanModeSection: ConfigSection<typeof flag> = { name: 'default_plan_mode', schema: flag, default: false }
+/** Whether skills of all available directories are merged. */
 export const mergeSkillsSection: ConfigSection<typeof flag> = { name: 'merge_all_available_skills', schema: flag, default: true }
+/** Directories that are searched for skills as well. */
 export const extraSkillDirsSection: ConfigSection<typeof strings> = { name: 'extra_skill_dirs', schema: strings, default: [] }
 
 /** Off unless the user turns it on; the server sends nothing either way. */
@@ -27,6 +31,7 @@ export const telemetrySection: ConfigSection<typeof flag> = {
   }
 }
 
+/** Moments at which a command of the user may run. */
 export const hookEvents = [
   'PreToolUse',
   'PostToolUse',
@@ -61,6 +66,7 @@ const Hooks = Type.Array(
     { additionalProperties: false }
   )
 )
+/** Commands of the user; one that is mistyped is left out alone. */
 export const hooksSection: ConfigSection<typeof Hooks> = { name: 'hooks', schema: Hooks, default: [] }
 
 const Service = Type.Object({
@@ -89,6 +95,7 @@ const LoopControl = Type.Object({
   reserved_context_size: Type.Optional(count(0, 'Tokens')),
   compaction_trigger_ratio: Type.Optional(Type.Number({ minimum: 0.5, maximum: 0.99 }))
 })
+/** How long a turn may go on, and when its context is made smaller. */
 export const loopControlSection: ConfigSection<typeof LoopControl> = {
   name: 'loop_control',
   schema: LoopControl,
@@ -113,6 +120,7 @@ const Background = Type.Object({
   print_background_mode: Type.Optional(oneOf(['exit', 'drain', 'steer'])),
   print_max_turns: Type.Optional(count(1))
 })
+/** Tasks that run beside the conversation. */
 export const backgroundSection: ConfigSection<typeof Background> = {
   name: 'background',
   schema: Background,
@@ -128,6 +136,7 @@ export const backgroundSection: ConfigSection<typeof Background> = {
 }
 
 const Subagent = Type.Object({ timeout_ms: count(0) })
+/** `timeout_ms`: 0 is none. */
 export const subagentSection: ConfigSection<typeof Subagent> = {
   name: 'subagent',
   schema: Subagent,
@@ -151,6 +160,7 @@ const SecondaryModel = Type.Object({
   default_effort: Type.Optional(text),
   off_effort: Type.Optional(text)
 })
+/** Models that subagents may use. */
 export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = {
   name: 'secondary_model',
   schema: SecondaryModel,
@@ -159,6 +169,7 @@ export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = {
 }
 
 const Experimental = Type.Record(Type.String(), Type.Boolean())
+/** Flag id to whether it is on. */
 export const experimentalSection: ConfigSection<typeof Experimental> = {
   name: 'experimental',
   schema: Experimental,
@@ -167,12 +178,14 @@ export const experimentalSection: ConfigSection<typeof Experimental> = {
 }
 
 const ModelCatalog = Type.Object({ refresh_interval_ms: count(0, '0: off'), refresh_on_start: flag })
+/** When models are discovered again by themselves; `refresh_interval_ms` 0: never. */
 export const modelCatalogSection: ConfigSection<typeof ModelCatalog> = {
   name: 'model_catalog',
   schema: ModelCatalog,
   default: { refresh_interval_ms: 21_600_000, refresh_on_start: true }
 }
 
+/** All of them. */
 export const ownSections = [
   planModeSection,
   defaultPlanModeSection,

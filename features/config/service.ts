@@ -37,6 +37,7 @@ export interface ConfigRemark extends Detail {
   readonly refused: boolean
 }
 
+/** Every pack that has settings of the user contributes here; of two sections of one name the first counts. */
 export const ConfigSections = extensionPoint<ConfigSection>('config-sections')
 
 /** Something in the file or the environment that is not used as written. Never carries a value. */
@@ -46,11 +47,13 @@ export interface ConfigDiagnostic {
   readonly message: string
 }
 
+/** What listeners hear. */
 export interface ConfigChange {
   /** Top-level keys that changed. */
   readonly fields: readonly string[]
 }
 
+/** The configuration as it counts now. */
 export interface Config {
   /** Effective value of a domain: default < file < environment. Typed by the section's schema; cached and frozen. */
   get<S extends TSchema>(section: ConfigSection<S>): Static<S>
@@ -71,4 +74,5 @@ export interface Config {
   diagnostics(): readonly ConfigDiagnostic[]
 }
 
+/** Of the config pack. */
 export const Config = serviceToken<Config>('config')

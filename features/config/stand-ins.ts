@@ -121,6 +121,7 @@ const identity: ConfigSection<typeof Identity> = {
   }
 }
 
+/** One for each domain of the API that this pack does not own. */
 export const standIns: readonly ConfigSection[] = [
   providers,
   { name: 'default_provider', schema: Name, default: undefined },

@@ -1,5 +1,6 @@
 /** Plain tables: what the configuration file is made of once it is parsed. */
 
+/** Keys in the order of the file. */
 export type Table = Record<string, unknown>
 
 /** True for tables, false for arrays, dates and scalars. */
