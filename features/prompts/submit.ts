@@ -8,8 +8,10 @@ import { type Session, SessionMissing, type Sessions } from '../sessions/index.t
 import type { submitPrompt } from './contract.ts'
 import { FileMissing, type PromptMedia, type PromptSkills, SkillMissing } from './service.ts'
 
+/** Body of POST prompts. */
 export type SubmitBody = Static<NonNullable<typeof submitPrompt.body>>
 
+/** Whom a prompt concerns; the optional ones answer undefined while their pack is not there. */
 export interface SubmitPorts {
   readonly sessions: Sessions
   readonly agents: Agents
@@ -39,10 +41,10 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
   }
   const there = await agentOf(session, ports.agents, body.agent_id)
   if (body.prompt_id !== undefined) there?.checkPromptId(body.prompt_id)
-  const model = body.model === '' ? undefined : body.model
+  const model = body.model || undefined // empty: as the agent has it
   ports.llm.resolve(model ?? there?.settings().model)
   const agent = there ?? (await ports.agents.of(await session.main()))
-  await override(session, agent, { ...body, ...(model === undefined ? { model: undefined } : { model }) }, ports)
+  await override(session, agent, { ...body, model }, ports)
   const content = uploads.length > 0 && media ? await media.commit(session, body.content) : body.content
   const input: PromptInput = { content, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
   return await agent.submit(body.skills ? await bundled(agent, input, body.skills, ports) : input)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { statusError, streamError } from '../../../features/llm/index.ts'
 
-const openai = (message: string, code?: string) => JSON.stringify({ error: { message, type: 'invalid_request_error', code } })
+const refusal = (message: string, code?: string) => JSON.stringify({ error: { message, type: 'invalid_request_error', code } })
 
 test('a prompt beyond the window is one, in the words of every server', () => {
   const words = [
@@ -24,15 +24,15 @@ test('a prompt beyond the window is one, in the words of every server', () => {
     'too many tokens: 9000'
   ]
 
-  for (const message of words) assert.equal(statusError(400, openai(message), {}).code, 'context.overflow', message)
-  assert.equal(statusError(400, openai('x', 'context_length_exceeded'), {}).code, 'context.overflow')
-  assert.equal(statusError(413, openai('prompt is too long'), {}).code, 'context.overflow')
-  for (const status of [401, 404, 429, 500]) assert.notEqual(statusError(status, openai(words[0]!), {}).code, 'context.overflow')
+  for (const message of words) assert.equal(statusError(400, refusal(message), {}).code, 'context.overflow', message)
+  assert.equal(statusError(400, refusal('x', 'context_length_exceeded'), {}).code, 'context.overflow')
+  assert.equal(statusError(413, refusal('prompt is too long'), {}).code, 'context.overflow')
+  for (const status of [401, 404, 429, 500]) assert.notEqual(statusError(status, refusal(words[0]!), {}).code, 'context.overflow')
 })
 
 test('other complaints about a request are no overflow', () => {
   for (const message of ['unknown field context', 'max_tokens must be at least 1', 'tool name is too long', 'image exceeds 5 MB maximum']) {
-    assert.equal(statusError(400, openai(message), {}).code, 'provider.api_error', message)
+    assert.equal(statusError(400, refusal(message), {}).code, 'provider.api_error', message)
   }
 })
 
@@ -72,9 +72,9 @@ test('Retry-After counts in whole positive seconds, however many; anything else 
 test('a complaint about the effort names the configuration', () => {
   const hint = /\[thinking\] configuration/
 
-  assert.match(statusError(400, openai('Unsupported value: reasoning_effort'), {}).message, hint)
-  assert.match(statusError(422, openai('thinking is not supported'), {}).message, hint)
-  assert.doesNotMatch(statusError(400, openai('unknown field'), {}).message, hint)
+  assert.match(statusError(400, refusal('Unsupported value: reasoning_effort'), {}).message, hint)
+  assert.match(statusError(422, refusal('thinking is not supported'), {}).message, hint)
+  assert.doesNotMatch(statusError(400, refusal('unknown field'), {}).message, hint)
 })
 
 test('ids of the provider are kept under each of their names', () => {
