@@ -77,23 +77,28 @@ export function settle(outcomes: readonly Outcome[], file: Table): RefreshReport
     else report.unchanged.push(id)
   }
   const fail = (provider: string, reason: string) => report.failed.push({ provider, reason })
-  for (const outcome of outcomes) {
-    const { kind, id } = outcome
+  const enter = (outcome: Outcome & { kind: 'new' }) => {
+    const { id, entry } = outcome
+    if (draft.providers().has(id)) fail(id, 'the registry lists it, but a provider of this id exists')
+    else tell(id, addEntry(draft, outcome), entry.name)
+  }
+  const rewrite = (outcome: Outcome & { kind: 'listed' | 'gone' }) => {
+    const { id, asked } = outcome
     const record = draft.record(id)
-    if (kind === 'unchanged') report.unchanged.push(id)
-    else if (kind === 'failed') fail(id, outcome.reason)
-    else if (kind === 'new') {
-      if (draft.providers().has(id)) fail(id, 'the registry lists it, but a provider of this id exists')
-      else tell(id, addEntry(draft, outcome), outcome.entry.name)
-    } else if (!record)
-      continue // removed meanwhile: nothing to tell
-    else if (!isAsAsked(record, outcome.asked)) fail(id, 'it was changed meanwhile')
-    else if (kind === 'gone') tell(id, { changed: true, added: 0, removed: draft.withdraw(id) })
+    if (!record) return // removed meanwhile: nothing to tell
+    if (!isAsAsked(record, asked)) fail(id, 'it was changed meanwhile')
+    else if (outcome.kind === 'gone') tell(id, { changed: true, added: 0, removed: draft.withdraw(id) })
     else {
       const { entry, found } = outcome
       if (entry && isMoved(record, entry)) draft.put(id, { ...record, type: entry.type, base_url: entry.base_url })
       tell(id, draft.settle(id, found), entry?.name)
     }
+  }
+  for (const outcome of outcomes) {
+    if (outcome.kind === 'unchanged') report.unchanged.push(outcome.id)
+    else if (outcome.kind === 'failed') fail(outcome.id, outcome.reason)
+    else if (outcome.kind === 'new') enter(outcome)
+    else rewrite(outcome)
   }
   if (outcomes.some(writes)) draft.close(file)
   return report
