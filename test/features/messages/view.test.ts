@@ -134,8 +134,11 @@ test('subscribing at the position of a snapshot replays exactly what came after 
   await agent.prompt('go')
   await agent.settled(1)
   const { as_of_seq, epoch } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data
+  const watcher = await agent.connect()
+  await watcher.request('subscribe', { session_ids: [agent.session_id] })
   await agent.prompt('again')
-  await agent.settled(2)
+  // Told to the sockets of then: what a later one gets is the replay alone.
+  await watcher.next(frame => frame.type === 'prompt.completed' && (frame.seq ?? 0) > as_of_seq)
   const socket = await agent.connect()
   await socket.request('subscribe', { session_ids: [agent.session_id], cursors: { [agent.session_id]: { seq: as_of_seq, epoch } } })
   await socket.next('prompt.completed')
