@@ -1,9 +1,11 @@
 /**
  * Runs the tests: lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, hands them to node:test.
+ * A run that leaves something in the directory for temporary files fails.
  * `node test/run.mjs [--pack <name>] [part of a file name ...]`
  */
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const args = process.argv.slice(2)
@@ -29,9 +31,18 @@ if (missing) {
   process.stderr.write(`${missing} is missing: run npm run build\n`)
   process.exit(1)
 }
+const place = mkdtempSync(join(tmpdir(), 'svc-code-tests-'))
 const child = spawn(
   process.execPath,
   ['--enable-source-maps', '--test', '--test-reporter=spec', '--test-timeout=120000', '--test-concurrency=2', ...files],
-  { stdio: 'inherit' }
+  { stdio: 'inherit', env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place } }
 )
-child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+// A key press reaches the child by itself; its end is waited for, so that nothing stays.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => child.kill('SIGTERM'))
+child.on('exit', (code, signal) => {
+  const left = readdirSync(place)
+  rmSync(place, { recursive: true, force: true, maxRetries: 3 })
+  if (left.length > 0) process.stderr.write(`left behind in the directory for temporary files: ${left.join(' ')}\n`)
+  process.exit(signal || left.length > 0 ? code || 1 : (code ?? 1))
+})
