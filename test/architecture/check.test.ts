@@ -1,12 +1,12 @@
 /** The architecture checks: the project passes them, and each one finds what it is for (seen on small projects made up here). */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { projectRoot } from '../helpers/project-root.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 const root = fileURLToPath(projectRoot)
 
@@ -46,9 +46,8 @@ function pack(name: string): Record<string, string> {
 }
 
 /** Checks the sound project with these files put over it; `undefined` takes a file away. */
-async function verdict(t: TestContext, changes: Readonly<Record<string, string | undefined>>): Promise<Verdict> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-code-check-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+async function verdict(changes: Readonly<Record<string, string | undefined>>): Promise<Verdict> {
+  const dir = await freshDir()
   for (const [path, text] of Object.entries({ ...sound, ...changes })) {
     if (text === undefined) continue
     await mkdir(dirname(join(dir, path)), { recursive: true })
@@ -58,8 +57,8 @@ async function verdict(t: TestContext, changes: Readonly<Record<string, string |
 }
 
 /** One change, and where the finding must point. */
-async function finds(t: TestContext, changes: Readonly<Record<string, string | undefined>>, ...expected: RegExp[]): Promise<void> {
-  const { code, findings } = await verdict(t, changes)
+async function finds(changes: Readonly<Record<string, string | undefined>>, ...expected: RegExp[]): Promise<void> {
+  const { code, findings } = await verdict(changes)
   assert.equal(code, 1)
   assert.equal(findings.length, expected.length, findings.join('\n'))
   for (const [at, pattern] of expected.entries()) assert.match(findings[at] ?? '', pattern)
@@ -69,13 +68,12 @@ test('the project passes', () => {
   assert.deepEqual(check(), { code: 0, findings: [] })
 })
 
-test('the sound project passes', async t => {
-  assert.deepEqual(await verdict(t, {}), { code: 0, findings: [] })
+test('the sound project passes', async () => {
+  assert.deepEqual(await verdict({}), { code: 0, findings: [] })
 })
 
-test('the kernel knows no pack, example or test', async t => {
+test('the kernel knows no pack, example or test', async () => {
   await finds(
-    t,
     {
       'kernel/inner.ts': [
         "import { build } from '../features/one/index.ts'",
@@ -92,18 +90,16 @@ test('the kernel knows no pack, example or test', async t => {
   )
 })
 
-test('packs enter the kernel by its door only, for types as well', async t => {
+test('packs enter the kernel by its door only, for types as well', async () => {
   await finds(
-    t,
     { 'features/one/domain.ts': "import type { A } from '../../kernel/inner.ts'\nimport { b } from '../../kernel/testing.ts'\n" },
     /^features\/one\/domain\.ts:1 imports kernel\/inner\.ts; packs use kernel\/index\.ts/,
     /^features\/one\/domain\.ts:2 imports kernel\/testing\.ts/
   )
 })
 
-test('another pack is reached by its index.ts only', async t => {
+test('another pack is reached by its index.ts only', async () => {
   await finds(
-    t,
     {
       'features/one/domain.ts': "\nimport type { place } from '../two/domain.ts'\nexport const later = () => import('../two/pack.ts')\n",
       'features/two/domain.ts': "import { packs } from '../default-packs.ts'\n"
@@ -114,9 +110,8 @@ test('another pack is reached by its index.ts only', async t => {
   )
 })
 
-test('contract.ts is pure data: no library, no built-in module, no domain file that needs one', async t => {
+test('contract.ts is pure data: no library, no built-in module, no domain file that needs one', async () => {
   await finds(
-    t,
     {
       'features/one/contract.ts': "import { join } from 'node:path'\nimport { place } from './domain.ts'\nimport x from './shapes.ts'\n",
       'features/one/shapes.ts': "import { build } from '../two/index.ts'\nexport default build\n"
@@ -126,9 +121,8 @@ test('contract.ts is pure data: no library, no built-in module, no domain file t
   )
 })
 
-test('index.ts shows own files that run nothing when they are loaded', async t => {
+test('index.ts shows own files that run nothing when they are loaded', async () => {
   await finds(
-    t,
     {
       'features/one/index.ts': [
         "export * from '../two/index.ts'",
@@ -147,18 +141,16 @@ test('index.ts shows own files that run nothing when they are loaded', async t =
   )
 })
 
-test('pack.ts only wires, and only the composition root imports it', async t => {
+test('pack.ts only wires, and only the composition root imports it', async () => {
   await finds(
-    t,
     { 'features/one/pack.ts': "import { join } from 'node:path'\n", 'features/two/domain.ts': "import two from './pack.ts'\n" },
     /^features\/one\/pack\.ts:1 pack\.ts only wires; node:path/,
     /^features\/two\/domain\.ts:1 pack\.ts is imported by the composition root only/
   )
 })
 
-test('examples use the public doors, and nothing but tests imports tests', async t => {
+test('examples use the public doors, and nothing but tests imports tests', async () => {
   await finds(
-    t,
     {
       'examples/x/pack.ts': "import { build } from '../../features/one/index.ts'\nimport { place } from '../../features/one/domain.ts'\n",
       'examples/x/other.ts': "import '../y/pack.ts'\nimport { errorSpec } from '../../kernel/testing.ts'\nimport pack from './pack.ts'\n",
@@ -171,9 +163,8 @@ test('examples use the public doors, and nothing but tests imports tests', async
   )
 })
 
-test('a file that does not exist, a file of no pack and a computed name are found', async t => {
+test('a file that does not exist, a file of no pack and a computed name are found', async () => {
   await finds(
-    t,
     {
       'features/one/domain.ts': "import { a } from './gone.ts'\nexport const any = (name: string) => import(name)\n",
       'features/loose.ts': "import '../kernel/index.ts'\n"
@@ -184,7 +175,7 @@ test('a file that does not exist, a file of no pack and a computed name are foun
   )
 })
 
-test('what looks like an import in comments, strings, templates and regular expressions is none', async t => {
+test('what looks like an import in comments, strings, templates and regular expressions is none', async () => {
   const hole = '$'
   const text = [
     "// import '../two/domain.ts'",
@@ -196,26 +187,24 @@ test('what looks like an import in comments, strings, templates and regular expr
     'export { a, b, c, d }',
     ''
   ].join('\n')
-  assert.deepEqual(await verdict(t, { 'features/one/domain.ts': text }), { code: 0, findings: [] })
+  assert.deepEqual(await verdict({ 'features/one/domain.ts': text }), { code: 0, findings: [] })
 })
 
-test('a circle between packs is found over imports that exist at run time, not over types', async t => {
+test('a circle between packs is found over imports that exist at run time, not over types', async () => {
   const typesOnly = {
     'features/one/domain.ts': "import { build } from '../two/index.ts'\n",
     'features/two/domain.ts': "import type { build } from '../one/index.ts'\n"
   }
-  assert.deepEqual(await verdict(t, typesOnly), { code: 0, findings: [] })
+  assert.deepEqual(await verdict(typesOnly), { code: 0, findings: [] })
   await finds(
-    t,
     { ...typesOnly, 'features/two/domain.ts': "\nimport { type build } from '../one/index.ts'\n" },
     /^features\/one\/domain\.ts:1 packs import each other in a circle: one -> two -> one/,
     /^features\/two\/domain\.ts:2 packs import each other in a circle/
   )
 })
 
-test('an error code or name that is taken, or computed, is found', async t => {
+test('an error code or name that is taken, or computed, is found', async () => {
   await finds(
-    t,
     {
       'features/one/contract.ts': [
         "import { errorSpec } from '../../kernel/index.ts'",
@@ -238,7 +227,7 @@ test('an error code or name that is taken, or computed, is found', async t => {
   )
 })
 
-test('packages are used and listed, each where it belongs', async t => {
+test('packages are used and listed, each where it belongs', async () => {
   const pkg = {
     name: 'svc-code',
     dependencies: { used: '1', idle: '1', testonly: '1' },
@@ -247,7 +236,6 @@ test('packages are used and listed, each where it belongs', async t => {
     scripts: { build: 'tool-bin --fast' }
   }
   await finds(
-    t,
     {
       'package.json': JSON.stringify(pkg, undefined, 2),
       'package-lock.json': JSON.stringify({ packages: { 'node_modules/tool': { bin: { 'tool-bin': 'x.js' } } } }),
@@ -270,10 +258,9 @@ test('packages are used and listed, each where it belongs', async t => {
   )
 })
 
-test('open ends are found in sources and documents, whole words only', async t => {
+test('open ends are found in sources and documents, whole words only', async () => {
   const [todo, fixme] = ['TO' + 'DO', 'FIX' + 'ME']
   await finds(
-    t,
     {
       'features/one/domain.ts': `// ${todo}: later\nexport const m${todo}s = 'mktemp ${'X'.repeat(6)}'\n`,
       'features/two/README.md': `# two\n\n${fixme}\n`
@@ -283,9 +270,8 @@ test('open ends are found in sources and documents, whole words only', async t =
   )
 })
 
-test('a pack without public face, README or test is found', async t => {
+test('a pack without public face, README or test is found', async () => {
   await finds(
-    t,
     {
       'features/one/index.ts': undefined,
       'features/one/README.md': undefined,

@@ -29,7 +29,7 @@ async function refuses(server: JudgedServer, route: string, what: string, asked:
 }
 
 test('no route of contract 1 but the health check answers a request without its credential or under a foreign name', async t => {
-  const server = await JudgedServer.start(t, await freshDir(t))
+  const server = await JudgedServer.start(t, await freshDir())
   const before = await server.files()
 
   for (const route of accountRoutes) {
@@ -52,7 +52,7 @@ test('no route of contract 1 but the health check answers a request without its 
 
 /** A server that others could reach, too. */
 async function exposed(t: TestContext): Promise<JudgedServer> {
-  return await JudgedServer.start(t, await freshDir(t), {}, '--host', '0.0.0.0', '--insecure-no-tls')
+  return await JudgedServer.start(t, await freshDir(), {}, '--host', '0.0.0.0', '--insecure-no-tls')
 }
 
 test('beyond loopback there is no shutdown, and after ten failures every route is banned, also with the token', async t => {

@@ -223,7 +223,7 @@ async function upstreams(t: TestContext): Promise<string> {
 
 test('each route of contract 1 answers each error that it lists, and refused requests change nothing', async t => {
   const url = await upstreams(t)
-  const home = await freshDir(t)
+  const home = await freshDir()
   const server = await JudgedServer.start(t, home, { SVC_CODE_CATALOG_URL: `${url}/api.json` })
   const config = join(home, 'config.toml')
 
@@ -267,7 +267,7 @@ test('each route of contract 1 answers each error that it lists, and refused req
   await t.test('without a directory and an account service', async at => {
     const nowhere = 'http://127.0.0.1:1'
     const settings = { SVC_CODE_CATALOG_URL: nowhere, SVC_CODE_OAUTH_HOST: nowhere, SVC_CODE_API_BASE_URL: nowhere }
-    const alone = await freshDir(t)
+    const alone = await freshDir()
     await writeFile(join(alone, 'config.toml'), '[packs.config.catalog]\nsnapshot = false\n[packs.config.oauth]\nclient_id = "c"\n')
     await writeFile(join(alone, 'device_id'), '9f6c1d0e-3a57-4b0e-8a2b-4f1f6f7c2d11')
     await refuse(at, await JudgedServer.start(t, alone, settings), unreachable)

@@ -112,7 +112,7 @@ async function server(t: TestContext, home: string) {
 }
 
 test('two servers on one home: each tells its own sockets what the other saved, and no patch is lost', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), '# mine\n')
   const servers = [await server(t, home), await server(t, home)] as const
   const [one, two] = servers

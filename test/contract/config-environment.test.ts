@@ -227,7 +227,7 @@ test('a model of the environment without a key is named in the log and not used'
 })
 
 test('the offline switch of the command line shows, cannot be patched away and is not written', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const server = await serve(t, home, '--port', '0', '--offline')
   const { get, patch } = client(t, server)
 

@@ -38,7 +38,7 @@ test('any damaged file costs at most what was in it', async t => {
   for (const file of chosen) {
     for (const [name, damage] of Object.entries(damages)) {
       await t.test(`${file.replaceAll(sessions[0] ?? '', 'S').replace(/wd_[^/]+/, 'W')} ${name}`, async t => {
-        const copy = join(await freshDir(t), 'home')
+        const copy = join(await freshDir(), 'home')
         await cp(home, copy, { recursive: true })
         await damage(join(copy, file))
         const warnings: string[] = []

@@ -147,8 +147,8 @@ async function process(t: TestContext, home: string): Promise<Server> {
   return { api, settled }
 }
 
-async function homeFor(t: TestContext, { oauth_host, api_base_url }: FakeOauth): Promise<string> {
-  const home = await freshDir(t)
+async function homeFor({ oauth_host, api_base_url }: FakeOauth): Promise<string> {
+  const home = await freshDir()
   const lines = ['[packs.config.oauth]', 'client_id = "client-1"', `oauth_host = "${oauth_host}"`, `api_base_url = "${api_base_url}"`]
   await writeFile(join(home, 'config.toml'), [...lines, 'poll_unit_ms = 1', ''].join('\n'))
   return home
@@ -157,7 +157,7 @@ async function homeFor(t: TestContext, { oauth_host, api_base_url }: FakeOauth):
 test('two servers on one home: a login, a renewal and a logout of one are those of the other', async t => {
   withEnvironment(t, { SVC_CODE_OAUTH_HOST: undefined, SVC_CODE_API_BASE_URL: undefined, SVC_CODE_OAUTH_CLIENT_ID: undefined })
   const fake = await fakeOauth(t, { poll: [granted()] })
-  const home = await homeFor(t, fake)
+  const home = await homeFor(fake)
   const [one, two] = [await process(t, home), await process(t, home)]
 
   assert.equal((await one.api('POST', '/oauth/login', { region: 'global' })).data.status, 'pending')
@@ -196,7 +196,7 @@ test('two servers on one home: a login that one finishes cancels the one that is
   const fake = await fakeOauth(t, {
     poll: ({ form }) => (form.device_code === 'device-code-2' ? granted() : refused('authorization_pending'))
   })
-  const home = await homeFor(t, fake)
+  const home = await homeFor(fake)
   const [one, two] = [await process(t, home), await process(t, home)]
 
   await one.api('POST', '/oauth/login', {})

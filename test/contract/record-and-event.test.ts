@@ -23,7 +23,7 @@ test('events that stop anywhere in a turn, with approved calls or without, are c
     await kernel.stop()
     const lines = (await readFile(eventsOf(home, id), 'utf8')).trimEnd().split('\n')
     for (let kept = told + 1; kept <= lines.length; kept++) {
-      const copy = join(await freshDir(t), 'home')
+      const copy = join(await freshDir(), 'home')
       await cp(home, copy, { recursive: true })
       await writeFile(eventsOf(copy, id), `${lines.slice(0, kept).join('\n')}\n`)
       const events = await reopened(t, packs, copy, id)

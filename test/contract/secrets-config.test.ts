@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { type Document, operationsOf } from '../helpers/documents.ts'
 import { secretConfig, secretEnvironment, toml, tomlFile } from '../helpers/secret-config.ts'
 import { WatchedServer, Witness, watchedRun } from '../helpers/secret-witness.ts'
@@ -12,8 +12,8 @@ import { freshDir } from '../helpers/temp.ts'
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Json = any
 
-async function secretHome(t: TestContext) {
-  const dir = await freshDir(t)
+async function secretHome() {
+  const dir = await freshDir()
   const [home, place] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(join(home, 'credentials'), { recursive: true, mode: 0o700 })
   await mkdir(place)
@@ -39,7 +39,7 @@ async function clean(witness: Witness): Promise<void> {
 }
 
 test('no secret of the configuration or the environment shows in any answer, event, document, output or file', async t => {
-  const { home, place, secrets, env } = await secretHome(t)
+  const { home, place, secrets, env } = await secretHome()
   const witness = new Witness(home, secrets)
   const server = await WatchedServer.start(t, witness, env)
   const socket = await server.socket()

@@ -44,7 +44,7 @@ const habits: Readonly<Record<string, (sent: Sent) => readonly Step[]>> = {
 }
 
 test('refresh, import and the catalog do not show what their sources repeat', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const home = join(dir, 'home')
   await mkdir(home)
   const secrets = new Secrets()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { fakeUpstream } from '../helpers/fake-upstream.ts'
 import { tomlFile } from '../helpers/secret-config.ts'
 import { WatchedServer, Witness, watchedRun } from '../helpers/secret-witness.ts'
@@ -12,8 +12,8 @@ import { freshDir } from '../helpers/temp.ts'
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Json = any
 
-async function place(t: TestContext) {
-  const dir = await freshDir(t)
+async function place() {
+  const dir = await freshDir()
   const [home, cwd] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(join(home, 'credentials'), { recursive: true, mode: 0o700 })
   await mkdir(cwd)
@@ -34,7 +34,7 @@ async function clean(witness: Witness): Promise<void> {
 }
 
 test('a configuration that cannot be read is named by its line, never by its text', async t => {
-  const { dir, secrets, witness, write } = await place(t)
+  const { dir, secrets, witness, write } = await place()
   const s = (name: string) => secrets.seed(name)
   const broken: Readonly<Record<string, string | Buffer>> = {
     'an open string': `[providers.p]\napi_key = "${s('open string')}\n`,
@@ -75,7 +75,7 @@ test('a configuration that cannot be read is named by its line, never by its tex
 })
 
 test('values of a wrong type, in the file or the environment, are not quoted', async t => {
-  const { dir, home, cwd, secrets, witness, write } = await place(t)
+  const { dir, home, cwd, secrets, witness, write } = await place()
   const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
   const s = (name: string) => secrets.seed(name)
   // Where nothing says that it is a secret, the configuration shows it; the log does not.
@@ -177,7 +177,7 @@ test('values of a wrong type, in the file or the environment, are not quoted', a
 })
 
 test('a command that the model runs does not see the secrets of the server', async t => {
-  const { dir, cwd, secrets, witness, write } = await place(t)
+  const { dir, cwd, secrets, witness, write } = await place()
   const upstream = await fakeUpstream(t, [[{ tool: { name: 'Bash', args: { command: 'env; export; echo done' } } }], [{ text: 'ok' }]])
   const s = (name: string) => secrets.seed(name, 'awkward')
   await write(
@@ -215,7 +215,7 @@ test('a command that the model runs does not see the secrets of the server', asy
 })
 
 test('damaged credentials and token files are not quoted', async t => {
-  const { dir, secrets, witness, write } = await place(t)
+  const { dir, secrets, witness, write } = await place()
   const s = (name: string) => secrets.seed(name)
   const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
   await write(

@@ -38,7 +38,7 @@ function refusals(of: (request: FakeRequest) => string): ((request: FakeRequest)
 }
 
 test('nothing of a login shows, whatever the services repeat', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const [home, cwd] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(home)
   await mkdir(cwd)
@@ -162,7 +162,7 @@ test('nothing of a login shows, whatever the services repeat', async t => {
 })
 
 test('nothing of a key file shows, whatever its token service repeats', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const [home, cwd] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(home)
   await mkdir(cwd)

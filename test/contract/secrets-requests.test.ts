@@ -14,7 +14,7 @@ type Json = any
 const models = [{ model: 'm', max_context_size: 1000 }]
 
 test('a request that is refused does not get its secrets back, and nothing else keeps them', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const [home, place] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(home)
   await mkdir(place)

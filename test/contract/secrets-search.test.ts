@@ -33,8 +33,8 @@ test('a secret is found whole, by its beginning and by its end, in every spellin
   }
 })
 
-test('a leak planted in an answer, a frame, an output or a file is reported with its place', async t => {
-  const home = await freshDir(t)
+test('a leak planted in an answer, a frame, an output or a file is reported with its place', async () => {
+  const home = await freshDir()
   const secrets = new Secrets()
   const witness = new Witness(home, secrets)
   const key = secrets.seed('a key')

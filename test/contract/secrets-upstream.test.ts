@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { type FakeUpstream, fakeUpstream, type UpstreamWire } from '../helpers/fake-upstream.ts'
 import { tomlFile } from '../helpers/secret-config.ts'
 import { echoes, sentBy } from '../helpers/secret-echo.ts'
@@ -26,8 +26,8 @@ const wires: Readonly<Record<string, UpstreamWire>> = {
   compat_cloud: genaiWire
 }
 
-async function place(t: TestContext) {
-  const dir = await freshDir(t)
+async function place() {
+  const dir = await freshDir()
   const [home, cwd] = [join(dir, 'home'), join(dir, 'place')]
   await mkdir(home)
   await mkdir(cwd)
@@ -45,7 +45,7 @@ function withSecrets(url: string, secrets: Secrets, name: string): string {
 }
 
 test('a turn through each adapter does not show what its upstream repeats', async t => {
-  const { dir, home, cwd, secrets, witness } = await place(t)
+  const { dir, home, cwd, secrets, witness } = await place()
   const upstreams = new Map<string, FakeUpstream>()
   const config: Json = {
     loop_control: { max_attempts_per_step: 2 },

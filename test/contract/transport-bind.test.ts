@@ -1,13 +1,13 @@
 /** What a bind beyond loopback takes away, and what a stopped server leaves behind. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import meta from '../../features/meta/pack.ts'
 import { definePack, KernelInfo } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': false })) {
   test(`debug routes and the shutdown route ${expected ? 'may exist' : 'are absent'} on ${host}`, async t => {
@@ -29,9 +29,8 @@ for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': fa
   })
 }
 
-test('a stop that is asked for during the start leaves neither an open port nor a registry entry', async t => {
-  const home = await mkdtemp(join(tmpdir(), 'svc-stop-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
+test('a stop that is asked for during the start leaves neither an open port nor a registry entry', async () => {
+  const home = await freshDir()
   const kernel = await createKernel({ home, port: 0, packs: [meta], log: { level: 'silent' } })
 
   const starting = kernel.start()

@@ -1,11 +1,9 @@
 /** Every 40001 names the offending field from the root of the request, whoever found it: the schema or a handler. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 interface Answer {
   readonly code: number
@@ -16,8 +14,7 @@ interface Answer {
 
 async function start(t: TestContext) {
   const { url, token } = await startTestKernel(t, { packs: await loadDefaultPacks() })
-  const cwd = await mkdtemp(join(tmpdir(), 'svc-details-'))
-  t.after(() => rm(cwd, { recursive: true, force: true }))
+  const cwd = await freshDir()
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     return (await fetch(`${url}/api/v1${path}`, { ...init, headers })).json() as Promise<Answer>

@@ -1,11 +1,11 @@
 /** The full server on a fresh home, seen through the configuration routes and the file itself. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'smol-toml'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { type RestClient, startTestKernel, type TestContextLike, type TestKernel, type TestKernelOptions } from '../../kernel/testing.ts'
+import { freshDir } from './temp.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any shape
 export type JsonObject = Record<string, any>
@@ -69,8 +69,7 @@ export interface ConfigScene extends SettingsClient {
 
 /** Starts every default pack over `toml`; undefined: there is no file. */
 export async function configScene(t: TestContextLike, toml?: string, options: Partial<TestKernelOptions> = {}): Promise<ConfigScene> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
   const server = await startTestKernel(t, { packs: await loadDefaultPacks(), home, ...options })

@@ -1,10 +1,10 @@
 /** The whole server with a scripted provider, and a session whose turns make the tool calls that the test asks for. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { type Envelope, startTestKernel, type TestContextLike, type TestKernel } from '../../kernel/testing.ts'
 import { fakeUpstream, type Step } from './fake-upstream.ts'
+import { freshDir } from './temp.ts'
 
 export type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>]
 /** An envelope whose data the test knows. */
@@ -40,18 +40,8 @@ export interface Conversation extends TestKernel {
 }
 
 export async function conversation(t: TestContextLike, options: ConversationOptions = {}): Promise<Conversation> {
-  let stop: (() => Promise<unknown>) | undefined
-  const made = async (name: string) => {
-    const dir = await mkdtemp(join(tmpdir(), name))
-    t.after(async () => {
-      // A server that still runs writes into its home while it is being removed.
-      await stop?.()
-      await rm(dir, { recursive: true, force: true, maxRetries: 3 })
-    })
-    return dir
-  }
-  const home = options.home ?? (await made('svc-code-home-'))
-  const cwd = options.cwd ?? (await made('svc-code-cwd-'))
+  const home = options.home ?? (await freshDir())
+  const cwd = options.cwd ?? (await freshDir())
   const plans: (readonly Step[])[] = []
   const upstream = await fakeUpstream(t, body => {
     const last = (body.messages as { role: string }[]).at(-1)
@@ -61,7 +51,6 @@ export async function conversation(t: TestContextLike, options: ConversationOpti
   const model = '[models.m]\nprovider = "p"\nmodel = "x"\nmax_context_size = 100000\n'
   await writeFile(join(home, 'config.toml'), `default_model = "m"\n${options.toml ?? ''}\n${provider}${model}`)
   const kernel = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
-  stop = kernel.stop
   const api = (method: string, path: string, body?: unknown): Promise<Reply> => kernel.rest.json(method, `/api/v1${path}`, body)
   const session_id = options.session_id ?? (await api('POST', '/sessions', { metadata: { cwd } })).data.id
   const seen = new Set<string>()

@@ -17,7 +17,7 @@ export interface Scene {
 
 /** `talk` streams, `tools` (`sleep`: a long one) calls Bash twice at once and talks afterwards, `hang` waits for a release in mid-stream. */
 export async function crashScene(t: TestContext): Promise<Scene> {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const home = join(dir, 'home')
   const place = join(dir, 'place')
   await mkdir(home, { mode: 0o700 })

@@ -1,10 +1,7 @@
 /** A hub on an http server of its own, without a kernel around it. */
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { ulid } from 'ulid'
@@ -12,6 +9,7 @@ import { createKernelHooks } from '../../kernel/hooks.ts'
 import { createHub, type HubOptions } from '../../kernel/hub.ts'
 import { SocketClient, type SocketOptions } from '../../kernel/testing-socket.ts'
 import { openGate } from './gate.ts'
+import { freshDir } from './temp.ts'
 
 export interface TestHubOptions extends Partial<HubOptions> {
   /** Sessions that exist; default: all. */
@@ -20,7 +18,7 @@ export interface TestHubOptions extends Partial<HubOptions> {
 
 /** Starts a hub that stops with the test. Clock at 0, every session exists, violations are collected. */
 export async function startHub(t: TestContext, options: TestHubOptions = {}) {
-  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'svc-hub-')))
+  const dir = options.dir ?? (await freshDir())
   const violations: Error[] = []
   const hooks = options.hooks ?? createKernelHooks()
   const { sessions } = options
@@ -45,7 +43,6 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   t.after(async () => {
     await hub.stop()
     server.close()
-    if (!options.dir) await rm(dir, { recursive: true, force: true })
   })
   const connect = (options: SocketOptions = {}) => SocketClient.open(url, 'good', options)
   return { hub, dir, hooks, violations, url, connect }

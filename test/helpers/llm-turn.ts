@@ -1,6 +1,5 @@
 /** Conversations through the whole engine with a real adapter and a scripted upstream. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import agent from '../../features/agent/pack.ts'
 import config from '../../features/config/pack.ts'
@@ -17,6 +16,7 @@ import type { Pack } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 import { echoRunner } from '../features/agent/start.ts'
 import { fakeUpstream, type Script, type UpstreamWire } from './fake-upstream.ts'
+import { freshDir } from './temp.ts'
 
 export interface TurnSetup {
   readonly protocol: string
@@ -46,13 +46,7 @@ export interface Image {
 export async function conversation(t: TestContextLike, setup: ConversationSetup) {
   const { protocol, pack, wire, model = 'm', provider = '', script, packs = [], toml = '' } = setup
   const upstream = await fakeUpstream(t, script, { wire })
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
-  const kernels: { stop(): Promise<unknown> }[] = []
-  t.after(async () => {
-    // A server that still runs writes into its home while it is being removed.
-    for (const kernel of kernels) await kernel.stop()
-    await rm(home, { recursive: true, force: true, maxRetries: 3 })
-  })
+  const home = await freshDir()
   const cwd = join(home, 'project')
   await mkdir(cwd)
   await writeFile(
@@ -86,11 +80,7 @@ capabilities = ["thinking", "tool_use", "image_in"]
     messages,
     ...packs
   ]
-  const start = async () => {
-    const kernel = await startTestKernel(t, { home, packs: all, config: { agent: { retry_base_ms: 1 } } })
-    kernels.push(kernel)
-    return kernel
-  }
+  const start = () => startTestKernel(t, { home, packs: all, config: { agent: { retry_base_ms: 1 } } })
   type Kernel = Awaited<ReturnType<typeof start>>
   const open = async (kernel: Kernel): Promise<string> => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
   const submit = async (kernel: Kernel, session_id: string, text: string, media: readonly Image[] = []) => {

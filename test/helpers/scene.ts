@@ -1,6 +1,5 @@
 /** The full server with a scripted provider, a project directory, and pages on it. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel, type TestKernel, type TestKernelOptions } from '../../kernel/testing.ts'
@@ -9,6 +8,7 @@ import { type FakeUpstream, fakeUpstream, type Script } from './fake-upstream.ts
 import { modelConfig } from './model-config.ts'
 import { Page, type PageOptions, type PageServer } from './page.ts'
 import type { Json } from './page-session.ts'
+import { freshDir } from './temp.ts'
 
 interface TestLike {
   after(fn: () => unknown): void
@@ -23,8 +23,7 @@ export interface Place {
 /** A fresh home whose configuration knows the scripted provider as the default model, and a project directory. */
 export async function place(t: TestLike, script: Script): Promise<Place> {
   const upstream = await fakeUpstream(t, script)
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-scene-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 5 }))
+  const home = await freshDir()
   const cwd = join(home, 'project')
   await mkdir(cwd)
   await writeFile(join(home, 'config.toml'), modelConfig(upstream.url, { more: 'capabilities = ["thinking"]' }))

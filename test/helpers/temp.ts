@@ -1,13 +1,19 @@
 /** Temporary places and a log that remembers its warnings. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 
-/** A fresh directory, removed after the test. */
-export async function freshDir(t: TestContext): Promise<string> {
+const made: string[] = []
+// Not after the test: hooks run in the order of their registration, so a server that is started on a directory would still write there.
+process.once('exit', () => {
+  for (const dir of made) rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
+})
+
+/** A fresh directory, removed when the process ends. */
+export async function freshDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-code-'))
-  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }))
+  made.push(dir)
   return dir
 }
 

@@ -249,16 +249,16 @@ test('the counting window restarts, and the table of sources is bounded', () => 
   assert.equal(table.size, 1)
 })
 
-test('failed upgrades count for the ban', async t => {
-  const home = await tempHome(t)
+test('failed upgrades count for the ban', async () => {
+  const home = await tempHome()
   const gate = await createGate({ home, host: '0.0.0.0', log: createLog({ level: 'silent' }, home), now: () => new Date(0) })
   const upgrade = () => fakeRequest({ host: 'localhost', 'sec-websocket-protocol': 'svc-code.bearer.wrong' })
   for (let i = 0; i < 10; i++) assert.equal(await gate.authenticateSocket(upgrade()), false)
   assert.equal(gate.check(upgrade()).refusal?.spec.status, 429)
 })
 
-test('an upgrade takes the header first and the subprotocol only without one', async t => {
-  const home = await tempHome(t)
+test('an upgrade takes the header first and the subprotocol only without one', async () => {
+  const home = await tempHome()
   const gate = await createGate({ home, host: '127.0.0.1', log: createLog({ level: 'silent' }, home), now: () => new Date(0) })
   const token = await readToken(home)
   const ask = async (headers: Record<string, string>) => gate.authenticateSocket(fakeRequest(headers))
@@ -273,8 +273,8 @@ test('an upgrade takes the header first and the subprotocol only without one', a
   assert.equal(await gate.checkToken(''), false)
 })
 
-test('the token file is made once, private, and shared by later boots', async t => {
-  const home = join(await tempHome(t), 'new')
+test('the token file is made once, private, and shared by later boots', async () => {
+  const home = join(await tempHome(), 'new')
   const log = createLog({ level: 'silent' }, home)
   const options = { home, host: '127.0.0.1', log, now: () => new Date() }
   await Promise.all([createGate(options), createGate(options), createGate(options)])
@@ -313,8 +313,8 @@ test('a rewrite that is empty, readable by others or gone is ignored', async t =
   assert.ok(http.logs.some(line => line.includes('token rotation ignored')))
 })
 
-test('a token file that others can read stops the start with the remedy', async t => {
-  const home = await tempHome(t)
+test('a token file that others can read stops the start with the remedy', async () => {
+  const home = await tempHome()
   await rotateToken(home)
   await chmod(tokenPath(home), 0o640)
   const options = { home, host: '127.0.0.1', log: createLog({ level: 'silent' }, home), now: () => new Date() }

@@ -15,7 +15,7 @@ const route = defineRoute({ method: 'GET', path: '/api/v1/file', summary: 'x', d
 const text = '0123456789abcdefg'
 
 async function serve(t: TestContext, reply: (file: string) => FileReply | StreamReply) {
-  const file = join(await tempHome(t), 'a b.txt')
+  const file = join(await tempHome(), 'a b.txt')
   await writeFile(file, text)
   const http = await startHttp(t)
   http.mount([route, () => binary(reply(file))])
@@ -118,7 +118,7 @@ test('an empty file is sent as it is', async t => {
 })
 
 test('a file that cannot be sent answers an envelope without leftovers in the headers', async t => {
-  const dir = join(await tempHome(t), 'dir')
+  const dir = join(await tempHome(), 'dir')
   await mkdir(dir)
   const http = await startHttp(t)
   for (const file of [dir, join(dir, 'missing')]) {

@@ -1,8 +1,7 @@
 /** The HTTP side alone on a real socket: gate, router and server without packs, plus a raw client that sends exactly what it is told. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { ulid } from 'ulid'
@@ -12,6 +11,7 @@ import type { AnyRoute } from '../../kernel/contract.ts'
 import { closeServer, createServer, listen } from '../../kernel/listen.ts'
 import { createLog } from '../../kernel/log.ts'
 import { assertRoute, createHttp, type MountedRoute } from '../../kernel/router.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 export interface Answer {
   readonly status: number
@@ -52,15 +52,14 @@ export interface FixtureOptions extends Partial<Omit<GateOptions, 'home' | 'log'
   readonly level?: 'debug' | 'info'
 }
 
-export async function tempHome(t: TestContext): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-http-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
+export async function tempHome(): Promise<string> {
+  const home = await freshDir()
   return home
 }
 
 export async function startHttp(t: TestContext, options: FixtureOptions = {}): Promise<Fixture> {
   const { bodyLimitBytes = 1_048_576, level = 'info', ...gateOptions } = options
-  const home = options.home ?? (await tempHome(t))
+  const home = options.home ?? (await tempHome())
   const logs: string[] = []
   const violations: string[] = []
   const log = createLog({ level, to: { write: line => logs.push(line) } }, home)

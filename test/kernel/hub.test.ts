@@ -67,7 +67,7 @@ test('a new hub on the same directory goes on with epoch and numbers', async t =
 })
 
 test('events reach clients in order even when the journal cannot be written', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   await writeFile(join(dir, 'file'), '')
   const { hub, connect } = await startHub(t, { dir: join(dir, 'file') })
   const client = await connect()

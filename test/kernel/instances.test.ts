@@ -16,8 +16,8 @@ async function deadPid(): Promise<number> {
   return child.pid!
 }
 
-test('a server registers itself and leaves no trace when it closes', async t => {
-  const home = await tempHome(t)
+test('a server registers itself and leaves no trace when it closes', async () => {
+  const home = await tempHome()
   const unregister = await registerInstance(home, entry('01A', 5))
   const [found] = await listInstances(home)
   assert.deepEqual(
@@ -29,8 +29,8 @@ test('a server registers itself and leaves no trace when it closes', async t => 
   assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
 
-test('instances are listed oldest first', async t => {
-  const home = await tempHome(t)
+test('instances are listed oldest first', async () => {
+  const home = await tempHome()
   const undo = [
     await registerInstance(home, entry('01B', 20)),
     await registerInstance(home, entry('01A', 30)),
@@ -43,8 +43,8 @@ test('instances are listed oldest first', async t => {
   await Promise.all(undo.map(run => run()))
 })
 
-test('entries and temporary files of dead processes are swept, foreign files stay', async t => {
-  const home = await tempHome(t)
+test('entries and temporary files of dead processes are swept, foreign files stay', async () => {
+  const home = await tempHome()
   const dir = join(home, 'server', 'instances')
   await mkdir(dir, { recursive: true })
   const pid = await deadPid()
@@ -56,16 +56,16 @@ test('entries and temporary files of dead processes are swept, foreign files sta
   assert.deepEqual((await readdir(dir)).sort(), ['broken.json', 'notes.txt'])
 })
 
-test('a reused process id does not pass for the old server', { skip: process.platform !== 'linux' }, async t => {
-  const home = await tempHome(t)
+test('a reused process id does not pass for the old server', { skip: process.platform !== 'linux' }, async () => {
+  const home = await tempHome()
   const dir = join(home, 'server', 'instances')
   await mkdir(dir, { recursive: true })
   await writeFile(join(dir, '01D.json'), JSON.stringify({ ...entry('01D', 1), pid: process.pid, heartbeat_at: 1, process_start: 'boot:1' }))
   assert.deepEqual(await listInstances(home), [])
 })
 
-test('the heartbeat rewrites the entry', async t => {
-  const home = await tempHome(t)
+test('the heartbeat rewrites the entry', async () => {
+  const home = await tempHome()
   const dir = join(home, 'server', 'instances')
   const unregister = await registerInstance(home, { ...entry('01A', 5), heartbeatMs: 5 })
   const path = join(dir, '01A.json')
@@ -76,6 +76,6 @@ test('the heartbeat rewrites the entry', async t => {
   await unregister()
 })
 
-test('a home without servers lists none', async t => {
-  assert.deepEqual(await listInstances(await tempHome(t)), [])
+test('a home without servers lists none', async () => {
+  assert.deepEqual(await listInstances(await tempHome()), [])
 })

@@ -46,7 +46,7 @@ async function openFiles(dir: string): Promise<number> {
 }
 
 test('a torn tail is cut at the first append, not at opening', async t => {
-  const path = join(await freshDir(t), 's.jsonl')
+  const path = join(await freshDir(), 's.jsonl')
   const first = await Journal.open(options(path))
   await first.append([line(1), line(2)], 1)
   await first.close()
@@ -64,7 +64,7 @@ test('a torn tail is cut at the first append, not at opening', async t => {
 })
 
 test('a damaged inner line is skipped, set aside, and nothing is replayed across the hole', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const path = join(dir, 's.jsonl')
   const first = await Journal.open(options(path))
   await first.append([line(1), line(2), line(3), line(4)], 1)
@@ -86,7 +86,7 @@ test('a damaged inner line is skipped, set aside, and nothing is replayed across
 })
 
 test('the number of a damaged last line is not given out again', async t => {
-  const path = join(await freshDir(t), 's.jsonl')
+  const path = join(await freshDir(), 's.jsonl')
   const first = await Journal.open(options(path))
   await first.append([line(1), line(2), line(3)], 1)
   await first.close()
@@ -100,7 +100,7 @@ test('the number of a damaged last line is not given out again', async t => {
 })
 
 test('an unreadable header begins a new epoch and keeps the old file', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const path = join(dir, 's.jsonl')
   await writeFile(path, `garbage\n${line(1)}`)
   const journal = await Journal.open(options(path))
@@ -113,8 +113,8 @@ test('an unreadable header begins a new epoch and keeps the old file', async t =
   assert.deepEqual([again.epoch, again.seq], [journal.epoch, 1])
 })
 
-test('an empty file, as a kill between creation and header leaves it, is a new journal', async t => {
-  const path = join(await freshDir(t), 's.jsonl')
+test('an empty file, as a kill between creation and header leaves it, is a new journal', async () => {
+  const path = join(await freshDir(), 's.jsonl')
   await writeFile(path, '')
   const journal = await Journal.open(options(path))
   await journal.append([line(1)], 1)
@@ -123,8 +123,8 @@ test('an empty file, as a kill between creation and header leaves it, is a new j
   assert.deepEqual([again.epoch, again.seq], [journal.epoch, 1])
 })
 
-test('a long journal is shortened to the newest 1000 events and goes on', async t => {
-  const dir = await freshDir(t)
+test('a long journal is shortened to the newest 1000 events and goes on', async () => {
+  const dir = await freshDir()
   const path = join(dir, 's.jsonl')
   const journal = await Journal.open(options(path))
   for (let seq = 1; seq <= 4000; seq += 100)
@@ -147,7 +147,7 @@ test('a long journal is shortened to the newest 1000 events and goes on', async 
 })
 
 test('a reader keeps the file it opened when the journal is shortened meanwhile', async t => {
-  const path = join(await freshDir(t), 's.jsonl')
+  const path = join(await freshDir(), 's.jsonl')
   const journal = await Journal.open(options(path))
   t.after(() => journal.close())
   await journal.append(
@@ -164,8 +164,8 @@ test('a reader keeps the file it opened when the journal is shortened meanwhile'
   assert.equal((JSON.parse(buffer.toString()) as { seq: number }).seq, 3500)
 })
 
-test('files of idle journals are closed and opened again when needed', async t => {
-  const dir = await freshDir(t)
+test('files of idle journals are closed and opened again when needed', async () => {
+  const dir = await freshDir()
   const pool = new JournalPool(log, 2)
   const journals = await Promise.all(Array.from({ length: 20 }, (_, i) => Journal.open(options(join(dir, `${i}.jsonl`), pool))))
   for (let seq = 1; seq <= 3; seq++) for (const journal of journals) await journal.append([line(seq)], seq)
@@ -178,7 +178,7 @@ test('files of idle journals are closed and opened again when needed', async t =
 })
 
 test('a write that fails for good ends the epoch; the numbers go on in a new file', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const path = join(dir, 's.jsonl')
   const journal = await Journal.open(options(path))
   t.after(() => journal.close())
@@ -193,8 +193,8 @@ test('a write that fails for good ends the epoch; the numbers go on in a new fil
   await assert.rejects(journal.append([line(2)], 2), /next try/)
 })
 
-test('a stream whose directory cannot be made lives on without a journal', async t => {
-  const dir = await freshDir(t)
+test('a stream whose directory cannot be made lives on without a journal', async () => {
+  const dir = await freshDir()
   await writeFile(join(dir, 'file'), '')
   const journal = await Journal.open(options(join(dir, 'file', 's.jsonl')))
   assert.equal(journal.seq, 0)

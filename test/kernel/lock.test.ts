@@ -7,8 +7,8 @@ import { acquireLock, lockHolder, withLock } from '../../kernel/lock.ts'
 import { startChild } from '../helpers/child.ts'
 import { freshDir } from '../helpers/temp.ts'
 
-test('a lock is held once per machine: the same process asking again is refused until it is released', async t => {
-  const path = join(await freshDir(t), 'deep', 'lock')
+test('a lock is held once per machine: the same process asking again is refused until it is released', async () => {
+  const path = join(await freshDir(), 'deep', 'lock')
   const lock = await acquireLock(path)
   assert.ok(lock)
   assert.equal(await acquireLock(path), undefined)
@@ -18,8 +18,8 @@ test('a lock is held once per machine: the same process asking again is refused 
   assert.ok(again)
 })
 
-test('the file tells who holds the lock, readable by its owner only', async t => {
-  const dir = await freshDir(t)
+test('the file tells who holds the lock, readable by its owner only', async () => {
+  const dir = await freshDir()
   const path = join(dir, 'lock')
   const lock = await acquireLock(path, { info: { port: 4 } })
   const holder = await lockHolder(path)
@@ -31,7 +31,7 @@ test('the file tells who holds the lock, readable by its owner only', async t =>
 })
 
 test('a living process keeps its lock, and gives it back when asked', async t => {
-  const path = join(await freshDir(t), 'lock')
+  const path = join(await freshDir(), 'lock')
   const child = startChild(t, 'lock-child', 'hold', path)
   await child.atLeast(1)
   assert.equal(await acquireLock(path), undefined)
@@ -42,7 +42,7 @@ test('a living process keeps its lock, and gives it back when asked', async t =>
 })
 
 test('a lock ends with kill -9 of its holder, and of many takers exactly one wins', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const path = join(dir, 'lock')
   const child = startChild(t, 'lock-child', 'hold', path)
   await child.atLeast(1)
@@ -54,7 +54,7 @@ test('a lock ends with kill -9 of its holder, and of many takers exactly one win
 })
 
 test('a taker that died in the middle of taking over does not block the next one', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const path = join(dir, 'lock')
   const child = startChild(t, 'lock-child', 'hold', path)
   await child.atLeast(1)
@@ -66,20 +66,20 @@ test('a taker that died in the middle of taking over does not block the next one
   assert.deepEqual(await readdir(dir), ['lock'])
 })
 
-test('a process id that was given out again does not keep a dead lock alive', { skip: process.platform !== 'linux' }, async t => {
-  const path = join(await freshDir(t), 'lock')
+test('a process id that was given out again does not keep a dead lock alive', { skip: process.platform !== 'linux' }, async () => {
+  const path = join(await freshDir(), 'lock')
   await writeFile(path, JSON.stringify({ pid: process.pid, start: 'another boot:1', nonce: 'n' }))
   assert.ok(await acquireLock(path))
 })
 
-test('a lock file that a power loss left unreadable is free', async t => {
-  const path = join(await freshDir(t), 'lock')
+test('a lock file that a power loss left unreadable is free', async () => {
+  const path = join(await freshDir(), 'lock')
   await writeFile(path, '\0\0\0')
   assert.ok(await acquireLock(path))
 })
 
 test('three processes counting under one lock lose no count', async t => {
-  const file = join(await freshDir(t), 'count')
+  const file = join(await freshDir(), 'count')
   await writeFile(file, '0')
   const children = [1, 2, 3].map(() => startChild(t, 'lock-child', 'add', file, '40'))
   const ends = await Promise.all(children.map(child => child.end()))
@@ -88,7 +88,7 @@ test('three processes counting under one lock lose no count', async t => {
 })
 
 test('takers in several processes killed at random never hold the lock together', async t => {
-  const file = join(await freshDir(t), 'count')
+  const file = join(await freshDir(), 'count')
   await writeFile(file, '0')
   const steady = startChild(t, 'lock-child', 'add', file, '40')
   for (let i = 0; i < 4; i++) {
@@ -100,8 +100,8 @@ test('takers in several processes killed at random never hold the lock together'
   assert.equal(await readFile(file, 'utf8'), '40')
 })
 
-test('waiting for a lock is bounded and ends with a clear error', async t => {
-  const path = join(await freshDir(t), 'lock')
+test('waiting for a lock is bounded and ends with a clear error', async () => {
+  const path = join(await freshDir(), 'lock')
   await acquireLock(path)
   await assert.rejects(
     withLock(path, async () => undefined, { timeoutMs: 30 }),

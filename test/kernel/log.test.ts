@@ -80,14 +80,14 @@ test('a child carries its pack and redacts too', () => {
   assert.deepEqual([last().pack, last().secret, last().msg], ['llm', '[redacted]', 'hello'])
 })
 
-test('a silent log opens no file', async t => {
-  const home = await tempHome(t)
+test('a silent log opens no file', async () => {
+  const home = await tempHome()
   createLog({ level: 'silent' }, home).error('nothing')
   assert.deepEqual(await readdir(home), [])
 })
 
-test('the file lies under the home, is private, and rotates by size', async t => {
-  const home = await tempHome(t)
+test('the file lies under the home, is private, and rotates by size', async () => {
+  const home = await tempHome()
   const log = createLog({ maxBytes: 2_000, keep: 2 }, home)
   for (let n = 0; n < 100; n++) log.info({ n }, 'a line of some length')
   log.debug('not at this level')
@@ -107,8 +107,8 @@ test('the file lies under the home, is private, and rotates by size', async t =>
   )
 })
 
-test('two writers of one file survive the rotation', async t => {
-  const home = await tempHome(t)
+test('two writers of one file survive the rotation', async () => {
+  const home = await tempHome()
   const one = createLog({ maxBytes: 1_000, keep: 9 }, home)
   const two = createLog({ maxBytes: 1_000, keep: 9 }, home)
   for (let n = 0; n < 20; n++) {
@@ -120,8 +120,8 @@ test('two writers of one file survive the rotation', async t => {
   assert.equal(texts.join('').trim().split('\n').length, 40)
 })
 
-test('the last line is in the file after process.exit and after a crash', async t => {
-  const home = await tempHome(t)
+test('the last line is in the file after process.exit and after a crash', async () => {
+  const home = await tempHome()
   const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../kernel/log.js')).href)
   const run = (end: string) => {
     const code = `const { createLog } = await import(${module}); const log = createLog({}, ${JSON.stringify(home)}); log.info('before ${end}'); ${end}`

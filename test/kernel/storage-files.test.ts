@@ -15,7 +15,7 @@ import { blobSpec, blobSuite, documentSpec, documentSuite, logSpec, logSuite } f
 const place = { namespace: 'test', dir: 'test' }
 
 async function opened<S extends StoreSpec>(t: TestContext, spec: S) {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const log = warnings()
   let storage = createStorage({ home, log })
   t.after(() => storage.close())
@@ -79,7 +79,7 @@ test('an older document is brought up to date, a newer one is left alone and ref
 })
 
 test('three processes changing one document lose no change', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const children = [1, 2, 3].map(() => startChild(t, 'storage-child', 'count', home, '40'))
   assert.deepEqual(await Promise.all(children.map(child => child.end())), [0, 0, 0])
   assert.equal(await readFile(join(home, 'test', 'counter.json'), 'utf8'), '{"n":120}')

@@ -19,7 +19,7 @@ const place = { namespace: 'test', dir: 'unused' }
 const recordSpec = defineStore({ name: 'records', value: Type.Object({ n: Type.Integer() }) })
 
 async function opened(t: TestContext, home?: string) {
-  const at = home ?? (await freshDir(t))
+  const at = home ?? (await freshDir())
   const log = warnings()
   let storage = createStorage({ home: at, log })
   t.after(() => storage.close())
@@ -38,7 +38,7 @@ async function opened(t: TestContext, home?: string) {
 
 /** A home whose database belongs to another process. */
 async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Child }> {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const owner = startChild(t, 'storage-child', 'own', home)
   await owner.atLeast(1)
   return { home, owner }
@@ -59,7 +59,7 @@ test('stores of different packs and names do not see each other', async t => {
 
 test('two kernels of one process share one database, through a link too; the last to close it lets it go', async t => {
   const { home, store, storage } = await opened(t)
-  const link = join(await freshDir(t), 'link')
+  const link = join(await freshDir(), 'link')
   await symlink(home, link)
   const second = createStorage({ home: link, log: warnings() })
   await store.put('a', { n: 1 })
@@ -105,7 +105,7 @@ test('a stranger on the port gets nothing: no request is served without the secr
 })
 
 test('a stranger that took the port of a dead owner is not believed', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const stranger = createServer(socket => {
     socket.on('error', () => undefined)
     socket.on('data', () => socket.write('{"nonce":"n","proof":"p"}\n{"welcome":true}\n{"id":0,"reply":{}}\n'))

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortPrompt, abortSession, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { echoRunner, runner, type Started, startAgent } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
@@ -20,9 +19,8 @@ const hanging = [
 ]
 
 /** What `kill -9` leaves: the files of a running server, without its locks. */
-async function copyOfHome(t: { after(fn: () => unknown): void }, home: string): Promise<string> {
-  const copy = await mkdtemp(join(tmpdir(), 'svc-code-killed-'))
-  t.after(() => rm(copy, { recursive: true, force: true }))
+async function copyOfHome(home: string): Promise<string> {
+  const copy = await freshDir()
   const skip = /(^|\/)(lock|instances|kv|server\.token)$/
   await cp(home, copy, { recursive: true, filter: source => !skip.test(source) })
   return copy
@@ -161,7 +159,7 @@ test('a killed server: the open turn is closed once, its tool call is answered, 
   await agent.waitFor(event => event.type === 'tool.call.started')
   const second = await agent.prompt('two')
   const third = await agent.prompt('three')
-  const home = await copyOfHome(t, agent.home)
+  const home = await copyOfHome(agent.home)
 
   const llm = scriptedLlm('answer')
   const again = await startAgent(t, llm, { home, session_id, packs: [echoRunner()] })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Agents } from '../../../features/agent/index.ts'
@@ -13,6 +12,7 @@ import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -93,9 +93,8 @@ test('another pack reaches the engine through its service', async t => {
   assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_prompt, undefined)
 })
 
-test('instruction files are merged from the general to the specific', async t => {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-files-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
+test('instruction files are merged from the general to the specific', async () => {
+  const home = await freshDir()
   const root = join(home, 'repo')
   const cwd = join(root, 'sub')
   await mkdir(join(root, '.git'), { recursive: true })

@@ -1,7 +1,4 @@
 /** A kernel with everything a conversation needs, a scripted model, and a session in a fresh directory. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import agent from '../../../features/agent/pack.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
@@ -15,6 +12,7 @@ import workspaces from '../../../features/workspaces/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
 import type { ScriptedLlm } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 export interface Started extends TestKernel {
   readonly cwd: string
@@ -33,8 +31,7 @@ export interface StartOptions {
 }
 
 export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
-  const cwd = await mkdtemp(join(tmpdir(), 'svc-code-cwd-'))
-  t.after(() => rm(cwd, { recursive: true, force: true }))
+  const cwd = await freshDir()
   const kernel = await startTestKernel(t, {
     packs: [workspaces, sessions, history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },

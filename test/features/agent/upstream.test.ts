@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import agent from '../../../features/agent/pack.ts'
@@ -18,6 +17,7 @@ import workspaces from '../../../features/workspaces/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
 import { modelConfig } from '../../helpers/model-config.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { echoRunner } from './start.ts'
 
 test('a conversation over HTTP: thinking, text, a tool call, a retry, and the next request carries the history', async t => {
@@ -26,9 +26,8 @@ test('a conversation over HTTP: thinking, text, a tool call, a retry, and the ne
     [{ thinking: 'let me see' }, { text: 'Looking. ', chunks: 3 }, { tool: { name: 'Echo', args: { x: 1 } } }],
     [{ text: 'It says hello.' }]
   ])
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
+  const home = await freshDir()
   const cwd = join(home, 'project')
-  t.after(() => rm(home, { recursive: true, force: true }))
   await mkdir(cwd)
   await writeFile(join(cwd, 'AGENTS.md'), 'Always say please.')
   await writeFile(join(home, 'config.toml'), modelConfig(upstream.url))

@@ -13,8 +13,8 @@ import { upstream } from './scene.ts'
 
 const directoryLine = /^catalog +(\S+) +(?:refused +)?the model directory +a client asks for it, once in ten minutes$/m
 
-test('doctor --network shows the directory: the public one, another one, or none', async t => {
-  const home = await freshDir(t)
+test('doctor --network shows the directory: the public one, another one, or none', async () => {
+  const home = await freshDir()
   // This command lists hosts and calls nobody.
   const host = async (url: string | undefined, ...args: string[]) =>
     directoryLine.exec((await runWith({ SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: url }, 'doctor', '--network', ...args)).stdout)?.[1]
@@ -28,7 +28,7 @@ test('doctor --network shows the directory: the public one, another one, or none
 
 test('a server asks its directory when a client does, and not before', async t => {
   const live = await upstream(t, { a: { id: 'a', api: 'https://a.example', models: {} } })
-  const { url, token } = await serveWith(t, { SVC_CODE_HOME: await freshDir(t), SVC_CODE_CATALOG_URL: live.url }, '--port', '0')
+  const { url, token } = await serveWith(t, { SVC_CODE_HOME: await freshDir(), SVC_CODE_CATALOG_URL: live.url }, '--port', '0')
   const rest = new RestClient(url, token)
   t.after(() => rest.close())
   await rest.json('GET', '/api/v1/meta')

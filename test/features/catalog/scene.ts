@@ -81,7 +81,7 @@ export async function startCatalog(
 ): Promise<Scene> {
   if (directory === undefined) delete process.env.SVC_CODE_CATALOG_URL
   else process.env.SVC_CODE_CATALOG_URL = directory
-  const home = await freshDir(t)
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
   const kernel = await startTestKernel(t, {

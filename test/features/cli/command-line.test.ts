@@ -81,8 +81,8 @@ test('a pack name that nobody has is refused, with the one that was meant', () =
   assert.throws(() => checkPackNames('disable', ['tool-shell'], known), usage(/unknown pack 'tool-shell' .*Did you mean tools-shell\?/))
 })
 
-test('the table of packs is found however its name is written', async t => {
-  const home = await freshDir(t)
+test('the table of packs is found however its name is written', async () => {
+  const home = await freshDir()
   const lines = [
     '[packs]\ndisable = ["a"]',
     '[ "packs" ]\ndisable = ["a"]',

@@ -7,7 +7,7 @@ import { fakeUpstream } from '../../helpers/fake-upstream.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 test('doctor --network lists hosts with pack and reason, without secrets, calls nobody, and says what offline refuses', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const local = await fakeUpstream(t, [[{ status: 200, body: { data: [] } }]])
   await writeFile(
     join(home, 'config.toml'),
@@ -36,6 +36,6 @@ test('doctor --network lists hosts with pack and reason, without secrets, calls 
 })
 
 test('a server that was started offline says so', async t => {
-  const server = await serve(t, await freshDir(t), '--port', '0', '--offline')
+  const server = await serve(t, await freshDir(), '--port', '0', '--offline')
   assert.match(server.printed(), /^ {2}network offline: only configured providers on this machine are called$/m)
 })

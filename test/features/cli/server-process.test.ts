@@ -13,7 +13,7 @@ const get = async (url: string, token: string, path: string) => {
 }
 
 test('the start prints address, URL with token, token and how to stop; SIGTERM ends it with code 0 and closes sockets with 1001', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const server = await serve(t, home, '--port', '0')
   assert.match(server.printed(), new RegExp(`open {4}${server.url}/#token=${server.token}`))
   assert.equal((await readFile(join(home, 'server.token'), 'utf8')).trim(), server.token)
@@ -28,14 +28,14 @@ test('the start prints address, URL with token, token and how to stop; SIGTERM e
 })
 
 test('POST shutdown answers first, then the process ends', async t => {
-  const server = await serve(t, await freshDir(t), '--port', '0')
+  const server = await serve(t, await freshDir(), '--port', '0')
   const answer = await fetch(`${server.url}/api/v1/shutdown`, { method: 'POST', headers: { authorization: `Bearer ${server.token}` } })
   assert.deepEqual(((await answer.json()) as { data: unknown }).data, { ok: true })
   assert.equal((await server.ended).code, 0)
 })
 
 test('a second server on the same home takes the next port and works beside the first', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const first = await serve(t, home, '--port', '0')
   const second = await serve(t, home, '--port', new URL(first.url).port)
   assert.notEqual(first.url, second.url)
@@ -58,7 +58,7 @@ test('a second server on the same home takes the next port and works beside the 
 })
 
 test('token rotate takes effect in the running server without a restart', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const server = await serve(t, home, '--port', '0')
   const rotated = (await run(home, 'token', 'rotate')).stdout.trim()
   assert.notEqual(rotated, server.token)
@@ -67,8 +67,8 @@ test('token rotate takes effect in the running server without a restart', async 
   assert.equal((await run(home, 'token')).stdout.trim(), rotated)
 })
 
-test('bad flags end with code 2 and a hint; a non-loopback bind needs its flag', async t => {
-  const home = await freshDir(t)
+test('bad flags end with code 2 and a hint; a non-loopback bind needs its flag', async () => {
+  const home = await freshDir()
   const bad = await run(home, '--prot', '1')
   assert.equal(bad.code, 2)
   assert.match(bad.stderr, /Did you mean --port\?/)
@@ -78,7 +78,7 @@ test('bad flags end with code 2 and a hint; a non-loopback bind needs its flag',
 })
 
 test('a third-party pack outside the project loads by path and imports svc-code/kernel', async t => {
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   await writeFile(
     join(dir, 'hello.mjs'),
     `import { definePack, defineRoute, Type } from 'svc-code/kernel'
@@ -103,8 +103,8 @@ test('a third-party pack outside the project loads by path and imports svc-code/
   assert.match(listed, /^tools-shell +disabled/m)
 })
 
-test('a pack that cannot be loaded, or a required one that fails, ends the start with one clear error', async t => {
-  const home = await freshDir(t)
+test('a pack that cannot be loaded, or a required one that fails, ends the start with one clear error', async () => {
+  const home = await freshDir()
   const missing = await run(home, '--port', '0', '--pack', './nowhere.js')
   assert.equal(missing.code, 1)
   assert.match(missing.stderr, /pack \.\/nowhere\.js: there is no file/)
@@ -114,7 +114,7 @@ test('a pack that cannot be loaded, or a required one that fails, ends the start
 })
 
 test('a second signal forces the end when a pack will not let go', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   await writeFile(
     join(home, 'stuck.mjs'),
     `import { definePack } from 'svc-code/kernel'
@@ -128,18 +128,18 @@ test('a second signal forces the end when a pack will not let go', async t => {
 })
 
 test('a server on all addresses names a URL that opens, and no shutdown route that is not there', async t => {
-  const open = await serve(t, await freshDir(t), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls')
+  const open = await serve(t, await freshDir(), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls')
   const { port } = new URL(open.url)
   assert.match(open.printed(), new RegExp(`open {4}http://127\\.0\\.0\\.1:${port}/#token=`))
   assert.match(open.printed(), /stop {4}Ctrl\+C\n/)
   assert.equal((await get(`http://127.0.0.1:${port}`, open.token, '/api/v1/shutdown')).status, 404)
 
-  const remote = await serve(t, await freshDir(t), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls', '--allow-remote-shutdown')
+  const remote = await serve(t, await freshDir(), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls', '--allow-remote-shutdown')
   assert.match(remote.printed(), /or POST http:\/\/127\.0\.0\.1:\d+\/api\/v1\/shutdown/)
 })
 
 test('a server outlives the reader of its output and still stops in good order', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const server = await serve(t, home, '--port', '0')
   server.child.stdout?.destroy()
   server.child.stderr?.destroy()
@@ -151,8 +151,8 @@ test('a server outlives the reader of its output and still stops in good order',
   assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
 
-test('a file that names packs and cannot be understood stops the start: what it disabled must not come back', async t => {
-  const home = await freshDir(t)
+test('a file that names packs and cannot be understood stops the start: what it disabled must not come back', async () => {
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), 'default_model = "a\n[packs]\ndisable = ["tools-shell"]\n')
   const { code, stderr } = await run(home, 'serve', '--port', '0')
   assert.equal(code, 1)
@@ -174,7 +174,7 @@ export default definePack({
 `
 
 test('a pack that forgets a promise disturbs nobody; one that throws from a timer ends the server in good order', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const pack = join(home, 'faulty.mjs')
   await writeFile(pack, faulty)
   const server = await serve(t, home, '--port', '0', '--pack', pack)

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ConfigFile } from '../../../features/config/file.ts'
@@ -11,10 +10,10 @@ import { configChanged, patchConfig, readConfig } from '../../../features/config
 import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
-async function freshHome(t: TestContext): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+async function freshHome(): Promise<string> {
+  const home = await freshDir()
   return home
 }
 
@@ -27,7 +26,7 @@ function patcher(t: TestContext, home: string, key: string, rounds: number): Chi
 const counters = async (home: string) => readToml(await readFile(join(home, 'config.toml'), 'utf8')).counters as Record<string, number>
 
 test('a killed writer leaves a whole file with everything it acknowledged', async t => {
-  const home = await freshHome(t)
+  const home = await freshHome()
   await writeFile(join(home, 'config.toml'), '# kept\n\n[packs]\nload = [] # mine\n')
   for (const last of [1, 4, 9]) {
     const child = patcher(t, home, `until_${last}`, 1_000)
@@ -43,7 +42,7 @@ test('a killed writer leaves a whole file with everything it acknowledged', asyn
 })
 
 test('death right before any step of a save leaves the old content or the new one, and the next save goes through', async t => {
-  const home = await freshHome(t)
+  const home = await freshHome()
   const path = join(home, 'config.toml')
   const start = '# kept\n\n[packs]\nload = [] # mine\n\n[counters]\nsaved = 0 # by whom\n'
   const files: string[] = []
@@ -70,7 +69,7 @@ test('death right before any step of a save leaves the old content or the new on
 })
 
 test('two processes that patch at once lose neither patch', async t => {
-  const home = await freshHome(t)
+  const home = await freshHome()
   const children = ['one', 'two'].map(key => patcher(t, home, key, 15))
 
   await Promise.all(children.map(child => once(child, 'exit')))
@@ -78,8 +77,8 @@ test('two processes that patch at once lose neither patch', async t => {
   assert.deepEqual(await counters(home), { one: 15, two: 15 })
 })
 
-test('the file is for its owner alone and a link to it stays a link', async t => {
-  const home = await freshHome(t)
+test('the file is for its owner alone and a link to it stays a link', async () => {
+  const home = await freshHome()
   const real = join(home, 'dotfiles.toml')
   await writeFile(real, 'a = 1 # one\n')
   await chmod(real, 0o644)

@@ -1,13 +1,13 @@
 /** What GET hides survives when a client sends back what it saw, changed elsewhere. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const toml = `
 extra_skill_dirs = ["https://me:LEAK-1@skills.example/a.git", "plain"]
@@ -27,8 +27,7 @@ interface Shown {
 }
 
 async function start(t: TestContextLike) {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), toml)
   const kernel = await startTestKernel(t, { packs: [config], home })
   const read = async () => (await kernel.call(readConfig)).data as unknown as Shown

@@ -1,16 +1,15 @@
 /** GET and POST /api/v1/config through the front door. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { configChanged, patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
-async function homeWith(t: TestContext, toml: string): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+async function homeWith(toml: string): Promise<string> {
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), toml)
   return home
 }
@@ -36,7 +35,7 @@ test('a fresh home answers the whole object with its defaults and writes no file
 })
 
 test('a patch merges tables, replaces arrays and scalars, keeps what is null, and is announced once', async t => {
-  const home = await homeWith(t, 'extra_skill_dirs = ["/a", "/b"]\n\n[loop_control]\nmax_steps_per_turn = 7\n')
+  const home = await homeWith('extra_skill_dirs = ["/a", "/b"]\n\n[loop_control]\nmax_steps_per_turn = 7\n')
   const { call, events } = await startTestKernel(t, { packs: [config], home })
 
   const body = {
@@ -103,7 +102,7 @@ test('yolo is shorthand one way only', async t => {
 })
 
 test('an empty patch, unknown keys and raw write nothing and announce nothing', async t => {
-  const home = await homeWith(t, '# mine\n')
+  const home = await homeWith('# mine\n')
   const { call, events } = await startTestKernel(t, { packs: [config], home })
 
   for (const body of [{}, { nonsense: { a: 1 } }, { raw: { telemetry: true } }, { telemetry: null }]) {
@@ -138,7 +137,7 @@ test('one invalid domain refuses the whole patch with the field named as it was 
 test('sending back what GET answered erases nothing', async t => {
   const toml =
     '[providers.p]\ntype = "svc"\napi_key = "k-1"\nbase_url = "https://user:pass@h/v1?api_key=zz"\n[services.svc_search]\napi_key = "k-2"\n'
-  const home = await homeWith(t, toml)
+  const home = await homeWith(toml)
   const { call } = await startTestKernel(t, { packs: [config], home })
   const { data } = await call(readConfig)
 
@@ -152,7 +151,7 @@ test('sending back what GET answered erases nothing', async t => {
 })
 
 test('an unparsable file keeps the last good content and blocks writes with the position', async t => {
-  const home = await homeWith(t, 'default_model = "a"\n')
+  const home = await homeWith('default_model = "a"\n')
   const { call } = await startTestKernel(t, { packs: [config], home })
   assert.equal((await call(readConfig)).data.default_model, 'a')
   await writeFile(join(home, 'config.toml'), 'default_model = "a"\napi_key = sk-hidden\n')
@@ -170,7 +169,7 @@ test('an unparsable file keeps the last good content and blocks writes with the 
 })
 
 test('an invalid domain falls back to its default and the others stay', async t => {
-  const home = await homeWith(t, 'telemetry = true\n[loop_control]\nmax_steps_per_turn = "many"\n')
+  const home = await homeWith('telemetry = true\n[loop_control]\nmax_steps_per_turn = "many"\n')
   const { call } = await startTestKernel(t, { packs: [config], home })
 
   const data = (await call(readConfig)).data as Record<string, unknown>

@@ -1,12 +1,12 @@
 /** No seeded secret leaves the server, from whatever domain. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const toml = `
 api_key = "LEAK-01"
@@ -47,8 +47,7 @@ max_steps_per_turn = 3
 `
 
 test('secrets stay out of GET, POST, events and raw, and other fields stay in', async t => {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), toml)
   const { call, events } = await startTestKernel(t, { packs: [config], home })
 

@@ -1,9 +1,8 @@
 /** The service as other packs see it: sections, environment, patches, change notice. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { ConfigFile } from '../../../features/config/file.ts'
 import { type ConfigSection, loopControlSection, servicesSection } from '../../../features/config/index.ts'
 import { applyBody, readBody } from '../../../features/config/merge-patch.ts'
@@ -11,6 +10,7 @@ import { ownSections } from '../../../features/config/sections.ts'
 import { Settings } from '../../../features/config/settings.ts'
 import { ConfigView } from '../../../features/config/view.ts'
 import { Type, ValidationFailed } from '../../../kernel/index.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const Shape = Type.Object({ size: Type.Integer(), mode: Type.Optional(Type.String()) })
 const shape: ConfigSection<typeof Shape> = {
@@ -21,14 +21,8 @@ const shape: ConfigSection<typeof Shape> = {
   retired: { length: 'size' }
 }
 
-async function open(
-  t: TestContext,
-  toml: string,
-  env: NodeJS.ProcessEnv = {},
-  sections: readonly ConfigSection[] = [...ownSections, shape]
-) {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-config-'))
-  t.after(() => rm(home, { recursive: true, force: true }))
+async function open(toml: string, env: NodeJS.ProcessEnv = {}, sections: readonly ConfigSection[] = [...ownSections, shape]) {
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   await writeFile(path, toml)
   const warnings: string[] = []
@@ -38,20 +32,20 @@ async function open(
   return { settings, warnings, path, read: () => readFile(path, 'utf8') }
 }
 
-test('a value is default, then file, then environment', async t => {
-  const plain = await open(t, '')
+test('a value is default, then file, then environment', async () => {
+  const plain = await open('')
   assert.deepEqual(plain.settings.get(shape), { size: 1 })
-  const file = await open(t, '[shape]\nmode = "file"\n')
+  const file = await open('[shape]\nmode = "file"\n')
   assert.deepEqual(file.settings.get(shape), { size: 1, mode: 'file' })
-  const environment = await open(t, '[shape]\nmode = "file"\nsize = 2\n', { SHAPE_MODE: 'env', SVC_CODE_LOOP_MAX_STEPS_PER_TURN: '9' })
+  const environment = await open('[shape]\nmode = "file"\nsize = 2\n', { SHAPE_MODE: 'env', SVC_CODE_LOOP_MAX_STEPS_PER_TURN: '9' })
   assert.deepEqual(environment.settings.get(shape), { size: 2, mode: 'env' })
   assert.equal(environment.settings.get(loopControlSection).max_steps_per_turn, 9)
   assert.equal(environment.settings.get(shape), environment.settings.get(shape))
 })
 
-test('values of the environment are not written when a client sends them back', async t => {
+test('values of the environment are not written when a client sends them back', async () => {
   const env = { SHAPE_MODE: 'env', SVC_CODE_WEB_SEARCH_BASE_URL: 'https://env' }
-  const { settings, read } = await open(t, '[services.svc_search]\nbase_url = "https://file"\napi_key = "k"\n', env)
+  const { settings, read } = await open('[services.svc_search]\nbase_url = "https://file"\napi_key = "k"\n', env)
   const seen = new ConfigView(settings).config()
   assert.deepEqual(seen.services, { svcSearch: { baseUrl: 'https://env' } })
 
@@ -64,8 +58,8 @@ test('values of the environment are not written when a client sends them back', 
   assert.equal(settings.get(servicesSection).svc_search?.api_key, undefined)
 })
 
-test('a patch merges, null deletes, and an invalid one writes nothing', async t => {
-  const { settings, read } = await open(t, '# top\n[shape]\nsize = 2\nmode = "a"\n')
+test('a patch merges, null deletes, and an invalid one writes nothing', async () => {
+  const { settings, read } = await open('# top\n[shape]\nsize = 2\nmode = "a"\n')
 
   await settings.patch({ shape: { mode: null }, other: { x: [1] } })
   assert.equal(await read(), '# top\n[shape]\nsize = 2\n\n[other]\nx = [1]\n')
@@ -74,8 +68,8 @@ test('a patch merges, null deletes, and an invalid one writes nothing', async t 
   assert.equal(await read(), '# top\n[shape]\nsize = 2\n\n[other]\nx = [1]\n')
 })
 
-test('concurrent updates all arrive, and listeners hear each changed field', async t => {
-  const { settings } = await open(t, '')
+test('concurrent updates all arrive, and listeners hear each changed field', async () => {
+  const { settings } = await open('')
   const heard: string[] = []
   settings.onChange(({ fields }) => heard.push(...fields))
 
@@ -86,9 +80,9 @@ test('concurrent updates all arrive, and listeners hear each changed field', asy
   assert.deepEqual(heard.sort(), Object.keys(settings.table).sort())
 })
 
-test('what is not used as written is told once, without values', async t => {
+test('what is not used as written is told once, without values', async () => {
   const toml = '[shape]\nsize = "secret-value"\nlength = 3\n'
-  const { settings, warnings } = await open(t, toml, {}, [shape, { ...shape, default: { size: 7 } }])
+  const { settings, warnings } = await open(toml, {}, [shape, { ...shape, default: { size: 7 } }])
 
   assert.deepEqual(settings.get(shape), { size: 1 })
   assert.deepEqual(
@@ -100,22 +94,22 @@ test('what is not used as written is told once, without values', async t => {
   assert.doesNotMatch(warnings.join(), /secret-value/)
 })
 
-test('a pool of secondary models that cannot be used is told, and stored all the same', async t => {
+test('a pool of secondary models that cannot be used is told, and stored all the same', async () => {
   const wrong = ['models = { primary = "x" }\nforce = true', 'models = { a = "x" }\ndefault_model = "b"', 'force = true', 'models = {}']
   const paths = []
   for (const text of wrong) {
-    const { settings } = await open(t, `[secondary_model]\n${text}\n`)
+    const { settings } = await open(`[secondary_model]\n${text}\n`)
     paths.push(settings.diagnostics().map(({ message }) => /config\.toml: secondary_model\.([\w.]+): /.exec(message)?.[1]))
   }
-  const fine = await open(t, '[secondary_model]\nmodels = { a = "x" }\ndefault_model = "a"\n')
+  const fine = await open('[secondary_model]\nmodels = { a = "x" }\ndefault_model = "a"\n')
   await fine.settings.patch({ secondary_model: { force: true } })
 
   assert.deepEqual(paths, [['models.primary', 'default_model', 'force', 'force'], ['default_model'], ['force'], ['default_model']])
   assert.match(await fine.read(), /force = true/)
 })
 
-test('a failed save is a 40001 with the reason', async t => {
-  const { settings, path } = await open(t, 'a = 1\n')
+test('a failed save is a 40001 with the reason', async () => {
+  const { settings, path } = await open('a = 1\n')
   await rm(path)
   await mkdir(path)
 
@@ -125,8 +119,8 @@ test('a failed save is a 40001 with the reason', async t => {
 const Records = Type.Record(Type.String(), Type.Object({ type: Type.String(), tags: Type.Optional(Type.Array(Type.String())) }))
 const records: ConfigSection<typeof Records> = { name: 'records', schema: Records, default: {} }
 
-test('a patch merges into the records of a map; an update replaces them and cannot edit what others see', async t => {
-  const { settings, read } = await open(t, '[records.a]\ntype = "x" # of a\ntags = ["one"]\n\n[records.b]\ntype = "y"\n', {}, [records])
+test('a patch merges into the records of a map; an update replaces them and cannot edit what others see', async () => {
+  const { settings, read } = await open('[records.a]\ntype = "x" # of a\ntags = ["one"]\n\n[records.b]\ntype = "y"\n', {}, [records])
   const before = settings.get(records)
 
   await settings.patch({ records: { a: { tags: ['two'] } } })
@@ -147,8 +141,8 @@ test('a patch merges into the records of a map; an update replaces them and cann
   assert.equal(settings.get(records).a!.type, 'x')
 })
 
-test('values that a change does not concern stay the same objects, and so do records', async t => {
-  const { settings } = await open(t, '[shape]\nsize = 2\n\n[records.a]\ntype = "x"\n\n[records.b]\ntype = "y"\n', {}, [shape, records])
+test('values that a change does not concern stay the same objects, and so do records', async () => {
+  const { settings } = await open('[shape]\nsize = 2\n\n[records.a]\ntype = "x"\n\n[records.b]\ntype = "y"\n', {}, [shape, records])
   const before = { shape: settings.get(shape), records: settings.get(records) }
 
   await settings.patch({ records: { b: { type: 'z' } } })
@@ -158,9 +152,9 @@ test('values that a change does not concern stay the same objects, and so do rec
   assert.deepEqual(settings.get(records).b, { type: 'z' })
 })
 
-test('a change is refused for the records that it makes wrong, by its own fault only', async t => {
+test('a change is refused for the records that it makes wrong, by its own fault only', async () => {
   const toml = '[records.broken]\ntype = 1\n\n[records.good]\ntype = "x"\n'
-  const { settings, read } = await open(t, toml, {}, [records])
+  const { settings, read } = await open(toml, {}, [records])
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`r${n}`, { type: n === 70 ? 7 : 'y' }]))
 
   await assert.rejects(settings.patch({ records: many }), (error: Error) => {

@@ -68,7 +68,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 test('kill -9 at random moments of a storm of patches and provider changes loses nothing that was acknowledged', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   await writeFile(path, kept)
   const notes = new Notes()

@@ -29,7 +29,7 @@ const files = [
 ]
 
 test('the configuration looks the same after changes as in a new server, in replies and in events', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   const packs = [config, llm]
   const old = await startTestKernel(t, { packs, home })

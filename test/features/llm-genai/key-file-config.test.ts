@@ -19,7 +19,7 @@ import { freshDir } from '../../helpers/temp.ts'
 import { genaiWire } from '../../helpers/upstream-genai.ts'
 
 async function start(t: TestContext, { offline = false } = {}) {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const service = await fakeTokenService(t)
   const upstream = await fakeUpstream(t, [[{ text: 'hello' }]], { wire: genaiWire })
   const file = join(home, 'key.json')

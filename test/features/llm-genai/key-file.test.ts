@@ -45,7 +45,7 @@ const sentTokens = ({ requests }: FakeUpstream) => requests.map(({ headers }) =>
 
 test('a service account signs for a token, which goes to the model with the project of the key file', async t => {
   const { ask, key, service, upstream, clock } = await scene(t)
-  const file = join(await freshDir(t), 'key.json')
+  const file = join(await freshDir(), 'key.json')
   await writeFile(file, service.serviceAccount())
   key(file)
 
@@ -219,7 +219,7 @@ test('a caller that gives up ends at once, and the others get the token', async 
 
 test('the key file is read with the first turn, and again when it changes', async t => {
   const { ask, key, service, llm } = await scene(t)
-  const file = join(await freshDir(t), 'key.json')
+  const file = join(await freshDir(), 'key.json')
   key(file)
 
   assert.equal(llm.resolve('p/m').key_file, file)
@@ -240,7 +240,7 @@ test('the key file is read with the first turn, and again when it changes', asyn
 
 test('what cannot be a key file is refused with the reason, and nobody is asked', async t => {
   const { ask, key, service } = await scene(t)
-  const dir = await freshDir(t)
+  const dir = await freshDir()
   const pipe = join(dir, 'pipe')
   execFileSync('mkfifo', [pipe])
   const long = join(dir, 'long')

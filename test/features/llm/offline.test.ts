@@ -42,7 +42,7 @@ max_context_size = 1000
 `
 
 async function start(t: TestContext, text: string, offline = false) {
-  const home = await freshDir(t)
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), text)
   let found: { llm: Llm; outbound: Outbound; config: Config } | undefined
   const user = definePack({

@@ -1,7 +1,6 @@
 /** The sections work in the real configuration file. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Config } from '../../../features/config/index.ts'
@@ -11,6 +10,7 @@ import llm from '../../../features/llm/pack.ts'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const file = `
 default_model = "acme/big"
@@ -31,7 +31,7 @@ effort = "high"
 `
 
 test('a model of the configuration file resolves, follows changes of the file, and its key stays inside', async t => {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-llm-'))
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), file)
   let found: { llm: Llm; config: Config } | undefined
   const user = definePack({
@@ -42,7 +42,6 @@ test('a model of the configuration file resolves, follows changes of the file, a
     }
   })
   const { rest } = await startTestKernel(t, { packs: [config, llm, llmChat, user], home })
-  t.after(() => rm(home, { recursive: true, force: true }))
   assert.ok(found)
 
   const model = found.llm.resolve()

@@ -1,8 +1,7 @@
 /** The meta pack through the front door. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import config from '../../../features/config/pack.ts'
@@ -10,6 +9,7 @@ import { getMeta, healthz, listConnections, shutdown } from '../../../features/m
 import meta from '../../../features/meta/pack.ts'
 import { definePack, serviceToken } from '../../../kernel/index.ts'
 import { RestClient, startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 /** Sets environment variables for one test. */
 function withEnv(t: TestContext, values: Readonly<Record<string, string>>): void {
@@ -23,9 +23,8 @@ function withEnv(t: TestContext, values: Readonly<Record<string, string>>): void
   })
 }
 
-async function homeWith(t: TestContext, toml: string): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-code-meta-'))
-  t.after(() => rm(home, { recursive: true, force: true, maxRetries: 3 }))
+async function homeWith(toml: string): Promise<string> {
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), toml)
   return home
 }
@@ -88,13 +87,13 @@ test('features show why a pack is not active, and follow its fate', async t => {
 
 test('flags are off by default; the file sets them and the environment wins, also over the switch for all', async t => {
   withEnv(t, { SVC_CODE_EXPERIMENTAL_TOOL_SELECT: '1', SVC_CODE_EXPERIMENTAL_WAIT_FOR: 'false' })
-  const home = await homeWith(t, '[experimental]\nwait_for = true\nmine = true\n')
+  const home = await homeWith('[experimental]\nwait_for = true\nmine = true\n')
   const { call } = await startTestKernel(t, { packs: [config, meta], home })
 
   const flags = (await call(getMeta)).data.experimental_flags
   process.env.SVC_CODE_EXPERIMENTAL_FLAG = '1'
   t.after(() => delete process.env.SVC_CODE_EXPERIMENTAL_FLAG)
-  const other = await startTestKernel(t, { packs: [config, meta], home: await homeWith(t, '') })
+  const other = await startTestKernel(t, { packs: [config, meta], home: await homeWith('') })
   const all = (await other.call(getMeta)).data.experimental_flags
 
   assert.deepEqual(flags, {

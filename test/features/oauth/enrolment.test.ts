@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { readToml } from '../../../features/config/toml.ts'
 import { logout, readLogin } from '../../../features/oauth/index.ts'
 import { type FakeAnswer, twoModels } from '../../helpers/fake-oauth.ts'
@@ -46,8 +46,8 @@ default_model = "svc-code/small"
 "svc-code/gone" = "b"
 `
 
-async function started(t: Parameters<typeof freshDir>[0], toml: string, options: SceneOptions = {}) {
-  const home = await freshDir(t)
+async function started(t: TestContext, toml: string, options: SceneOptions = {}) {
+  const home = await freshDir()
   const path = join(home, 'config.toml')
   await writeFile(path, toml)
   const text = () => readFile(path, 'utf8')

@@ -227,7 +227,7 @@ max_context_size = 1000
 `
 
 test('a file that has both is used with its key, says so, and does not stand in the way of other changes', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), bothInFile)
   const { config, turn, keys, patch } = await start(t, { home })
 
@@ -266,7 +266,7 @@ test('keyring means file: the login is used, renewed into the file, and a diagno
 })
 
 test('a managed login that the file keeps in a keyring is not lost by a new login', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   const text = '[providers."managed:svc-code"]\ntype = "svc"\n[providers."managed:svc-code".oauth]\nstorage = "keyring"\nkey = "svc-code"\n'
   await writeFile(join(home, 'config.toml'), text)
   const { login, logIn, fake } = await start(t, { home })

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { watch } from 'node:fs'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { startChild } from '../../helpers/child.ts'
 import { type FakeScript, fakeOauth, granted, refused } from '../../helpers/fake-oauth.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 /** A home whose login is due. */
-async function homeWithLogin(t: TestContext) {
-  const home = await freshDir(t)
+async function homeWithLogin() {
+  const home = await freshDir()
   const file = join(home, 'credentials', 'svc-code.json')
   await mkdir(join(home, 'credentials'), { mode: 0o700 })
   const credential = { access_token: 'first', refresh_token: 'refresh-token-0', scope: '', token_type: 'Bearer', expires_in: 3600 }
@@ -19,7 +19,7 @@ async function homeWithLogin(t: TestContext) {
 }
 
 test('servers that find the login due at the same moment ask once', async t => {
-  const { home } = await homeWithLogin(t)
+  const { home } = await homeWithLogin()
   let answer: () => void = () => undefined
   const held = new Promise<void>(resolve => {
     answer = resolve
@@ -59,7 +59,7 @@ function rotating(lost: () => boolean): FakeScript {
 }
 
 test('a server that is killed at any moment of a renewal leaves a login that the next one renews', async t => {
-  const { home, file } = await homeWithLogin(t)
+  const { home, file } = await homeWithLogin()
   let lost = true
   const fake = await fakeOauth(t, { refresh: rotating(() => lost) })
 

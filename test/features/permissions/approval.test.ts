@@ -45,7 +45,7 @@ async function server(
       Object.assign(handles, { runner, permissions, config })
     }
   })
-  const home = await temporary(t)
+  const home = await temporary()
   if (options.toml !== undefined) await writeFile(join(home, 'config.toml'), options.toml)
   const packs: Pack[] = [config, sessions, toolsPack, permissionsPack, interactions, probe].filter(pack => pack.name !== options.without)
   const kernel = await startTestKernel(t, { packs, home })

@@ -7,7 +7,7 @@ import { findWorkTree } from '../../../features/permissions/git.ts'
 import { parsePattern, rulesOf } from '../../../features/permissions/rules.ts'
 import type { PermissionMode } from '../../../features/permissions/service.ts'
 import { matchPath, matchText, type ToolAccess } from '../../../features/tools/index.ts'
-import { type TestLike, temporary } from '../tools/fakes.ts'
+import { temporary } from '../tools/fakes.ts'
 
 interface Case {
   readonly tool?: string
@@ -20,8 +20,8 @@ interface Case {
 }
 
 /** What the chain says of a call, for a working directory inside a git work tree (or not). */
-async function chain(t: TestLike, options: { readonly git?: boolean } = {}) {
-  const cwd = await temporary(t)
+async function chain(options: { readonly git?: boolean } = {}) {
+  const cwd = await temporary()
   if (options.git) {
     await mkdir(join(cwd, '.git'))
     await writeFile(join(cwd, '.git', 'HEAD'), 'ref: refs/heads/main\n')
@@ -51,24 +51,24 @@ async function chain(t: TestLike, options: { readonly git?: boolean } = {}) {
   return { cwd, judge }
 }
 
-test('manual mode asks for commands and approves tools that only look', async t => {
-  const { judge } = await chain(t)
+test('manual mode asks for commands and approves tools that only look', async () => {
+  const { judge } = await chain()
   assert.equal(await judge({ command: 'ls' }), 'ask')
   assert.equal(await judge({ tool: 'mcp__x__y' }), 'ask')
   assert.equal(await judge({ tool: 'Read', path: '/etc/hosts', access: 'read' }), 'approve')
 })
 
-test('writing is approved below the working directory of a git work tree only', async t => {
-  const watched = await chain(t, { git: true })
+test('writing is approved below the working directory of a git work tree only', async () => {
+  const watched = await chain({ git: true })
   assert.equal(await watched.judge({ tool: 'Write', path: join(watched.cwd, 'a/b.ts') }), 'approve')
   assert.equal(await watched.judge({ tool: 'Write', path: '/tmp/b.ts' }), 'ask')
   assert.equal(await watched.judge({ tool: 'Other', path: join(watched.cwd, 'b.ts') }), 'ask')
-  const plain = await chain(t)
+  const plain = await chain()
   assert.equal(await plain.judge({ tool: 'Write', path: join(plain.cwd, 'b.ts') }), 'ask')
 })
 
-test('yolo approves, but not rules, secrets and the files of git', async t => {
-  const { judge, cwd } = await chain(t, { git: true })
+test('yolo approves, but not rules, secrets and the files of git', async () => {
+  const { judge, cwd } = await chain({ git: true })
   assert.equal(await judge({ mode: 'yolo', command: 'rm x' }), 'approve')
   assert.equal(await judge({ mode: 'yolo', command: 'rm x', config: { ask: [{ tool: 'Bash', match: 'rm *' }] } }), 'ask')
   assert.equal(await judge({ mode: 'yolo', tool: 'Write', path: join(cwd, '.env') }), 'ask')
@@ -76,15 +76,15 @@ test('yolo approves, but not rules, secrets and the files of git', async t => {
   assert.equal(await judge({ mode: 'yolo', tool: 'Write', path: join(cwd, 'src/.GIT/config') }), 'ask')
 })
 
-test('auto approves all but deny rules, and questions', async t => {
-  const { judge } = await chain(t)
+test('auto approves all but deny rules, and questions', async () => {
+  const { judge } = await chain()
   assert.equal(await judge({ mode: 'auto', command: 'rm x', config: { ask: [{ tool: 'Bash' }] } }), 'approve')
   assert.equal(await judge({ mode: 'auto', command: 'rm x', config: { deny: [{ tool: 'Bash', pattern: 'rm *' }] } }), 'deny')
   assert.equal(await judge({ mode: 'auto', tool: 'AskUserQuestion' }), 'deny')
 })
 
-test('deny comes before what was remembered, remembered before ask, ask before allow', async t => {
-  const { judge } = await chain(t)
+test('deny comes before what was remembered, remembered before ask, ask before allow', async () => {
+  const { judge } = await chain()
   const remembered = ['Bash(ls)']
   assert.equal(await judge({ command: 'ls', remembered }), 'approve')
   assert.equal(await judge({ command: 'ls -a', remembered }), 'ask')
@@ -95,8 +95,8 @@ test('deny comes before what was remembered, remembered before ask, ask before a
   assert.equal(await judge({ command: 'ls -a', config: both }), 'ask')
 })
 
-test('rule patterns: names, arguments, negation, empty parentheses, and tools without a matcher', async t => {
-  const { judge } = await chain(t)
+test('rule patterns: names, arguments, negation, empty parentheses, and tools without a matcher', async () => {
+  const { judge } = await chain()
   const allow = (pattern: string) => ({ rules: [{ decision: 'allow' as const, pattern }] })
   assert.equal(await judge({ command: 'make (all)', config: allow('Bash(make (all))') }), 'approve')
   assert.equal(await judge({ command: 'ls', config: allow('Bash()') }), 'approve')
@@ -109,9 +109,9 @@ test('rule patterns: names, arguments, negation, empty parentheses, and tools wi
   assert.equal(await judge({ command: 'ls', config: scoped }), 'ask')
 })
 
-test('a linked work tree protects the control directory it points to', async t => {
-  const { cwd } = await chain(t, { git: true })
-  const linked = await temporary(t)
+test('a linked work tree protects the control directory it points to', async () => {
+  const { cwd } = await chain({ git: true })
+  const linked = await temporary()
   const control = join(cwd, '.git', 'worktrees', 'w')
   await mkdir(control, { recursive: true })
   await writeFile(join(control, 'HEAD'), 'ref: refs/heads/w\n')

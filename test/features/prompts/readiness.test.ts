@@ -37,7 +37,7 @@ async function start(t: TestContext, file: Readonly<Record<string, unknown>> = {
       settings = services.config
     }
   })
-  const home = await freshDir(t)
+  const home = await freshDir()
   const kernel = await startTestKernel(t, {
     home,
     packs: [config, workspaces, sessions, history, llm, chat, oauth, agent, prompts, messages, providers, reader]

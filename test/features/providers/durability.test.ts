@@ -51,7 +51,7 @@ test('a renamed provider keeps its place for the next server, too', async t => {
 })
 
 test('a killed server leaves whole providers, and every one that it acknowledged', async t => {
-  const home = await freshDir(t)
+  const home = await freshDir()
   for (const [name, last] of [
     ['x', 1],
     ['y', 4]

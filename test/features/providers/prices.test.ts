@@ -82,7 +82,7 @@ test('a session on a discovered model costs what its list says', async t => {
   const upstream = await fakeUpstream(t, (_body, _n, { path }) =>
     path.endsWith('/models') ? [{ status: 200, body: { data: [{ id: 'm', context_length: 10_000, pricing }] } }] : [{ text: 'done' }]
   )
-  const home = await freshDir(t)
+  const home = await freshDir()
   await writeFile(join(home, 'config.toml'), discovering(upstream.url.replace(/\/v1$/, ''), '', 'compat_chat'))
   const agent = await startAgent(t, { ...scriptedLlm(), pack: llm }, { home, packs: [config, providers, llmChat] })
   await agent.call(refreshProviders)

@@ -38,7 +38,7 @@ export async function start(
     now?: () => Date
   } = {}
 ): Promise<Scene> {
-  const place = home ?? (await freshDir(t))
+  const place = home ?? (await freshDir())
   const path = join(place, 'config.toml')
   if (toml !== undefined) await writeFile(path, toml)
   const kernel = await startTestKernel(t, { packs: [...more, ...packs, ...last], home: place, ...(now && { now }) })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
@@ -19,12 +18,12 @@ import { SessionCounter } from '../../../features/workspaces/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 type Context = Parameters<typeof startTestKernel>[0]
 
-async function directory(t: Context): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-code-cwd-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+async function directory(): Promise<string> {
+  const dir = await freshDir()
   return dir
 }
 
@@ -70,7 +69,7 @@ const start = (
 
 test('a session is created at a directory, announced after its workspace, and read back', async t => {
   const { call, events } = await start(t)
-  const cwd = await directory(t)
+  const cwd = await directory()
 
   const created = await call(createSession, { body: { metadata: { cwd, color: 'blue', goal: 'hidden' }, title: 'Mine' } })
 
@@ -94,7 +93,7 @@ test('a session is created at a directory, announced after its workspace, and re
 
 test('where a session may be created', async t => {
   const { call } = await start(t)
-  const cwd = await directory(t)
+  const cwd = await directory()
   const first = await call(createSession, { body: { metadata: { cwd } } })
   const { workspace_id } = first.data
 
@@ -112,7 +111,7 @@ test('where a session may be created', async t => {
 
 test('lists are newest first, sliced by cursors, and filtered', async t => {
   const { call } = await start(t)
-  const cwd = await directory(t)
+  const cwd = await directory()
   const ids: string[] = []
   for (let n = 0; n < 5; n++) ids.unshift((await call(createSession, { body: { metadata: { cwd } } })).data.id)
   const list = async (query: Parameters<typeof call<typeof listSessions>>[1] extends infer I ? NonNullable<I> : never) => {
@@ -149,7 +148,7 @@ test('a profile update applies title, metadata and the fields that packs handle;
       ctx.contribute(AgentConfigHandlers, { field: 'model', order: 10, apply: async (_session, value) => void seen.push(value) })
   })
   const { call, events } = await start(t, { packs: [handler] })
-  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t), a: 1 } } })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(), a: 1 } } })
   const params = { session_id: data.id }
 
   const updated = await call(updateProfile, {
@@ -168,7 +167,7 @@ test('a profile update applies title, metadata and the fields that packs handle;
 
 test('sessions survive a restart, and one whose state was damaged opens again when it has agents', async t => {
   const first = await start(t)
-  const cwd = await directory(t)
+  const cwd = await directory()
   const { data } = await first.call(createSession, { body: { metadata: { cwd }, title: 'Kept' } })
   const lost = (await first.call(createSession, { body: { metadata: { cwd } } })).data
   const dir = join(first.home, 'sessions', data.workspace_id)
@@ -185,13 +184,12 @@ test('sessions survive a restart, and one whose state was damaged opens again wh
 })
 
 test('two servers share a home: the second sees the sessions and reads them, writes are busy until the first lets go', async t => {
-  const shared = await mkdtemp(join(tmpdir(), 'svc-code-home-'))
-  t.after(() => rm(shared, { recursive: true, force: true }))
+  const shared = await freshDir()
   const config = { sessions: { scan_interval_ms: 0, foreign_refresh_ms: 0 } }
   const first = await start(t, { home: shared, config })
   const seen = probe()
   const second = await start(t, { home: shared, config, packs: [seen.pack] })
-  const { data } = await first.call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const { data } = await first.call(createSession, { body: { metadata: { cwd: await directory() } } })
   const params = { session_id: data.id }
 
   assert.deepEqual(
@@ -207,7 +205,7 @@ test('two servers share a home: the second sees the sessions and reads them, wri
 test('loading is single-flight, and idle sessions are unloaded beyond the limit with their slots and locks', async t => {
   const seen = probe()
   const { call, home } = await start(t, { packs: [seen.pack], config: { sessions: { max_idle: 1, idle_ms: 0 } } })
-  const cwd = await directory(t)
+  const cwd = await directory()
   const loads: string[] = []
   seen.sessions.onLoad(session => void loads.push(session.id))
   const a = (await call(createSession, { body: { metadata: { cwd } } })).data
@@ -228,7 +226,7 @@ test('loading is single-flight, and idle sessions are unloaded beyond the limit 
 test('a title keeps no credential of any shape that logs and texts are cleaned of', async t => {
   const seen = probe()
   const { call } = await start(t, { packs: [seen.pack] })
-  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory() } } })
   const session = await seen.sessions.load(data.id)
 
   await session.promptSubmitted('clone https://me:hunter2@h.example/x, --token abc123, Bearer abcdef123, secret: s3cr3t, ghp_12345678')
@@ -242,7 +240,7 @@ test('a title keeps no credential of any shape that logs and texts are cleaned o
 test('the first prompt names an untitled session, secrets masked; later ones only move last_prompt', async t => {
   const seen = probe()
   const { call, events } = await start(t, { packs: [seen.pack] })
-  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory() } } })
   const session = await seen.sessions.load(data.id)
 
   await session.promptSubmitted('use\npassword=hunter2 please')
@@ -261,7 +259,7 @@ test('the first prompt names an untitled session, secrets masked; later ones onl
 test('work is announced once per change, an approval wins over a question, the reason is persisted', async t => {
   const seen = probe()
   const { call, events } = await start(t, { packs: [seen.pack] })
-  const { data } = await call(createSession, { body: { metadata: { cwd: await directory(t) } } })
+  const { data } = await call(createSession, { body: { metadata: { cwd: await directory() } } })
   const { work } = await seen.sessions.load(data.id)
   const announced = () => events.filter(event => event.type === 'event.session.work_changed').map(event => event.payload)
 

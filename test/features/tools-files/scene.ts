@@ -13,7 +13,7 @@ import { createWrite } from '../../../features/tools-files/write.ts'
 import { fakeAgent, scene, silent, type TestLike, temporary } from '../tools/fakes.ts'
 
 export async function files(t: TestLike, engine: SearchEngine = walker) {
-  const agent = await fakeAgent(t, { cwd: await temporary(t) })
+  const agent = await fakeAgent(t, { cwd: await temporary() })
   const cwd = agent.session.cwd
   const seen = new FilesSeen(undefined, silent)
   const ports = { ops: nodeFileOps, seen: async () => seen }

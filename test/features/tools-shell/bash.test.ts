@@ -8,7 +8,7 @@ import { commandEnv, findShell } from '../../../features/tools-shell/environment
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike) {
-  const agent = await fakeAgent(t, { cwd: await temporary(t) })
+  const agent = await fakeAgent(t, { cwd: await temporary() })
   const running = new Set<Command>()
   let ids = 0
   const tool = createBash({

@@ -1,6 +1,5 @@
 /** Small stand-ins for sessions and agents, and a runner with scripted tools. */
-import { mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
@@ -9,6 +8,7 @@ import { Registry } from '../../../features/tools/registry.ts'
 import { createRunner } from '../../../features/tools/runner.ts'
 import type { Tool, ToolCallContext, ToolHooks, ToolPolicy, ToolReport, ToolResult, ToolVerdict } from '../../../features/tools/service.ts'
 import { SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 export interface TestLike {
   after(fn: () => unknown): void
@@ -16,9 +16,8 @@ export interface TestLike {
 
 export const silent = pino({ level: 'silent' })
 
-export async function temporary(t: TestLike): Promise<string> {
-  const dir = await realpath(await mkdtemp(join(tmpdir(), 'svc-code-tools-')))
-  t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }))
+export async function temporary(): Promise<string> {
+  const dir = await realpath(await freshDir())
   return dir
 }
 
@@ -114,7 +113,7 @@ export class FakeAgent extends SlotHost implements AgentHost {
 }
 
 export async function fakeAgent(t: TestLike, place?: { readonly cwd?: string }): Promise<FakeAgent> {
-  const agent = new FakeSession({ cwd: place?.cwd ?? (await temporary(t)), dir: await temporary(t) }).add('main')
+  const agent = new FakeSession({ cwd: place?.cwd ?? (await temporary()), dir: await temporary() }).add('main')
   t.after(async () => {
     await agent.closeHost()
     await agent.session.closeHost()

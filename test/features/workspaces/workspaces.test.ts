@@ -1,10 +1,9 @@
 /** Registering, renaming and unregistering project directories through the front door. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import {
   deleteWorkspace,
   listWorkspaces,
@@ -19,17 +18,17 @@ import {
 } from '../../../features/workspaces/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
-async function project(t: TestContext, name = 'My Project'): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'svc-code-project-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
+async function project(name = 'My Project'): Promise<string> {
+  const dir = await freshDir()
   const root = join(dir, name)
   await mkdir(root)
   return root
 }
 
 test('a directory is registered once, announced, and kept in workspaces.json', async t => {
-  const root = await project(t)
+  const root = await project()
   const { call, events, home } = await startTestKernel(t, { packs: [workspaces], now: () => new Date(0) })
 
   const { code, data } = await call(registerWorkspace, { body: { root } })
@@ -55,7 +54,7 @@ test('a directory is registered once, announced, and kept in workspaces.json', a
 })
 
 test('registering a root again refreshes last_opened_at and keeps root text, name and created_at', async t => {
-  const root = await project(t)
+  const root = await project()
   let time = 0
   const { call, events } = await startTestKernel(t, { packs: [workspaces], now: () => new Date(time) })
   const first = (await call(registerWorkspace, { body: { root: `${root}/`, name: ' first ' } })).data
@@ -71,7 +70,7 @@ test('registering a root again refreshes last_opened_at and keeps root text, nam
 })
 
 test('a relative root answers 40001, a missing one and a file 40409', async t => {
-  const root = await project(t)
+  const root = await project()
   const { call } = await startTestKernel(t, { packs: [workspaces] })
   await writeFile(join(root, 'file'), '')
 
@@ -87,7 +86,7 @@ test('a relative root answers 40001, a missing one and a file 40409', async t =>
 })
 
 test('a rename changes the name alone and is announced', async t => {
-  const root = await project(t)
+  const root = await project()
   const { call, events } = await startTestKernel(t, { packs: [workspaces] })
   const { data } = await call(registerWorkspace, { body: { root } })
 
@@ -111,7 +110,7 @@ test('an unknown id answers 40410 and a malformed one 40001', async t => {
 })
 
 test('a deleted workspace leaves a tombstone, its files alone, and comes back as a fresh row with its sessions', async t => {
-  const root = await project(t)
+  const root = await project()
   let time = 0
   const counter = stub(SessionCounter, { count: async () => 3 })
   const { call, events, home } = await startTestKernel(t, { packs: [counter, workspaces], now: () => new Date(time) })
@@ -137,7 +136,7 @@ test('a deleted workspace leaves a tombstone, its files alone, and comes back as
 })
 
 test('two servers on one home see each other and lose no registration', async t => {
-  const roots = await Promise.all(Array.from({ length: 8 }, (_, n) => project(t, `p${n}`)))
+  const roots = await Promise.all(Array.from({ length: 8 }, (_, n) => project(`p${n}`)))
   const one = await startTestKernel(t, { packs: [workspaces] })
   const two = await startTestKernel(t, { packs: [workspaces], home: one.home })
 
@@ -150,7 +149,7 @@ test('two servers on one home see each other and lose no registration', async t 
 })
 
 test('a root under two ids counts as one workspace and goes as one', async t => {
-  const root = await project(t)
+  const root = await project()
   const counter = stub(SessionCounter, { count: async id => (id === 'wd_old_0123456789ab' ? 2 : 1) })
   const { call, home } = await startTestKernel(t, { packs: [counter, workspaces] })
   const { id } = (await call(registerWorkspace, { body: { root } })).data
