@@ -142,7 +142,7 @@ export const startLogin = defineRoute({
 export const readLogin = defineRoute({
   method: 'GET',
   path,
-  summary: 'State of the login flow; null without one, or five minutes after its end',
+  summary: 'State of the last login flow; null when none was started',
   query,
   data: nullable(FlowSnapshot)
 })

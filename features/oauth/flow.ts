@@ -22,8 +22,6 @@ export interface FlowParts {
 
 /** However often the authorization server renews its codes, a login ends after so long. */
 const BUDGET_MS = 15 * 60_000
-/** A finished flow stays readable for so long. */
-const READABLE_MS = 5 * 60_000
 const SLOW_DOWN_S = 5
 
 /** A login from its code to its end; it polls by itself from the start. */
@@ -55,11 +53,6 @@ export class LoginFlow {
 
   get status(): FlowStatus {
     return this.#status
-  }
-
-  /** False once a finished flow is forgotten. */
-  get readable(): boolean {
-    return !this.#resolved || this.#parts.now().getTime() < this.#resolved.getTime() + READABLE_MS
   }
 
   snapshot(): FlowSnapshot {

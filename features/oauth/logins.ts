@@ -75,8 +75,9 @@ export class Logins {
     }
   }
 
+  /** The last flow, however long ago it ended; undefined when this server has begun none. */
   read(): FlowSnapshot | undefined {
-    return this.#flow?.readable ? this.#flow.snapshot() : undefined
+    return this.#flow?.snapshot()
   }
 
   /** A login that still waits for its code counts as pending. `status`: `cancelled` when there never was a flow. */
