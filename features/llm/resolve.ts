@@ -2,6 +2,7 @@
 import { AppError } from '../../kernel/index.ts'
 import { type CredentialSources, credentialOf } from './credential.ts'
 import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
+import { isHttpUrl } from './http-url.ts'
 import { isLoopback } from './loopback.ts'
 import { knownCapabilities } from './model-families.ts'
 import { withOverrides } from './overrides.ts'
@@ -114,10 +115,6 @@ function adapterOf(protocol: string, table: ModelTable, where: Readonly<Record<s
 
 function unresolved(message: string, details: Readonly<Record<string, string>>): AppError {
   return new AppError(ModelUnresolved, { message, ...(Object.keys(details).length > 0 && { details }) })
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
 function lowerCased(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {

@@ -1,6 +1,6 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
 import { redactText, secretsSent, withoutSecrets } from '../../kernel/index.ts'
-import { OutboundRefused, parseJson, readText, type Upstream } from '../llm/index.ts'
+import { isHttpUrl, OutboundRefused, parseJson, readText, type Upstream } from '../llm/index.ts'
 import { isTable } from '../providers/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'
@@ -54,14 +54,14 @@ export class AccountService {
     const body = await this.#form(url, { client_id }, [], LOGIN_TIMEOUT_MS, signal)
     const { device_code, user_code, verification_uri_complete, verification_uri } = body
     // A client opens the address in its own window: no scheme that runs there.
-    if (!text(device_code) || !text(user_code) || !isWebAddress(verification_uri_complete)) {
+    if (!text(device_code) || !text(user_code) || !isHttpUrl(verification_uri_complete)) {
       throw new AccountProblem(`${hostOf(url)} answered without a device code`, { status: 200 })
     }
     return {
       device_code,
       user_code,
       verification_uri_complete,
-      verification_uri: isWebAddress(verification_uri) ? verification_uri : (verification_uri_complete.split('?')[0] ?? ''),
+      verification_uri: isHttpUrl(verification_uri) ? verification_uri : (verification_uri_complete.split('?')[0] ?? ''),
       expires_in: positive(body.expires_in) ?? DEFAULT_LIFE_S,
       interval: Math.min(positive(body.interval) ?? DEFAULT_INTERVAL_S, MAX_INTERVAL_S)
     }
@@ -145,10 +145,6 @@ export class AccountService {
 
 function text(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
-}
-
-function isWebAddress(value: unknown): value is string {
-  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
 /** Rounded up; undefined for what is no number above 0. */

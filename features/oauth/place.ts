@@ -1,6 +1,6 @@
 /** Where the account lives: region, hosts, and the slot its credential is kept in. Pure. */
 import { createHash } from 'node:crypto'
-import { nonBlank, type OauthRef, type ProviderRecord } from '../llm/index.ts'
+import { isHttpUrl, nonBlank, type OauthRef, type ProviderRecord } from '../llm/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import { defaultRegion, type Options, type Region, regions } from './contract.ts'
 
@@ -133,8 +133,7 @@ function originOf(text: string | undefined): string | undefined {
 /** The URL without slashes at its end; undefined when it is none of http(s). */
 function httpUrl(text: string | undefined): string | undefined {
   const url = nonBlank(text)
-  if (url === undefined || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return undefined
-  return url.replace(/\/+$/, '')
+  return isHttpUrl(url) ? url.replace(/\/+$/, '') : undefined
 }
 
 /** Who renews the logins that single providers and models refer to. */

@@ -1,6 +1,6 @@
 /** Reads a document from a provider, a registry or a directory: bounded in time and bytes, failures as short texts that hold no secret. */
 import { secretsSent, withoutSecrets } from '../../kernel/index.ts'
-import { OutboundRefused, readText, type Upstream, type UpstreamReply } from '../llm/index.ts'
+import { isHttpUrl, OutboundRefused, readText, type Upstream, type UpstreamReply } from '../llm/index.ts'
 
 const TIMEOUT_MS = 10_000
 /** Parsed in one go: larger answers would hold the event loop. */
@@ -32,7 +32,7 @@ export async function fetchText(
   signal: AbortSignal,
   limitBytes: number
 ): Promise<string> {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new FetchProblem('the URL is not an http(s) address')
+  if (!isHttpUrl(url)) throw new FetchProblem('the URL is not an http(s) address')
   const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const late = (cause?: unknown) => new FetchProblem(`no answer within ${TIMEOUT_MS / 1000} s`, { cause })
   let reply: UpstreamReply

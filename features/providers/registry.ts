@@ -1,5 +1,6 @@
 /** A private registry (`api.json`): the providers it lists, each with its models. */
 import { breathe } from '../../kernel/index.ts'
+import { isHttpUrl } from '../llm/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
 import { isProviderId } from './form.ts'
@@ -35,7 +36,7 @@ export async function readRegistry(answer: unknown): Promise<RegistryEntry[]> {
 async function readEntry(entry: Table): Promise<RegistryEntry | undefined> {
   const { id, name, api, type, models } = entry
   if (typeof id !== 'string' || !isProviderId(id) || typeof type !== 'string' || !types.includes(type)) return undefined
-  if (typeof api !== 'string' || api.includes('${') || !URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) return undefined
+  if (!isHttpUrl(api) || api.includes('${')) return undefined
   const found: FoundModel[] = []
   for (const [key, model] of isTable(models) ? Object.entries(models) : []) {
     await breathe()
