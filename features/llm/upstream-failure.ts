@@ -1,6 +1,9 @@
 /** What servers say of a failure: error objects of many shapes, or a text, read into one shape. */
 import { parseJson, recordOf } from './wire-values.ts'
 
+/** Of what a provider says. */
+const MAX_CHARACTERS = 500
+
 /** An error object as providers write it, as far as they agree. */
 export interface UpstreamFailure {
   readonly message: string
@@ -45,7 +48,10 @@ function firstOf(list: unknown): unknown {
   return typeof first === 'string' ? first : (recordOf(first).msg ?? recordOf(first).message)
 }
 
-function cut(text: string): string {
+/** A text of somebody else as one line of at most `max` characters. */
+export function oneLine(text: string, max: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > 500 ? `${line.slice(0, 500)}…` : line
+  return line.length > max ? `${line.slice(0, max)}…` : line
 }
+
+const cut = (text: string) => oneLine(text, MAX_CHARACTERS)

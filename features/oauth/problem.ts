@@ -1,5 +1,7 @@
 /** Why an account could not be asked or refused, as a text that holds no secret. */
-import { recordOf } from '../llm/index.ts'
+import { oneLine, recordOf } from '../llm/index.ts'
+
+const MAX_CHARACTERS = 300
 
 interface ProblemFacts {
   /** HTTP status; absent when there was no answer. */
@@ -44,13 +46,8 @@ export function failureText(status: number, body: unknown): string {
   const first = Array.isArray(errors) ? errors[0] : undefined
   const texts = [said.error_description, said.message, said.detail, error, recordOf(error).message, first, recordOf(first).message]
   const text = texts.find((candidate): candidate is string => typeof candidate === 'string' && candidate.trim() !== '')
-  if (text !== undefined) return cut(text)
+  if (text !== undefined) return oneLine(text, MAX_CHARACTERS)
   if (status === 401) return 'the login was refused; log in again'
   if (status === 404) return 'the account service does not know this request'
   return `the account service answered HTTP ${status}`
-}
-
-function cut(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line
 }
