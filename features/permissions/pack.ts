@@ -56,17 +56,20 @@ export default definePack({
       agent ? [...(await agent.get(slot)).rules, ...(await remembered(parent(agent)))] : []
 
     let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
+    /** The file has been readable at some time, so its last good rules count. */
     let read = false
     const rules = async () => {
       const settings = config()
       await settings?.ready()
       const from = settings?.get(permissionSection) ?? permissionSection.default
       if (parsed?.from !== from) parsed = { from, rules: rulesOf(from) }
-      // A diagnostic without a domain means the whole file: then the rules are the last good ones, unless there were none yet.
-      const troubles = (settings?.diagnostics() ?? []).map(({ domain }) => domain)
-      read ||= !troubles.includes(undefined)
+      if (!settings) return { rules: parsed.rules, unsure: false }
+      const troubles = settings.diagnostics().map(({ domain }) => domain)
+      read ||= !troubles.includes(undefined) // one without a domain means the whole file
       return { rules: parsed.rules, unsure: !read || troubles.includes(permissionSection.name) }
     }
+    // Looks at the file now: one that breaks before the first call has had its say.
+    ctx.background(rules)
 
     ctx.tap(
       hooks.before,

@@ -209,3 +209,14 @@ test('while the configuration as a whole cannot be read, nothing goes unasked', 
   })
   assert.equal((await danger())[0]?.result.output, 'Danger ', 'the file is good again: yolo does not ask')
 })
+
+test('a file that breaks after the start leaves its last good rules in force, also for the first call', async t => {
+  const { danger, asked, home, settings } = await server(t, { toml: 'default_permission_mode = "yolo"\n' })
+
+  await writeFile(join(home, 'config.toml'), '[permission')
+  await settings.reload()
+  const first = await Promise.race([danger(), asked()])
+
+  assert.notEqual(settings.diagnostics().length, 0)
+  assert.ok(Array.isArray(first), 'yolo does not ask')
+})
