@@ -1,7 +1,5 @@
 /** The door of the kernel: everything a pack may import. */
 
-export { Activity, type Work } from './activity.ts'
-export { type BinaryReply, binary, type FileReply, type StreamReply } from './binary.ts'
 export { breathe } from './breath.ts'
 export { stripUnknown, tidy } from './clean.ts'
 export {
@@ -36,16 +34,21 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
-export type { KernelHooks, TapOptions } from './hooks.ts'
-export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './hub-types.ts'
+export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/binary.ts'
+export { withJsonText } from './http/json-text.ts'
 export { type Feature, KernelInfo } from './info.ts'
-export type { JournaledEvent } from './journal-reverse.ts'
-export { withJsonText } from './json-text.ts'
-export { secretsIn, secretsSent, withoutSecrets } from './known-secrets.ts'
-export { acquireLock, type Lock, lockHolder, withLock } from './lock.ts'
-export type { Logger } from './log.ts'
+export { Activity, type Work } from './lifecycle/activity.ts'
+export type { KernelHooks, TapOptions } from './lifecycle/hooks.ts'
+export { Scope } from './lifecycle/scope.ts'
+export { defineSlot, type Slot, SlotHost } from './lifecycle/slot.ts'
+export { type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './lifecycle/token.ts'
+export { secretsIn, secretsSent, withoutSecrets } from './log/known-secrets.ts'
+export type { Logger } from './log/log.ts'
+export { redactText, redactUrls } from './log/redact.ts'
+export { isSecretName, REDACTED } from './log/secret-names.ts'
 export { type Collection, definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput } from './pack.ts'
-export { redactText, redactUrls } from './redact.ts'
+export type { JournaledEvent } from './realtime/journal-reverse.ts'
+export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './realtime/types.ts'
 export {
   checker,
   coerce,
@@ -60,9 +63,6 @@ export {
   type TSchema,
   Type
 } from './schema.ts'
-export { Scope } from './scope.ts'
-export { isSecretName, REDACTED } from './secret-names.ts'
-export { defineSlot, type Slot, SlotHost } from './slot.ts'
 export { BlobMissing, BlobTooLarge } from './storage/index.ts'
+export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'
-export { type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './token.ts'

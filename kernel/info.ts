@@ -1,6 +1,7 @@
 /** What the kernel tells about itself: the service behind health, meta, connections, shutdown and the API documents. */
-import type { ConnectionInfo } from './hub-types.ts'
-import { serviceToken } from './token.ts'
+
+import { serviceToken } from './lifecycle/token.ts'
+import type { ConnectionInfo } from './realtime/types.ts'
 
 export type PackState = 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isProcessAlive, processStart } from './process-life.ts'
+import { isProcessAlive, processStart } from './storage/process-life.ts'
 
 export interface Instance {
   readonly server_id: string

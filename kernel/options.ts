@@ -1,5 +1,5 @@
 /** Options of a kernel with their defaults. */
-import type { LogOptions } from './log.ts'
+import type { LogOptions } from './log/log.ts'
 import type { Pack } from './pack.ts'
 
 export interface KernelOptions {
@@ -44,9 +44,10 @@ export interface KernelOptions {
   readonly onViolation?: (error: Error) => void
 }
 
-type Filled = Required<Omit<KernelOptions, 'newId' | 'password'>> & Pick<KernelOptions, 'newId' | 'password'>
+/** Options with every default filled in. */
+export type FilledOptions = Required<Omit<KernelOptions, 'newId' | 'password'>> & Pick<KernelOptions, 'newId' | 'password'>
 
-export function withDefaults(options: KernelOptions): Filled {
+export function withDefaults(options: KernelOptions): FilledOptions {
   return {
     version: '0.0.0',
     config: {},

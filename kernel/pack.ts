@@ -3,16 +3,16 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
-import type { BinaryReply } from './binary.ts'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
-import type { KernelHooks, TapOptions } from './hooks.ts'
-import type { Connection, Emit, Listener, Streams } from './hub-types.ts'
-import type { Logger } from './log.ts'
-import type { Dispose } from './scope.ts'
-import type { Slot } from './slot.ts'
+import type { BinaryReply } from './http/binary.ts'
+import type { KernelHooks, TapOptions } from './lifecycle/hooks.ts'
+import type { Dispose } from './lifecycle/scope.ts'
+import type { Slot } from './lifecycle/slot.ts'
+import type { ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/token.ts'
+import type { Logger } from './log/log.ts'
+import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { StoreOf } from './storage/ports.ts'
-import type { ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './token.ts'
 
 export interface RequestInfo {
   /** ULID; the envelope's `request_id`. */

@@ -1,8 +1,9 @@
 /** `svc-code token`, `packs` and `instances`: looks at a home and its running servers. */
+
+import { readToken, rotateToken } from '../../kernel/access/token.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
 import { type Instance, listInstances } from '../../kernel/instances.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
-import { readToken, rotateToken } from '../../kernel/token-file.ts'
 import { guardOutbound, OutboundRefused } from '../llm/index.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './options.ts'

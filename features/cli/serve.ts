@@ -1,11 +1,11 @@
 /** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
 
-import { assertBind } from '../../kernel/bind.ts'
+import { assertBind } from '../../kernel/access/bind.ts'
+import { readToken } from '../../kernel/access/token.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
-import type { LogLevel } from '../../kernel/log.ts'
+import type { LogLevel } from '../../kernel/log/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
-import { readToken } from '../../kernel/token-file.ts'
 import { defaultConfig, defaultPacks, loadDefaultPacks } from '../default-packs.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, readdir, rename, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
-import { isProcessAlive } from '../process-life.ts'
 import { notSaved, removeFile, type Sync } from './atomic.ts'
 import { ensureDir, fileOf, idsBelow, isMissing, syncDir } from './paths.ts'
 import type { BlobStore } from './ports.ts'
+import { isProcessAlive } from './process-life.ts'
 
 /** The source was longer than `maxBytes`; nothing was stored. The pack that set the limit answers it with its own error. */
 export class BlobTooLarge extends Error {

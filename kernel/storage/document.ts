@@ -3,13 +3,13 @@ import { readFile, rename } from 'node:fs/promises'
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { withLock } from '../lock.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { notSaved, removeFile, replaceFile, type Sync, stamp } from './atomic.ts'
 import { type Codec, codecOf } from './codec.ts'
+import { Turns } from './keyed-queue.ts'
+import { withLock } from './lock.ts'
 import { fileOf, idsBelow, isMissing, isThere } from './paths.ts'
 import type { DocumentStore } from './ports.ts'
-import { Turns } from './turns.ts'
 
 export interface DocumentOptions {
   /** Texts in logs name files relative to it. */

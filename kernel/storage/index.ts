@@ -1,7 +1,7 @@
 /** Storage of one home: the four ports behind one door. */
 import { resolve } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import type { Sync } from './atomic.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'

@@ -1,7 +1,7 @@
 /** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only the owner of the home's kv lock opens it. */
 import { rename } from 'node:fs/promises'
 import type { Level } from 'level'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { type Sync, stamp } from './atomic.ts'
 import type { KeyRange } from './ports.ts'
 

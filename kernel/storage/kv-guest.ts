@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { isProcessAlive } from '../process-life.ts'
 import type { KvReply, KvRequest } from './kv-engine.ts'
 import { handshakeFrameBytes, handshakeMs, isProof, maxFrameBytes, type OwnerFile, proof, readFrames } from './kv-wire.ts'
+import { isProcessAlive } from './process-life.ts'
 
 /** The owner went away before it answered; the request goes to the next owner. */
 export class OwnerGone extends Error {}

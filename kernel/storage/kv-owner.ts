@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
-import type { Lock } from '../lock.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { removeFile, replaceFile } from './atomic.ts'
 import type { KvEngine, KvReply, KvRequest } from './kv-engine.ts'
 import { handshakeFrameBytes, handshakeMs, isProof, maxFrameBytes, type OwnerFile, proof, readFrames, sendFrame } from './kv-wire.ts'
+import type { Lock } from './lock.ts'
 
 /** Per guest: bytes of requests under way, or of answers not yet taken, above which nothing more is read from it. */
 const busyBytes = 16 * 1024 * 1024

@@ -2,7 +2,7 @@
 import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { notSaved, type Sync } from './atomic.ts'
 import { type Codec, codecOf } from './codec.ts'
 import type { KvPage, KvReply, KvRequest, RawOp } from './kv-engine.ts'

@@ -2,14 +2,14 @@
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../log/log.ts'
 import { notSaved, removeFile, replaceFile, type Sync } from './atomic.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { setAside } from './damage.ts'
 import { Tails } from './handles.ts'
 import { eachLine, isCompleteRecord } from './lines.ts'
 import { fileOf, idsBelow } from './paths.ts'
 import type { LogStore } from './ports.ts'
+import { setAside } from './quarantine.ts'
 
 export interface LogOptions {
   /** Texts in logs name files relative to it. */

@@ -1,5 +1,5 @@
 /** Gates for tests that need no token file. */
-import type { Gate } from '../../kernel/auth.ts'
+import type { Gate } from '../../kernel/access/gate.ts'
 
 /** Lets everyone in; parts can be replaced. */
 export function openGate(parts: Partial<Gate> = {}): Gate {

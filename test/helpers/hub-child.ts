@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { ulid } from 'ulid'
-import { createKernelHooks } from '../../kernel/hooks.ts'
-import { createHub } from '../../kernel/hub.ts'
 import { defineEvent, Type } from '../../kernel/index.ts'
-import { SocketClient } from '../../kernel/testing-socket.ts'
+import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
+import { createHub } from '../../kernel/realtime/hub.ts'
+import { SocketClient } from '../../kernel/testing/socket.ts'
 import { openGate } from './gate.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })

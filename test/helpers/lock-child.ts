@@ -1,6 +1,6 @@
 /** Child for lock tests: `hold <path>` takes the lock and stays; `add <file> <times>` counts a number in a file up under the lock. */
 import { readFile, writeFile } from 'node:fs/promises'
-import { acquireLock, withLock } from '../../kernel/lock.ts'
+import { acquireLock, withLock } from '../../kernel/storage/lock.ts'
 
 const [mode, path, times] = process.argv.slice(2)
 if (mode === 'hold') {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asyncapiDocument } from '../../kernel/asyncapi.ts'
+import { asyncapiDocument } from '../../kernel/documents/asyncapi.ts'
 import { defineEvent, defineFrame, defineOutFrame, definePack, errorSpec, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { asyncapiProblems, type Document, schemaJudge } from '../helpers/documents.ts'

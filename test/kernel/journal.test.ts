@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { ulid } from 'ulid'
-import { Journal } from '../../kernel/journal.ts'
-import { JournalPool } from '../../kernel/journal-pool.ts'
+import { Journal } from '../../kernel/realtime/journal.ts'
+import { JournalPool } from '../../kernel/realtime/journal-pool.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 const log = pino({ level: 'silent' })

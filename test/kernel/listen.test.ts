@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { closeServer, createServer, listen } from '../../kernel/listen.ts'
+import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 
 const host = '127.0.0.1'
 

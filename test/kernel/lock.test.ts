@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
-import { acquireLock, lockHolder, withLock } from '../../kernel/lock.ts'
+import { acquireLock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
 import { startChild } from '../helpers/child.ts'
 import { freshDir } from '../helpers/temp.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { createLog } from '../../kernel/log.ts'
+import { createLog } from '../../kernel/log/log.ts'
 import { tempHome } from './http-fixture.ts'
 
 function captured() {
@@ -122,7 +122,7 @@ test('two writers of one file survive the rotation', async () => {
 
 test('the last line is in the file after process.exit and after a crash', async () => {
   const home = await tempHome()
-  const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../kernel/log.js')).href)
+  const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../kernel/log/log.js')).href)
   const run = (end: string) => {
     const code = `const { createLog } = await import(${module}); const log = createLog({}, ${JSON.stringify(home)}); log.info('before ${end}'); ${end}`
     spawnSync(process.execPath, ['--input-type=module', '-e', code])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openapiDocument } from '../../kernel/documents/openapi.ts'
 import { type AnyRoute, cursorQuery, defineRoute, errorSpec, oneOf, Type } from '../../kernel/index.ts'
-import { openapiDocument } from '../../kernel/openapi.ts'
 import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../helpers/documents.ts'
 
 const NoteMissing = errorSpec('note_missing', 40466, 'no such note')

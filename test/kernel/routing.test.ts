@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AnyRoute } from '../../kernel/contract.ts'
 import { defineRoute } from '../../kernel/contract.ts'
-import { assertRoute, routeKey } from '../../kernel/router.ts'
+import { assertRoute, routeKey } from '../../kernel/http/router.ts'
 import { Type } from '../../kernel/schema.ts'
 import { type Bound, startHttp } from './http-fixture.ts'
 

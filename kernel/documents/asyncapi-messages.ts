@@ -1,0 +1,94 @@
+/** Whole frames as messages of the AsyncAPI document (contract 3, Control frames and Event frames). */
+import type { TSchema } from '@sinclair/typebox'
+import type { EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
+import { type ErrorSpec, InternalError, ValidationFailed } from '../errors.ts'
+import { globalStream } from '../realtime/event-frame.ts'
+import type { DocumentSchema } from './document-schema.ts'
+
+export type Message = Readonly<Record<string, unknown>>
+type Copy = (schema: TSchema) => DocumentSchema
+
+const correlationId = { location: '$message.payload#/id', description: 'The ack repeats the id of its request' }
+const timestamp = { type: 'string', format: 'date-time' }
+const text = { type: 'string' }
+
+export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
+  // A missing payload counts as `{}`.
+  const optional = !(spec.payload.required as readonly string[] | undefined)?.length && spec.payload.type === 'object'
+  return message(spec.type, spec.summary, {
+    correlationId,
+    payload: objectOf(['type', ...(optional ? [] : ['payload'])], {
+      type: constant(spec.type),
+      id: { type: 'string', description: 'repeated in the ack; without it the ack carries an empty id' },
+      payload: copy(spec.payload)
+    })
+  })
+}
+
+export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
+  const success = { code: { type: 'integer', const: 0 }, msg: constant('success'), payload: copy(spec.ack) }
+  const failure = { code: { type: 'integer', not: { const: 0 }, description: codesOf(spec.errors ?? []) }, payload: {} }
+  return message(`${spec.type}_ack`, `Answer to ${spec.type}`, {
+    correlationId,
+    payload: {
+      ...objectOf(['type', 'id', 'code', 'msg', 'payload'], { type: constant('ack'), id: text, code: { type: 'integer' }, msg: text }),
+      anyOf: [{ properties: success }, { properties: failure }]
+    }
+  })
+}
+
+/** `stamped`: the frame has a `timestamp` for certain. Frames of packs add what they need beside the payload (seq, session_id). */
+export function asyncapiOutFrame(spec: OutFrameSpec, copy: Copy, stamped = false): Message {
+  const fields = { type: constant(spec.type), timestamp, payload: copy(spec.payload) }
+  return message(spec.type, spec.summary, { payload: objectOf(['type', ...(stamped ? ['timestamp'] : []), 'payload'], fields) })
+}
+
+export function asyncapiEvent(spec: EventSpec, copy: Copy): Message {
+  const { type, scope, durable } = spec
+  const fields: Record<string, DocumentSchema> = {
+    type: constant(type),
+    seq: { type: 'integer', minimum: durable ? 1 : 0, description: durable ? 'own number' : 'number of the last durable event' },
+    epoch: { type: 'string', description: 'incarnation of the journal' },
+    session_id: scope === 'global' ? constant(globalStream) : text,
+    timestamp,
+    ...(durable ? {} : { volatile: { type: 'boolean', const: true } }),
+    payload: eventPayload(spec, copy(spec.payload))
+  }
+  const offset = { type: 'integer', minimum: 0, description: 'length of the streamed text before this chunk, UTF-16 units' }
+  return message(type, spec.summary, {
+    payload: objectOf(Object.keys(fields), durable ? fields : { ...fields, offset }),
+    'x-scope': scope,
+    'x-durable': durable,
+    ...(spec.deliver === undefined ? {} : { 'x-deliver': spec.deliver })
+  })
+}
+
+/** Adds what the kernel puts into every event payload; a field that the owner declares itself stays as declared, but `type`. */
+function eventPayload(spec: EventSpec, own: DocumentSchema): DocumentSchema {
+  const base = {
+    agentId: text,
+    sessionId: text,
+    time: { type: 'integer', description: 'instant of the fact, ms since 1970; then equal to timestamp' }
+  }
+  const required = ['type', 'agentId', 'sessionId']
+  const plain = own.type === 'object' && !('allOf' in own) && !('$ref' in own)
+  if (!plain) return { allOf: [objectOf(required, { type: constant(spec.type), ...base }), own] }
+  const { properties, required: ownRequired = [], ...rest } = own as DocumentSchema & { required?: string[]; properties?: object }
+  return { ...rest, ...objectOf([...new Set([...required, ...ownRequired])], { ...base, ...properties, type: constant(spec.type) }) }
+}
+
+function message(name: string, summary: string | undefined, rest: object): Message {
+  return { name, ...(summary === undefined ? {} : { summary }), ...rest }
+}
+
+function objectOf(required: readonly string[], properties: object): DocumentSchema {
+  return { type: 'object', required, properties }
+}
+
+function constant(value: string): DocumentSchema {
+  return { type: 'string', const: value }
+}
+
+function codesOf(declared: readonly ErrorSpec[]): string {
+  return [ValidationFailed, InternalError, ...declared].map(({ code, message }) => `${code} ${message}`).join('; ')
+}

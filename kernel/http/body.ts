@@ -1,0 +1,146 @@
+/** Reads request bodies within their limits and ends replies whose request body was not read. */
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type AppError, invalid } from '../errors.ts'
+import { sendJson } from './envelope.ts'
+
+/** Time within which a JSON body must have arrived, ms. */
+const bodyMs = 300_000
+/** How much of an unwanted body is swallowed, and how long, so that the client gets to read the reply before the connection ends. */
+const lingerBytes = 16 * 1_048_576
+const lingerMs = 2_000
+
+/** Levels of arrays and objects in a JSON body; more would overflow the stack of everything that walks it. */
+const maxDepth = 256
+
+const refused = (message: string): AppError => invalid([{ path: 'body', message }])
+
+/** The parsed JSON body; undefined when there is none. Rejects with a 40001 for everything that is not JSON within `limit` bytes. */
+export async function readJson(req: IncomingMessage, limit: number): Promise<unknown> {
+  const length = req.headers['content-length']
+  const chunked = req.headers['transfer-encoding'] !== undefined
+  if (!chunked && (length === undefined || length === '0')) return undefined
+  checkType(req)
+  if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
+  return parseJson(await readBytes(req, limit))
+}
+
+function checkType(req: IncomingMessage): void {
+  const given = req.headers['content-type']
+  const [type, ...parameters] = (given ?? '').toLowerCase().split(';')
+  if (!/^application\/(?:[a-z0-9.-]+\+)?json$/.test(type!.trim())) {
+    throw refused(`content type must be application/json${given ? `, not ${given.slice(0, 100)}` : ''}`)
+  }
+  const charset = parameters.map(part => part.trim()).find(part => part.startsWith('charset='))
+  if (charset && !/^charset="?(?:utf-?8|us-ascii)"?$/.test(charset)) throw refused('charset must be utf-8')
+  const encoding = req.headers['content-encoding']
+  if (encoding && encoding.toLowerCase() !== 'identity') throw refused(`content encoding '${encoding.slice(0, 100)}' is not supported`)
+}
+
+const tooLarge = (limit: number) => refused(`is larger than ${limit} bytes`)
+
+function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = (act: () => void) => {
+      clearTimeout(timer)
+      req.off('data', take)
+      req.off('end', end)
+      req.off('close', cut)
+      act()
+    }
+    const take = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) settle(() => reject(tooLarge(limit)))
+      else chunks.push(chunk)
+    }
+    const end = () => settle(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)))
+    const cut = () => settle(() => reject(refused('ended early')))
+    const timer = setTimeout(() => settle(() => reject(refused('did not arrive in time'))), bodyMs)
+    req.on('error', () => undefined) // 'close' follows and settles
+    req.on('data', take)
+    req.on('end', end)
+    req.on('close', cut)
+  })
+}
+
+function parseJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
+  if (!isUtf8(bytes)) throw refused('is not valid UTF-8')
+  const text = bytes.toString('utf8')
+  if (tooDeep(text)) throw refused(`is nested more than ${maxDepth} levels deep`)
+  try {
+    const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+    // JSON.parse makes `__proto__` an own property, which a later copy by assignment would turn into a prototype.
+    return /__proto__|\\u/i.test(source) ? JSON.parse(source, dropProto) : JSON.parse(source)
+  } catch {
+    throw refused('is not valid JSON')
+  }
+}
+
+/** Counts brackets outside strings; strings, where the bulk of a large body is, are skipped at the speed of a search. */
+function tooDeep(text: string): boolean {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) {
+      i = endOfString(text, i)
+      if (i < 0) return false // no JSON: the parser says so
+    } else if (code === 0x5b || code === 0x7b) {
+      if (++depth > maxDepth) return true
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return false
+}
+
+/** Index of the quote that ends the string beginning at `start`, -1 when there is none. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end > 0; end = text.indexOf('"', end + 1)) {
+    let slashes = end - 1
+    while (text[slashes] === '\\') slashes--
+    if ((end - slashes) % 2 === 1) return end
+  }
+  return -1
+}
+
+function dropProto(key: string, value: unknown): unknown {
+  return key === '__proto__' ? undefined : value
+}
+
+/** Does the request announce a body that has not fully arrived? */
+function bodyPending(req: IncomingMessage): boolean {
+  return !req.complete && (req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0)
+}
+
+/**
+ * Sends the reply and takes care of a body that nobody read: a small one is swallowed and the connection lives on; otherwise the
+ * connection closes after the client had time to read the reply.
+ */
+export function finish(req: IncomingMessage, res: ServerResponse, status: number, text: string, limit: number): void {
+  if (!bodyPending(req)) {
+    sendJson(res, status, text)
+    return
+  }
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  const keep = length <= limit
+  if (!keep) res.setHeader('connection', 'close')
+  let taken = 0
+  const done = () => {
+    clearTimeout(timer)
+    req.off('data', count)
+    if (keep) return
+    res.end()
+  }
+  const count = (chunk: Buffer) => {
+    taken += chunk.length
+    if (taken > lingerBytes) done()
+  }
+  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : lingerMs)
+  timer.unref()
+  req.on('error', () => undefined) // 'close' follows
+  req.once('close', done)
+  req.once('end', done)
+  req.on('data', count)
+  sendJson(res, status, text, keep)
+}

@@ -1,0 +1,149 @@
+/** Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. */
+
+import type { EventSpec } from '../contract.ts'
+import type { KernelHooks } from '../lifecycle/hooks.ts'
+import type { Logger } from '../log/log.ts'
+import type { ClientConnection } from './connection.ts'
+import type { Fanout } from './fanout.ts'
+import type { Journal, JournalReader } from './journal.ts'
+import { type Cursor, type Decision, decideReplay, keepFor, type ResyncReason, sendLines } from './replay.ts'
+import type { Stream } from './stream.ts'
+import { isStreamId, type StreamTable } from './stream-table.ts'
+import type { Watermark } from './types.ts'
+
+export interface SubscriptionsOptions {
+  readonly fanout: Fanout
+  readonly table: StreamTable
+  readonly hooks: KernelHooks
+  readonly log: Logger
+  now(): Date
+  spec(type: string): EventSpec | undefined
+}
+
+export interface SubscribeWish {
+  /** Agents to show; null shows all, undefined keeps the filter of an earlier subscription. */
+  readonly filter?: readonly string[] | null | undefined
+  readonly cursor?: Cursor | undefined
+}
+
+export interface Subscribed {
+  /** False when the session is nowhere: nothing was subscribed. */
+  readonly found: boolean
+  /** The cursor could not be served; a `resync_required` frame was sent. */
+  readonly resync: boolean
+}
+
+interface Replay {
+  readonly kind: 'replay'
+  readonly reader: JournalReader
+  readonly offsets: readonly number[]
+  /** Lets the live frames go that came meanwhile. */
+  readonly release: () => void
+}
+
+type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: 'gone' }
+
+const missing: Subscribed = { found: false, resync: false }
+
+export class Subscriptions {
+  readonly #options: SubscriptionsOptions
+
+  constructor(options: SubscriptionsOptions) {
+    this.#options = options
+  }
+
+  /** Resolves when everything the cursor asked for was sent and the connection is live. */
+  async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
+    if (!isStreamId(session_id) || !(await this.#attach(session_id))) return missing
+    const stream = this.#options.table.get(session_id)
+    const journal = await stream.open()
+    const start = await this.#begin(connection, stream, journal, wish)
+    if (start.kind === 'gone') {
+      if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
+      return { found: false, resync: wish.cursor !== undefined }
+    }
+    if (start.kind === 'replay' && (await this.#replay(connection, session_id, start))) return { found: true, resync: false }
+    if (start.kind === 'current') return { found: true, resync: false }
+    const reason = start.kind === 'resync' ? start.reason : 'buffer_overflow'
+    this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
+    return { found: true, resync: true }
+  }
+
+  unsubscribe(connection: ClientConnection, session_id: string): void {
+    this.#options.fanout.unsubscribe(session_id, connection)
+    connection.forget(session_id)
+  }
+
+  /** Last number that was handed to the sockets; undefined while the session's journal is not open. */
+  delivered(session_id: string): Watermark | undefined {
+    const stream = this.#options.table.find(session_id)
+    return stream?.watermark && { seq: stream.delivered, epoch: stream.watermark.epoch }
+  }
+
+  async #attach(session_id: string): Promise<boolean> {
+    try {
+      const answer = await this.#options.hooks.attachStream.promise(session_id)
+      // Without anybody who knows sessions, an open journal is proof enough.
+      return answer === 'live' || (answer === undefined && this.#options.table.find(session_id)?.watermark !== undefined)
+    } catch (err) {
+      this.#options.log.error({ err, session_id }, 'a session could not be loaded for its subscriber')
+      return false
+    }
+  }
+
+  /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
+  async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
+    const { fanout, log } = this.#options
+    let reader: JournalReader | undefined
+    for (;;) {
+      // It may be part of the cursor's snapshot already, so it counts as past.
+      await stream.settled()
+      let decision: Decision = wish.cursor ? decideReplay(wish.cursor, stream, journal) : { kind: 'current' }
+      if (decision.kind === 'replay' && !reader) {
+        reader = await journal.reader().catch(err => {
+          log.error({ err, stream: stream.id }, 'an event journal could not be read')
+          return undefined
+        })
+        if (reader) continue
+        decision = { kind: 'resync', reason: 'buffer_overflow' }
+      }
+      if (decision.kind === 'replay' && reader?.generation !== journal.generation) {
+        await reader?.handle.close()
+        reader = undefined
+        continue
+      }
+      const gone = stream.closed || !connection.open
+      if (!gone) {
+        fanout.subscribe(stream.id, connection)
+        connection.remember(stream.id, wish.filter)
+      }
+      const release = decision.kind === 'replay' && !gone ? connection.outbox.hold() : undefined
+      if (wish.cursor && !gone) this.#options.hooks.subscribed.call(stream.id)
+      if (decision.kind === 'replay' && reader && release) {
+        return { kind: 'replay', reader, offsets: journal.offsets(decision.from, decision.to), release }
+      }
+      void reader?.handle.close().catch(err => log.warn({ err }, 'a journal file could not be closed properly'))
+      return gone || decision.kind === 'replay' ? { kind: 'gone' } : decision
+    }
+  }
+
+  /** False when the file did not have what the index promised. */
+  async #replay(connection: ClientConnection, session_id: string, start: Replay): Promise<boolean> {
+    try {
+      await sendLines(connection, start.reader.handle, start.offsets, keepFor(connection, session_id, this.#options.spec))
+      return true
+    } catch (err) {
+      this.#options.log.error({ err, session_id }, 'an event journal could not be replayed')
+      return false
+    } finally {
+      start.release()
+      await start.reader.handle.close()
+    }
+  }
+
+  /** Tells a client to take the snapshot and to go on from there. */
+  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
+    const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
+    connection.send({ type: 'resync_required', timestamp: this.#options.now().toISOString(), payload })
+  }
+}

@@ -1,0 +1,141 @@
+/** Testing a pack through its front door: a real server on port 0, a typed client, an event recorder, stubs, a leak check. */
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AnyRoute } from '../contract.ts'
+import { createKernel, type Kernel } from '../kernel.ts'
+import type { ServiceToken } from '../lifecycle/token.ts'
+import type { KernelOptions } from '../options.ts'
+import { definePack, type Pack } from '../pack.ts'
+import type { EmittedEvent } from '../realtime/types.ts'
+import { type CallInput, type Envelope, RestClient } from './client.ts'
+import { SocketClient, type SocketOptions } from './socket.ts'
+
+/** What startTestKernel needs of a node:test context. */
+export interface TestContextLike {
+  after(fn: () => unknown): void
+}
+
+export interface TestKernelOptions extends Partial<Omit<KernelOptions, 'packs'>> {
+  readonly packs: readonly Pack[]
+  /** Expect schema violations instead of failing the test on them. */
+  readonly allowViolations?: boolean
+}
+
+export interface RecordedEvent {
+  readonly type: string
+  readonly payload: unknown
+}
+
+export interface TestKernel {
+  readonly kernel: Kernel
+  readonly home: string
+  readonly url: string
+  readonly token: string
+  /** Calls a declared route over a real socket; types follow the spec. */
+  call<R extends AnyRoute>(route: R, ...input: CallInput<R>): Promise<Envelope<R>>
+  /** The untyped client behind `call`, for raw requests. */
+  readonly rest: RestClient
+  /** Every event in emission order, as its owner emitted it. Grows while the test runs. */
+  readonly events: RecordedEvent[]
+  /** Resolves with the first event (recorded already or to come) that fits. */
+  waitFor(fits: (event: EmittedEvent) => boolean): Promise<EmittedEvent>
+  /** Opens a WebSocket; resolves after server_hello. Closed with the test. */
+  connect(options?: SocketOptions): Promise<SocketClient>
+  /** Stops now; the test's end would do it. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a kernel with these packs and nothing else: temporary home, port 0, strict checks (a reply, event or ack that misses its
+ * schema, or an undeclared error, fails the test). Everything is closed through `t.after`.
+ */
+export async function startTestKernel(t: TestContextLike, options: TestKernelOptions): Promise<TestKernel> {
+  const { allowViolations, packs, ...given } = options
+  const home = given.home ?? (await mkdtemp(join(tmpdir(), 'svc-code-test-')))
+  const violations: Error[] = []
+  const kernel = await createKernel({
+    port: 0,
+    register: false,
+    strict: true,
+    graceMs: 2_000,
+    log: { level: 'silent' },
+    onViolation: error => violations.push(error),
+    ...given,
+    home,
+    packs
+  })
+  const recorder = new Recorder(kernel)
+  const sockets: SocketClient[] = []
+  let rest: RestClient | undefined
+  const stop = async () => {
+    for (const socket of sockets) socket.terminate()
+    rest?.close()
+    await kernel.stop()
+  }
+  t.after(async () => {
+    await stop()
+    if (given.home === undefined) await rm(home, { recursive: true, force: true, maxRetries: 3 })
+    if (!allowViolations) assert.deepEqual(violations, [], 'replies, events and acks must match their declarations')
+  })
+  const address = await kernel.start()
+  const token = (await readFile(join(home, 'server.token'), 'utf8')).trim()
+  const client = new RestClient(address.url, token)
+  rest = client
+  return {
+    kernel,
+    home,
+    url: address.url,
+    token,
+    rest: client,
+    call: (route, ...input) => client.call(route, ...input),
+    events: recorder.events,
+    waitFor: fits => recorder.waitFor(fits),
+    async connect(socketOptions) {
+      const socket = await SocketClient.open(address.url, token, socketOptions)
+      sockets.push(socket)
+      return socket
+    },
+    stop
+  }
+}
+
+class Recorder {
+  readonly events: RecordedEvent[] = []
+  readonly #seen: EmittedEvent[] = []
+  readonly #waiting = new Set<(event: EmittedEvent) => void>()
+
+  constructor(kernel: Kernel) {
+    kernel.hub.tap(event => {
+      this.#seen.push(event)
+      this.events.push({ type: event.type, payload: event.payload })
+      for (const look of [...this.#waiting]) look(event)
+    })
+  }
+
+  waitFor(fits: (event: EmittedEvent) => boolean): Promise<EmittedEvent> {
+    const seen = this.#seen.find(fits)
+    if (seen) return Promise.resolve(seen)
+    return new Promise(resolve => {
+      const look = (event: EmittedEvent) => {
+        if (!fits(event)) return
+        this.#waiting.delete(look)
+        resolve(event)
+      }
+      this.#waiting.add(look)
+    })
+  }
+}
+
+/** A pack that provides a partial fake of a service, named after the token. Members that are not given throw when they are used. */
+export function stub<T extends object>(token: ServiceToken<T>, fake: Partial<T>): Pack {
+  const impl = new Proxy(fake as T, {
+    get(target, key, receiver) {
+      if (Reflect.has(target, key)) return Reflect.get(target, key, receiver)
+      if (typeof key === 'symbol' || key === 'then') return undefined
+      throw new Error(`the stub of ${token.id} has no '${key}'`)
+    }
+  })
+  return definePack({ name: token.id, provides: [token], setup: ctx => ctx.provide(token, impl) })
+}
