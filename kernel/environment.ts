@@ -1,7 +1,7 @@
-/** What every part of one kernel shares: handed down whole. */
-import type { Guard } from './lifecycle/guard.ts'
-import type { Logger } from './log/log.ts'
-import type { FilledOptions } from './options.ts'
+/** What every part of one kernel shares: built once, handed down whole. */
+import { Guard } from './lifecycle/guard.ts'
+import { createLog, type Logger } from './log/log.ts'
+import { type FilledOptions, type KernelOptions, withDefaults } from './options.ts'
 
 export interface Environment {
   /** Options with their defaults; `home` is absolute. */
@@ -11,4 +11,11 @@ export interface Environment {
   now(): Date
   /** Monotonic ULID. */
   newId(): string
+}
+
+/** The environment of one kernel; `home` must be absolute. */
+export function createEnvironment(given: KernelOptions): Environment {
+  const options = withDefaults(given)
+  const log = createLog(options.log, options.home)
+  return { options, log, guard: new Guard(log), now: options.now, newId: options.newId }
 }

@@ -4,9 +4,9 @@ import type { Server } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import { createDocuments } from './documents/documents.ts'
+import { createEnvironment, type Environment } from './environment.ts'
 import { createHttp, type HttpSide } from './http/router.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
-import { ulidSource } from './ids.ts'
 import { type Feature, KernelInfo } from './info.ts'
 import { registerInstance } from './instances.ts'
 import { type ContextParts, createContext } from './lifecycle/context.ts'
@@ -15,8 +15,8 @@ import { createKernelHooks, type KernelHooks } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { Registry } from './lifecycle/registry.ts'
 import { PointTable, ServiceTable } from './lifecycle/services.ts'
-import { createLog, type Logger } from './log/log.ts'
-import { type KernelOptions, withDefaults } from './options.ts'
+import type { Logger } from './log/log.ts'
+import type { KernelOptions } from './options.ts'
 import type { Pack } from './pack.ts'
 import { createHub, type Hub } from './realtime/hub.ts'
 import { createStorage } from './storage/index.ts'
@@ -49,7 +49,7 @@ export class Kernel {
   readonly home: string
   /** Resolves when a shutdown (request or `stop`) is complete. */
   readonly done: Promise<void>
-  readonly #options: ReturnType<typeof withDefaults>
+  readonly #env: Environment
   readonly #storage: Storage
   readonly #http: HttpSide
   readonly #services = new ServiceTable()
@@ -65,16 +65,16 @@ export class Kernel {
   #finished: () => void = () => undefined
 
   /** Use `createKernel`, which prepares the home and reads the token. */
-  constructor(options: ReturnType<typeof withDefaults>, parts: { gate: Gate; log: Logger; newId: () => string }) {
-    this.#options = options
+  constructor(env: Environment, gate: Gate) {
+    const { options, log, now, newId } = env
+    this.#env = env
     this.home = options.home
-    this.gate = parts.gate
-    this.log = parts.log
+    this.gate = gate
+    this.log = log
     this.done = new Promise(finished => {
       this.#finished = finished
     })
-    const { now, strict, onViolation } = options
-    const { log, gate, newId } = parts
+    const { strict, onViolation } = options
     this.server_id = newId()
     this.started_at = now()
     this.#storage = createStorage({ home: this.home, log })
@@ -141,16 +141,16 @@ export class Kernel {
     const server = createServer(this.#http.handler)
     onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
     this.#server = server
-    const bound = await listen(server, { host: this.#options.host, port: this.#options.port })
+    const bound = await listen(server, { host: this.#env.options.host, port: this.#env.options.port })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
-    if (this.#options.register) {
+    if (this.#env.options.register) {
       this.#unregister = await registerInstance(this.home, {
         server_id: this.server_id,
         host: bound.host,
         port: bound.port,
         started_at: this.started_at.getTime(),
-        host_version: this.#options.version
+        host_version: this.#env.options.version
       })
     }
     await this.hooks.started.promise()
@@ -216,7 +216,7 @@ export class Kernel {
   async #stop(): Promise<void> {
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
       ['sockets', () => this.hub.closeSockets()],
-      ['listener', () => this.#server && closeServer(this.#server, this.#options.graceMs)],
+      ['listener', () => this.#server && closeServer(this.#server, this.#env.options.graceMs)],
       ['hooks', () => this.hooks.stopping.promise()],
       ['packs', () => this.#lifecycle.stop()],
       ['journals', () => this.hub.stop()],
@@ -250,7 +250,7 @@ export class Kernel {
   }
 
   #checkRequired(): void {
-    const failed = this.#options.required.flatMap(name => {
+    const failed = this.#env.options.required.flatMap(name => {
       const error = this.#lifecycle.failure(name)
       return error ? [{ name, error }] : []
     })
@@ -263,7 +263,7 @@ export class Kernel {
   }
 
   #info(): KernelInfo {
-    const options = this.#options
+    const options = this.#env.options
     return {
       version: options.version,
       server_id: this.server_id,
@@ -287,10 +287,9 @@ export class Kernel {
 
 /** Prepares the home (0700), log, token and gate, and builds a kernel that is not started yet. */
 export async function createKernel(given: KernelOptions): Promise<Kernel> {
-  const options = withDefaults({ ...given, home: resolve(given.home) })
+  const env = createEnvironment({ ...given, home: resolve(given.home) })
+  const { options, log } = env
   await mkdir(options.home, { recursive: true, mode: 0o700 })
-  const log = createLog(options.log, options.home)
-  const newId = options.newId ?? ulidSource()
   const gate = await createGate({
     home: options.home,
     host: options.host,
@@ -302,5 +301,5 @@ export async function createKernel(given: KernelOptions): Promise<Kernel> {
     disableHostCheck: options.disableHostCheck,
     corsOrigins: options.corsOrigins
   })
-  return new Kernel(options, { gate, log, newId })
+  return new Kernel(env, gate)
 }

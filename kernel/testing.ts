@@ -9,5 +9,6 @@ export {
   stub,
   type TestContextLike,
   type TestKernel,
-  type TestKernelOptions
+  type TestKernelOptions,
+  testEnvironment
 } from './testing/test-kernel.ts'

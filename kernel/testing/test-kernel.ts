@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AnyRoute } from '../contract.ts'
+import { createEnvironment, type Environment } from '../environment.ts'
 import { createKernel, type Kernel } from '../kernel.ts'
 import type { ServiceToken } from '../lifecycle/token.ts'
 import type { KernelOptions } from '../options.ts'
@@ -99,6 +100,14 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
     },
     stop
   }
+}
+
+/**
+ * The environment of a kernel for a test of one of its parts: silent log, strict checks. Give a `home` when the part touches the disk;
+ * without one it is a directory that cannot exist.
+ */
+export function testEnvironment(given: Partial<KernelOptions> = {}): Environment {
+  return createEnvironment({ home: '/dev/null/home', packs: [], register: false, strict: true, log: { level: 'silent' }, ...given })
 }
 
 class Recorder {
