@@ -1,8 +1,8 @@
 /** One question to a token service: a signed assertion (RFC 7523) or a refresh token (RFC 6749, section 6) for an access token. */
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
-import { redactText, withoutSecrets } from '../../kernel/index.ts'
-import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstream } from '../llm/index.ts'
+import { redactText } from '../../kernel/index.ts'
+import { parseJson, readText, recordOf, TokenProblem, transportError, type Upstream, withoutSecrets } from '../llm/index.ts'
 import { type KeyFile, KeyFileProblem, type ServiceAccount } from './key-file.ts'
 import { cloudScope } from './names.ts'
 

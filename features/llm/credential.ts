@@ -2,8 +2,9 @@
 import { AppError } from '../../kernel/index.ts'
 import { nonBlank, providerKey, providerKeyFile, providerToken } from './env-table.ts'
 import type { LoginStatus } from './login.ts'
-import type { ModelRecord, OauthRef, ProviderRecord } from './sections.ts'
-import { CredentialRejected, type LlmAdapter, NoCredential, type ResolvedModel } from './service.ts'
+import type { ModelRecord, OauthRef, ProviderRecord } from './records.ts'
+import type { ResolvedModel } from './request.ts'
+import { CredentialRejected, type LlmAdapter, NoCredential } from './service.ts'
 
 /** Whom the search asks. */
 export interface CredentialSources {

@@ -1,7 +1,7 @@
 /** How hard a model thinks: `off`, `on` or a named level. */
 import { invalid } from '../../kernel/index.ts'
+import type { ResolvedModel } from './request.ts'
 import type { ThinkingConfig } from './sections.ts'
-import type { ResolvedModel } from './service.ts'
 
 /** Level a model uses when nobody chose one: its declared default, else the middle of its levels, else on or off by capability. */
 export function defaultEffort(model: ResolvedModel): string {

@@ -1,5 +1,5 @@
 /** The `env` table of a provider: variables that its own tools would read, found by the end of their names. */
-import type { ProviderRecord } from './sections.ts'
+import type { ProviderRecord } from './records.ts'
 
 type Record = Pick<ProviderRecord, 'api_key' | 'base_url' | 'env' | 'type'>
 

@@ -1,5 +1,5 @@
 /** What went wrong at a provider, in the engine's words: HTTP statuses, error objects inside a stream, answers that are none. */
-import type { LlmError } from './service.ts'
+import type { LlmError } from './request.ts'
 import { readFailure, readFailureValue, type UpstreamFailure } from './upstream-failure.ts'
 
 type Headers = Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 /** From the bytes of an event stream to the parts of a decoder, also where servers write the stream loosely. */
 import { createParser, type EventSourceParser } from 'eventsource-parser'
 import { emptyAnswer, foreignAnswer, formatError, streamError, traceOf } from './errors.ts'
-import type { LlmError, LlmPart } from './service.ts'
+import type { LlmError, LlmPart } from './request.ts'
 import { transportError } from './transport-errors.ts'
 import { errorIn } from './upstream-failure.ts'
 import { parseJson } from './wire-values.ts'

@@ -1,6 +1,7 @@
 /** Keeps the promises of a model stream for any adapter: no rejection, one last part, prompt end after abort, no secret in an error text. */
-import { redactText, secretsIn, withoutSecrets } from '../../kernel/index.ts'
-import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
+import { redactText } from '../../kernel/index.ts'
+import { secretsIn, withoutSecrets } from './known-secrets.ts'
+import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 
 /** The error of a failure that is not the provider's: a broken adapter, a missing one. */
 function internalError(error: unknown): LlmError {

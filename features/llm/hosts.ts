@@ -1,10 +1,10 @@
 /** The hosts that model requests go to, from the tables of the configuration. */
+import { isLoopback } from './addresses.ts'
 import { nonBlank, providerKey, providerKeyFile, providerPlace, providerUrl } from './env-table.ts'
-import { isLoopback } from './loopback.ts'
 import type { OutboundHost } from './outbound.ts'
 import { proxyUrls } from './proxies.ts'
+import type { ModelRecord, ProviderRecord } from './records.ts'
 import type { ModelTable } from './resolve.ts'
-import type { ModelRecord, ProviderRecord } from './sections.ts'
 
 type Tables = Pick<ModelTable, 'providers' | 'models' | 'contributed' | 'adapters'>
 

@@ -1,15 +1,15 @@
 /** Public face of the llm pack. */
 
+export { isHttpUrl, isLoopback } from './addresses.ts'
 export { CallIds, ResponseIds } from './call-ids.ts'
 export { canThink } from './effort.ts'
 export { nonBlank, providerKey, providerUrl } from './env-table.ts'
 export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
-export { isHttpUrl } from './http-url.ts'
 export { inlineRefs } from './inline-refs.ts'
+export { secretsIn, secretsSent, withoutSecrets } from './known-secrets.ts'
 export * from './login.ts'
-export { isLoopback } from './loopback.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
 export {
   assertOutbound,
@@ -21,16 +21,13 @@ export {
   type OutboundReport,
   type OutboundSource
 } from './outbound.ts'
-export { withOverrides } from './overrides.ts'
 export { costOf, totalCost } from './price.ts'
+export { ModelPrice, ModelRecord, OauthRef, ProviderRecord, withOverrides } from './records.ts'
+export * from './request.ts'
 export {
   defaultModelSection,
   defaultProviderSection,
-  ModelPrice,
-  ModelRecord,
   modelsSection,
-  OauthRef,
-  ProviderRecord,
   providersSection,
   providerToWire,
   type ThinkingConfig,

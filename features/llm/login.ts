@@ -1,7 +1,7 @@
 /** The port to logins: access tokens in place of keys. */
 import { extensionPoint } from '../../kernel/index.ts'
-import type { OauthRef } from './sections.ts'
-import type { LlmError } from './service.ts'
+import type { OauthRef } from './records.ts'
+import type { LlmError } from './request.ts'
 
 /** State of a stored login (contract 1, Auth readiness): `expired` needs another login, `revoked` was refused for good. */
 export type LoginStatus = 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'

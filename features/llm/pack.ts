@@ -3,26 +3,18 @@ import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { Config, type ConfigSection, ConfigSections, Environment } from '../config/index.ts'
 import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
-import { extraHeaders } from './extra-headers.ts'
+import { extraHeaders } from './environment.ts'
 import { guardStream } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
 import { LlmLogins } from './login.ts'
 import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
+import type { OauthRef } from './records.ts'
+import type { LlmPart, ResolvedModel } from './request.ts'
 import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
-import { defaultModelSection, llmSections, modelsSection, type OauthRef, providersSection, thinkingSection } from './sections.ts'
-import {
-  CredentialRejected,
-  Llm,
-  LlmAdapters,
-  LlmModels,
-  type LlmPart,
-  ModelUnresolved,
-  NoCredential,
-  NoProvider,
-  type ResolvedModel
-} from './service.ts'
+import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
+import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
 import { withLogin, withToken } from './with-token.ts'
 
 export default definePack({

@@ -1,13 +1,12 @@
 /** From an alias to everything a request needs: record, provider, protocol, URL, credential. Pure; the errors are the readiness codes. */
 import { AppError } from '../../kernel/index.ts'
+import { isHttpUrl, isLoopback } from './addresses.ts'
 import { type CredentialSources, credentialOf } from './credential.ts'
 import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
-import { isHttpUrl } from './http-url.ts'
-import { isLoopback } from './loopback.ts'
 import { knownCapabilities } from './model-families.ts'
-import { withOverrides } from './overrides.ts'
-import type { ModelRecord, ProviderRecord } from './sections.ts'
-import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel } from './service.ts'
+import { type ModelRecord, type ProviderRecord, withOverrides } from './records.ts'
+import type { ResolvedModel } from './request.ts'
+import { type ContributedModel, type LlmAdapter, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
 
 /** What there is to choose from at this moment. */
 export interface ModelTable extends CredentialSources {

@@ -1,8 +1,7 @@
 /** What is written as the schema wants and still not as it can be meant. */
 import type { ConfigRemark } from '../config/index.ts'
 import { nonBlank } from './env-table.ts'
-import { fixedFields } from './overrides.ts'
-import type { ModelRecord, ProviderRecord } from './sections.ts'
+import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts'
 
 /** Remarks with paths below `providers`. */
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {

@@ -2,7 +2,7 @@
 import { traceOf } from './errors.ts'
 import { OutboundRefused } from './outbound.ts'
 import { ProxyProblem } from './proxies.ts'
-import type { LlmError } from './service.ts'
+import type { LlmError } from './request.ts'
 
 /** Of sockets, the HTTP client and its parser, TLS, and of bodies that do not decompress. */
 const transportCodes =

@@ -1,12 +1,11 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
-import { Readable } from 'node:stream'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
-import { decoded } from './content-encoding.ts'
+import { isLoopback, lookupName } from './addresses.ts'
 import { jsonBody } from './json-body.ts'
-import { isLoopback, lookupName } from './loopback.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxiesOf, proxyFailure } from './proxies.ts'
-import type { ResolvedModel } from './service.ts'
+import type { ResolvedModel } from './request.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** The head of a reply, and the body as it comes: whoever has it reads it to its end or destroys it. */
@@ -173,4 +172,20 @@ export async function readText(body: Readable, limit = 64 * 1024, wait_ms = 10_0
     clearTimeout(timer)
   }
   return Buffer.concat(chunks).toString('utf8', 0, limit)
+}
+
+/** The body in plain bytes, where somebody on the way compressed it although requests ask for none; one in an encoding that nobody here knows comes back as it is. What breaks it breaks the result. */
+async function decoded(body: Readable, encoding: string | undefined): Promise<Readable> {
+  if (encoding === undefined || encoding === 'identity') return body
+  const { createBrotliDecompress, createUnzip } = await import('node:zlib')
+  const open: Readonly<Record<string, () => Transform>> = {
+    gzip: createUnzip,
+    'x-gzip': createUnzip,
+    deflate: createUnzip,
+    br: createBrotliDecompress
+  }
+  const name = encoding.trim().toLowerCase()
+  if (!Object.hasOwn(open, name)) return body
+  // Whoever reads the result learns of the error there.
+  return pipeline(body, open[name]!(), () => undefined)
 }

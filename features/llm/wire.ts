@@ -1,5 +1,5 @@
 /** What every adapter does with a request on its way to the wire: texts, arguments, the credential, and which thinking still goes back. */
-import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from './service.ts'
+import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from './request.ts'
 import { isRecord, parseJson } from './wire-values.ts'
 
 /** Texts of a message, joined. */

@@ -2,7 +2,7 @@
 import { authError } from './errors.ts'
 import { type LlmLogin, type TokenOptions, TokenProblem } from './login.ts'
 import { OutboundRefused } from './outbound.ts'
-import type { LlmError, LlmPart, ResolvedModel } from './service.ts'
+import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 import { transportError } from './transport-errors.ts'
 
 /** Never rejects. `authorize` completes the model with its token. After an abort it ends without a last part. */

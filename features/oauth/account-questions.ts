@@ -1,5 +1,7 @@
 /** Questions about the account itself: a token, one answer, failures in-band. */
-import { type Logger, withoutSecrets } from '../../kernel/index.ts'
+
+import type { Logger } from '../../kernel/index.ts'
+import { withoutSecrets } from '../llm/index.ts'
 import type { AccountService } from './account-service.ts'
 import type { Account } from './place.ts'
 import { AccountProblem } from './problem.ts'

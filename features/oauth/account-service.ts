@@ -1,6 +1,6 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
-import { redactText, secretsSent, withoutSecrets } from '../../kernel/index.ts'
-import { isHttpUrl, OutboundRefused, parseJson, readText, type Upstream } from '../llm/index.ts'
+import { redactText } from '../../kernel/index.ts'
+import { isHttpUrl, OutboundRefused, parseJson, readText, secretsSent, type Upstream, withoutSecrets } from '../llm/index.ts'
 import { isTable } from '../providers/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'

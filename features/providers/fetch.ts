@@ -1,6 +1,5 @@
 /** Reads a document from a provider, a registry or a directory: bounded in time and bytes, failures as short texts that hold no secret. */
-import { secretsSent, withoutSecrets } from '../../kernel/index.ts'
-import { isHttpUrl, OutboundRefused, readText, type Upstream, type UpstreamReply } from '../llm/index.ts'
+import { isHttpUrl, OutboundRefused, readText, secretsSent, type Upstream, type UpstreamReply, withoutSecrets } from '../llm/index.ts'
 
 const TIMEOUT_MS = 10_000
 /** Parsed in one go: larger answers would hold the event loop. */

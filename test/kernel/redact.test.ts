@@ -1,10 +1,8 @@
-/** Secrets in texts: by name, by shape, and known ones in every spelling. */
+/** Secrets in texts: by name and by shape. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isSecretName, redactText, redactUrls, secretsIn, secretsSent, withoutSecrets } from '../../kernel/index.ts'
-
-const secret = 'Hb7wQ2m+/"\\=&xZ9kLr4TqV'
+import { isSecretName, redactText, redactUrls } from '../../kernel/index.ts'
 
 test('names say what is secret, in any spelling', () => {
   const secrets = [
@@ -75,43 +73,4 @@ test('URLs stay addresses without their credentials', () => {
   assert.equal(redactUrls('see http://h/?subscription-key=a#access_token=b, end'), 'see http://h/?subscription-key=#access_token= end')
   assert.equal(redactUrls('me:pass@host/v1'), 'host/v1')
   for (const other of ['a@b?key=c', 'mailto:a@b', 'to me: a@b', 'host:80/@x', 'npm:@scope/name@1']) assert.equal(redactUrls(other), other)
-})
-
-test('a known secret is taken out in every spelling, also when only its beginning was quoted', () => {
-  const spellings = [
-    secret,
-    encodeURIComponent(secret),
-    JSON.stringify(secret),
-    JSON.stringify(JSON.stringify({ secret })),
-    `${secret.slice(0, 14)}****`,
-    secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;'),
-    ...['', 'u', 'u:', 'me:'].map(before => Buffer.from(before + secret).toString('base64'))
-  ]
-  for (const spelling of spellings) {
-    const clean = withoutSecrets(`said: ${spelling} , end`, [undefined, `Bearer ${secret}`])
-    assert.doesNotMatch(clean, /Hb7w|TqV|SGI3|I3d|iN3/, spelling)
-    assert.match(clean, /^said: .*\[redacted\].* , end$/)
-  }
-  for (const end of ['', '…', '...']) assert.equal(withoutSecrets(`cut: ${secret.slice(0, 7)}${end}`, [secret]), `cut: [redacted]${end}`)
-  assert.equal(withoutSecrets('an o.k. key', ['k', '', undefined]), 'an o.k. key')
-})
-
-test('a URL names its secrets', () => {
-  assert.deepEqual(secretsIn('https://u:a%20b@h/?x=1&token=c%2Fd'), ['a%20b', 'a b', 'c/d'])
-  assert.deepEqual([secretsIn(undefined), secretsIn('no url'), secretsIn('https://h/')].flat().filter(Boolean), [])
-})
-
-test('a request names what an answer must not repeat: long credentials, not words', () => {
-  const headers = {
-    authorization: 'Bearer abcdefghij123456',
-    'x-team': 'a-team-with-a-long-name',
-    'x-org': 'org0123456789abcdef',
-    accept: 'application/json'
-  }
-  assert.deepEqual(secretsSent('https://h/?token=0123456789abcdef&x=0123456789abcdef', headers), [
-    'abcdefghij123456',
-    'org0123456789abcdef',
-    '0123456789abcdef'
-  ])
-  assert.deepEqual(secretsSent('https://h/', { authorization: 'Bearer ollama' }), [])
 })

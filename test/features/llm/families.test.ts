@@ -1,7 +1,7 @@
 /** What is known about models and requests without being configured. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { extraHeaders } from '../../../features/llm/extra-headers.ts'
+import { extraHeaders } from '../../../features/llm/environment.ts'
 import { knownCapabilities } from '../../../features/llm/model-families.ts'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'

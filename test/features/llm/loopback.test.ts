@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { test } from 'node:test'
+import { lookupName } from '../../../features/llm/addresses.ts'
 import { createUpstream, isLoopback, readText } from '../../../features/llm/index.ts'
-import { lookupName } from '../../../features/llm/loopback.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
 
 test('loopback is this machine only, however its address is written', () => {

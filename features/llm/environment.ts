@@ -1,8 +1,8 @@
-/** The model that the environment may define, for a start without a configuration file. */
+/** What the environment says of models: one that it defines, for a start without a configuration file, and headers of every request. */
 import { Environment, type EnvironmentReport } from '../config/index.ts'
+import { isLoopback } from './addresses.ts'
 import { nonBlank } from './env-table.ts'
-import { isLoopback } from './loopback.ts'
-import type { ModelRecord, ProviderRecord } from './sections.ts'
+import type { ModelRecord, ProviderRecord } from './records.ts'
 
 /** Id of the provider that `SVC_CODE_MODEL_NAME` defines, and prefix of its alias. */
 export const ENVIRONMENT_PROVIDER = 'environment'
@@ -44,4 +44,16 @@ export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentRep
       ...(adaptive_thinking !== undefined && { adaptive_thinking })
     }
   }
+}
+
+/** Credentials, because the environment is no source of them, and what belongs to the connection. */
+const notOurs = /^((proxy-)?authorization|cookie|(.*-)?api-key|host|connection|content-length|transfer-encoding)$/
+
+/** `Name: value` lines, names in lower case; lines that are no header, and headers that a request makes itself, are passed over. */
+export function extraHeaders(text: string | undefined): Readonly<Record<string, string>> {
+  const lines = (text ?? '').split(/\r?\n/).flatMap(line => {
+    const [, name, value] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    return name !== undefined && value && !notOurs.test(name.toLowerCase()) ? [[name.toLowerCase(), value] as const] : []
+  })
+  return Object.fromEntries(lines)
 }

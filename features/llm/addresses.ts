@@ -1,4 +1,4 @@
-/** What counts as this machine. */
+/** Addresses: what is one, and what counts as this machine. */
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup } from 'node:dns'
 
@@ -6,6 +6,11 @@ const LOCAL: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 }
 ]
+
+/** True for the text of an absolute http or https URL. */
+export function isHttpUrl(value: unknown): value is string {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
 
 /** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. An address of every interface (0.0.0.0, [::]) is none. */
 export function isLoopback(url: string | undefined): boolean {

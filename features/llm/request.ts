@@ -1,0 +1,151 @@
+/** What is asked of a model and what comes back: messages, requests, parts, errors. Types only. */
+import type { OauthRef } from './records.ts'
+
+/** Tokens of one request. `inputOther` is the uncached part of the input. */
+export interface TokenUsage {
+  readonly inputOther: number
+  readonly output: number
+  readonly inputCacheRead: number
+  readonly inputCacheCreation: number
+}
+
+/** A tool call of an answer, as the history keeps it. */
+export interface LlmToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON text exactly as the model wrote it. */
+  readonly arguments: string
+  /** What the adapter needs to send the call back (signatures, provider ids); nobody else looks inside. */
+  readonly extras?: Readonly<Record<string, string>>
+}
+
+/** A part of a message. `data` of an image is base64. */
+export type LlmContent =
+  | { readonly type: 'text'; readonly text: string }
+  /** `signature`: opaque, goes back to the provider with the text it seals. `<word>:` in front says that one adapter alone can read it. */
+  | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
+  | { readonly type: 'image'; readonly media_type: string; readonly data: string }
+  | { readonly type: 'image_url'; readonly url: string }
+
+/** One message of a request. Results of tools follow the answer that called them. */
+export type LlmMessage =
+  | { readonly role: 'user'; readonly content: readonly LlmContent[] }
+  | { readonly role: 'assistant'; readonly content: readonly LlmContent[]; readonly tool_calls: readonly LlmToolCall[] }
+  | {
+      readonly role: 'tool'
+      readonly tool_call_id: string
+      readonly name: string
+      readonly content: readonly LlmContent[]
+      readonly is_error: boolean
+    }
+
+/** A tool that the model may call. */
+export interface LlmTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments object. */
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+/** One request, the same for every protocol. */
+export interface LlmRequest {
+  readonly model: ResolvedModel
+  readonly system: string
+  readonly messages: readonly LlmMessage[]
+  readonly tools: readonly LlmTool[]
+  /** Session id: cache key where the protocol has one. */
+  readonly cache_key: string
+  /** `off`, `on` or a named level. */
+  readonly effort: string
+  /** Limit of the answer in tokens; absent: the adapter knows one, or names none. */
+  readonly max_output_tokens?: number
+  /** What the messages take of the window, measured and estimated; default 0. */
+  readonly context_tokens?: number
+}
+
+/** An alias with everything that a request needs. Made by `Llm.resolve`; carries secrets. */
+export interface ResolvedModel {
+  /** Alias id: key of the model table. */
+  readonly alias: string
+  readonly provider_id: string
+  /** Wire protocol = adapter key: `svc`, `compat_chat`, ... or one that a pack contributed. */
+  readonly protocol: string
+  /** Upstream model name. */
+  readonly name: string
+  readonly display_name: string
+  /** Without slashes at its end. */
+  readonly base_url?: string
+  readonly api_key?: string
+  /** True when `api_key` is an access token, for protocols that send keys and tokens in different headers. */
+  readonly bearer?: boolean
+  /** The credential is a login: its access token becomes the `api_key` of each request when it is sent. */
+  readonly login?: boolean
+  /** The login is the model's own, not the one of its provider. */
+  readonly oauth?: OauthRef
+  /** Path or text of a key file for which the adapter gets an access token when a request is sent. A secret. */
+  readonly key_file?: string
+  /** Sent with every request; lower-case names. They win over those of the adapter. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Cloud project and region, for protocols that address models through them. */
+  readonly project?: string
+  readonly location?: string
+  /** Window in tokens. */
+  readonly max_context_size: number
+  /** Largest input in tokens; absent: the window. */
+  readonly max_input_size?: number
+  /** Largest answer in tokens. */
+  readonly max_output_size?: number
+  /** `thinking`, `always_thinking`, `image_in`, `video_in`, `audio_in`, `tool_use`, or words of a pack. */
+  readonly capabilities: readonly string[]
+  /** Named levels that the model knows, weakest first; absent: nobody told. */
+  readonly support_efforts?: readonly string[]
+  readonly default_effort?: string
+  /** Level that stands for `off`, where the protocol has no switch. */
+  readonly off_effort?: string
+  /** Field in which a chat completions server carries reasoning; absent: it is found out. */
+  readonly reasoning_key?: string
+  /** Whether the model decides by itself how long it thinks; absent: the adapter knows by the name. */
+  readonly adaptive_thinking?: boolean
+  /** `all`: earlier reasoning is sent back with every message; `off`: never. Default `all`. */
+  readonly thinking_keep?: string
+  readonly temperature?: number
+  readonly top_p?: number
+}
+
+/** Why an answer ended; `paused`: the provider wants to be asked again, `other`: a reason that has no word here. */
+export type FinishReason = 'completed' | 'tool_calls' | 'truncated' | 'filtered' | 'paused' | 'other'
+
+/** A failed model request. It travels inside the stream; streams never reject. */
+export interface LlmError {
+  /** Engine code: provider.api_error, provider.rate_limit, provider.auth_error, provider.connection_error, provider.overloaded, provider.filtered, context.overflow, model.not_configured, internal */
+  readonly code: string
+  readonly message: string
+  /** Error class name for `turn.step.retrying`. */
+  readonly name: string
+  /** The same request may succeed later. */
+  readonly retryable: boolean
+  /** HTTP status, where there was one. */
+  readonly status?: number
+  /** What the provider asked for. */
+  readonly retry_after_ms?: number
+  /** Ids that the provider's support asks for. */
+  readonly request_id?: string
+  readonly trace_id?: string
+}
+
+/** One piece of an answer. */
+export type LlmPart =
+  | { readonly type: 'text'; readonly text: string }
+  /** A signature seals the thinking part that is open; thinking that follows is another part. */
+  | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
+  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly extras?: Readonly<Record<string, string>> }
+  | { readonly type: 'tool_arguments'; readonly id: string; readonly text: string }
+  | { readonly type: 'usage'; readonly usage: TokenUsage }
+  | {
+      readonly type: 'finish'
+      readonly reason: FinishReason
+      readonly raw_reason?: string
+      readonly response_id?: string
+      readonly trace_id?: string
+    }
+  | { readonly type: 'error'; readonly error: LlmError }
