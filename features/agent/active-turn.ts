@@ -11,6 +11,7 @@ import { InFlight } from './in-flight.ts'
 import { adaptMedia } from './media.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { retryDelay } from './retry.ts'
+import type { Injection, StepInjector, TurnInfo } from './service.ts'
 import type { TurnPorts } from './turn.ts'
 
 /** Frozen for the whole turn: a switch of the model counts from the next one. */
@@ -104,7 +105,7 @@ export class ActiveTurn {
         const { model, effort, system } = setup()
         const max = model.max_output_size
         const context_tokens = history.contextTokens()
-        return await hooks.beforeStep.promise(
+        return await hooks.beforeStep(
           {
             model,
             system,
@@ -118,9 +119,9 @@ export class ActiveTurn {
           info(at.step)
         )
       },
-      modelError: (error, at) => hooks.modelError.promise(error, info(at.step)),
+      modelError: (error, at) => hooks.modelError(error, info(at.step)),
       measured: this.#status,
-      afterStep: at => hooks.afterStep.promise(info(at.step)),
+      afterStep: at => hooks.afterStep(info(at.step)),
       more: at => this.#more(at.step),
       retryDelay: (attempt, error) => retryDelay(attempt, error, this.#deps.retryBaseMs),
       describe: error =>
@@ -164,15 +165,25 @@ export class ActiveTurn {
     }
     const info = { agent: this.#host, turn_id: this.turn_id, step }
     for (const injector of this.#deps.injectors()) {
-      const injection = await injector.inject(info, this.#history)
+      const injection = await this.#injection(injector, info)
       if (injection) records.push(reminder(this.turn_id, injector.variant, injection.text, injection.facts))
     }
     if (records.length > 0) await this.#history.append(...records)
   }
 
+  /** An injector that fails has nothing to say now. */
+  async #injection(injector: StepInjector, info: TurnInfo): Promise<Injection | undefined> {
+    try {
+      return await injector.inject(info, this.#history)
+    } catch (err) {
+      this.#deps.log.error({ err, injector: injector.variant, session_id: this.#host.session.id }, 'an injector failed')
+      return undefined
+    }
+  }
+
   async #more(step: number): Promise<boolean> {
     if (this.box.length > 0) return true
-    const next = await this.#deps.hooks.shouldContinue.promise({ agent: this.#host, turn_id: this.turn_id, step })
+    const next = await this.#deps.hooks.shouldContinue({ agent: this.#host, turn_id: this.turn_id, step })
     if (next) {
       await this.#history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true

@@ -302,7 +302,7 @@ export class AgentEngine implements Agent {
     // From here on the prompt is over for everyone, so the agent must be free in the same tick.
     this.#release(turn)
     await saved
-    await this.#deps.hooks.turnEnd.promise({ agent: this.host, turn_id, step: result.steps, reason })
+    await this.#deps.hooks.turnEnd({ agent: this.host, turn_id, step: result.steps, reason })
   }
 
   #status(change: { readonly permission?: string } = {}): void {

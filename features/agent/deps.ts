@@ -4,11 +4,12 @@ import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
-import type { AgentProfile, StepInjector, TurnHooks } from './service.ts'
+import type { AgentProfile, StepInjector } from './service.ts'
+import type { TurnHookCalls } from './turn-hooks.ts'
 
 export interface AgentDeps {
   readonly llm: Llm
-  readonly hooks: TurnHooks
+  readonly hooks: TurnHookCalls
   readonly log: Logger
   readonly emit: (agent: AgentHost) => AgentEmit
   /** Journaled events of a session, newest first. */

@@ -13,7 +13,7 @@ import type { AgentDeps } from './deps.ts'
 import { builtinProfiles, renderPrompt } from './profile.ts'
 import { Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { ToolLimitsSlot } from './settings.ts'
-import { createTurnHooks } from './turn-hooks.ts'
+import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
 export default definePack({
   name: 'agent',
@@ -45,7 +45,7 @@ export default definePack({
 
     const deps: AgentDeps = {
       llm,
-      hooks,
+      hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`)),
       log: ctx.log,
       emit: emitOf,
       journal: session_id => ctx.streams.backwards(session_id),
