@@ -40,6 +40,8 @@ export interface RouteSpec<
   readonly successCode?: number
   /** `none` exempts the route from authentication. Default `token`. */
   readonly auth?: 'token' | 'none'
+  /** Scope that the principal must have; default `api`. Not checked on routes without authentication. Answers 40302. */
+  readonly scope?: string
   /** Request body limit in bytes; default: the kernel's `body_limit_bytes` (1 MiB). */
   readonly bodyLimit?: number
   /** `stream`: the body is not read; the handler gets it as `request.stream` (uploads). Default `json`. */
@@ -94,6 +96,8 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
   readonly payload: P
   /** Shape of the ack's payload on success. */
   readonly ack: A
+  /** Scope that the connection's principal must have; default `api`. Answers 40302. */
+  readonly scope?: string
   readonly errors?: readonly ErrorSpec[]
 }
 

@@ -69,6 +69,8 @@ export const Unauthorized = errorSpec('unauthorized', 40101, 'Unauthorized', 401
 export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the credential was rejected')
 /** Host header refused (DNS rebinding). */
 export const HostRefused = errorSpec('host_refused', 40301, 'host not allowed', 403)
+/** The principal lacks the scope that a route or frame asks for. The contract names no code for it; HTTP 403. */
+export const ScopeMissing = errorSpec('scope_missing', 40302, 'the credential does not reach this', 403)
 /** Unknown route, or a route of a pack that is not active. The contract names no code for it; HTTP 404 as everywhere. */
 export const RouteMissing = errorSpec('route_missing', 40400, 'no such route', 404)
 /** 42901: too many of them from one address. */
@@ -82,6 +84,7 @@ export const generalErrors: readonly ErrorSpec[] = [
   ValidationFailed,
   Unauthorized,
   HostRefused,
+  ScopeMissing,
   RouteMissing,
   Banned,
   InternalError,

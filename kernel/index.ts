@@ -1,5 +1,6 @@
 /** The door of the kernel: everything a pack may import. */
 
+export type { Principal } from './access/principal.ts'
 export { breathe } from './breath.ts'
 export { stripUnknown, tidy } from './clean.ts'
 export {
@@ -30,6 +31,7 @@ export {
   invalid,
   PersistenceFailed,
   RouteMissing,
+  ScopeMissing,
   Unauthorized,
   ValidationFailed,
   within

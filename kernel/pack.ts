@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { Principal } from './access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/binary.ts'
@@ -23,6 +24,8 @@ export interface RequestInfo {
   /** `authorization` is masked. */
   readonly headers: IncomingHttpHeaders
   readonly remote_address: string | null
+  /** Who asks, as the gate found it. */
+  readonly principal: Principal
   /** Body bytes of routes with `bodyType: 'stream'`. */
   readonly stream: Readable
   readonly raw: IncomingMessage

@@ -6,6 +6,7 @@ import { BanTable } from './ban.ts'
 import { classifyBind } from './bind.ts'
 import { corsHeaders, OriginPolicy } from './origin.ts'
 import { Password } from './password.ts'
+import type { Principal } from './principal.ts'
 import { TokenFile } from './token.ts'
 
 /** Why a request is refused before routing. `spec.status` is the HTTP status (403 Host, 429 ban), also for a raw upgrade answer. */
@@ -23,6 +24,9 @@ export interface GateVerdict {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
+/** Undefined: the credential is missing or wrong. */
+export type Identified = Principal | undefined | Promise<Principal | undefined>
+
 export interface Gate {
   /** The server is bound to a loopback address: no ban, no security headers. */
   readonly loopback: boolean
@@ -32,10 +36,10 @@ export interface Gate {
   readonly securityHeaders: Readonly<Record<string, string>>
   /** Ban, then Host, then Origin. Synchronous; same for requests and upgrades. */
   check(req: IncomingMessage): GateVerdict
-  /** Checks the `Authorization` header and masks it in `req`. A failure counts for the ban. */
-  authenticate(req: IncomingMessage): boolean | Promise<boolean>
+  /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
+  authenticate(req: IncomingMessage): Identified
   /** Upgrade: the header decides when it carries a bearer token, else the first `svc-code.bearer.<token>` subprotocol. Counts failures. */
-  authenticateSocket(req: IncomingMessage): boolean | Promise<boolean>
+  authenticateSocket(req: IncomingMessage): Identified
   /** Is this text a valid token or the password? Does not count for the ban. */
   checkToken(token: string): boolean | Promise<boolean>
   close(): void
@@ -60,6 +64,8 @@ export interface GateOptions {
 export const bearerProtocol = 'svc-code.bearer.'
 
 const bearer = 'Bearer '
+const bypassed: Principal = { id: 'bypass', kind: 'bypass', scopes: 'all' }
+const byPassword: Principal = { id: 'password', kind: 'password', scopes: 'all' }
 const masked = 'Bearer ***'
 
 const exposedHeaders: Readonly<Record<string, string>> = {
@@ -111,34 +117,37 @@ class ServerGate implements Gate {
     return origin === 'allowed' ? { origin, headers: corsHeaders(req) } : { origin }
   }
 
-  authenticate(req: IncomingMessage): boolean | Promise<boolean> {
+  authenticate(req: IncomingMessage): Identified {
     const credential = takeAuthorization(req)
-    if (this.bypass) return true
-    return this.#counted(req, credential ? this.checkToken(credential) : false)
+    return this.#counted(req, this.#identify(credential))
   }
 
-  authenticateSocket(req: IncomingMessage): boolean | Promise<boolean> {
+  authenticateSocket(req: IncomingMessage): Identified {
     const fromHeader = takeAuthorization(req)
-    if (this.bypass) return true
-    const credential = fromHeader === null ? undefined : fromHeader || offeredToken(req)
-    return this.#counted(req, credential ? this.checkToken(credential) : false)
+    return this.#counted(req, this.#identify(fromHeader === null ? undefined : fromHeader || offeredToken(req)))
   }
 
   checkToken(token: string): boolean | Promise<boolean> {
-    if (this.bypass) return true
-    if (token === '') return false
-    if (this.#token.matches(token)) return true
-    return this.#password ? this.#password.verify(token) : false
+    const found = this.#identify(token)
+    return found instanceof Promise ? found.then(Boolean) : found !== undefined
+  }
+
+  #identify(credential: string | null | undefined): Identified {
+    if (this.bypass) return bypassed
+    if (!credential) return undefined
+    if (this.#token.matches(credential)) return this.#token.principal
+    const verified = this.#password?.verify(credential) ?? false
+    return verified instanceof Promise ? verified.then(right => (right ? byPassword : undefined)) : verified ? byPassword : undefined
   }
 
   close(): void {
     this.#bans?.clear()
   }
 
-  #counted(req: IncomingMessage, verdict: boolean | Promise<boolean>): boolean | Promise<boolean> {
-    if (typeof verdict !== 'boolean') return verdict.then(right => this.#counted(req, right))
-    if (!verdict) this.#bans?.fail(peer(req), this.#time())
-    return verdict
+  #counted(req: IncomingMessage, found: Identified): Identified {
+    if (found instanceof Promise) return found.then(principal => this.#counted(req, principal))
+    if (!found) this.#bans?.fail(peer(req), this.#time())
+    return found
   }
 
   #time(): number {

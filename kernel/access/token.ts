@@ -1,9 +1,10 @@
 /** The token file `<home>/server.token`: made once, shared by all servers of a home, re-read when it changes. */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sameText } from './password.ts'
+import type { Principal } from './principal.ts'
 
 const name = 'server.token'
 
@@ -70,12 +71,15 @@ export class TokenFile {
   readonly #path: string
   readonly #onIgnored: (reason: string) => void
   #token: Buffer
+  /** Who brings this token; another one after a rotation. */
+  principal: Principal
   #version: Version
   #fresh = false
 
   constructor(path: string, token: string, version: Version, onIgnored: (reason: string) => void) {
     this.#path = path
     this.#token = Buffer.from(token)
+    this.principal = principalOf(token)
     this.#version = version
     this.#onIgnored = onIgnored
   }
@@ -123,8 +127,10 @@ export class TokenFile {
     }
     try {
       const token = readFileSync(this.#path, 'utf8').trim()
-      if (token) this.#token = Buffer.from(token)
-      else this.#onIgnored('the token file is empty; the old token stays')
+      if (token) {
+        this.#token = Buffer.from(token)
+        this.principal = principalOf(token)
+      } else this.#onIgnored('the token file is empty; the old token stays')
     } catch (error) {
       this.#onIgnored(`the token file cannot be read (${(error as NodeJS.ErrnoException).code}); the old token stays`)
     }
@@ -137,6 +143,10 @@ export class TokenFile {
       return undefined // a home that cannot be reached right now changes no token
     }
   }
+}
+
+function principalOf(token: string): Principal {
+  return { id: `token_${createHash('sha256').update(token).digest('hex').slice(0, 16)}`, kind: 'token', scopes: 'all' }
 }
 
 function tooOpen(version: Version): boolean {

@@ -1,6 +1,6 @@
 /** Replies of an operation: success, bytes, and every failure under its HTTP status (contract 1, Response envelope and Errors). */
 import type { AnyRoute } from '../contract.ts'
-import { type ErrorSpec, generalErrors, Unauthorized, ValidationFailed } from '../errors.ts'
+import { type ErrorSpec, generalErrors, ScopeMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import { isReserved } from '../http/template.ts'
 import type { DocumentSchema, DocumentSchemas } from './document-schema.ts'
 
@@ -15,7 +15,7 @@ const descriptions: Readonly<Record<number, string>> = {
   206: 'The requested range',
   304: 'Not modified',
   401: 'Unauthorized',
-  403: 'Host refused',
+  403: 'Host refused, or the credential lacks the scope',
   404: 'Not found',
   429: 'Banned after repeated authentication failures',
   500: 'Failed'
@@ -112,7 +112,7 @@ function successStatuses(spec: AnyRoute): readonly number[] {
 
 /** Declared and general failures by HTTP status, ascending, each code once per status. */
 function failuresOf(spec: AnyRoute): Map<number, ErrorSpec[]> {
-  const general = isOpen(spec) ? generalErrors.filter(error => error !== Unauthorized) : generalErrors
+  const general = isOpen(spec) ? generalErrors.filter(error => error !== Unauthorized && error !== ScopeMissing) : generalErrors
   const sorted = [...general, ...(spec.errors ?? [])].sort((a, b) => a.status - b.status || a.code - b.code)
   const failures = new Map<number, ErrorSpec[]>()
   for (const error of sorted) {

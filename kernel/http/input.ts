@@ -1,6 +1,7 @@
 /** What a handler gets: values, request facts and a signal that costs nothing until it is read. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import { anonymous, type Principal } from '../access/principal.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { RequestInfo } from '../pack.ts'
 
@@ -10,6 +11,8 @@ export class Exchange implements RequestInfo {
   readonly raw: IncomingMessage
   /** Target as received, before normalisation. */
   readonly url: string
+  /** Nobody until the gate has found out. */
+  principal: Principal = anonymous
   readonly began = performance.now()
 
   constructor(id: string, raw: IncomingMessage) {

@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Gate, maskAuthorization } from '../access/gate.ts'
+import { defaultScope, mayUse, type Principal } from '../access/principal.ts'
 import { stripUnknown } from '../clean.ts'
 import type { AnyRoute } from '../contract.ts'
-import { AppError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized } from '../errors.ts'
+import { AppError, generalErrors, InternalError, invalid, RouteMissing, ScopeMissing, Unauthorized } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { coerce, problems } from '../schema.ts'
 import { isBinary } from './binary.ts'
@@ -49,9 +50,10 @@ export class Pipeline {
     const req = exchange.raw
     try {
       if (target.open) maskAuthorization(req)
-      else await this.#authenticate(req)
+      else exchange.principal = await this.#authenticate(req)
       if (target.error) throw target.error
       if (!target.route) throw routeMissing(exchange)
+      if (!target.open) checkScope(exchange.principal, target.route.spec)
       await this.#run(target.route, target.params, exchange, res)
     } catch (error) {
       this.fail(error, exchange, res, target.route)
@@ -80,9 +82,11 @@ export class Pipeline {
     this.#log(exchange, status, envelope.code, route)
   }
 
-  async #authenticate(req: IncomingMessage): Promise<void> {
-    const verdict = this.#options.gate.authenticate(req)
-    if (!(typeof verdict === 'boolean' ? verdict : await verdict)) throw new AppError(Unauthorized)
+  async #authenticate(req: IncomingMessage): Promise<Principal> {
+    const answer = this.#options.gate.authenticate(req)
+    const principal = answer instanceof Promise ? await answer : answer
+    if (!principal) throw new AppError(Unauthorized)
+    return principal
   }
 
   async #run(route: MountedRoute, raw: Readonly<Record<string, string>>, exchange: Exchange, res: ServerResponse): Promise<void> {
@@ -172,6 +176,10 @@ export function routeMissing(exchange: Exchange): AppError {
   const target = exchange.url.slice(0, 500)
   const end = target.search(/[?#]/)
   return new AppError(RouteMissing, { message: `no such route: ${exchange.method} ${end < 0 ? target : target.slice(0, end)}` })
+}
+
+function checkScope(principal: Principal, { scope = defaultScope }: AnyRoute): void {
+  if (!mayUse(principal, scope)) throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
 }
 
 function check(details: ReturnType<typeof problems>): void {

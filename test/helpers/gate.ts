@@ -1,5 +1,8 @@
 /** Gates for tests that need no token file. */
 import type { Gate } from '../../kernel/access/gate.ts'
+import type { Principal } from '../../kernel/access/principal.ts'
+
+const everyone: Principal = { id: 'bypass', kind: 'bypass', scopes: 'all' }
 
 /** Lets everyone in; parts can be replaced. */
 export function openGate(parts: Partial<Gate> = {}): Gate {
@@ -8,8 +11,8 @@ export function openGate(parts: Partial<Gate> = {}): Gate {
     bypass: true,
     securityHeaders: {},
     check: () => ({ origin: 'none' }),
-    authenticate: () => true,
-    authenticateSocket: () => true,
+    authenticate: () => everyone,
+    authenticateSocket: () => everyone,
     checkToken: token => token === 'good',
     close() {},
     ...parts

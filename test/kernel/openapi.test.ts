@@ -67,7 +67,7 @@ test('the order of the routes does not show in the document', () => {
 
 test('every operation lists its own failures and the general ones under their HTTP status', () => {
   const document = documentOf({ ...getNote, errors: [NoteMissing, NoteBytesMissing] })
-  const general = ['200 40001', '200 50001', '200 50003', '401 40101', '403 40301', '404 40400', '429 42901']
+  const general = ['200 40001', '200 50001', '200 50003', '401 40101', '403 40301', '403 40302', '404 40400', '429 42901']
   assert.deepEqual(
     failuresOf(document, document.paths['/api/v1/notes/{note_id}'].get).sort(),
     [...general, '200 40466', '404 40467'].sort()

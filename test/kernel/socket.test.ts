@@ -3,7 +3,17 @@ import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
-import { Activity, AppError, defineEvent, defineFrame, defineSlot, type EventSpec, errorSpec, Type } from '../../kernel/index.ts'
+import {
+  Activity,
+  AppError,
+  defineEvent,
+  defineFrame,
+  defineSlot,
+  type EventSpec,
+  errorSpec,
+  type Principal,
+  Type
+} from '../../kernel/index.ts'
 import type { MountedFrame } from '../../kernel/lifecycle/registry.ts'
 import type { Frame, SocketClient } from '../../kernel/testing/socket.ts'
 import { openGate } from '../helpers/gate.ts'
@@ -361,7 +371,7 @@ test('the first bearer subprotocol is echoed whole, and none when none was offer
 test('refused upgrades answer 403, 401 and 429 and close; other paths get nothing', async t => {
   const answers: [Parameters<typeof openGate>[0], string][] = [
     [{ check: () => ({ origin: 'refused' }) }, 'HTTP/1.1 403 Forbidden'],
-    [{ authenticateSocket: async () => false }, 'HTTP/1.1 401 Unauthorized'],
+    [{ authenticateSocket: async () => undefined }, 'HTTP/1.1 401 Unauthorized'],
     [
       { check: () => ({ refusal: { spec: errorSpec('banned', 42901, 'x', 429), message: 'x' }, origin: 'none' }) },
       'HTTP/1.1 429 Too Many Requests'
@@ -391,12 +401,12 @@ test('frames that arrive before the credential is checked are answered afterward
   const asked = new Promise<void>(resolve => {
     decide = () => resolve()
   })
-  let admit: (ok: boolean) => void = () => undefined
+  let admit: (who: Principal) => void = () => undefined
   const { url } = await startHub(t, {
     gate: openGate({
       authenticateSocket: () => {
         decide(true)
-        return new Promise<boolean>(resolve => {
+        return new Promise<Principal>(resolve => {
           admit = resolve
         })
       }
@@ -415,7 +425,7 @@ test('frames that arrive before the credential is checked are answered afterward
   )
   await asked
   socket.write(masked('{"type":"subscribe","id":"late"}'))
-  admit(true)
+  admit({ id: 'late', kind: 'token', scopes: 'all' })
   let text = ''
   for await (const data of socket) {
     text += (data as Buffer).toString()
