@@ -5,6 +5,8 @@ type Loader = () => Promise<{ default: Pack }>
 
 export const defaultPacks: Readonly<Record<string, Loader>> = {
   meta: () => import('./meta/pack.ts'),
+  'api-docs': () => import('./api-docs/pack.ts'),
+  instances: () => import('./instances/pack.ts'),
   config: () => import('./config/pack.ts'),
   workspaces: () => import('./workspaces/pack.ts'),
   sessions: () => import('./sessions/pack.ts'),

@@ -38,7 +38,8 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/binary.ts'
 export { withJsonText } from './http/json-text.ts'
-export { type Feature, KernelInfo } from './info.ts'
+export { isOpenRoute } from './http/template.ts'
+export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export { Activity, type Work } from './lifecycle/activity.ts'
 export type { KernelHooks, TapOptions } from './lifecycle/hooks.ts'
 export { Scope } from './lifecycle/scope.ts'
@@ -49,6 +50,7 @@ export type { Logger } from './log/log.ts'
 export { redactText, redactUrls } from './log/redact.ts'
 export { isSecretName, REDACTED } from './log/secret-names.ts'
 export { type Collection, definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput } from './pack.ts'
+export { globalStream } from './realtime/event-frame.ts'
 export type { JournaledEvent } from './realtime/journal-reverse.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './realtime/types.ts'
 export {
@@ -65,6 +67,8 @@ export {
   type TSchema,
   Type
 } from './schema.ts'
+export { replaceFile } from './storage/atomic.ts'
 export { BlobMissing, BlobTooLarge } from './storage/index.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
 export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'
+export { isProcessAlive, processStart } from './storage/process-life.ts'

@@ -1,5 +1,6 @@
 /** What the kernel tells about itself: the service behind health, meta, connections, shutdown and the API documents. */
 
+import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import { serviceToken } from './lifecycle/token.ts'
 import type { ConnectionInfo } from './realtime/types.ts'
 
@@ -18,6 +19,18 @@ export interface Feature {
   }
 }
 
+/** Everything that is declared on the wire: what active packs registered, and the kernel's own frames. */
+export interface Declarations {
+  readonly routes: readonly AnyRoute[]
+  readonly events: readonly EventSpec[]
+  /** Requests of WebSocket clients, the kernel's own first. */
+  readonly frames: readonly FrameSpec[]
+  /** Frames that packs send outside the event scheme. */
+  readonly outFrames: readonly OutFrameSpec[]
+  /** Frames of the kernel itself (server_hello, resync_required). */
+  readonly systemFrames: readonly OutFrameSpec[]
+}
+
 export interface KernelInfo {
   readonly version: string
   /** ULID of this server instance. */
@@ -34,8 +47,10 @@ export interface KernelInfo {
   readonly offline: boolean
   features(): readonly Feature[]
   connections(): readonly ConnectionInfo[]
-  openapi(): object
-  asyncapi(): object
+  /** What is on the wire now; the same object as long as no pack comes or goes. */
+  declarations(): Declarations
+  /** Where the server listens; undefined before it does. */
+  address(): { readonly host: string; readonly port: number } | undefined
   /** Begins a graceful shutdown and returns at once. */
   shutdown(): void
 }

@@ -3,12 +3,10 @@ import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
-import { createDocuments } from './documents/documents.ts'
 import { createEnvironment, type Environment } from './environment.ts'
 import { createHttp, type HttpSide } from './http/router.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
-import { type Feature, KernelInfo } from './info.ts'
-import { registerInstance } from './instances.ts'
+import { type Declarations, type Feature, KernelInfo } from './info.ts'
 import { type ContextParts, createContext } from './lifecycle/context.ts'
 import { deploymentConfig } from './lifecycle/deployment.ts'
 import { createKernelHooks, type KernelHooks } from './lifecycle/hooks.ts'
@@ -18,6 +16,7 @@ import { PointTable, ServiceTable } from './lifecycle/services.ts'
 import type { Logger } from './log/log.ts'
 import type { KernelOptions } from './options.ts'
 import type { Pack } from './pack.ts'
+import { coreFrames, systemFrames } from './realtime/control-frames.ts'
 import { createHub, type Hub } from './realtime/hub.ts'
 import { createStorage } from './storage/index.ts'
 import type { Storage } from './storage/ports.ts'
@@ -56,10 +55,9 @@ export class Kernel {
   readonly #points: PointTable
   readonly #registry = new Registry()
   readonly #lifecycle: Lifecycle
-  readonly #documents: ReturnType<typeof createDocuments>
+  #declarations: Declarations | undefined
   #server: Server | undefined
   #address: Address | undefined
-  #unregister: (() => Promise<void>) | undefined
   #starting: Promise<unknown> = Promise.resolve()
   #stopping: Promise<void> | undefined
   #finished: () => void = () => undefined
@@ -92,7 +90,6 @@ export class Kernel {
     })
     this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
     this.#points = new PointTable((err, point) => log.error({ err, point }, 'a change listener failed'))
-    this.#documents = createDocuments(this.#registry, options.version)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const contexts: ContextParts = {
       home: this.home,
@@ -144,15 +141,6 @@ export class Kernel {
     const bound = await listen(server, { host: this.#env.options.host, port: this.#env.options.port })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
-    if (this.#env.options.register) {
-      this.#unregister = await registerInstance(this.home, {
-        server_id: this.server_id,
-        host: bound.host,
-        port: bound.port,
-        started_at: this.started_at.getTime(),
-        host_version: this.#env.options.version
-      })
-    }
     await this.hooks.started.promise()
     this.log.info({ host: bound.host, port: bound.port }, 'listening')
     return this.#address
@@ -221,7 +209,6 @@ export class Kernel {
       ['packs', () => this.#lifecycle.stop()],
       ['journals', () => this.hub.stop()],
       ['storage', () => this.#storage.close()],
-      ['registry', () => this.#unregister?.()],
       ['gate', () => this.gate.close()]
     ]
     for (const [name, step] of steps) {
@@ -239,7 +226,18 @@ export class Kernel {
     this.#http.mount(this.#registry.routes())
     this.hub.setFrames(this.#registry.frames())
     this.hub.setEvents(this.#registry.events())
-    this.#documents.changed()
+    this.#declarations = undefined
+  }
+
+  #declared(): Declarations {
+    const registry = this.#registry
+    return {
+      routes: registry.routes().map(route => route.spec),
+      events: registry.events(),
+      frames: [...coreFrames, ...registry.frames().map(frame => frame.spec)],
+      outFrames: registry.outFrames(),
+      systemFrames
+    }
   }
 
   #resolve(pack: Pack): Record<string, unknown> {
@@ -276,8 +274,11 @@ export class Kernel {
       offline: options.offline,
       features: () => this.features(),
       connections: () => this.hub.connections(),
-      openapi: () => this.#documents.openapi(),
-      asyncapi: () => this.#documents.asyncapi(),
+      declarations: () => {
+        this.#declarations ??= this.#declared()
+        return this.#declarations
+      },
+      address: () => this.#address,
       shutdown: () => {
         setImmediate(() => void this.stop())
       }

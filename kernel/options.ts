@@ -40,8 +40,6 @@ export interface KernelOptions {
   readonly setupTimeoutMs?: number
   /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
   readonly graceMs?: number
-  /** Write the instance registry entry; default true. */
-  readonly register?: boolean
   /** Check replies, events and acks against their schemas. For tests. */
   readonly strict?: boolean
   readonly onViolation?: (error: Error) => void
@@ -71,7 +69,6 @@ export function withDefaults(options: KernelOptions): FilledOptions {
     connectionBufferBytes: 8 * 1_048_576,
     setupTimeoutMs: 10_000,
     graceMs: 5_000,
-    register: true,
     strict: false,
     onViolation: () => undefined,
     ...options

@@ -2,8 +2,8 @@
 
 import { readToken, rotateToken } from '../../kernel/access/token.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
-import { type Instance, listInstances } from '../../kernel/instances.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
+import { type Instance, listInstances } from '../instances/index.ts'
 import { guardOutbound, OutboundRefused } from '../llm/index.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './options.ts'
@@ -69,12 +69,13 @@ export async function withKernel<T>(
   look: (kernel: Kernel) => T | Promise<T>
 ): Promise<T> {
   const deployment = await readDeployment(flags, env)
-  const options = { ...kernelOptions(flags, env, deployment), host: '127.0.0.1', port: 0, register: false, required: [] }
+  const options = { ...kernelOptions(flags, env, deployment), host: '127.0.0.1', port: 0, required: [] }
   const open = guardOutbound(url => {
     throw new OutboundRefused(url, 'this command only looks')
   })
   try {
-    const kernel = await createKernel({ ...options, packs: [...(await deploymentPacks(deployment)), ...more] })
+    const own = (await deploymentPacks(deployment)).filter(pack => pack.name !== 'instances') // a look is no running server
+    const kernel = await createKernel({ ...options, packs: [...own, ...more] })
     await kernel.start()
     try {
       return await look(kernel)

@@ -43,7 +43,6 @@ const ConnectionShape = Type.Object({
 })
 
 const Ok = Type.Object({ ok: Type.Literal(true) })
-const json = { types: ['application/json'] }
 
 export const healthz = defineRoute({
   method: 'GET',
@@ -64,18 +63,4 @@ export const listConnections = defineRoute({
   path: '/api/v1/connections',
   summary: 'WebSocket clients connected now, oldest first',
   data: Type.Object({ connections: Type.Array(ConnectionShape) })
-})
-export const openapi = defineRoute({
-  method: 'GET',
-  path: '/openapi.json',
-  summary: 'OpenAPI document',
-  data: Type.Unknown(),
-  binary: json
-})
-export const asyncapi = defineRoute({
-  method: 'GET',
-  path: '/asyncapi.json',
-  summary: 'AsyncAPI document',
-  data: Type.Unknown(),
-  binary: json
 })

@@ -1,8 +1,7 @@
-/** The server about itself: health, meta, connections, shutdown and the API documents. */
+/** The server about itself: health, meta, connections and shutdown. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { asyncapi, getMeta, healthz, listConnections, openapi, shutdown } from './contract.ts'
-import { documentReply } from './document-reply.ts'
+import { getMeta, healthz, listConnections, shutdown } from './contract.ts'
 import { experimentalFlags } from './flags.ts'
 
 /** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
@@ -10,7 +9,7 @@ const capabilities = { websocket: true, file_upload: true, fs_query: true, mcp: 
 
 export default definePack({
   name: 'meta',
-  description: 'Health, identity, features, connections, shutdown, API documents',
+  description: 'Health, identity, features, connections, shutdown',
   needs: { kernel: KernelInfo },
   optional: { config: Config },
   config: Type.Object({ web_title: Type.Optional(Type.String({ description: 'title for web pages' })) }),
@@ -38,7 +37,5 @@ export default definePack({
         return { ok: true as const }
       })
     }
-    ctx.route(openapi, documentReply(kernel.openapi))
-    ctx.route(asyncapi, documentReply(kernel.asyncapi))
   }
 })

@@ -1,4 +1,5 @@
 /** Path templates: what a declared path means, in which order paths are tried, and the raw path a request really asks for. */
+import type { AnyRoute } from '../contract.ts'
 
 export interface Template {
   /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
@@ -104,4 +105,9 @@ export function isReserved(path: string): boolean {
   }
   const first = segments[0] ?? ''
   return first === 'api' || first === 'openapi.json' || first === 'asyncapi.json'
+}
+
+/** Served without a credential: `auth: 'none'`, which below `/api` counts for GET only (contract 1, Authentication rule 2). */
+export function isOpenRoute(spec: Pick<AnyRoute, 'auth' | 'method' | 'path'>): boolean {
+  return spec.auth === 'none' && (spec.method === 'GET' || !isReserved(spec.path))
 }

@@ -58,7 +58,6 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   const violations: Error[] = []
   const kernel = await createKernel({
     port: 0,
-    register: false,
     strict: true,
     graceMs: 2_000,
     log: { level: 'silent' },
@@ -107,7 +106,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
  * without one it is a directory that cannot exist.
  */
 export function testEnvironment(given: Partial<KernelOptions> = {}): Environment {
-  return createEnvironment({ home: '/dev/null/home', packs: [], register: false, strict: true, log: { level: 'silent' }, ...given })
+  return createEnvironment({ home: '/dev/null/home', packs: [], strict: true, log: { level: 'silent' }, ...given })
 }
 
 class Recorder {

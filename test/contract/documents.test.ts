@@ -70,8 +70,8 @@ test('both documents follow the packs that come and go', async t => {
       ctx.event({ type: 'guest.seen', scope: 'global', durable: true, payload: Type.Object({}) })
     }
   })
-  const { default: meta } = await import('../../features/meta/pack.ts')
-  const server = await startTestKernel(t, { packs: [meta, guest] })
+  const { default: apiDocs } = await import('../../features/api-docs/pack.ts')
+  const server = await startTestKernel(t, { packs: [apiDocs, guest] })
   const listed = async () => [
     '/api/v1/ping' in (await read(server, 'openapi')).paths,
     'guest.seen' in (await read(server, 'asyncapi')).components.messages

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import instances from '../../features/instances/pack.ts'
 import meta from '../../features/meta/pack.ts'
 import { definePack, KernelInfo } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
@@ -31,7 +32,7 @@ for (const [host, expected] of Object.entries({ '127.0.0.1': true, '0.0.0.0': fa
 
 test('a stop that is asked for during the start leaves neither an open port nor a registry entry', async () => {
   const home = await freshDir()
-  const kernel = await createKernel({ home, port: 0, packs: [meta], log: { level: 'silent' } })
+  const kernel = await createKernel({ home, port: 0, packs: [meta, instances], log: { level: 'silent' } })
 
   const starting = kernel.start()
   await kernel.stop()

@@ -9,7 +9,6 @@ const kernel = await createKernel({
   home,
   packs,
   port: 0,
-  register: false,
   log: { level: 'silent' },
   config: { oauth: { client_id: 'client-1', oauth_host, api_base_url: `${oauth_host}/v1`, poll_unit_ms: 1 } }
 })

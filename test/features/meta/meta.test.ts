@@ -189,22 +189,6 @@ test('connections lists the sockets that are open, oldest first', async t => {
   assert.ok(connections.every(one => one.remote_address !== null))
 })
 
-test('the documents need the token and come without an envelope', async t => {
-  const { rest } = await startTestKernel(t, { packs: [meta] })
-  for (const [path, key] of [
-    ['/openapi.json', 'openapi'],
-    ['/asyncapi.json', 'asyncapi']
-  ] as const) {
-    const refused = await rest.raw('GET', path, { token: null })
-    const answer = await rest.raw('GET', path)
-
-    assert.equal(refused.status, 401, path)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
-    assert.match(JSON.parse(answer.body.toString())[key], /^3\.1\./)
-  }
-})
-
 function idOf(socket: { frames: readonly { type: string; payload: { ws_connection_id: string } }[] }): { id: string } {
   return { id: socket.frames.find(frame => frame.type === 'server_hello')?.payload.ws_connection_id ?? '' }
 }

@@ -1,7 +1,5 @@
-/** The AsyncAPI 3.1 document of the WebSocket: the kernel's own frames and exactly the given events and frames. */
-import type { TSchema } from '@sinclair/typebox'
-import type { EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
-import { coreFrames, systemFrames } from '../realtime/control-frames.ts'
+/** The AsyncAPI 3.1 document of the WebSocket: exactly the given events and frames. */
+import type { Declarations, TSchema } from '../../kernel/index.ts'
 import { asyncapiAck, asyncapiEvent, asyncapiOutFrame, asyncapiRequest, type Message } from './asyncapi-messages.ts'
 import { DocumentSchemas, uniqueName } from './document-schema.ts'
 
@@ -14,9 +12,7 @@ a reconnect; volatile ones carry the number of the last durable event. No heartb
  * events by their type; a name that is taken already gets `_2`.
  */
 export function asyncapiDocument(
-  events: readonly EventSpec[],
-  frames: readonly FrameSpec[],
-  outFrames: readonly OutFrameSpec[],
+  { events, frames, outFrames, systemFrames }: Omit<Declarations, 'routes'>,
   info: { readonly title: string; readonly version: string }
 ): object {
   const schemas = new DocumentSchemas()
@@ -27,7 +23,7 @@ export function asyncapiDocument(
     messages[key] = message
     return { $ref: `#/channels/ws/messages/${key}` }
   }
-  const requests = byType([...coreFrames, ...frames])
+  const requests = byType(frames)
   const received = requests.map(spec => add(spec.type, asyncapiRequest(spec, copy)))
   const acks = requests.map(spec => add(`${spec.type}_ack`, asyncapiAck(spec, copy)))
   const system = systemFrames.map(spec => add(spec.type, asyncapiOutFrame(spec, copy, true)))

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asyncapiDocument } from '../../kernel/documents/asyncapi.ts'
-import { defineEvent, defineFrame, defineOutFrame, definePack, errorSpec, Type } from '../../kernel/index.ts'
-import { startTestKernel } from '../../kernel/testing.ts'
-import { asyncapiProblems, type Document, schemaJudge } from '../helpers/documents.ts'
+import { asyncapiDocument } from '../../../features/api-docs/asyncapi.ts'
+import { defineEvent, defineFrame, defineOutFrame, definePack, type EventSpec, errorSpec, Type } from '../../../kernel/index.ts'
+import { coreFrames, systemFrames } from '../../../kernel/realtime/control-frames.ts'
+import { startTestKernel } from '../../../kernel/testing.ts'
+import { asyncapiProblems, type Document, schemaJudge } from '../../helpers/documents.ts'
 
 const info = { title: 'svc-code', version: '1.2.3' }
 const Full = errorSpec('full', 42966, 'too many notes')
@@ -23,8 +24,9 @@ const watchNotes = defineFrame({
 })
 const noteOutput = defineOutFrame({ type: 'note_output', payload: Type.Object({ data: Type.String() }) })
 
-function documentOf(): Document {
-  return asyncapiDocument([noteTyped, noteAdded], [watchNotes], [noteOutput], info)
+/** The document of the kernel's own frames and these declarations. */
+function documentOf(events: readonly EventSpec[] = [noteTyped, noteAdded], frames = [watchNotes], outFrames = [noteOutput]): Document {
+  return asyncapiDocument({ events, frames: [...coreFrames, ...frames], outFrames, systemFrames }, info)
 }
 
 const payloadOf = (message: string) => ['components', 'messages', message, 'payload']
@@ -54,7 +56,7 @@ test('the document is valid AsyncAPI 3.1 with one channel and both directions', 
 })
 
 test('without any pack the frames of the kernel are left', () => {
-  const document = asyncapiDocument([], [], [], info) as Document
+  const document = documentOf([], [], [])
   assert.equal(asyncapiProblems(document), '')
   assert.ok('subscribe_ack' in document.components.messages)
 })
@@ -72,14 +74,14 @@ test('a refused token is named in the ack of client_hello', () => {
 
 test('an event and a system frame of one name are two messages', () => {
   const event = defineEvent({ type: 'server_hello', scope: 'global', durable: true, payload: Type.Object({}) })
-  const { messages } = (asyncapiDocument([event], [], [], info) as Document).components
+  const { messages } = documentOf([event]).components
   assert.equal(messages.server_hello_2.name, 'server_hello')
 })
 
 test('a field that the owner declares replaces the base field, but never the type', () => {
   const payload = Type.Object({ type: Type.Integer(), sessionId: Type.Literal('s1') })
   const event = defineEvent({ type: 'note.odd', scope: 'session', durable: true, payload })
-  const { properties } = (asyncapiDocument([event], [], [], info) as Document).components.messages['note.odd'].payload.properties.payload
+  const { properties } = documentOf([event]).components.messages['note.odd'].payload.properties.payload
   assert.equal(properties.type.const, 'note.odd')
   assert.equal(properties.sessionId.const, 's1')
 })
@@ -87,7 +89,7 @@ test('a field that the owner declares replaces the base field, but never the typ
 test('a payload that is no plain object keeps its shape beside the base fields', () => {
   const payload = Type.Union([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })])
   const event = defineEvent({ type: 'note.either', scope: 'session', durable: true, payload })
-  const document = asyncapiDocument([event], [], [], info)
+  const document = documentOf([event])
   assert.equal(asyncapiProblems(document), '')
   const judge = schemaJudge(document)
   const place = [...payloadOf('note.either'), 'properties', 'payload']
@@ -111,7 +113,7 @@ test('the frames that a server really sends fit their messages', async t => {
     }
   })
   const { connect, kernel } = await startTestKernel(t, { packs: [pack] })
-  const judge = schemaJudge(asyncapiDocument([noteAdded, noteTyped], [watchNotes], [], info))
+  const judge = schemaJudge(documentOf())
   const socket = await connect()
   await kernel.hub.open('s1')
   emitAll()

@@ -1,7 +1,13 @@
 /** Replies of an operation: success, bytes, and every failure under its HTTP status (contract 1, Response envelope and Errors). */
-import type { AnyRoute } from '../contract.ts'
-import { type ErrorSpec, generalErrors, ScopeMissing, Unauthorized, ValidationFailed } from '../errors.ts'
-import { isReserved } from '../http/template.ts'
+import {
+  type AnyRoute,
+  type ErrorSpec,
+  generalErrors,
+  isOpenRoute,
+  ScopeMissing,
+  Unauthorized,
+  ValidationFailed
+} from '../../kernel/index.ts'
 import type { DocumentSchema, DocumentSchemas } from './document-schema.ts'
 
 const json = 'application/json'
@@ -19,11 +25,6 @@ const descriptions: Readonly<Record<number, string>> = {
   404: 'Not found',
   429: 'Banned after repeated authentication failures',
   500: 'Failed'
-}
-
-/** Served without a credential. Below `/api` only GET can be (contract 1, Authentication rule 2). */
-export function isOpen(spec: AnyRoute): boolean {
-  return spec.auth === 'none' && (spec.method === 'GET' || !isReserved(spec.path))
 }
 
 /** Builds the replies of one document; those that many operations have in common are shared. */
@@ -112,7 +113,7 @@ function successStatuses(spec: AnyRoute): readonly number[] {
 
 /** Declared and general failures by HTTP status, ascending, each code once per status. */
 function failuresOf(spec: AnyRoute): Map<number, ErrorSpec[]> {
-  const general = isOpen(spec) ? generalErrors.filter(error => error !== Unauthorized && error !== ScopeMissing) : generalErrors
+  const general = isOpenRoute(spec) ? generalErrors.filter(error => error !== Unauthorized && error !== ScopeMissing) : generalErrors
   const sorted = [...general, ...(spec.errors ?? [])].sort((a, b) => a.status - b.status || a.code - b.code)
   const failures = new Map<number, ErrorSpec[]>()
   for (const error of sorted) {

@@ -1,5 +1,5 @@
 /** From declared schemas to the JSON Schema of a document: plain copies, recursion moved into `components.schemas`. */
-import type { TSchema } from '@sinclair/typebox'
+import type { TSchema } from '../../kernel/index.ts'
 
 /** A JSON Schema as it stands in a document. */
 export type DocumentSchema = { [key: string]: unknown }

@@ -1,9 +1,8 @@
 /** The OpenAPI 3.1 document of exactly the given routes (contract 1, Versioning rule 4: the live document is authoritative). */
-import { OptionalKind, type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { AnyRoute } from '../contract.ts'
-import { parseTemplate } from '../http/template.ts'
+import { OptionalKind } from '@sinclair/typebox'
+import { type AnyRoute, isOpenRoute, type TObject, type TSchema, Type } from '../../kernel/index.ts'
 import { DocumentSchemas, uniqueName } from './document-schema.ts'
-import { isOpen, Replies } from './openapi-replies.ts'
+import { Replies } from './openapi-replies.ts'
 
 export interface DocumentInfo {
   readonly title: string
@@ -52,7 +51,7 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
       summary: spec.summary,
       ...(spec.description === undefined ? {} : { description: spec.description }),
       tags: [tag],
-      ...(isOpen(spec) ? { security: [] } : {}),
+      ...(isOpenRoute(spec) ? { security: [] } : {}),
       ...parameters(placed, schemas),
       ...requestBody(spec, schemas),
       responses: replies.of(spec)
@@ -75,7 +74,7 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
 /** `{+path}` is shown as `{path}`. Paths that differ in parameter names only are one path with the names of the first. */
 function place(routes: readonly AnyRoute[]): Placed[] {
   const sorted = routes
-    .map(spec => ({ spec, declared: parseTemplate(spec.path).names, key: anonymous(spec.path), long: spec.path.includes('{+') }))
+    .map(spec => ({ spec, declared: parameterNames(spec.path), key: anonymous(spec.path), long: spec.path.includes('{+') }))
     .sort(
       (a, b) =>
         compare(a.key, b.key) ||
@@ -94,6 +93,11 @@ function place(routes: readonly AnyRoute[]): Placed[] {
     taken.add(`${method} ${at.path}`)
     return { spec, path: at.path, method, names: declared.map((name, index) => [name, at.names[index]!] as const) }
   })
+}
+
+/** Names of the path parameters, in order. */
+function parameterNames(path: string): string[] {
+  return [...path.matchAll(/\{\+?([^}]*)\}/g)].map(match => match[1]!)
 }
 
 function anonymous(path: string): string {

@@ -1,8 +1,14 @@
 /** Whole frames as messages of the AsyncAPI document (contract 3, Control frames and Event frames). */
-import type { TSchema } from '@sinclair/typebox'
-import type { EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
-import { type ErrorSpec, InternalError, ValidationFailed } from '../errors.ts'
-import { globalStream } from '../realtime/event-frame.ts'
+import {
+  type ErrorSpec,
+  type EventSpec,
+  type FrameSpec,
+  globalStream,
+  InternalError,
+  type OutFrameSpec,
+  type TSchema,
+  ValidationFailed
+} from '../../kernel/index.ts'
 import type { DocumentSchema } from './document-schema.ts'
 
 export type Message = Readonly<Record<string, unknown>>

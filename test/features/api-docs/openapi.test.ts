@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openapiDocument } from '../../kernel/documents/openapi.ts'
-import { type AnyRoute, cursorQuery, defineRoute, errorSpec, oneOf, Type } from '../../kernel/index.ts'
-import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../helpers/documents.ts'
+import { openapiDocument } from '../../../features/api-docs/openapi.ts'
+import { type AnyRoute, cursorQuery, defineRoute, errorSpec, oneOf, Type } from '../../../kernel/index.ts'
+import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../../helpers/documents.ts'
 
 const NoteMissing = errorSpec('note_missing', 40466, 'no such note')
 const NoteBytesMissing = errorSpec('note_bytes_missing', 40467, 'no such bytes', 404)

@@ -1,8 +1,7 @@
 /** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isProcessAlive, processStart } from './storage/process-life.ts'
+import { isProcessAlive, processStart, replaceFile } from '../../kernel/index.ts'
 
 export interface Instance {
   readonly server_id: string
@@ -36,7 +35,7 @@ export async function registerInstance(home: string, options: RegisterOptions): 
   const write = async () => {
     if (closed) return
     const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start }
-    await replaceFile(path, `${JSON.stringify(entry)}\n`)
+    await replaceFile(path, `${JSON.stringify(entry)}\n`, { sync: 'write' })
   }
   await write()
   const timer = setInterval(() => {
@@ -68,11 +67,6 @@ function instancesDir(home: string): string {
 
 async function readEntry(dir: string, name: string): Promise<Instance | undefined> {
   const path = join(dir, name)
-  const temporary = /\.(\d+)\.[0-9a-f]+\.tmp$/.exec(name)
-  if (temporary) {
-    if (!(await isProcessAlive(Number(temporary[1])))) await rm(path, { force: true })
-    return undefined
-  }
   if (!name.endsWith('.json')) return undefined
   const entry = parse(await readFile(path, 'utf8').catch(() => '')) // removed by its owner between the listing and now
   if (!entry) return undefined
@@ -94,15 +88,4 @@ function parse(text: string): Instance | undefined {
   } catch {
     return undefined // foreign or damaged file: not an instance
   }
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temp = `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`
-  const file = await open(temp, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-  } finally {
-    await file.close()
-  }
-  await rename(temp, path)
 }

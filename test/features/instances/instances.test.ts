@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, watch, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { listInstances, registerInstance } from '../../kernel/instances.ts'
-import { tempHome } from './http-fixture.ts'
+import { listInstances, registerInstance } from '../../../features/instances/instances.ts'
+import { tempHome } from '../../kernel/http-fixture.ts'
 
 const entry = (server_id: string, started_at: number) => ({ server_id, host: '127.0.0.1', port: 58627, started_at, host_version: '1.2.3' })
 
@@ -43,13 +43,12 @@ test('instances are listed oldest first', async () => {
   await Promise.all(undo.map(run => run()))
 })
 
-test('entries and temporary files of dead processes are swept, foreign files stay', async () => {
+test('entries of dead processes are swept, foreign files stay', async () => {
   const home = await tempHome()
   const dir = join(home, 'server', 'instances')
   await mkdir(dir, { recursive: true })
   const pid = await deadPid()
   await writeFile(join(dir, '01D.json'), JSON.stringify({ ...entry('01D', 1), pid, heartbeat_at: 1 }))
-  await writeFile(join(dir, `01D.json.${pid}.abcd.tmp`), '')
   await writeFile(join(dir, 'notes.txt'), 'mine')
   await writeFile(join(dir, 'broken.json'), '{')
   assert.deepEqual(await listInstances(home), [])

@@ -1,0 +1,2 @@
+/** Public face of the api-docs pack: its routes. */
+export * from './contract.ts'
