@@ -1,4 +1,8 @@
-/** Expected failures: one code, one owner, one spec. Everything that is not an AppError is a bug and answers 50001. */
+/**
+ * Two kinds of errors with codes. Expected failures (`AppError`): one code, one owner, one spec; they reach clients. Mistakes of whoever
+ * writes or deploys a pack (`DeveloperError`): one table; they reach the log, `meta.features` and the console. Everything else is a bug
+ * and answers 50001.
+ */
 
 /** Declared once by its owner; routes list those that they can answer. */
 export interface ErrorSpec {
@@ -109,4 +113,46 @@ export function within(root: string, error: unknown): unknown {
     details.map(({ path, message }) => ({ path: path === '' ? root : `${root}.${path}`, message })),
     error
   )
+}
+
+/** Every mistake a pack or a deployment can make, by its code. Rows are added here and nowhere else. */
+const mistakes = {
+  pack_twice: (name: string) => `there are two packs named '${name}'`,
+  pack_unknown: (name: string) => `no pack named '${name}'`,
+  pack_there: (name: string) => `another pack named '${name}' is there already; reload replaces it`,
+  pack_mismatch: (name: string, other: string) => `pack '${other}' cannot replace '${name}'`,
+  pack_inactive: (name: string) => `pack ${name} is not active any more`,
+  pack_missing: () => 'no such pack',
+  pack_waiting: (ids: readonly string[]) => `waiting for ${ids.join(', ') || 'nothing'}`,
+  packs_required: (text: string) => `required packs are not active: ${text}`,
+  config_rejected: (pack: string, text: string) => `bad deployment config for pack ${pack}: ${text}`,
+  setup_late: (ms: number) => `setup took longer than ${ms} ms`,
+  needs_cycle: (names: readonly string[]) => `needs form a cycle: ${names.join(' -> ')}`,
+  service_undeclared: (pack: string, id: string) => `pack ${pack} provides '${id}' without declaring it`,
+  service_twice: (pack: string, id: string) => `pack ${pack} provides '${id}' twice`,
+  service_late: (pack: string, id: string) => `pack ${pack} provides '${id}' after its setup`,
+  service_absent: (id: string) => `setup did not provide '${id}'`,
+  service_clash: (id: string, pack: string, owner: string) => `service '${id}' of ${pack} clashes with ${owner}`,
+  wire_clash: (text: string) => text,
+  owner_closed: () => 'the owner of this resource is closed',
+  not_listening: () => 'the server is not listening'
+} as const
+
+export type DeveloperCode = keyof typeof mistakes
+
+/** A mistake of whoever writes or deploys a pack; `code` tells which. Made by `developerError`. */
+export class DeveloperError extends Error {
+  readonly code: DeveloperCode
+
+  constructor(code: DeveloperCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'DeveloperError'
+    this.code = code
+  }
+}
+
+/** `developerError('service_twice', pack, id)`: the row of the table with its words filled in. */
+export function developerError<C extends DeveloperCode>(code: C, ...words: Parameters<(typeof mistakes)[C]>): DeveloperError {
+  const text = mistakes[code] as (...words: Parameters<(typeof mistakes)[C]>) => string // the union of rows forgets that code and words belong together
+  return new DeveloperError(code, text(...words))
 }
