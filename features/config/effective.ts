@@ -67,7 +67,7 @@ function storedOf({ stored: [stored, over] }: Sources): unknown {
 function fromFile(section: ConfigSection, stored: unknown, report: Report): unknown {
   const merged = withDefault(section, stored)
   const wrong = wrongParts(section.schema, merged)
-  const value = wrong.length === 0 ? merged : (section.salvage ?? (given => validEntries(section, given)))(merged)
+  const value = wrong.length === 0 ? merged : salvage(section, merged)
   const instead = value === section.default ? 'the default is used instead' : 'only what is valid is used'
   for (const { path, message } of wrong.slice(0, MAX_REPORTS)) {
     report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
@@ -99,6 +99,16 @@ function wrongParts(schema: TSchema, value: unknown): Detail[] {
   const entries = entriesOf(schema, value)
   if (!entries) return problems(schema, value).slice(0, 1)
   return entries.flatMap(([key, item, inner]) => problems(inner, item, key).slice(0, 1))
+}
+
+/** What can be used of a value, which may be all of it. */
+export function salvaged(section: ConfigSection, value: unknown): unknown {
+  if (wrongParts(section.schema, value).length === 0) return value
+  return salvage(section, value)
+}
+
+function salvage(section: ConfigSection, value: unknown): unknown {
+  return section.salvage ? section.salvage(value) : validEntries(section, value)
 }
 
 /** One mistyped provider must not take the others with it. What has no entries is the default as a whole. */

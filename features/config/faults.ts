@@ -1,6 +1,6 @@
 /** What a change of the configuration may not bring in. What was there before stands in nobody's way. */
-import { type Detail, problems } from '../../kernel/index.ts'
-import { newProblems, pathOf, withDefault } from './effective.ts'
+import type { Detail } from '../../kernel/index.ts'
+import { newProblems, pathOf, salvaged, withDefault } from './effective.ts'
 import { changedRows, isMap, rowsLike } from './rows.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable, put, type Table } from './tables.ts'
@@ -8,26 +8,29 @@ import { isTable, put, type Table } from './tables.ts'
 /** Rows that are looked at together. */
 const PART = 32
 
-/** Faults of a domain that is `stored` now: what cannot be written, else what misses the schema, else what the review refuses. Yields often. */
+/**
+ * Faults of a domain that is `stored` now: what cannot be written, what misses the schema, and where neither is the case what the review
+ * refuses. Yields often.
+ */
 export function* faultsOf(
   name: string,
   section: ConfigSection | undefined,
   before: unknown,
   stored: unknown
 ): Generator<void, Detail[], void> {
-  const odd: Detail[] = []
-  const wrong: Detail[] = []
-  const refused: Detail[] = []
+  const details: Detail[] = []
   for (const [old, part] of section && isMap(section) && isTable(stored) ? parts(before, stored) : [[before, stored]]) {
-    odd.push(...unsayable(part, name))
-    if (odd.length === 0 && section && part !== undefined) {
-      wrong.push(...newProblems(section, old, part))
-      if (wrong.length === 0) refused.push(...newRefusals(section, old, part))
-    }
+    const odd = unsayable(part, name)
+    const wrong = section && part !== undefined ? newProblems(section, old, part).map(detail => within(name, detail)) : []
+    details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
+    if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => within(name, detail)))
     yield
   }
-  if (odd.length > 0) return odd
-  return (wrong.length > 0 ? wrong : refused).map(({ path, message }) => ({ path: pathOf(name, path), message }))
+  return details
+}
+
+function within(name: string, { path, message }: Detail): Detail {
+  return { path: pathOf(name, path), message }
 }
 
 /** Changed rows of a map, a few at a time, with those that they replace. */
@@ -51,8 +54,7 @@ function newRefusals(section: ConfigSection, before: unknown, stored: unknown): 
 
 function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
   if (stored === undefined || !section.review) return []
-  const value = withDefault(section, stored)
-  return problems(section.schema, value).length > 0 ? [] : section.review(value).filter(({ refused }) => refused)
+  return section.review(salvaged(section, withDefault(section, stored))).filter(({ refused }) => refused)
 }
 
 const loneSurrogate = /\p{Cs}/u

@@ -46,9 +46,9 @@ export default definePack({
     })
     ctx.route(specs.patch, async ({ body }) => {
       const patch = readBody(body as Table, settings)
-      if (patch.fields.length > 0) {
+      if (patch.fields.length > 0 || patch.faults.length > 0) {
         await settings
-          .save(table => applyBody(table, patch, settings, env), patch.fields)
+          .save(table => applyBody(table, patch, settings, view.config(), env), { announce: patch.fields, faults: patch.faults })
           .catch((error: unknown) => {
             if (!AppError.is(error) || !Array.isArray(error.details)) throw error
             throw invalid(

@@ -21,6 +21,13 @@ export interface SettingsOptions {
   readonly prepare?: () => Promise<void>
 }
 
+export interface SaveOptions {
+  /** Top-level keys that listeners hear of even if their values are as before. */
+  readonly announce?: readonly string[]
+  /** What the caller found wrong already: the save is refused, and all that is wrong is named together. */
+  readonly faults?: readonly Detail[]
+}
+
 export class Settings implements Config {
   readonly #options: SettingsOptions
   readonly #listeners = new Set<(change: ConfigChange) => void>()
@@ -112,28 +119,39 @@ export class Settings implements Config {
 
   /**
    * Changes the latest file content in one save and resolves when it is on disk, with the top-level keys that changed.
-   * `change` may throw; then nothing is written. Throws 40001: invalid value, unparsable file, or a file that cannot be written.
+   * `change` may throw; then nothing is written. When it is called, `get` answers for the latest content.
+   * Throws 40001: invalid values (all of them are named), an unparsable file, or a file that cannot be written.
    */
-  save(change: (file: Table) => void, announce: readonly string[] = []): Promise<readonly string[]> {
+  async save(change: (file: Table) => void, { announce = [], faults = [] }: SaveOptions = {}): Promise<readonly string[]> {
+    const elsewhere = new Set<string>()
+    const touched = new Set<string>()
+    const take = (content: FileContent) => {
+      for (const field of this.#take(content)) elsewhere.add(field)
+    }
     const saved = this.#turn(async () => {
-      let touched: string[] = []
       const edit = async (before: Table) => {
+        take({ table: before })
+        await this.#options.prepare?.()
         const draft = draftOf(before, name => this.#isMap(name))
         await breathe()
         change(draft)
         await breathe()
         const next = await inSlices(settleDraft(before, draft))
-        touched = changedKeys(before, next)
-        const details = await inSlices(this.#check(before, next, touched))
+        for (const name of changedKeys(before, next)) touched.add(name)
+        const details = [...faults, ...(await inSlices(this.#check(before, next, touched)))]
         if (details.length > 0) throw invalid(details)
-        return touched.length > 0 ? next : undefined
+        return touched.size > 0 ? next : undefined
       }
-      const content = await this.#options.file.change(edit).catch(refusal)
-      await breathe()
-      const elsewhere = this.#take(content)
+      take(await this.#options.file.change(edit).catch(refusal))
       return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
     })
-    return saved.then(fields => this.#tell(fields))
+    return saved.then(
+      fields => this.#tell(fields),
+      async error => {
+        this.#tell([...elsewhere]) // what others saved is in force all the same
+        throw error
+      }
+    )
   }
 
   #isMap(name: string): boolean {
@@ -141,7 +159,7 @@ export class Settings implements Config {
     return section !== undefined && isMap(section)
   }
 
-  *#check(before: Table, file: Table, touched: readonly string[]): Generator<void, Detail[], void> {
+  *#check(before: Table, file: Table, touched: Iterable<string>): Generator<void, Detail[], void> {
     const details: Detail[] = []
     for (const name of touched) details.push(...(yield* faultsOf(name, this.#byName.get(name), own(before, name), own(file, name))))
     return details

@@ -21,17 +21,16 @@ export function answerSchema(base: TObject, sections: readonly ConfigSection[]):
 }
 
 /**
- * The body of a patch with the inner shape of every domain, spelled as it is answered: everything may be missing or null. Tables and lists
- * are only described here. Their sections check them, because both spellings and unknown keys may be in them.
+ * The body of a patch with the inner shape of every domain, spelled as it is answered: everything may be missing or null. The shapes are
+ * described only. Sections check the values, because both spellings and unknown keys may be in them, and so that one refusal names all
+ * that is wrong.
  */
 export function patchSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
   const asInFile: Spelling = key => key
-  const field = ({ schema, toWire }: ConfigSection) => {
-    const shape = nullable(partial(schema, toWire ? asInFile : toCamel))
-    return Type.Optional(schema.type === 'object' || schema.type === 'array' ? Type.Unknown(shape) : shape)
-  }
-  const fields = Object.fromEntries(sections.map(section => [section.name, field(section)]))
-  return Type.Object({ ...base.properties, ...fields }, { additionalProperties: Type.Unknown() })
+  const shapes: Fields = { ...base.properties }
+  for (const { name, schema, toWire } of sections) shapes[name] = nullable(partial(schema, toWire ? asInFile : toCamel))
+  const fields = Object.entries(shapes).map(([name, shape]) => [name, Type.Optional(Type.Unknown(shape))])
+  return Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() })
 }
 
 /** camelCase and without what redaction takes out. */

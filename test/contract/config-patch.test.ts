@@ -194,6 +194,24 @@ const wrong: readonly (readonly [body: JsonObject, path: string])[] = [
   [{ default_model: 'half a \ud800 pair' }, 'default_model']
 ]
 
+/** Wrong in several ways at once. */
+const everyWrong: readonly (readonly [body: JsonObject, paths: readonly string[]])[] = [
+  [{ default_model: 5, hooks: 3 }, ['default_model', 'hooks']],
+  [{ yolo: 'x', telemetry: 'x', models: 5, defaultPermissionMode: 'ask' }, ['yolo', 'telemetry', 'models', 'defaultPermissionMode']],
+  [
+    { extra_skill_dirs: [null, 5], default_model: 'half a \ud800 pair', subagent: { timeoutMs: -1 } },
+    ['extra_skill_dirs.0', 'extra_skill_dirs.1', 'default_model', 'subagent.timeoutMs']
+  ],
+  [
+    { providers: { a: { type: 5 }, b: { type: 'svc', api_key: 'k', oauth: { storage: 'file', key: 's' } } }, thinking: { enabled: 1 } },
+    ['providers.a.type', 'providers.b.oauth', 'thinking.enabled']
+  ],
+  [
+    { models: { a: { ...model, overrides: { provider: 'q' } }, b: 5, c: { provider: 1 } } },
+    ['models.a.overrides.provider', 'models.b', 'models.c.provider', 'models.c.model', 'models.c.max_context_size']
+  ]
+]
+
 test('a wrong value is named as it was sent, and the good ones beside it are not written either', async t => {
   const { refused, home } = await configScene(t)
 
@@ -208,6 +226,8 @@ test('a wrong value is named as it was sent, and the good ones beside it are not
     'body.loopControl.max_attempts_per_step',
     'body.models.a.b'
   ])
+
+  for (const [bodies, paths] of everyWrong) assert.deepEqual((await refused(bodies)).sort(), paths.map(path => `body.${path}`).sort())
 
   await assert.rejects(readFile(`${home}/config.toml`), { code: 'ENOENT' })
 })

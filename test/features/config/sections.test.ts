@@ -50,7 +50,7 @@ test('values of the environment are not written when a client sends them back', 
   assert.deepEqual(seen.services, { svcSearch: { baseUrl: 'https://env' } })
 
   const patch = readBody({ services: seen.services, shape: { mode: 'env', size: 5 } }, settings)
-  await settings.save(file => applyBody(file, patch, settings, env))
+  await settings.save(file => applyBody(file, patch, settings, new ConfigView(settings).config(), env))
 
   assert.match(await read(), /^\[services\.svc_search\]\nbase_url = "https:\/\/file"\napi_key = "k"\n/)
   assert.doesNotMatch(await read(), /env/)
