@@ -1,42 +1,30 @@
 /**
- * Runs the tests: lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, hands them to node:test.
+ * The test run. Lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, puts the files together into a
+ * few processes of about equal size, and hands these to node:test: start and imports of a process cost more than most files.
  * A run that leaves something in the directory for temporary files fails.
- * `node test/run.mjs [--pack <name>] [part of a file name ...]`
+ * `node test/run.mjs [--pack <name>] [--alone] [part of a file name ...]`; `--alone` gives each file a process of its own.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
-const args = process.argv.slice(2)
-const filters = []
-for (let at = 0; at < args.length; at++) {
-  if (args[at] === '--pack') filters.push(`test/features/${args[++at] ?? ''}/`)
-  else filters.push(args[at])
-}
+const groupCount = 12
+const atOnce = 3
 
-const sources = ['test', 'examples'].flatMap(dir =>
-  readdirSync(dir, { recursive: true })
-    .map(name => join(dir, String(name)).replaceAll('\\', '/'))
-    .filter(name => name.endsWith('.test.ts'))
-)
-const wanted = sources.filter(name => filters.length === 0 || filters.some(part => name.includes(part))).sort()
-if (wanted.length === 0) {
-  process.stderr.write(`no test matches ${filters.join(' ')}\n`)
-  process.exit(1)
-}
-const files = wanted.map(name => join('dist', name.replace(/\.ts$/, '.js')))
-const missing = files.find(file => !existsSync(file))
-if (missing) {
-  process.stderr.write(`${missing} is missing: run npm run build\n`)
-  process.exit(1)
-}
+const { filters, alone } = readArguments(process.argv.slice(2))
+const wanted = testSources().filter(name => filters.length === 0 || filters.some(part => name.includes(part)))
+if (wanted.length === 0) fail(`no test matches ${filters.join(' ')}`)
+const missing = wanted.find(name => !existsSync(compiled(name)))
+if (missing) fail(`${compiled(missing)} is missing: run npm run build`)
+
 const place = mkdtempSync(join(tmpdir(), 'svc-code-tests-'))
-const child = spawn(
-  process.execPath,
-  ['--enable-source-maps', '--test', '--test-reporter=spec', '--test-timeout=120000', '--test-concurrency=2', ...files],
-  { stdio: 'inherit', env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place } }
-)
+const args = ['--enable-source-maps', '--test', '--test-reporter=spec', '--test-timeout=300000', `--test-concurrency=${atOnce}`]
+const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
+  stdio: 'inherit',
+  env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place }
+})
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => child.kill('SIGTERM'))
@@ -46,3 +34,53 @@ child.on('exit', (code, signal) => {
   if (left.length > 0) process.stderr.write(`left behind in the directory for temporary files: ${left.join(' ')}\n`)
   process.exit(signal || left.length > 0 ? code || 1 : (code ?? 1))
 })
+
+function readArguments(words) {
+  const filters = []
+  let alone = false
+  for (let at = 0; at < words.length; at++) {
+    if (words[at] === '--pack') filters.push(`test/features/${words[++at] ?? ''}/`)
+    else if (words[at] === '--alone') alone = true
+    else filters.push(words[at])
+  }
+  return { filters, alone }
+}
+
+function testSources() {
+  return ['test', 'examples']
+    .flatMap(dir => readdirSync(dir, { recursive: true }).map(name => join(dir, String(name)).replaceAll('\\', '/')))
+    .filter(name => name.endsWith('.test.ts'))
+    .sort()
+}
+
+function compiled(name) {
+  return join('dist', name.replace(/\.ts$/, '.js'))
+}
+
+/** The largest files first, each into the group that is smallest so far; within a group each file is a suite, in the order of names. */
+function groupFiles(names) {
+  const sized = names.map(name => ({ name, bytes: statSync(name).size })).sort((a, b) => b.bytes - a.bytes || (a.name < b.name ? -1 : 1))
+  const groups = Array.from({ length: Math.min(groupCount, names.length) }, () => ({ bytes: 0, names: [] }))
+  for (const { name, bytes } of sized) {
+    const group = groups.reduce((least, one) => (one.bytes < least.bytes ? one : least))
+    group.bytes += bytes
+    group.names.push(name)
+  }
+  const dir = join('dist', 'test-groups')
+  rmSync(dir, { recursive: true, force: true })
+  mkdirSync(dir, { recursive: true })
+  return groups.map((group, index) => {
+    const file = join(dir, `group-${String(index + 1).padStart(2, '0')}.test.mjs`)
+    const suites = group.names.sort().map(name => {
+      const url = pathToFileURL(resolve(compiled(name))).href
+      return `await describe(${JSON.stringify(name)}, async () => { await import(${JSON.stringify(url)}) })`
+    })
+    writeFileSync(file, `import { describe } from 'node:test'\n${suites.join('\n')}\n`)
+    return file
+  })
+}
+
+function fail(text) {
+  process.stderr.write(`${text}\n`)
+  process.exit(1)
+}
