@@ -9,6 +9,8 @@ export interface Deployment {
   readonly load: readonly { readonly spec: string; readonly from: string }[]
   readonly disable: readonly string[]
   readonly require: readonly string[]
+  /** Which pack provides a service in place of its default pack: pack names by service id. */
+  readonly replace: Readonly<Record<string, string>>
   /** Options by pack name. */
   readonly config: Readonly<Record<string, unknown>>
 }
@@ -40,11 +42,12 @@ export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv):
     ],
     disable: [...strings(table, 'disable'), ...(flags.disable ?? [])],
     require: [...strings(table, 'require'), ...(flags.require ?? [])],
+    replace: names(table.replace, 'packs.replace'),
     config: record(table.config, 'packs.config')
   }
 }
 
-const tableKeys: readonly string[] = ['load', 'disable', 'require', 'config']
+const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config']
 
 async function packsTable(file: string): Promise<Record<string, unknown>> {
   let text: string
@@ -73,6 +76,13 @@ function record(value: unknown, key: string): Record<string, unknown> {
   if (value === undefined) return {}
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${key} in config.toml must be a table`)
   return { ...value }
+}
+
+function names(value: unknown, key: string): Record<string, string> {
+  const table = record(value, key)
+  const odd = Object.keys(table).find(id => typeof table[id] !== 'string')
+  if (odd !== undefined) throw new Error(`${key}.${odd} in config.toml must be the name of a pack`)
+  return table as Record<string, string>
 }
 
 function strings(table: Readonly<Record<string, unknown>>, key: string): string[] {

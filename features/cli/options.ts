@@ -188,6 +188,8 @@ Packs per deployment can also stand in <home>/config.toml:
   load = ["./my-pack.js"]
   disable = ["tools-shell"]
   require = ["agent"]
+  [packs.replace]                    a service of a default pack is provided by the named pack instead
+  permissions = "my-pack"
   [packs.config.interactions]
   approval_ttl_ms = 3600000
 `

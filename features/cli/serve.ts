@@ -44,9 +44,13 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
 
 export async function deploymentPacks(deployment: Deployment): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
-  if (deployment.load.length > 0) {
+  if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
     const { loadPack } = await import('./load-pack.ts')
-    for (const { spec, from } of deployment.load) packs.push(...(await loadPack(spec, from)))
+    const others: Pack[] = []
+    for (const { spec, from } of deployment.load) others.push(...(await loadPack(spec, from)))
+    const { checkReplacements } = await import('./replacements.ts')
+    const defaults = Object.values(defaultPacks).map(load => async () => (await load()).default)
+    packs.push(...(await checkReplacements(others, deployment.replace, defaults)))
   }
   const known = [...new Set([...Object.keys(defaultPacks), ...packs.map(pack => pack.name)])]
   checkPackNames('disable', deployment.disable, known)

@@ -4,7 +4,7 @@ import { Config, ConfigSections } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { ToolHooks } from '../tools/index.ts'
+import { ToolAuthority } from '../tools/index.ts'
 import { AgentPermissions } from './agent-permissions.ts'
 import { defaultModeSection, permissionSection } from './contract.ts'
 import { permit } from './gate.ts'
@@ -14,10 +14,9 @@ import { Permissions } from './service.ts'
 export default definePack({
   name: 'permissions',
   description: 'Decides which tool calls run, which are denied and which are asked for',
-  needs: { hooks: ToolHooks },
   optional: { config: Config, histories: Histories, interactions: Interactions },
-  provides: [Permissions],
-  setup(ctx, { hooks, config, histories, interactions }) {
+  provides: [Permissions, ToolAuthority],
+  setup(ctx, { config, histories, interactions }) {
     ctx.contribute(ConfigSections, permissionSection)
     ctx.contribute(ConfigSections, defaultModeSection)
 
@@ -71,10 +70,8 @@ export default definePack({
     // Looks at the file now: one that breaks before the first call has had its say.
     ctx.background(rules)
 
-    ctx.tap(
-      hooks.before,
-      context => permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log }),
-      { name: 'permission', stage: 100 }
-    )
+    ctx.provide(ToolAuthority, {
+      permit: context => permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log })
+    })
   }
 })

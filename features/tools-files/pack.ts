@@ -1,9 +1,8 @@
 /** Wires tools-files: Read, Write, Edit, Glob and Grep on the local file system. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Histories } from '../history/index.ts'
-import { Permissions } from '../permissions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { type ToolEnv, ToolHooks, Tools } from '../tools/index.ts'
+import { ToolAuthority, type ToolEnv, Tools } from '../tools/index.ts'
 import { createEdit } from './edit.ts'
 import { nodeFileOps } from './file-ops.ts'
 import { FilesSeen } from './files-seen.ts'
@@ -18,7 +17,7 @@ import { createWrite } from './write.ts'
 export default definePack({
   name: 'tools-files',
   description: 'Read, Write, Edit, Glob and Grep',
-  needs: { hooks: ToolHooks, permissions: Permissions },
+  needs: { authority: ToolAuthority },
   optional: { histories: Histories },
   setup(ctx, { histories }) {
     const slot = defineSlot<Promise<FilesSeen>, AgentHost>(

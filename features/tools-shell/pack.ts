@@ -1,7 +1,6 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
 import { definePack, Type } from '../../kernel/index.ts'
-import { Permissions } from '../permissions/index.ts'
-import { ToolHooks, Tools } from '../tools/index.ts'
+import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
 import { findShell } from './environment.ts'
@@ -9,7 +8,7 @@ import { findShell } from './environment.ts'
 export default definePack({
   name: 'tools-shell',
   description: 'Bash: runs shell commands',
-  needs: { hooks: ToolHooks, permissions: Permissions },
+  needs: { authority: ToolAuthority },
   config: Type.Object({
     kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL' }),
     drain_ms: Type.Integer({

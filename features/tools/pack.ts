@@ -6,8 +6,7 @@ import { listTools, toolsSection } from './contract.ts'
 import { configPolicy, Registry } from './registry.ts'
 import { RepeatSlot } from './repeats.ts'
 import { createRunner } from './runner.ts'
-import { ToolHooks, ToolPolicies, ToolRunner, Tools } from './service.ts'
-import { createToolHooks } from './tool-hooks.ts'
+import { createToolHooks, ToolAuthority, ToolHooks, ToolPolicies, ToolRunner, Tools } from './service.ts'
 
 const noSession = { id: '', created_at: '' }
 
@@ -15,12 +14,12 @@ export default definePack({
   name: 'tools',
   description: 'Tool registry, hooks around a call, and the runner that executes the calls of a response',
   needs: { sessions: Sessions },
-  optional: { config: Config },
+  optional: { config: Config, authority: ToolAuthority },
   provides: [ToolHooks, ToolRunner],
   config: Type.Object({
     abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' })
   }),
-  setup(ctx, { sessions, config }) {
+  setup(ctx, { sessions, config, authority }) {
     const hooks = createToolHooks()
     const tools = ctx.collect(Tools)
     const policies = ctx.collect(ToolPolicies)
@@ -35,7 +34,15 @@ export default definePack({
     ctx.provide(ToolHooks, hooks)
     ctx.provide(
       ToolRunner,
-      createRunner({ registry, hooks, log: ctx.log, now: () => ctx.now(), newId: () => ctx.newId(), abandonMs: ctx.config.abandon_ms })
+      createRunner({
+        registry,
+        hooks,
+        authority,
+        log: ctx.log,
+        now: () => ctx.now(),
+        newId: () => ctx.newId(),
+        abandonMs: ctx.config.abandon_ms
+      })
     )
 
     /** Id of the session that was created last. */

@@ -9,6 +9,7 @@ import { RepeatSlot, remind } from './repeats.ts'
 import { limitResult } from './result-limit.ts'
 import { type Job, schedule } from './schedule.ts'
 import {
+  type ToolAuthority,
   type ToolCallContext,
   type ToolHooks,
   type ToolOutcome,
@@ -16,13 +17,16 @@ import {
   type ToolReport,
   type ToolResult,
   type ToolRunInput,
-  type ToolRunner
+  type ToolRunner,
+  type ToolVerdict
 } from './service.ts'
-import { abortText, SKIPPED } from './texts.ts'
+import { abortText, NO_AUTHORITY, SKIPPED, UNCLEAR } from './texts.ts'
 
 export interface RunnerPorts {
   readonly registry: Registry
   readonly hooks: ToolHooks
+  /** Asked for every call that no guard refused; undefined: no call runs. */
+  readonly authority: () => ToolAuthority | undefined
   readonly log: Logger
   readonly now: () => Date
   readonly newId: () => string
@@ -103,14 +107,24 @@ class Batch {
       const execution = await this.#wait((async () => tool.prepare(parsed.args, env))())
       if (!execution) return { parsed, result: failure(abortText(signal)) }
       context = { call: parsed.call, args: parsed.args, tool, execution: execution.value, env, signal }
-      const verdict = await this.#wait(this.#ports.hooks.before.promise(context))
+      const verdict = await this.#wait(this.#judge(context))
       if (!verdict || signal.aborted) return { parsed, context, result: failure(abortText(signal)) }
-      if (verdict.value?.kind !== 'deny') return { parsed, context }
+      if (verdict.value.kind === 'run') return { parsed, context }
       const { output, stop_turn } = verdict.value
       return { parsed, context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
     } catch (error) {
       return { parsed, ...(context ? { context } : {}), result: this.#failed(parsed, error) }
     }
+  }
+
+  /** The guards, then the authority. Whatever is not a clear permission refuses the call. */
+  async #judge(context: ToolCallContext): Promise<ToolVerdict> {
+    const denial = await this.#ports.hooks.before.promise(context)
+    if (denial) return denial.kind === 'deny' ? denial : { kind: 'deny', output: UNCLEAR }
+    const authority = this.#ports.authority()
+    if (!authority) return { kind: 'deny', output: NO_AUTHORITY }
+    const verdict: ToolVerdict | undefined = await authority.permit(context) // packs need not be typed
+    return verdict?.kind === 'run' || verdict?.kind === 'deny' ? verdict : { kind: 'deny', output: UNCLEAR }
   }
 
   #job(each: Prepared, all: readonly Prepared[]): Job {

@@ -1,7 +1,7 @@
 /** Tools as values, the registry, the hooks around a call, and the port the agent uses. */
 
 import type { TObject } from '@sinclair/typebox'
-import type { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { LlmContent, LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -101,16 +101,39 @@ export interface ToolCallContext {
   readonly signal: AbortSignal
 }
 
-/** A verdict of `toolHooks.before`: undefined means no opinion, `run` allows and ends the asking, `deny` settles the call with an error result. */
-export type ToolVerdict = { readonly kind: 'run' } | { readonly kind: 'deny'; readonly output: string; readonly stop_turn?: boolean }
+/** Settles a call with an error result, before it runs. */
+export interface ToolDenial {
+  readonly kind: 'deny'
+  /** Text for the model. */
+  readonly output: string
+  /** Ends the turn after this batch. */
+  readonly stop_turn?: boolean
+}
 
 export interface ToolHooks {
-  /** Bail, in stages: guards -100, dedupe 0, permission 100 (so the user is asked last). undefined = no opinion. */
-  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>
+  /** Bail, in stages (guards -100, dedupe 0): a guard that answers refuses the call, undefined means no objection. No guard can permit. */
+  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolDenial | undefined>
   /** Waterfall on the result of a call that ran or was denied. */
   readonly after: AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>
 }
 export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
+
+/** The hooks of one activation of the pack. */
+export function createToolHooks(): ToolHooks {
+  return { before: new AsyncSeriesBailHook(['context']), after: new AsyncSeriesWaterfallHook(['result', 'context']) }
+}
+
+/** What the authority says of a call. */
+export type ToolVerdict = { readonly kind: 'run' } | ToolDenial
+
+/**
+ * Decides whether a call may run, after every guard had no objection. There is one authority or none; a call runs only when the
+ * authority answered `run`. Without one, with one that throws or answers anything else, it is refused.
+ */
+export interface ToolAuthority {
+  permit(context: ToolCallContext): Promise<ToolVerdict>
+}
+export const ToolAuthority = serviceToken<ToolAuthority>('tool-authority')
 
 /** How the agent sees tools; results come in call order. Provided by the tools pack, used by the turn. */
 export interface ToolRunner {

@@ -6,6 +6,12 @@ const ABORT = 'The tool call was aborted before it finished.'
 /** Text of a call whose predecessor in the same response ended the turn. */
 export const SKIPPED = 'skipped because a previous tool call stopped the turn'
 
+/** Text of a call that nobody can permit. */
+export const NO_AUTHORITY = 'No tool can run: no pack of this server decides which calls are permitted (permissions).'
+
+/** Text of a call about which a guard or the authority said something that is neither yes nor no. */
+export const UNCLEAR = 'The call was not made: it was neither permitted nor refused.'
+
 /** Text in place of an empty result. */
 export const EMPTY = '(the tool finished; its output is empty)'
 

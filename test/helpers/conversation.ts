@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
+import type { Pack } from '../../kernel/index.ts'
 import { type Envelope, startTestKernel, type TestContextLike, type TestKernel } from '../../kernel/testing.ts'
 import { fakeUpstream, type Step } from './fake-upstream.ts'
 import { freshDir } from './temp.ts'
@@ -25,6 +26,8 @@ export interface ConversationOptions {
   readonly home?: string
   readonly cwd?: string
   readonly session_id?: string
+  /** The packs of the server, made from the default ones. */
+  readonly packs?: (defaults: readonly Pack[]) => readonly Pack[]
 }
 
 export interface Conversation extends TestKernel {
@@ -50,7 +53,7 @@ export async function conversation(t: TestContextLike, options: ConversationOpti
   const provider = `[providers.p]\ntype = "compat_chat"\nbase_url = "${upstream.url}"\napi_key = "k"\n`
   const model = '[models.m]\nprovider = "p"\nmodel = "x"\nmax_context_size = 100000\n'
   await writeFile(join(home, 'config.toml'), `default_model = "m"\n${options.toml ?? ''}\n${provider}${model}`)
-  const kernel = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  const kernel = await startTestKernel(t, { packs: (options.packs ?? same)(await loadDefaultPacks()), home })
   const api = (method: string, path: string, body?: unknown): Promise<Reply> => kernel.rest.json(method, `/api/v1${path}`, body)
   const session_id = options.session_id ?? (await api('POST', '/sessions', { metadata: { cwd } })).data.id
   const seen = new Set<string>()
@@ -98,6 +101,8 @@ export async function conversation(t: TestContextLike, options: ConversationOpti
     }
   }
 }
+
+const same = (packs: readonly Pack[]) => packs
 
 function fieldOf(payload: unknown, name: string): string {
   return String((payload as Record<string, unknown>)[name])

@@ -2,11 +2,18 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
 import type { AgentHost, AgentRecord, Session, SessionState, SessionWork } from '../../../features/sessions/index.ts'
 import { Registry } from '../../../features/tools/registry.ts'
 import { createRunner } from '../../../features/tools/runner.ts'
-import type { Tool, ToolCallContext, ToolHooks, ToolPolicy, ToolReport, ToolResult, ToolVerdict } from '../../../features/tools/service.ts'
+import {
+  createToolHooks,
+  type Tool,
+  type ToolAuthority,
+  type ToolHooks,
+  type ToolPolicy,
+  type ToolReport,
+  type ToolResult
+} from '../../../features/tools/service.ts'
 import { SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -121,13 +128,6 @@ export async function fakeAgent(t: TestLike, place?: { readonly cwd?: string }):
   return agent
 }
 
-export function newHooks(): ToolHooks {
-  return {
-    before: new AsyncSeriesBailHook<[ToolCallContext], ToolVerdict | undefined>(['context']),
-    after: new AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>(['result', 'context'])
-  }
-}
-
 export interface Scene {
   readonly agent: FakeAgent
   readonly hooks: ToolHooks
@@ -138,20 +138,26 @@ export interface Scene {
   run(calls: readonly (readonly [string, string, string?])[], options?: { signal?: AbortSignal; turn_id?: number }): Promise<ToolResult[]>
 }
 
-/** A runner over these tools, for one fresh agent. */
+/** A runner over these tools, for one fresh agent; the authority permits everything. */
 export async function scene(
   t: TestLike,
   tools: readonly Tool[],
-  options: { readonly policies?: readonly ToolPolicy[]; readonly abandonMs?: number; readonly agent?: FakeAgent } = {}
+  options: {
+    readonly policies?: readonly ToolPolicy[]
+    readonly abandonMs?: number
+    readonly agent?: FakeAgent
+    readonly authority?: Partial<ToolAuthority>
+  } = {}
 ): Promise<Scene> {
   const agent = options.agent ?? (await fakeAgent(t))
-  const hooks = newHooks()
+  const hooks = createToolHooks()
   const log: string[] = []
   const reports: ToolReport[] = []
   let ids = 0
   const runner = createRunner({
     registry: new Registry({ tools: () => tools, policies: () => options.policies ?? [] }),
     hooks,
+    authority: () => ({ permit: async () => ({ kind: 'run' }), ...options.authority }),
     log: silent,
     now: () => new Date(0),
     newId: () => `id${ids++}`,

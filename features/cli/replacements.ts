@@ -1,0 +1,46 @@
+/** Services of the default packs are theirs: another pack provides one only where the operator names it in `[packs.replace]`. */
+import type { Pack } from '../../kernel/index.ts'
+
+/** A default pack, loaded on demand. */
+export type DefaultPack = () => Promise<Pack>
+
+/**
+ * The packs of third parties, those that provide a default service without being named for it made to fail with the reason.
+ * `named`: pack by service id. Throws when an entry names a service of no default pack, or a pack that does not provide it.
+ */
+export async function checkReplacements(
+  packs: readonly Pack[],
+  named: Readonly<Record<string, string>>,
+  defaults: readonly DefaultPack[]
+): Promise<Pack[]> {
+  if (Object.keys(named).length === 0 && packs.every(pack => pack.provides.length === 0)) return [...packs]
+  const owners = new Map<string, string>()
+  for (const pack of await Promise.all(defaults.map(load => load()))) for (const { id } of pack.provides) owners.set(id, pack.name)
+  for (const [id, name] of Object.entries(named)) {
+    if (!owners.has(id)) throw new Error(`packs.replace.${id} in config.toml: no default pack provides '${id}'`)
+    const provides = packs.some(pack => pack.name === name && pack.provides.some(token => token.id === id))
+    if (!provides) throw new Error(`packs.replace.${id} in config.toml: no loaded pack '${name}' provides '${id}'`)
+  }
+  return packs.map(pack => {
+    const taken = pack.provides.find(({ id }) => owners.has(id) && named[id] !== pack.name)
+    return taken ? failing(pack, `it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`) : pack
+  })
+}
+
+function hint(id: string, name: string): string {
+  return `where that is meant, config.toml says so: [packs.replace] ${/^[\w-]+$/.test(id) ? id : JSON.stringify(id)} = ${JSON.stringify(name)}`
+}
+
+/** In the place of the pack: known by its name, never active. */
+function failing(pack: Pack, reason: string): Pack {
+  return {
+    ...pack,
+    needs: {},
+    optional: {},
+    provides: [],
+    config: undefined,
+    setup() {
+      throw new Error(reason)
+    }
+  }
+}
