@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortPrompt, abortSession, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { freshDir } from '../../helpers/temp.ts'
-import { echoRunner, runner, type Started, startAgent } from './start.ts'
+import { copyOfHome, echoRunner, runner, type Started, startAgent } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
   agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
@@ -17,14 +15,6 @@ const hanging = [
   { type: 'tool_call', id: 'x', name: 'Echo' } as const,
   { type: 'wait', until: never } as const
 ]
-
-/** What `kill -9` leaves: the files of a running server, without its locks. */
-async function copyOfHome(home: string): Promise<string> {
-  const copy = await freshDir()
-  const skip = /(^|\/)(lock|instances|kv|server\.token)$/
-  await cp(home, copy, { recursive: true, filter: source => !skip.test(source) })
-  return copy
-}
 
 test('a user abort keeps the text, drops half a tool call, and leaves the next turn startable', async t => {
   const llm = scriptedLlm(hanging, 'next answer')

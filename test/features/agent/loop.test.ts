@@ -206,3 +206,59 @@ test('a steered prompt joins the running turn once, at the next step', async t =
   const again = await agent.call(abortPrompt, { params: { session_id, prompt_id: queued.prompt_id } })
   assert.equal(again.code, 40903)
 })
+
+test('a result that asks to stop ends the turn after its batch', async t => {
+  const stopping = runner(async ({ calls, report }) => {
+    const outcomes = calls.map((call, at) => ({ call, result: { output: call.name, stop_turn: at === 0 } }))
+    for (const { call, result } of outcomes) await report({ type: 'finished', call, result })
+    return outcomes
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }, { id: 'b', name: 'Echo' }), 'never asked')
+  const agent = await startAgent(t, llm, { packs: [stopping] })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.equal(llm.requests.length, 1)
+  assert.deepEqual(
+    payloads(agent, 'tool.result').map(payload => payload.toolCallId),
+    ['a', 'b']
+  )
+  assert.equal(payloads(agent, 'turn.step.completed')[0]?.finishReason, 'end_turn')
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'completed')
+})
+
+test('a call that is answered twice has one result: the first', async t => {
+  const twice = runner(async ({ calls, report }) => {
+    const outcomes = calls.map(call => ({ call, result: { output: 'first' } }))
+    for (const { call, result } of outcomes) {
+      await report({ type: 'finished', call, result })
+      await report({ type: 'finished', call, result: { output: 'second' } })
+    }
+    return outcomes
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { packs: [twice] })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual(
+    payloads(agent, 'tool.result').map(payload => payload.output),
+    ['first']
+  )
+  const { data } = await agent.call(listMessages, { params: { session_id: agent.session_id } })
+  assert.equal(data.items.filter(message => message.role === 'tool').length, 1)
+})
+
+test('context tokens after a tool result are those that the model measured and an estimate of the result', async t => {
+  const long = runner(async ({ calls }) => calls.map(call => ({ call, result: { output: 'x'.repeat(400), stop_turn: true } })))
+  const agent = await startAgent(t, scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done'), { packs: [long] })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const { usage } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data.session
+  // 10 in and 5 out were measured; 400 characters of the result and 4 of its role are estimated at a quarter each.
+  assert.equal(usage.context_tokens, 15 + 101)
+})

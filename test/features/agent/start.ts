@@ -1,15 +1,19 @@
 /** A kernel with everything a conversation needs, a scripted model, and a session in a fresh directory. */
+import { cp } from 'node:fs/promises'
 import agent from '../../../features/agent/pack.ts'
+import { wireStore } from '../../../features/history/contract.ts'
+import { AgentHistory } from '../../../features/history/history.ts'
+import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
 import prompts from '../../../features/prompts/pack.ts'
-import { createSession } from '../../../features/sessions/index.ts'
+import { type AgentHost, createSession } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import type { ToolOutcome, ToolRunInput } from '../../../features/tools/index.ts'
 import { ToolRunner } from '../../../features/tools/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
-import { definePack, type Pack } from '../../../kernel/index.ts'
+import { definePack, defineSlot, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
 import type { ScriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -27,13 +31,15 @@ export interface StartOptions {
   readonly home?: string
   readonly session_id?: string
   readonly packs?: readonly Pack[]
+  /** In place of the history pack. */
+  readonly history?: Pack
   readonly config?: Record<string, Record<string, unknown>>
 }
 
 export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
   const cwd = await freshDir()
   const kernel = await startTestKernel(t, {
-    packs: [workspaces, sessions, history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
+    packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },
     ...(options.home === undefined ? {} : { home: options.home })
   })
@@ -54,6 +60,35 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
       await kernel.waitFor(event => over.has(event.type) && event.session_id === session_id && ++seen >= count)
     }
   }
+}
+
+/** What `kill -9` leaves: the files of a running server, without its locks. */
+export async function copyOfHome(home: string): Promise<string> {
+  const copy = await freshDir()
+  const skip = /(^|\/)(lock|instances|kv|server\.token)$/
+  await cp(home, copy, { recursive: true, filter: source => !skip.test(source) })
+  return copy
+}
+
+/** The history pack on a disk that asks `before` each time: what it waits for, the records wait for; what it throws, the disk refuses. */
+export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Promise<void> | void): Pack {
+  return definePack({
+    name: 'history',
+    provides: [Histories],
+    setup(ctx) {
+      const slot = defineSlot('history', async (agent: AgentHost) => {
+        const log = agent.store(wireStore)
+        const append: typeof log.append = async (id, ...records) => {
+          await before(records as readonly HistoryRecord[])
+          await log.append(id, ...records)
+        }
+        const slow = new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
+        return await new AgentHistory({ log: slow, now: ctx.now, session_id: agent.session.id, writable: agent.session.writable }).open()
+      })
+      ctx.slot(slot)
+      ctx.provide(Histories, { of: agent => agent.get(slot) })
+    }
+  })
 }
 
 /** A tool runner that answers every call by `run`. */

@@ -157,6 +157,14 @@ test('results stand after their calls in call order, missing ones are made up, o
   assert.ok(missing?.role === 'tool' && missing.is_error && JSON.stringify(missing.content).includes(interruptedResult.slice(0, 30)))
 })
 
+test('of two results of one call the model gets the first', () => {
+  const sent = project([calls('m1', 'c1'), result('c1', 'first'), result('c1', 'second')])
+  assert.deepEqual(
+    sent.filter(message => message.role === 'tool').map(message => message.content),
+    [text('first')]
+  )
+})
+
 test('submissions in a row become one message, injections keep their own', () => {
   const projected = project([user('a', 'one'), user('b', 'two'), user('c', 'note', 'injection'), user('d', 'three')])
   assert.deepEqual(

@@ -5,7 +5,7 @@ import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } f
 import { AppError } from '../../../kernel/index.ts'
 import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
 
-async function scene(t: TestLike, options: { readonly ttlMs?: number } = {}) {
+async function scene(t: TestLike, options: { readonly ttlMs?: number; readonly recorded?: (type: string) => void } = {}) {
   const agent = await fakeAgent(t)
   const told = agent.session.told
   let time = 0
@@ -13,7 +13,12 @@ async function scene(t: TestLike, options: { readonly ttlMs?: number } = {}) {
   const approvals = new SessionApprovals(agent.session, {
     emitRequested: payload => told.push(`requested ${payload.approval_id}`),
     emitResolved: payload => told.push(`resolved ${payload.approval_id} ${payload.decision}`),
-    record: async (_ask, type) => void told.push(type),
+    // As slow as a disk: what does not wait for a record comes before it.
+    record: async (_ask, type) => {
+      await new Promise(setImmediate)
+      options.recorded?.(type)
+      told.push(type)
+    },
     log: silent,
     now: () => new Date(time),
     newId: () => String(ids++),
@@ -40,7 +45,7 @@ async function scene(t: TestLike, options: { readonly ttlMs?: number } = {}) {
     /** Asks and returns once the request is open. */
     async open() {
       const answer = approvals.ask(ask, control.signal)
-      await new Promise(setImmediate)
+      while (approvals.pending().length === 0) await new Promise(setImmediate)
       return { answer, id: approvals.pending().at(-1)?.approval_id ?? '' }
     }
   }
@@ -116,4 +121,14 @@ test('an aborted turn asks nothing, and closing withdraws what is open', async t
   const { answer } = await open()
   await approvals.close()
   assert.deepEqual(await answer, { decision: 'cancelled' })
+})
+
+test('a request whose turn ended while it was recorded is not announced', async t => {
+  const turn = new AbortController()
+  const { approvals, told, ask } = await scene(t, { recorded: () => turn.abort() })
+
+  assert.deepEqual(await approvals.ask(ask, turn.signal), { decision: 'cancelled' })
+
+  assert.deepEqual(told, ['interaction.request'])
+  assert.deepEqual(approvals.pending(), [])
 })

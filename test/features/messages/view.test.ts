@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { PromptBlocks } from '../../../features/agent/index.ts'
 import type { HistoryMessage } from '../../../features/history/index.ts'
@@ -150,3 +152,30 @@ test('subscribing at the position of a snapshot replays exactly what came after 
     replayed.map((_frame, n) => as_of_seq + 1 + n)
   )
 })
+
+for (const [messages, has_more] of [
+  [100, false],
+  [101, true]
+] as const) {
+  test(`a snapshot of a history of ${messages} messages holds the newest 100 and says that there is ${has_more ? 'more' : 'no more'}`, async t => {
+    const first = await startAgent(t, scriptedLlm('x'))
+    const { session_id, home } = first
+    await first.prompt('go')
+    await first.settled(1)
+    await first.stop()
+    const records = Array.from({ length: messages }, (_, n) => ({
+      type: 'message',
+      id: `m${n}`,
+      role: 'user',
+      content: [{ type: 'text', text: `${n}` }],
+      time: n
+    }))
+    const wire = (await readdir(home, { recursive: true })).find(name => name.endsWith('wire.jsonl')) ?? ''
+    await writeFile(join(home, wire), records.map(record => `${JSON.stringify(record)}\n`).join(''))
+    const agent = await startAgent(t, scriptedLlm('x'), { home, session_id })
+
+    const { messages: page } = (await agent.call(readSnapshot, { params: { session_id } })).data
+
+    assert.deepEqual([page.items.length, page.items.at(-1)?.id, page.has_more], [100, `m${messages - 1}`, has_more])
+  })
+}

@@ -8,6 +8,7 @@ import { readSession, Sessions, updateProfile } from '../../../features/sessions
 import { type Tool, ToolPolicies } from '../../../features/tools/index.ts'
 import { AppError, definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
 
@@ -130,4 +131,40 @@ test('steering needs a running turn and queued ids', async t => {
   assert.equal((await agent.call(steerPrompt, { params: { ...params, prompt_id: done.prompt_id } })).code, 40402)
   assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: done.prompt_id } })).code, 40903)
   assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'one')
+})
+
+test('a prompt with an id that is used up changes nothing: its overrides come after that check', async t => {
+  const agent = await startAgent(t, scriptedLlm('x'))
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one', { prompt_id: 'mine', thinking: 'low' })
+  await agent.settled(1)
+
+  const again = await agent.call(submitPrompt, { params, body: { content: text('x'), prompt_id: 'mine', thinking: 'high' } })
+
+  assert.equal(again.code, 40903)
+  assert.equal((await agent.call(readStatus, { params })).data.thinking_level, 'low')
+})
+
+test('a prompt waits until the permission mode that it brings is recorded', async t => {
+  const asked = latch()
+  const recorded = latch()
+  const permissions = stub(Permissions, {
+    setMode: async () => {
+      asked.open()
+      await recorded.opened
+    },
+    mode: async () => 'manual'
+  })
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [permissions] })
+  await agent.prompt('one')
+  await agent.settled(1)
+  const prompt = agent.prompt('two', { permission_mode: 'yolo' })
+  await asked.opened
+
+  const params = { session_id: agent.session_id }
+  for (let n = 0; n < 60; n++) await agent.call(listPrompts, { params }) // time enough for one that does not wait
+
+  assert.equal(agent.events.filter(event => event.type === 'prompt.submitted').length, 1)
+  recorded.open()
+  await prompt
 })

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listMessages } from '../../../features/messages/index.ts'
+import { abortPrompt, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, historyOnDisk, startAgent } from './start.ts'
+
+const never = new Promise<never>(() => undefined)
+const hanging = [
+  { type: 'text', text: 'so far' },
+  { type: 'wait', until: never }
+] as const
+
+test('a prompt is answered and announced only when its record is on disk', async t => {
+  const asked = latch()
+  const disk = latch()
+  const history = historyOnDisk(async ([...records]) => {
+    if (!records.some(record => record.type === 'prompt.accepted')) return
+    asked.open()
+    await disk.opened
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { history })
+  const params = { session_id: agent.session_id }
+  let answered = false
+  const answer = agent.prompt('go').then(prompt => {
+    answered = true
+    return prompt
+  })
+  await asked.opened
+
+  for (let n = 0; n < 20; n++) await agent.call(listPrompts, { params }) // time enough for one that does not wait
+
+  assert.equal(answered, false)
+  assert.ok(!agent.events.some(event => event.type === 'prompt.submitted'))
+  disk.open()
+  assert.equal((await answer).status, 'running')
+})
+
+test('a queued prompt whose abort the disk refuses stays in the queue at its place, and runs', async t => {
+  let refuse = true
+  const history = historyOnDisk(records => {
+    if (refuse && records.some(record => record.type === 'prompt.settled' && record.status === 'aborted'))
+      throw new AppError(PersistenceFailed)
+  })
+  const more = latch()
+  const llm = scriptedLlm(
+    [
+      { type: 'wait', until: more.opened },
+      { type: 'text', text: 'a' },
+      { type: 'finish', reason: 'completed' }
+    ],
+    'b'
+  )
+  const agent = await startAgent(t, llm, { history })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  const two = await agent.prompt('two')
+  const three = await agent.prompt('three')
+
+  assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: two.prompt_id } })).code, PersistenceFailed.code)
+
+  refuse = false
+  const { queued } = (await agent.call(listPrompts, { params })).data
+  assert.deepEqual(
+    queued.map(prompt => prompt.prompt_id),
+    [two.prompt_id, three.prompt_id]
+  )
+  more.open()
+  await agent.settled(3)
+  assert.ok(!agent.events.some(event => event.type === 'prompt.aborted'))
+})
+
+test('a prompt id that was in flight at a crash is used up afterwards: 40903, not 40927 for ever', async t => {
+  const agent = await startAgent(t, scriptedLlm(hanging))
+  const { session_id } = agent
+  await agent.prompt('go', { prompt_id: 'mine' })
+  await agent.waitFor(event => event.type === 'assistant.delta')
+  const home = await copyOfHome(agent.home)
+
+  const again = await startAgent(t, scriptedLlm('x'), { home, session_id })
+
+  const body = { content: [{ type: 'text' as const, text: 'go' }], prompt_id: 'mine' }
+  assert.equal((await again.call(submitPrompt, { params: { session_id }, body })).code, 40903)
+})
+
+test("the reminder of an interruption is left by the user's abort only, not by a shutdown", async t => {
+  const agent = await startAgent(t, scriptedLlm(hanging))
+  const { session_id, home } = agent
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'assistant.delta')
+
+  await agent.stop()
+
+  const again = await startAgent(t, scriptedLlm('x'), { home, session_id })
+  const { items } = (await again.call(listMessages, { params: { session_id } })).data
+  assert.deepEqual(
+    items.map(message => (message.metadata?.origin as { variant?: string } | undefined)?.variant),
+    [undefined, 'date_change', undefined]
+  )
+})

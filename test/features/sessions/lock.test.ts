@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Catalog } from '../../../features/sessions/catalog.ts'
+import { firstState } from '../../../features/sessions/create.ts'
+import { SessionTable, type TablePorts } from '../../../features/sessions/table.ts'
+import { silent } from '../tools/fakes.ts'
+
+test('a session that could not be loaded leaves its lock to others', async () => {
+  const told: string[] = []
+  const state = firstState('session_a', 'wd_a_000000000000', '/nowhere', {}, new Date(0))
+  const table = new SessionTable({
+    catalog: {
+      find: async () => state,
+      dir: () => '/nowhere',
+      refresh: async () => state,
+      pin: () => told.push('pinned'),
+      unpin: () => told.push('unpinned')
+    } as unknown as Catalog, // what loading asks of it
+    streams: {
+      takeOver: async () => {
+        throw new Error('the journal cannot be read')
+      }
+    } as unknown as TablePorts['streams'], // as above
+    log: silent,
+    lock: async () => ({ release: async () => void told.push('released') }),
+    isFree: async () => true,
+    live: {} as TablePorts['live'], // nothing changes
+    maxIdle: 1,
+    idleMs: 1,
+    foreignMs: 1
+  })
+
+  await assert.rejects(table.load('session_a'), /the journal cannot be read/)
+
+  assert.deepEqual(told, ['pinned', 'unpinned', 'released'])
+  assert.equal(table.loaded('session_a'), undefined)
+})
