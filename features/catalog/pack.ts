@@ -1,7 +1,7 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
 import { createUpstream, nonBlank, OutboundHosts } from '../llm/index.ts'
-import { FetchProblem, fetchJson, fetchText, isProviderId, Providers, readRegistry } from '../providers/index.ts'
+import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
   EntryMissing,
@@ -13,9 +13,7 @@ import {
   RegistryUnusable,
   readCatalogEntry
 } from './contract.ts'
-import { DIRECTORY_LIMIT_BYTES, Directory } from './directory.ts'
-import { parseInSlices } from './json-slices.ts'
-import { directoryUrl } from './location.ts'
+import { DIRECTORY_LIMIT_BYTES, Directory, directoryUrl } from './directory.ts'
 import { endpoint, type ResolvedEntry, resolveDirectory } from './resolve.ts'
 
 export default definePack({
@@ -30,11 +28,10 @@ export default definePack({
     ctx.own(() => upstream.close())
     const agent = { 'user-agent': `svc-code/${info.version}` }
     const url = directoryUrl(process.env, ctx.config.directory)
-    const read = async (document: string) => resolveDirectory(await parseInSlices(Buffer.from(document)))
-    const live = async (from: string) => read(await fetchText(upstream, from, agent, signal, DIRECTORY_LIMIT_BYTES))
+    const live = async (from: string) => resolveDirectory(await fetchJson(upstream, from, agent, signal, DIRECTORY_LIMIT_BYTES))
     const directory = new Directory({
       fetch: url === undefined ? undefined : () => live(url),
-      snapshot: snapshot ? async () => read((await import('./snapshot.ts')).snapshot) : undefined,
+      snapshot: snapshot ? async () => resolveDirectory(JSON.parse((await import('./snapshot.ts')).snapshot)) : undefined,
       now: ctx.now,
       patience_ms,
       onFailure: error => {

@@ -11,19 +11,19 @@ import {
 } from '../llm/index.ts'
 import { ChatDecoder, failureOf } from './decode.ts'
 import type { Dialect } from './dialect.ts'
-import { encode, sealedKey } from './encode.ts'
+import { encode, replayedKey } from './encode.ts'
 
 const REMEMBERED_MODELS = 256
 
 /** The adapter of a dialect. It remembers per model in which field the upstream carries reasoning. */
 export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: StreamLimits): LlmAdapter {
   const reasoningKeys = new Map<string, string>()
-  const place = (model: ResolvedModel) => `${model.base_url} ${model.name}`
+  const key = (model: ResolvedModel) => `${model.base_url} ${model.name}`
 
   async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
     const { model } = request
     const configured = model.reasoning_key
-    const known = reasoningKeys.get(place(model)) ?? sealedKey(request)
+    const known = reasoningKeys.get(key(model)) ?? replayedKey(request)
     const decoder = new ChatDecoder({ model: model.name, configured, known })
     const body = encode(request, dialect, configured ?? known ?? dialect.reasoning_key)
     const options = {
@@ -39,14 +39,14 @@ export function chatAdapter(dialect: Dialect, upstream: Upstream, limits?: Strea
       yield* streamEvents(upstream, options, signal)
     } finally {
       const { reasoning_key } = decoder
-      if (reasoning_key !== undefined && reasoning_key !== known) remember(reasoningKeys, place(model), reasoning_key)
+      if (reasoning_key !== undefined && reasoning_key !== known) remember(reasoningKeys, key(model), reasoning_key)
     }
   }
 
   return { protocol: dialect.protocol, needs_credential: true, needs_base_url: true, stream }
 }
 
-function remember(keys: Map<string, string>, place: string, key: string): void {
+function remember(keys: Map<string, string>, model: string, key: string): void {
   if (keys.size >= REMEMBERED_MODELS) keys.delete(keys.keys().next().value ?? '')
-  keys.set(place, key)
+  keys.set(model, key)
 }

@@ -1,6 +1,6 @@
 /** Tool calls while they stream: several side by side, each held back until its id and name are known. */
 import { type LlmPart, parseJson, ResponseIds, recordOf, stringOf } from '../llm/index.ts'
-import { writeExtra } from './seal.ts'
+import { writeExtra } from './replay-data.ts'
 
 interface Call {
   /** As the upstream gives it; may be empty. */

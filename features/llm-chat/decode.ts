@@ -75,7 +75,7 @@ export class ChatDecoder implements EventDecoder {
     if (thinking !== '') parts.push({ type: 'thinking', text: thinking })
     const answer = text + stringOf(delta.refusal)
     const calls = listOf(delta.tool_calls)
-    if (answer !== '' || calls.length > 0) this.#reasoning.seal(parts)
+    if (answer !== '' || calls.length > 0) this.#reasoning.close(parts)
     if (answer !== '') parts.push({ type: 'text', text: answer })
     for (const call of calls) this.#calls.feed(call, parts)
     this.#reason = stringOf(choice.finish_reason) || this.#reason
@@ -84,7 +84,7 @@ export class ChatDecoder implements EventDecoder {
   /** Last parts of a whole answer: calls that waited for an id, usage, finish. */
   end(trace_id: string | undefined): LlmPart[] {
     const parts: LlmPart[] = []
-    this.#reasoning.seal(parts)
+    this.#reasoning.close(parts)
     this.#calls.flush(parts)
     if (this.#usage) parts.push({ type: 'usage', usage: this.#usage })
     const raw = this.#reason ?? 'stop'

@@ -11,7 +11,7 @@ import {
   thinkingFrom
 } from '../llm/index.ts'
 import type { Dialect } from './dialect.ts'
-import { readExtra, readSeal } from './seal.ts'
+import { readExtra, readReplayData } from './replay-data.ts'
 
 type WireMessage = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -38,11 +38,11 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
 }
 
 /** The field in which this model carried reasoning earlier in the conversation. */
-export function sealedKey({ model, messages }: LlmRequest): string | undefined {
+export function replayedKey({ model, messages }: LlmRequest): string | undefined {
   for (const { content } of messages.toReversed()) {
     for (const part of content) {
-      const seal = part.type === 'thinking' ? readSeal(part.signature) : undefined
-      if (seal?.model === model.name) return seal.key
+      const replay = part.type === 'thinking' ? readReplayData(part.signature) : undefined
+      if (replay?.model === model.name) return replay.key
     }
   }
   return undefined
@@ -121,8 +121,8 @@ function reasoningFields(content: readonly LlmContent[], { model, reasoning_key 
 
 /** An entry as it came, if it came from this model: what seals it means nothing to others. */
 function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, model: string): WireMessage[] {
-  const seal = readSeal(signature)
-  const { type = 'reasoning.text', ...entry } = (seal?.model === model && seal.entry) || {}
+  const replay = readReplayData(signature)
+  const { type = 'reasoning.text', ...entry } = (replay?.model === model && replay.entry) || {}
   if (text === '') return 'data' in entry || 'signature' in entry ? [{ type, ...entry }] : []
   return [{ type, [type === 'reasoning.summary' ? 'summary' : 'text']: text, ...entry }]
 }

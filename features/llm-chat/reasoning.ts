@@ -1,6 +1,6 @@
 /** Reasoning on its way in: which field carries it, and what must go back with it. */
 import { type LlmPart, listOf, recordOf, stringOf } from '../llm/index.ts'
-import { writeSeal } from './seal.ts'
+import { writeReplayData } from './replay-data.ts'
 
 const usualKeys = ['reasoning_content', 'reasoning_details', 'reasoning'] as const
 type Delta = Readonly<Record<string, unknown>>
@@ -38,11 +38,11 @@ export class Reasoning {
   }
 
   /** The answer or a call begins, or the response ends. */
-  seal(parts: LlmPart[]): void {
+  close(parts: LlmPart[]): void {
     if (this.#open === undefined || this.key === undefined) return
     const { entry } = this.#open
     this.#open = undefined
-    parts.push({ type: 'thinking', text: '', signature: writeSeal({ model: this.#model, key: this.key, ...(entry && { entry }) }) })
+    parts.push({ type: 'thinking', text: '', signature: writeReplayData({ model: this.#model, key: this.key, ...(entry && { entry }) }) })
   }
 
   #say(text: string, parts: LlmPart[]): void {
@@ -56,7 +56,7 @@ export class Reasoning {
     const told = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined))
     const open = this.#open?.entry
     const same = open && (told.type ?? open.type) === open.type && (told.index ?? open.index) === open.index
-    if (!same) this.seal(parts)
+    if (!same) this.close(parts)
     this.#open = { entry: { ...(same && open), ...told } }
     this.#say(stringOf(text) || stringOf(summary), parts)
   }

@@ -14,13 +14,13 @@ import {
 } from '../llm/index.ts'
 import { GenaiDecoder } from './decode.ts'
 import { encode, UnsupportedMedia } from './encode.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { KeyTokens } from './key-tokens.ts'
 import { keyHeader } from './names.ts'
-import type { Place } from './place.ts'
 
 /** `tokens`: where key files are taken as credentials. */
 export function genaiAdapter(
-  { protocol, path, baseUrl, missing }: Place,
+  { protocol, path, baseUrl, missing }: Endpoint,
   upstream: Upstream,
   { limits, tokens }: { readonly limits?: StreamLimits; readonly tokens?: KeyTokens } = {}
 ): LlmAdapter {
@@ -59,12 +59,12 @@ export function genaiAdapter(
 }
 
 /** A key file may name no project either. */
-async function located(model: Promise<ResolvedModel>, missing: Place['missing']): Promise<ResolvedModel> {
+async function located(model: Promise<ResolvedModel>, missing: Endpoint['missing']): Promise<ResolvedModel> {
   const found = await model
   const lack = missing?.({ ...found, key_file: undefined })
   if (lack === undefined) return found
   const message = `provider ${found.provider_id}: ${lack}, and its key file names no project`
-  throw new TokenProblem({ code: 'model.not_configured', name: 'PlaceMissing', message, retryable: false })
+  throw new TokenProblem({ code: 'model.not_configured', name: 'EndpointIncomplete', message, retryable: false })
 }
 
 /** A rejected key is a wrong argument on this wire; and what passes in seconds has the same words as a quota that is used up. */

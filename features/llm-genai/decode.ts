@@ -11,7 +11,7 @@ import {
   tokenCount
 } from '../llm/index.ts'
 import { reasons } from './names.ts'
-import { extraNames, writeSeal } from './seal.ts'
+import { extraNames, writeReplayData } from './replay-data.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -60,11 +60,11 @@ export class GenaiDecoder implements EventDecoder {
     if (functionCall) {
       this.#call(recordOf(functionCall), signature, parts)
     } else if (thought === true) {
-      const seal = signature === '' ? {} : { signature: writeSeal('thought', signature) }
-      if (text(said) !== '' || signature !== '') parts.push({ type: 'thinking', text: text(said), ...seal })
+      const replay = signature === '' ? {} : { signature: writeReplayData('thought', signature) }
+      if (text(said) !== '' || signature !== '') parts.push({ type: 'thinking', text: text(said), ...replay })
     } else {
       if (text(said) !== '') parts.push({ type: 'text', text: text(said) })
-      if (signature !== '') parts.push({ type: 'thinking', text: '', signature: writeSeal('answer', signature) })
+      if (signature !== '') parts.push({ type: 'thinking', text: '', signature: writeReplayData('answer', signature) })
     }
   }
 

@@ -1,6 +1,7 @@
 /** From a model request to the body of `:streamGenerateContent`. Pure. */
 import {
   argumentsObject,
+  canThink,
   isImage,
   type LlmContent,
   type LlmMessage,
@@ -9,10 +10,9 @@ import {
   textOf,
   thinkingFrom
 } from '../llm/index.ts'
-import { imageTypes } from './names.ts'
+import { budgets, type Family, familyOf, imageTypes, levels } from './names.ts'
+import { extraNames, readReplayData } from './replay-data.ts'
 import { toSchema } from './schema.ts'
-import { extraNames, readSeal } from './seal.ts'
-import { thinkingConfig } from './thinking.ts'
 
 type Part = Record<string, unknown>
 interface Content {
@@ -106,9 +106,9 @@ function functionResponse({ tool_call_id, name, content, is_error }: ToolMessage
 function contentParts(part: LlmContent, thinks: boolean): Part[] {
   if (part.type === 'text') return part.text === '' ? [] : [{ text: part.text }]
   if (part.type !== 'thinking') return [media(part)]
-  const seal = readSeal(part.signature)
-  if (!seal || !thinks) return []
-  const { on, signature } = seal
+  const replay = readReplayData(part.signature)
+  if (!replay || !thinks) return []
+  const { on, signature } = replay
   return [on === 'answer' ? { text: '', thoughtSignature: signature } : { text: part.text, thought: true, thoughtSignature: signature }]
 }
 
@@ -130,4 +130,24 @@ function inline(mimeType: string, data: string): Part {
 function typeByName(url: string): string {
   const ending = /\.(\w+)$/.exec(url.replace(/[?#].*$/s, ''))?.[1]?.toLowerCase() ?? ''
   return imageTypes.find(type => type === `image/${ending}`) ?? 'image/jpeg'
+}
+
+/** `thinkingConfig` of the request, or undefined where the model would refuse one. */
+function thinkingConfig({ model, effort }: LlmRequest): Readonly<Record<string, unknown>> | undefined {
+  const family = familyOf(model.name)
+  const off = effort === 'off' || effort === ''
+  const able = family ? family.thinks !== 'never' : canThink(model)
+  // A model that is not known to think is left alone, unless somebody asks for it.
+  if (family?.thinks === 'never' || (off && !able)) return undefined
+  if (effort === 'on') return { includeThoughts: true }
+  return { includeThoughts: !off, ...amount(family, off ? undefined : effort) }
+}
+
+function amount(family: Family | undefined, effort: string | undefined): Readonly<Record<string, unknown>> {
+  if (family?.thinks === 'level') {
+    return { thinkingLevel: effort === undefined ? family.off : (levels[effort] ?? effort.toUpperCase()) }
+  }
+  const { least, most } = family?.thinks === 'budget' ? family : { least: 0, most: Number.POSITIVE_INFINITY }
+  const wanted = effort === undefined ? 0 : Object.hasOwn(budgets, effort) ? budgets[effort]! : budgets.high!
+  return { thinkingBudget: Math.min(Math.max(wanted, least), most) }
 }

@@ -2,8 +2,8 @@
 import { definePack } from '../../kernel/index.ts'
 import { createUpstream, LlmAdapters } from '../llm/index.ts'
 import { genaiAdapter } from './adapter.ts'
+import { cloud, genai } from './endpoint.ts'
 import { KeyTokens } from './key-tokens.ts'
-import { cloud, genai } from './place.ts'
 
 export default definePack({
   name: 'llm-genai',

@@ -56,7 +56,7 @@ export class MessagesDecoder implements EventDecoder {
         return
       case 'content_block_start':
         this.#stop(index, parts)
-        this.#seal(parts)
+        this.#closeThinking(parts)
         this.#start(index, recordOf(content_block), parts)
         return
       case 'content_block_delta':
@@ -125,7 +125,7 @@ export class MessagesDecoder implements EventDecoder {
   }
 
   /** Thinking ends where the next block begins, also on servers that do not say so: its signature belongs to it. */
-  #seal(parts: LlmPart[]): void {
+  #closeThinking(parts: LlmPart[]): void {
     for (const [index, open] of [...this.#open]) if (open.type === 'thinking') this.#stop(index, parts)
   }
 

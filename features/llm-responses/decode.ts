@@ -12,7 +12,7 @@ import {
   stringOf as text,
   tokenCount
 } from '../llm/index.ts'
-import { writeSeal } from './seal.ts'
+import { writeReplayData } from './replay-data.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -163,7 +163,7 @@ export class ResponsesDecoder implements EventDecoder {
       if (!open.said) this.#say(open, 'thinking', texts(item.summary).join('\n\n') || texts(item.content).join(''), parts)
       const encrypted_content = text(item.encrypted_content)
       if (encrypted_content !== '')
-        parts.push({ type: 'thinking', text: '', signature: writeSeal({ id: text(item.id), encrypted_content }) })
+        parts.push({ type: 'thinking', text: '', signature: writeReplayData({ id: text(item.id), encrypted_content }) })
     }
   }
 }

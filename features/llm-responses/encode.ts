@@ -1,6 +1,6 @@
 /** From a model request to the body of `POST /responses`. Pure. */
 import { argumentsObject, CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, textOf, thinkingFrom } from '../llm/index.ts'
-import { readSeal } from './seal.ts'
+import { readReplayData } from './replay-data.ts'
 
 type Item = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -71,9 +71,9 @@ function assistantItems({ content, tool_calls }: AssistantMessage, ids: CallIds,
 
 /** Only reasoning that this protocol encrypted can be given back. */
 function reasoningItem({ text, signature }: Extract<LlmContent, { type: 'thinking' }>): Item[] {
-  const seal = readSeal(signature)
-  if (!seal) return []
-  const { id, encrypted_content } = seal
+  const replay = readReplayData(signature)
+  if (!replay) return []
+  const { id, encrypted_content } = replay
   return [{ type: 'reasoning', ...(id && { id }), summary: text === '' ? [] : [{ type: 'summary_text', text }], encrypted_content }]
 }
 

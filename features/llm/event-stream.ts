@@ -73,7 +73,7 @@ async function* read(body: Readable, reader: EventReader): AsyncGenerator<LlmPar
     for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
       for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
         yield part
-        const others = breathe() // fifty answers that arrive at once take turns
+        const others = breathe() // fifty answers that arrive at once share the event loop
         if (others) await others
       }
       if (reader.over) return

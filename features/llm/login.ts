@@ -46,3 +46,8 @@ export interface LlmLogin {
 
 /** Asked where an `oauth` reference is the credential. The first that knows a login counts. */
 export const LlmLogins = extensionPoint<LlmLogin>('llm-logins')
+
+/** The login that counts: the first that knows this one, else the first at all. */
+export function loginOf(logins: readonly LlmLogin[], provider_id: string, oauth?: OauthRef): LlmLogin | undefined {
+  return logins.find(login => login.status(provider_id, oauth) !== 'unauthenticated') ?? logins[0]
+}

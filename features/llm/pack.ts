@@ -6,7 +6,7 @@ import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './environment.ts'
 import { guardStream } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
-import { LlmLogins } from './login.ts'
+import { LlmLogins, loginOf } from './login.ts'
 import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
@@ -27,8 +27,7 @@ export default definePack({
     const adapters = ctx.collect(LlmAdapters)
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
-    const loginOf = (provider_id: string, oauth?: OauthRef) =>
-      logins.items().find(login => login.status(provider_id, oauth) !== 'unauthenticated') ?? logins.items()[0]
+    const login = (provider_id: string, oauth?: OauthRef) => loginOf(logins.items(), provider_id, oauth)
     // Sections differ in their schema type; the point holds them as sections of any schema.
     for (const section of [...llmSections, startedOffline(offlineSection, info.offline)])
       ctx.contribute(ConfigSections, section as ConfigSection)
@@ -46,7 +45,7 @@ export default definePack({
       extra_headers: extraHeaders(process.env.SVC_CODE_CUSTOM_HEADERS),
       thinking_keep: config.get(thinkingSection).keep,
       ...sampling,
-      loginStatus: (provider_id, oauth) => loginOf(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
+      loginStatus: (provider_id, oauth) => login(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
     })
 
     const offline = new Offline({ config, started: info.offline, isLocalProvider: url => isLocalProvider(url, table()) })
@@ -80,9 +79,9 @@ export default definePack({
         if (!adapter) return missing(model.protocol)
         const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
         const send = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
-        const { key_file, login, provider_id, oauth } = model
+        const { key_file, provider_id, oauth } = model
         if (key_file !== undefined && adapter.authorize) return withToken(model, send, given => adapter.authorize!(model, given), signal)
-        return login ? withToken(model, send, given => withLogin(model, loginOf(provider_id, oauth), given), signal) : send(model)
+        return model.login ? withToken(model, send, given => withLogin(model, login(provider_id, oauth), given), signal) : send(model)
       }
     })
   }

@@ -3,9 +3,9 @@
 import type { Logger } from '../../kernel/index.ts'
 import { withoutSecrets } from '../llm/index.ts'
 import type { AccountService } from './account-service.ts'
-import type { Account } from './place.ts'
+import type { Account } from './endpoint.ts'
 import { AccountProblem } from './problem.ts'
-import type { Vault } from './vault.ts'
+import type { TokenStore } from './token-store.ts'
 
 /** A failure that is an answer (contract 1, Usage and account information). */
 export interface InBandError {
@@ -16,7 +16,7 @@ export interface InBandError {
 
 export interface QuestionParts {
   readonly service: Pick<AccountService, 'read'>
-  readonly vault: Pick<Vault, 'token'>
+  readonly tokens: Pick<TokenStore, 'token'>
   readonly log: Pick<Logger, 'warn'>
 }
 
@@ -27,12 +27,12 @@ export async function askAccount<T>(
   account: Account | undefined,
   path: string,
   read: (answer: unknown) => T,
-  { service, vault, log }: QuestionParts,
+  { service, tokens, log }: QuestionParts,
   signal: AbortSignal
 ): Promise<T | InBandError> {
   const sent: string[] = []
   try {
-    const token = account && (await vault.token(account, { signal }))
+    const token = account && (await tokens.token(account, { signal }))
     if (!account || token === undefined) return { kind: 'error', message: 'not logged in' }
     const { base_url } = account
     if (base_url === undefined) return { kind: 'error', message: 'the base URL of the account service is not set' }
@@ -42,7 +42,7 @@ export async function askAccount<T>(
     }
     const answer = await ask(token).catch(async (problem: unknown) => {
       if (!(problem instanceof AccountProblem) || problem.status !== 401) throw problem
-      const renewed = await vault.token(account, { force: true, refused: token, signal })
+      const renewed = await tokens.token(account, { force: true, refused: token, signal })
       if (renewed === undefined) throw problem
       return ask(renewed)
     })

@@ -1,13 +1,2 @@
 /** Public face of the oauth pack. */
-export {
-  cancelLogin,
-  FlowSnapshot,
-  logout,
-  type Region,
-  readLogin,
-  readRegion,
-  readUsage,
-  readUserInfo,
-  startLogin
-} from './contract.ts'
-export * from './service.ts'
+export { cancelLogin, FlowSnapshot, logout, type Region, readLogin, readRegion, readUsage, readUserInfo, startLogin } from './contract.ts'

@@ -4,24 +4,24 @@ import { AppError, type DataOf, InternalError, invalid } from '../../kernel/inde
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 import type { AccountService, DeviceCode } from './account-service.ts'
 import type { Credential, FlowSnapshot, FlowStatus, Region, startLogin } from './contract.ts'
+import type { Account, Endpoint } from './endpoint.ts'
 import type { Enrolment } from './enrolment.ts'
 import { type FlowParts, LoginFlow } from './flow.ts'
-import type { Account, Place } from './place.ts'
 import { AccountProblem } from './problem.ts'
-import type { Vault } from './vault.ts'
+import type { TokenStore } from './token-store.ts'
 
 export interface LoginParts extends Pick<FlowParts, 'now' | 'failed'> {
   /** Length of a second between polls, ms. */
   readonly unit_ms: number
   readonly service: Pick<AccountService, 'deviceCode' | 'deviceToken'>
-  readonly vault: Pick<Vault, 'token' | 'put' | 'discard'>
+  readonly tokens: Pick<TokenStore, 'token' | 'put' | 'discard'>
   readonly enrolment: Pick<Enrolment, 'has' | 'enter' | 'leave'>
   /** The account that counts now. */
   readonly current: () => Account | undefined
   /** Where a login of this region goes. */
-  readonly placeOf: (region: Region | undefined) => Place
-  /** Settings that a login at this place lacks. */
-  readonly missing: (place: Place) => readonly string[]
+  readonly endpointOf: (region: Region | undefined) => Endpoint
+  /** Settings that a login at this endpoint lacks. */
+  readonly missing: (endpoint: Endpoint) => readonly string[]
   readonly client_id: () => string | undefined
   /** Credentials that a logout discards. */
   readonly slots: () => readonly string[]
@@ -64,9 +64,9 @@ export class Logins {
     this.#starts.add(start)
     if (this.#closed) this.#abandon('the server stops')
     try {
-      const place = await this.#turn(() => this.#needed(start))
-      if (!place) return this.#authenticated(start)
-      return this.#pending(start, place, await this.#deviceCode(place, start.until))
+      const endpoint = await this.#queued(() => this.#needed(start))
+      if (!endpoint) return this.#authenticated(start)
+      return this.#pending(start, endpoint, await this.#deviceCode(endpoint, start.until))
     } catch (error) {
       if (!(error instanceof AccountProblem) && !abort.signal.aborted) throw error
       throw new AppError(InternalError, { message: `the login could not be started: ${(error as Error).message}`, cause: error })
@@ -91,9 +91,9 @@ export class Logins {
   /** The credential goes first: whatever becomes of the rest, nobody can use it any more. */
   logout(): Promise<void> {
     this.#abandon('the login was cancelled')
-    return this.#turn(async () => {
+    return this.#queued(async () => {
       await this.#flow?.cancel()
-      for (const slot of this.#parts.slots()) await this.#parts.vault.discard(slot)
+      for (const slot of this.#parts.slots()) await this.#parts.tokens.discard(slot)
       await this.#parts.enrolment.leave()
     })
   }
@@ -123,44 +123,44 @@ export class Logins {
    * Where the login goes; undefined when it is not needed, because there is one that is still good. That one is entered into the
    * configuration where it is missing there. A login whose state cannot be found out is needed: the user logs in anew.
    */
-  async #needed(start: Start): Promise<Place | undefined> {
-    const { placeOf, enrolment, current } = this.#parts
+  async #needed(start: Start): Promise<Endpoint | undefined> {
+    const { endpointOf, enrolment, current } = this.#parts
     await this.#flow?.cancel()
-    const place = placeOf(start.region)
-    const token = await this.#tokenOf(place, start.until)
+    const endpoint = endpointOf(start.region)
+    const token = await this.#tokenOf(endpoint, start.until)
     start.until.throwIfAborted()
     if (token !== undefined) {
       this.#starts.delete(start) // it is granted: too late to cancel it
-      if (!enrolment.has(place)) await enrolment.enter(place, token)
+      if (!enrolment.has(endpoint)) await enrolment.enter(endpoint, token)
       return undefined
     }
-    // Without a region a valid login at another place than a new one would go to counts, too.
+    // Without a region a valid login at another endpoint than a new one would go to counts, too.
     const other = start.region === undefined ? current() : undefined
-    const elsewhere = other && other.slot !== place.slot && (await this.#tokenOf(other, start.until)) !== undefined
-    return elsewhere ? undefined : place
+    const elsewhere = other && other.slot !== endpoint.slot && (await this.#tokenOf(other, start.until)) !== undefined
+    return elsewhere ? undefined : endpoint
   }
 
   async #tokenOf(account: Account, signal: AbortSignal): Promise<string | undefined> {
     try {
-      return await this.#parts.vault.token(account, { signal })
+      return await this.#parts.tokens.token(account, { signal })
     } catch (error) {
       if (error instanceof AccountProblem) return undefined
       throw error
     }
   }
 
-  async #deviceCode(place: Place, until: AbortSignal): Promise<DeviceCode> {
-    const missing = this.#parts.missing(place)
+  async #deviceCode(endpoint: Endpoint, until: AbortSignal): Promise<DeviceCode> {
+    const missing = this.#parts.missing(endpoint)
     if (missing.length > 0) throw invalid([{ path: '', message: `the managed login is not set up: set ${missing.join(', and ')}` }])
-    const { oauth_host, client_id } = this.#flowParts(place)
+    const { oauth_host, client_id } = this.#flowParts(endpoint)
     const code = await this.#parts.service.deviceCode(oauth_host, client_id, until)
     until.throwIfAborted()
     return code
   }
 
   /** Nothing is awaited here: whoever cancels meets either the start or the flow. */
-  #pending(start: Start, place: Place, code: DeviceCode): DataOf<typeof startLogin> {
-    const flow = new LoginFlow(this.#flowParts(place), code)
+  #pending(start: Start, endpoint: Endpoint, code: DeviceCode): DataOf<typeof startLogin> {
+    const flow = new LoginFlow(this.#flowParts(endpoint), code)
     const answer = { ...flow.snapshot(), status: 'pending' as const }
     if (start.number < this.#started) void flow.cancel() // a later login began meanwhile
     this.#show(start, flow)
@@ -168,7 +168,7 @@ export class Logins {
   }
 
   #authenticated(start: Start): DataOf<typeof startLogin> {
-    const flow = new LoginFlow(this.#flowParts(this.#parts.placeOf(start.region)), undefined)
+    const flow = new LoginFlow(this.#flowParts(this.#parts.endpointOf(start.region)), undefined)
     this.#show(start, flow)
     const { flow_id, provider } = flow.snapshot()
     return { flow_id, provider, status: 'authenticated' }
@@ -180,18 +180,18 @@ export class Logins {
     this.#shown = number
   }
 
-  #flowParts(place: Place): FlowParts {
-    const { service, vault, now, unit_ms, failed, client_id, enrolment } = this.#parts
+  #flowParts(endpoint: Endpoint): FlowParts {
+    const { service, tokens, now, unit_ms, failed, client_id, enrolment } = this.#parts
     const wait: FlowParts['wait'] = (seconds, signal) => delay(seconds * unit_ms, undefined, { signal })
     const granted = async (credential: Credential) => {
-      await vault.put(place.slot, credential)
-      await enrolment.enter(place, credential.access_token)
+      await tokens.put(endpoint.slot, credential)
+      await enrolment.enter(endpoint, credential.access_token)
     }
     const common = { provider: MANAGED_PROVIDER, service, now, wait, failed, granted }
-    return { ...common, oauth_host: place.oauth_host ?? '', client_id: client_id() ?? '' }
+    return { ...common, oauth_host: endpoint.oauth_host ?? '', client_id: client_id() ?? '' }
   }
 
-  #turn<T>(work: () => Promise<T>): Promise<T> {
+  #queued<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work)
     this.#last = result.catch(() => undefined) // whoever asked hears of the failure; the next one only waits
     return result

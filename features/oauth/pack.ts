@@ -1,42 +1,48 @@
 /** Wires the managed login: flows, credentials, account questions. */
 import { definePack, invalid, KernelInfo } from '../../kernel/index.ts'
 import { Config } from '../config/index.ts'
-import { createUpstream, Llm, LlmLogins, LlmModels, modelsSection, type OauthRef, OutboundHosts, providersSection } from '../llm/index.ts'
-import { MANAGED_PROVIDER, ProviderLogins } from '../providers/index.ts'
+import {
+  authError,
+  createUpstream,
+  Llm,
+  LlmLogins,
+  LlmModels,
+  modelsSection,
+  type OauthRef,
+  OutboundHosts,
+  providersSection,
+  TokenProblem
+} from '../llm/index.ts'
+import { MANAGED_PROVIDER } from '../providers/index.ts'
+import { readUsageAnswer, readUserInfoAnswer } from './account-answers.ts'
 import { askAccount } from './account-questions.ts'
 import { AccountService } from './account-service.ts'
 import { cancelLogin, credentialStore, logout, Options, readLogin, readRegion, readUsage, readUserInfo, startLogin } from './contract.ts'
-import { tightenCredentials } from './credential-file.ts'
-import { deviceHeaders } from './device.ts'
-import { Enrolment } from './enrolment.ts'
-import { Logins } from './logins.ts'
-import { markedRegion } from './marker.ts'
-import { logoutOther } from './other-logout.ts'
+import { tightenCredentials } from './credential.ts'
 import {
   type Account,
   accountHosts,
   accountOf,
   accountOfReference,
   clientId,
+  endpointOf,
   missingSettings,
   ownSlots,
-  placeOf,
   regionOf,
   renewalHosts,
   type Surroundings
-} from './place.ts'
-import { modelLogin, providerLogins } from './provider-logins.ts'
-import { ManagedLogin } from './service.ts'
-import { readUsageAnswer } from './usage.ts'
-import { readUserInfoAnswer } from './user-info.ts'
-import { Vault } from './vault.ts'
+} from './endpoint.ts'
+import { Enrolment, logoutOther } from './enrolment.ts'
+import { deviceHeaders, markedRegion } from './installation.ts'
+import { Logins } from './logins.ts'
+import { AccountProblem } from './problem.ts'
+import { TokenStore } from './token-store.ts'
 
 export default definePack({
   name: 'oauth',
   description: 'Managed login: device-code flow, stored tokens, usage, account, region',
   // Llm is needed for its sections of the configuration.
   needs: { config: Config, llm: Llm, info: KernelInfo },
-  provides: [ManagedLogin, ProviderLogins],
   config: Options,
   async setup(ctx, { config, info }) {
     const { log, home, signal } = ctx
@@ -49,12 +55,13 @@ export default definePack({
     const around = (): Surroundings => ({ options: ctx.config, env: process.env, marker: markedRegion(home, process.env) })
     const client_id = () => clientId(around())
 
-    const service = new AccountService({ upstream, now, headers: deviceHeaders(home, info.version) })
+    const headers = deviceHeaders(home, info.version)
+    const service = new AccountService({ upstream, now, headers })
     const store = ctx.store(credentialStore, { dir: 'credentials' })
-    const vault = new Vault({ home, store, service, client_id, now, log, unit_ms })
-    ctx.own(() => vault.close())
+    const tokens = new TokenStore({ home, store, service, client_id, now, log, unit_ms })
+    ctx.own(() => tokens.close())
     const models = ctx.collect(LlmModels)
-    const enrolment = new Enrolment({ config, service, contributed: () => models.items(), log, signal })
+    const enrolment = new Enrolment({ config, upstream, headers, contributed: () => models.items(), log, signal })
     const account = (provider_id: string, oauth?: OauthRef): Account | undefined => {
       if (oauth) return accountOfReference(oauth, undefined, around())
       const providers = config.get(providersSection)
@@ -62,14 +69,14 @@ export default definePack({
     }
     const logins = new Logins({
       service,
-      vault,
+      tokens,
       enrolment,
       now,
       unit_ms,
       client_id,
       current: () => account(MANAGED_PROVIDER),
-      placeOf: region => placeOf(region, enrolment.record(), around()),
-      missing: place => missingSettings(place, around()),
+      endpointOf: region => endpointOf(region, enrolment.record(), around()),
+      missing: endpoint => missingSettings(endpoint, around()),
       slots: () => ownSlots(enrolment.record(), around()),
       failed: err => log.error({ err }, 'a login failed')
     })
@@ -94,19 +101,16 @@ export default definePack({
       })
     )
 
-    const login: ManagedLogin = {
+    ctx.contribute(LlmLogins, {
       status(provider_id, oauth) {
         const of = account(provider_id, oauth)
-        return of ? vault.status(of) : 'unauthenticated'
+        return of ? tokens.status(of) : 'unauthenticated'
       },
-      async accessToken(provider_id, { oauth, ...options } = {}) {
+      async accessToken(provider_id, { oauth, ...options }) {
         const of = account(provider_id, oauth)
-        return of && vault.token(of, options)
+        return of && (await tokens.token(of, options).catch(asTokenProblem))
       }
-    }
-    ctx.provide(ManagedLogin, login)
-    ctx.contribute(LlmLogins, modelLogin(login))
-    ctx.provide(ProviderLogins, providerLogins(login))
+    })
 
     const of = ({ provider = MANAGED_PROVIDER }: { readonly provider?: string }) => provider
     const managed = (input: { readonly provider?: string }) => of(input) === MANAGED_PROVIDER
@@ -119,10 +123,10 @@ export default definePack({
     ctx.route(cancelLogin, ({ query }) => (managed(query) ? logins.cancel() : { cancelled: false, status: 'cancelled' as const }))
     ctx.route(logout, async ({ body }) => {
       if (managed(body)) await logins.logout()
-      else await logoutOther(of(body), { config, vault, account, managed: () => ownSlots(enrolment.record(), around()) })
+      else await logoutOther(of(body), { config, tokens, account, managed: () => ownSlots(enrolment.record(), around()) })
       return { logged_out: true as const, provider: of(body) }
     })
-    const questions = { service, vault, log }
+    const questions = { service, tokens, log }
     /** Another server of the home may have logged in a moment ago. */
     const current = async (input: { readonly provider?: string }) => {
       await config.reload()
@@ -136,3 +140,8 @@ export default definePack({
     })
   }
 })
+
+/** What another try cannot change ends a turn at once. */
+function asTokenProblem(error: unknown): never {
+  throw error instanceof AccountProblem && !error.transient ? new TokenProblem(authError(error.message), error) : error
+}

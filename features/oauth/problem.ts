@@ -33,9 +33,9 @@ export class AccountProblem extends Error {
     return this.status === 429 || this.status >= 500
   }
 
-  /** The grant is refused for good. */
+  /** The grant is refused for good, in the one word for it (RFC 6749, section 5.2): a status alone may be that of a proxy on the way. */
   get rejected(): boolean {
-    return this.status === 401 || this.status === 403 || this.error === 'invalid_grant'
+    return this.error === 'invalid_grant'
   }
 }
 

@@ -11,7 +11,7 @@ import {
   without,
   writeAliases
 } from '../providers/index.ts'
-import type { Place } from './place.ts'
+import type { Endpoint } from './endpoint.ts'
 
 const serviceNames = { svc_search: 'search', svc_fetch: 'fetch' } as const
 
@@ -22,11 +22,11 @@ const serviceNames = { svc_search: 'search', svc_fetch: 'fetch' } as const
  */
 export function enterProvider(
   file: Table,
-  place: Place,
+  endpoint: Endpoint,
   found: readonly FoundModel[] | undefined,
   known: (alias: string) => boolean
 ): void {
-  const { slot, base_url, oauth_host, pinned } = place
+  const { slot, base_url, oauth_host, pinned } = endpoint
   const oauth = { storage: 'file', key: slot, ...(pinned && oauth_host && { oauth_host }) }
   const providers = rowsOf(file, 'providers')
   const kept = without(recordOf(providers.get(MANAGED_PROVIDER)), ['api_key'])

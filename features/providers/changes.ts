@@ -2,10 +2,9 @@
 import { AppError, invalid } from '../../kernel/index.ts'
 import { type CreateBody, type ModelEntry, ProviderExists, ProviderManaged, ProviderMissing, type ReplaceBody } from './contract.ts'
 import { Draft } from './draft.ts'
-import { aliasOf, modelRecord, providerRecord } from './form.ts'
-import { listedId, withListedId } from './origin.ts'
-import { type Moves, movePool } from './pool.ts'
-import { isTable, putRows, rowsOf, type Table } from './tables.ts'
+import { aliasOf, modelRecord, providerRecord } from './record-builder.ts'
+import { listedId, withListedId } from './registry-source.ts'
+import { isTable, type Moves, movePool, putRows, rowsOf, type Table } from './tables.ts'
 
 /** Adds a provider. Throws 40921, or 40001 when another provider owns an alias. `hasDefault`: a default model comes from elsewhere. */
 export function addProvider(file: Table, body: CreateBody, hasDefault: boolean): void {
@@ -51,7 +50,7 @@ export function removeProvider(file: Table, id: string): void {
 }
 
 /**
- * The model table after the aliases of a provider were rebuilt: listed models keep their place, fields that the form does not know and,
+ * The model table after the aliases of a provider were rebuilt: listed models keep their place, fields that the request does not know and,
  * for an alias with a name of its own, that name (below the id of the provider it follows a rename); new ones come last; what is not
  * listed goes.
  */

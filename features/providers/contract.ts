@@ -64,7 +64,7 @@ export type ModelEntry = Static<typeof ModelEntry>
 /** Most models of one provider, declared or discovered. */
 export const MAX_MODELS = 5_000
 
-const form = {
+const fields = {
   type: ProviderType,
   base_url: Type.Optional(Type.String({ minLength: 1, description: 'Trimmed; no placeholder of an environment variable' })),
   default_model: Type.Optional(Type.String({ minLength: 1, description: 'One of models[].model' })),
@@ -73,16 +73,16 @@ const form = {
 const id = Type.String({ minLength: 1, description: 'Letters, digits, -, _ and spaces; begins with a letter or digit' })
 
 /** What create and replace have in common. */
-export const ProviderForm = Type.Object(form)
-export type ProviderForm = Static<typeof ProviderForm>
+export const ProviderBody = Type.Object(fields)
+export type ProviderBody = Static<typeof ProviderBody>
 
-const CreateBody = Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...form })
+const CreateBody = Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...fields })
 export type CreateBody = Static<typeof CreateBody>
 
 const ReplaceBody = Type.Object({
   new_id: Type.Optional(id),
   api_key: Type.Optional(Type.String({ description: 'Omitted: kept; empty: cleared; else replaced' })),
-  ...form
+  ...fields
 })
 export type ReplaceBody = Static<typeof ReplaceBody>
 

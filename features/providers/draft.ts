@@ -1,9 +1,8 @@
 /** The providers and models of a configuration table, opened once for many changes. Records that are there are replaced, never edited. */
 import { isDeepStrictEqual } from 'node:util'
 import { discovered, type FoundModel } from './discovery.ts'
-import { aliasOf } from './form.ts'
-import { movePool } from './pool.ts'
-import { isTable, putRows, rowsOf, type Table, without } from './tables.ts'
+import { aliasOf } from './record-builder.ts'
+import { isTable, movePool, putRows, rowsOf, type Table, without } from './tables.ts'
 
 /** What became of the aliases of one provider; `added` and `removed` are counts. */
 export interface AliasChange {
@@ -151,4 +150,26 @@ function isSame(a: unknown, b: unknown, unordered: boolean): boolean {
   if (typeof a !== 'object' || typeof b !== 'object') return a === b
   const arrays = unordered && Array.isArray(a) && Array.isArray(b)
   return arrays ? isDeepStrictEqual([...a].sort(), [...b].sort()) : isDeepStrictEqual(a, b)
+}
+
+/**
+ * Aliases `<id>/<key>` of a provider become what was found. Aliases under other names and of other providers, fields that discovery does
+ * not know and `overrides` stay. A default that names a vanished alias is cleared, the secondary-model pool follows. Nothing found changes
+ * nothing. Throws 40001 when the table is damaged.
+ */
+export function writeAliases(file: Table, id: string, found: readonly FoundModel[]): AliasChange {
+  const draft = new Draft(file)
+  const change = draft.settle(id, found)
+  if (change.changed) draft.close(file)
+  return change
+}
+
+/**
+ * Takes a provider out, whoever owns it: its aliases, and what pointed at it or them (default provider, default models, secondary-model
+ * pool). Throws 40001 when the table is damaged.
+ */
+export function withdrawProvider(file: Table, id: string): void {
+  const draft = new Draft(file)
+  draft.withdraw(id)
+  draft.close(file)
 }

@@ -5,7 +5,9 @@ import {
   createUpstream,
   defaultModelSection,
   Llm,
+  LlmLogins,
   LlmModels,
+  loginOf,
   ModelRecord,
   modelsSection,
   nonBlank,
@@ -28,13 +30,13 @@ import {
   replaceProvider,
   setDefaultModel
 } from './contract.ts'
-import { checkForm } from './form.ts'
 import { importProviders } from './imports.ts'
-import { registryOf } from './origin.ts'
 import { readiness } from './readiness.ts'
+import { checkBody } from './record-builder.ts'
 import { Refresher } from './refresh.ts'
+import { registryOf } from './registry-source.ts'
 import { scheduleRefresh } from './schedule.ts'
-import { ProviderLogins, Providers } from './service.ts'
+import { Providers } from './service.ts'
 import { registryHosts, registryKeys } from './sources.ts'
 import { rowsOf, save } from './tables.ts'
 import { View, type ViewSource } from './view.ts'
@@ -44,15 +46,16 @@ export default definePack({
   description: 'Providers and models: create, replace, refresh, defaults, readiness',
   // Llm is needed for its sections of the configuration.
   needs: { config: Config, llm: Llm, info: KernelInfo },
-  optional: { logins: ProviderLogins },
   provides: [Providers],
-  setup(ctx, { config, info, logins }) {
+  setup(ctx, { config, info }) {
     const { env } = process
     const models = ctx.collect(LlmModels)
+    const logins = ctx.collect(LlmLogins)
+    const login = (id: string) => loginOf(logins.items(), id)
     const source: ViewSource = {
       config,
       contributed: () => models.items(),
-      loginStatus: id => logins()?.status(id) ?? 'unauthenticated'
+      loginStatus: id => login(id)?.status(id) ?? 'unauthenticated'
     }
     const view = new View(source)
     const hasDefault = () => nonBlank(defaultModelSection.overlay?.(env)) !== undefined
@@ -103,14 +106,14 @@ export default definePack({
       return { ...item, ...(api_key && { api_key }) }
     })
     ctx.route(createProvider, async ({ body }) => {
-      checkForm(body, { field: 'id', value: body.id })
+      checkBody(body, { field: 'id', value: body.id })
       if (fromEnvironment(body.id)) throw exists(body.id)
       await save(config, file => addProvider(file, body, hasDefault()))
       return shown(body.id)
     })
     ctx.route(replaceProvider, async ({ params: { provider_id }, body }) => {
       const { new_id = provider_id } = body
-      checkForm(body, new_id === provider_id ? undefined : { field: 'new_id', value: new_id })
+      checkBody(body, new_id === provider_id ? undefined : { field: 'new_id', value: new_id })
       ofTheFile(provider_id, 'params.provider_id')
       await save(config, file => changeProvider(file, provider_id, body, fromEnvironment))
       return { provider: shown(new_id) }
@@ -139,7 +142,7 @@ export default definePack({
     const refresher = new Refresher({
       config,
       upstream,
-      logins,
+      login,
       user_agent: `svc-code/${info.version}`,
       log: ctx.log,
       fromEnvironment,

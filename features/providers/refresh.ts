@@ -5,7 +5,7 @@ import { modelsSection, type ProviderRecord, providersSection } from '../llm/ind
 import { missing } from './changes.ts'
 import type { RefreshReport } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
-import { type Outcome, registryOutcomes, settle, sift, writes } from './outcome.ts'
+import { type RefreshOutcome, registryOutcomes, settle, sift, writes } from './refresh-outcome.ts'
 import { askProvider, askRegistry, registryKeys, type SourceParts, sourceOf } from './sources.ts'
 import { save } from './tables.ts'
 
@@ -74,9 +74,9 @@ export class Refresher {
   }
 
   /** Outcomes in the order of the providers; a registry stands where the first of its providers does. */
-  async #ask(rows: readonly Row[], whole: boolean): Promise<Outcome[]> {
+  async #ask(rows: readonly Row[], whole: boolean): Promise<RefreshOutcome[]> {
     const { managed_url, fromEnvironment, signal } = this.#parts
-    const questions: (() => Promise<readonly Outcome[]>)[] = []
+    const questions: (() => Promise<readonly RefreshOutcome[]>)[] = []
     const registries = new Map<string, Row[]>()
     for (const row of rows) {
       const [id, record] = row
@@ -85,7 +85,12 @@ export class Refresher {
       else if (kind !== 'registry') {
         questions.push(() =>
           this.#answer([id], async () => [
-            { kind: 'listed', id, asked: record, found: await askProvider(id, record, kind === 'login', this.#parts, signal) }
+            {
+              kind: 'listed',
+              id,
+              asked: record,
+              found: await askProvider(id, record, kind === 'login' ? 'login' : 'key', this.#parts, signal)
+            }
           ])
         )
       } else {
@@ -99,10 +104,10 @@ export class Refresher {
         }
       }
     }
-    return (await inTurn(questions)).flat()
+    return (await aFewAtOnce(questions)).flat()
   }
 
-  #askRegistry(url: string, rows: readonly Row[], whole: boolean): Promise<readonly Outcome[]> {
+  #askRegistry(url: string, rows: readonly Row[], whole: boolean): Promise<readonly RefreshOutcome[]> {
     const { config, signal } = this.#parts
     const keys = registryKeys(rows.map(([, record]) => record))
     return this.#answer(
@@ -112,7 +117,7 @@ export class Refresher {
   }
 
   /** A question that fails is an outcome of the providers it was asked for; the others go on. */
-  async #answer(ids: readonly string[], ask: () => Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
+  async #answer(ids: readonly string[], ask: () => Promise<readonly RefreshOutcome[]>): Promise<readonly RefreshOutcome[]> {
     try {
       return await ask()
     } catch (error) {
@@ -126,7 +131,7 @@ export class Refresher {
 }
 
 /** Runs the questions, a few at a time; answers in their order. */
-async function inTurn<T>(questions: readonly (() => Promise<T>)[]): Promise<T[]> {
+async function aFewAtOnce<T>(questions: readonly (() => Promise<T>)[]): Promise<T[]> {
   const answers: T[] = []
   const rest = questions.entries()
   const work = async () => {

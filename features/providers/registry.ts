@@ -3,8 +3,8 @@ import { breathe } from '../../kernel/index.ts'
 import { isHttpUrl } from '../llm/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
-import { isProviderId } from './form.ts'
 import { costField } from './price.ts'
+import { isProviderId } from './record-builder.ts'
 import { isTable, type Table } from './tables.ts'
 
 /** A provider of a registry. */

@@ -1,22 +1,10 @@
-/** What the providers pack offers packs that bring providers along, and what it asks of a pack that logs providers in. */
+/** What the providers pack offers packs that bring providers along. */
 import { serviceToken } from '../../kernel/index.ts'
-import type { LoginStatus } from '../llm/index.ts'
 import type { ProviderItem } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
 
 /** Id of the provider that the managed login sets up. */
 export const MANAGED_PROVIDER = 'managed:svc-code'
-
-/** What the pack asks of logins: their state, and tokens for model lists. */
-export interface ProviderLogins {
-  /** State of the stored login of a provider; from memory, `unauthenticated` for unknown ids. */
-  status(provider_id: string): LoginStatus
-  /** A valid access token, refreshed when due. Rejects with a text that may be shown; abort ends the wait. */
-  token(provider_id: string, signal: AbortSignal): Promise<string>
-}
-
-/** Optional: without it every login counts as `unauthenticated`. */
-export const ProviderLogins = serviceToken<ProviderLogins>('provider-logins')
 
 /** A provider with all of its models, as a directory or a registry describes it. */
 export interface ImportedProvider {

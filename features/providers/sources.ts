@@ -1,9 +1,8 @@
 /** Where the models of each provider come from, and the question put to it. */
-import { nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
+import { type LlmLogin, nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
 import { type FoundModel, readModelList } from './discovery.ts'
 import { FetchProblem, fetchJson } from './fetch.ts'
 import { type RegistryEntry, readRegistry } from './registry.ts'
-import type { ProviderLogins } from './service.ts'
 
 /** `static`: nobody is asked. `login`: its model list with the token of its login. `list`: with its key. `registry`: the api.json it came from. */
 export type SourceKind = 'static' | 'login' | 'list' | 'registry'
@@ -21,34 +20,57 @@ export function sourceOf({ oauth, source, model_source, type, ...record }: Provi
 /** Who asks, and how. */
 export interface SourceParts {
   readonly upstream: Pick<Upstream, 'get'>
-  readonly logins: () => ProviderLogins | undefined
+  /** Who gives access tokens for a provider. */
+  readonly login: (provider_id: string) => LlmLogin | undefined
   /** Sent with every request. */
   readonly user_agent: string
 }
 
-/** Asks a provider for its models; `login` says how. Rejects with FetchProblem. */
+/** A server that lists its models. */
+export interface ModelListServer {
+  /** Wire protocol. */
+  readonly type: string
+  readonly base_url: string
+  /** Of the request, its credential among them; lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Asks a server for its models. Rejects with FetchProblem, after an abort with the signal's reason. */
+export async function askModelList(
+  upstream: Pick<Upstream, 'get'>,
+  { base_url, headers }: ModelListServer,
+  signal: AbortSignal
+): Promise<FoundModel[]> {
+  if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
+  const url = new URL(base_url)
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
+  return readModelList(await fetchJson(upstream, url.href, headers, signal))
+}
+
+/** Asks a provider for its models, by its key or with a token of its login. Rejects with FetchProblem. */
 export async function askProvider(
   id: string,
   record: ProviderRecord,
-  login: boolean,
-  { upstream, logins, user_agent }: SourceParts,
+  by: 'key' | 'login',
+  { upstream, login, user_agent }: SourceParts,
   signal: AbortSignal
 ): Promise<FoundModel[]> {
-  const key = login ? await tokenOf(id, logins(), signal) : providerKey(record)
-  const base = providerUrl(record)
-  if (base === undefined) throw new FetchProblem('it has no base_url')
-  if (!URL.canParse(base)) throw new FetchProblem('its base_url is not an http(s) address')
-  const url = new URL(base)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
+  const key = by === 'login' ? await tokenOf(id, login(id), signal) : providerKey(record)
+  const base_url = providerUrl(record)
+  if (base_url === undefined) throw new FetchProblem('it has no base_url')
   const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
-  return readModelList(
-    await fetchJson(upstream, url.href, { ...bearer(key), 'user-agent': user_agent, ...Object.fromEntries(own) }, signal)
-  )
+  const headers = { ...bearer(key), 'user-agent': user_agent, ...Object.fromEntries(own) }
+  return askModelList(upstream, { type: nonBlank(record.type) ?? 'compat_chat', base_url, headers }, signal)
 }
 
-async function tokenOf(id: string, logins: ProviderLogins | undefined, signal: AbortSignal): Promise<string> {
-  if (logins?.status(id) !== 'authenticated') throw new FetchProblem('it is not logged in', { credential: true })
-  return logins.token(id, signal)
+async function tokenOf(id: string, login: LlmLogin | undefined, signal: AbortSignal): Promise<string> {
+  const given = login?.status(id) === 'authenticated' ? login.accessToken(id, { signal }) : undefined
+  const token = await given?.catch((error: Error) => {
+    signal.throwIfAborted()
+    throw new FetchProblem(error.message, { cause: error })
+  })
+  if (token === undefined) throw new FetchProblem('it is not logged in', { credential: true })
+  return token
 }
 
 /** What a registry lists, and who was let in. */

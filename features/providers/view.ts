@@ -14,7 +14,7 @@ import {
   withOverrides
 } from '../llm/index.ts'
 import type { ModelItem, ProviderItem } from './contract.ts'
-import { aliasOf } from './form.ts'
+import { aliasOf } from './record-builder.ts'
 
 /** Where the lists come from. */
 export interface ViewSource {

@@ -1,8 +1,7 @@
 /** What was found out about the requests of a turn, and is kept until it ends. */
 import type { LlmError, LlmRequest } from '../llm/index.ts'
 import { causesOf } from './causes.ts'
-import { countMedia, dropMedia } from './media.ts'
-import { strictForm, withoutThinking } from './strict.ts'
+import { countMedia, dropMedia, strictForm, withoutThinking } from './forms.ts'
 
 const RECENT_MEDIA = 2
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createUpstream, type LlmRequest, ModelUnresolved, type ResolvedModel } from '../../../features/llm/index.ts'
 import { genaiAdapter } from '../../../features/llm-genai/adapter.ts'
+import { cloud, type Endpoint, genai } from '../../../features/llm-genai/endpoint.ts'
 import llmGenai from '../../../features/llm-genai/pack.ts'
-import { cloud, genai, type Place } from '../../../features/llm-genai/place.ts'
 import { AppError } from '../../../kernel/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream, type Step } from '../../helpers/fake-upstream.ts'
@@ -14,7 +14,7 @@ import { genaiWire } from '../../helpers/upstream-genai.ts'
 
 const model = resolvedModel({ protocol: 'compat_genai', api_key: 'k' })
 
-async function bench(t: TestContextLike, replies: readonly (readonly Step[])[], place: Place = genai) {
+async function bench(t: TestContextLike, replies: readonly (readonly Step[])[], place: Endpoint = genai) {
   const upstream = await fakeUpstream(t, replies, { wire: genaiWire })
   const pool = createUpstream({})
   t.after(() => pool.close())

@@ -2,8 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import config from '../../../features/config/pack.ts'
+import { type AccessTokenOptions, type LlmLogin, LlmLogins } from '../../../features/llm/index.ts'
 import llm from '../../../features/llm/pack.ts'
-import { ManagedLogin, readLogin, startLogin } from '../../../features/oauth/index.ts'
+import { readLogin, startLogin } from '../../../features/oauth/index.ts'
 import oauth from '../../../features/oauth/pack.ts'
 import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike, type TestKernel } from '../../../kernel/testing.ts'
@@ -13,11 +14,16 @@ export interface Clock {
   now: number
 }
 
+/** As packs ask it, options left out. */
+export interface Login extends Pick<LlmLogin, 'status'> {
+  accessToken(provider_id: string, options?: AccessTokenOptions): Promise<string | undefined>
+}
+
 export interface Scene extends TestKernel {
   readonly fake: FakeOauth
   readonly clock: Clock
-  /** The service that other packs get. */
-  readonly login: ManagedLogin
+  /** The login that other packs get. */
+  readonly login: Login
   /** The poll snapshot once the flow is no longer pending. */
   settled(): Promise<NonNullable<Awaited<ReturnType<typeof snapshot>>>>
   /** Starts a login and lets it be granted. */
@@ -77,19 +83,22 @@ export async function scene(t: TestContextLike, given: SceneOptions = {}): Promi
   }
 }
 
-/** The packs of a scene and one that shows the service. */
+/** The packs of a scene and one that shows the login. */
 export function withLogin() {
-  let found: ManagedLogin | undefined
+  let found: (() => readonly LlmLogin[]) | undefined
   const guest = definePack({
     name: 'guest',
-    needs: { login: ManagedLogin },
-    setup(_, { login }) {
-      found = login
+    setup(ctx) {
+      found = ctx.collect(LlmLogins).items
     }
   })
-  const login = () => {
-    if (!found) throw new Error('the login service is not there')
-    return found
+  const login = (): Login => {
+    const only = found?.()[0]
+    if (!only) throw new Error('the login is not there')
+    return {
+      status: (provider_id, reference) => only.status(provider_id, reference),
+      accessToken: (provider_id, options = {}) => only.accessToken(provider_id, options)
+    }
   }
   return { packs: [config, llm, oauth, guest], login }
 }

@@ -100,11 +100,11 @@ test('after three faults a token that still lives is used, one that is over is a
   assert.equal(login.status(managed), 'authenticated')
 })
 
-test('a refused renewal leaves a tombstone: revoked, and nobody asks again', async t => {
-  for (const refusal of [refused('invalid_grant'), { status: 401 }, { status: 403 }]) {
+test('a renewal whose grant is invalid leaves a tombstone: revoked, and nobody asks again', async t => {
+  for (const status of [400, 401, 403]) {
     const { login, fake, clock, logIn, credential } = await scene(t)
     await logIn()
-    fake.answer('refresh', [refusal])
+    fake.answer('refresh', [{ ...refused('invalid_grant'), status }])
     clock.now += 1801 * second
 
     assert.equal(await login.accessToken(managed), undefined)
@@ -113,6 +113,20 @@ test('a refused renewal leaves a tombstone: revoked, and nobody asks again', asy
     assert.equal(login.status(managed), 'revoked')
     assert.equal(fake.asked('refresh').length, 1)
     assert.deepEqual([(await credential())?.access_token, (await credential())?.refresh_token], ['', ''])
+  }
+})
+
+test('a login survives a refusal that does not speak of its grant: a proxy that says 403, a client that is not let in', async t => {
+  for (const refusal of [{ status: 403 }, { status: 401 }, { ...refused('invalid_client'), status: 401 }, refused('unauthorized_client')]) {
+    const { login, fake, clock, logIn } = await scene(t)
+    await logIn()
+    fake.answer('refresh', [refusal, granted('after')])
+    clock.now += 3601 * second
+
+    await assert.rejects(login.accessToken(managed), /HTTP 40/)
+
+    assert.equal(login.status(managed), 'authenticated')
+    assert.equal(await login.accessToken(managed), 'access-token-after')
   }
 })
 

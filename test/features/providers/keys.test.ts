@@ -5,14 +5,12 @@ import {
   createProvider,
   listModels,
   listProviders,
-  ProviderLogins,
   readAuth,
   readProvider,
   refreshProviders,
   replaceProvider
 } from '../../../features/providers/index.ts'
-import { stub } from '../../../kernel/testing.ts'
-import { body, quiet, start } from './scene.ts'
+import { body, logins, quiet, start } from './scene.ts'
 
 const toml = `${quiet}
 [providers.own]
@@ -34,10 +32,10 @@ model = "m"
 max_context_size = 1
 api_key = "sk-model"
 `
-const logins = () => stub(ProviderLogins, { status: () => 'authenticated', token: async () => 'sk-token' })
+const loggedIn = () => logins({ status: () => 'authenticated', accessToken: async () => 'sk-token' })
 
 test('the read of one provider shows the key of its record, trimmed; keys of the env table and tokens of logins stay inside', async t => {
-  const { call } = await start(t, { toml, more: [logins()] })
+  const { call } = await start(t, { toml, more: [loggedIn()] })
   const read = async (provider_id: string) => {
     const { data } = await call(readProvider, { params: { provider_id } })
     assert.doesNotMatch(JSON.stringify({ ...data, api_key: undefined }), /sk-/)
@@ -51,7 +49,7 @@ test('the read of one provider shows the key of its record, trimmed; keys of the
 })
 
 test('no other answer, event or header shows a key', async t => {
-  const { call, rest, events } = await start(t, { toml, more: [logins()] })
+  const { call, rest, events } = await start(t, { toml, more: [loggedIn()] })
   const { id: _, ...form } = body('x')
 
   const answers = [

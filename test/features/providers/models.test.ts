@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LlmModels } from '../../../features/llm/index.ts'
-import { listModels, ModelMissing, ProviderLogins, readAuth, setDefaultModel } from '../../../features/providers/index.ts'
+import { listModels, ModelMissing, readAuth, setDefaultModel } from '../../../features/providers/index.ts'
 import { definePack } from '../../../kernel/index.ts'
-import { stub } from '../../../kernel/testing.ts'
-import { start } from './scene.ts'
+import { logins, start } from './scene.ts'
 
 const toml = `# models of mine
 default_model = "acme/big" # for now
@@ -133,7 +132,7 @@ test('models that a pack brings along can be chosen and make the server ready', 
 test('readiness follows the configuration and the managed login', async t => {
   const managed = `${toml}\n[providers."managed:svc-code"]\ntype = "svc"\napi_key = ""\noauth = { storage = "file", key = "svc-code" }\n`
   let status: 'authenticated' | 'expired' | 'revoked' | 'unauthenticated' = 'authenticated'
-  const { call, kernel } = await start(t, { toml: managed, more: [stub(ProviderLogins, { status: () => status })] })
+  const { call, kernel } = await start(t, { toml: managed, more: [logins({ status: () => status })] })
   const auth = async () => (await call(readAuth)).data
 
   for (status of ['authenticated', 'expired', 'unauthenticated', 'revoked'] as const) {
@@ -144,6 +143,6 @@ test('readiness follows the configuration and the managed login', async t => {
       managed_provider: { name: 'managed:svc-code', status }
     })
   }
-  await kernel.unload('provider-logins')
+  await kernel.unload('logins')
   assert.equal((await auth()).managed_provider?.status, 'unauthenticated')
 })

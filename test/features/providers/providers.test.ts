@@ -8,14 +8,12 @@ import {
   listModels,
   listProviders,
   ProviderExists,
-  ProviderLogins,
   ProviderManaged,
   ProviderMissing,
   readProvider,
   replaceProvider
 } from '../../../features/providers/index.ts'
-import { stub } from '../../../kernel/testing.ts'
-import { body, paths, start } from './scene.ts'
+import { body, logins, paths, start } from './scene.ts'
 
 const params = (provider_id: string) => ({ provider_id })
 /** Written in parts: it is text, no template. */
@@ -332,14 +330,14 @@ test('delete answers 204 without a body, takes the aliases and their place in th
 })
 
 test('a provider of a login cannot be replaced or deleted; it is connected while the login lasts', async t => {
-  const { call, kernel, toml } = await start(t, { toml: managed, more: [stub(ProviderLogins, { status: () => 'authenticated' })] })
+  const { call, kernel, toml } = await start(t, { toml: managed, more: [logins({ status: () => 'authenticated' })] })
   const id = 'managed:svc-code'
   const { id: _, ...form } = body(id)
 
   assert.equal((await call(readProvider, { params: params(id) })).data.status, 'connected')
   assert.equal((await call(replaceProvider, { params: params(id), body: form })).code, ProviderManaged.code)
   assert.equal((await call(deleteProvider, { params: params(id) })).code, ProviderManaged.code)
-  await kernel.unload('provider-logins')
+  await kernel.unload('logins')
   const [item] = (await call(listProviders)).data.items
   assert.deepEqual([item?.status, item?.has_api_key], ['unconfigured', false])
   assert.equal(await toml(), managed)

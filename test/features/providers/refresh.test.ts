@@ -3,15 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   modelCatalogChanged,
-  ProviderLogins,
   ProviderMissing,
   readAuth,
   refreshLogins,
   refreshProvider,
   refreshProviders
 } from '../../../features/providers/index.ts'
-import { stub } from '../../../kernel/testing.ts'
-import { discovering, listServer, quiet, start } from './scene.ts'
+import { discovering, listServer, logins, quiet, start } from './scene.ts'
 
 const empty = { changed: [], unchanged: [], failed: [] }
 
@@ -262,8 +260,8 @@ type = "svc"
 base_url = "${url}/managed"
 oauth = { storage = "file", key = "svc-code" }
 `
-  const logins = stub(ProviderLogins, { status: () => 'authenticated', token: async () => 'access' })
-  const { call, kernel } = await start(t, { toml, more: [logins] })
+  const login = logins({ status: () => 'authenticated', accessToken: async () => 'access' })
+  const { call, kernel } = await start(t, { toml, more: [login] })
 
   const { data } = await call(refreshLogins)
 
@@ -275,7 +273,7 @@ oauth = { storage = "file", key = "svc-code" }
     asked.map(({ path, headers }) => [path, headers.authorization]),
     [['/managed/models', 'Bearer access']]
   )
-  await kernel.unload('provider-logins')
+  await kernel.unload('logins')
   assert.deepEqual((await call(refreshLogins)).data.failed, [{ provider: 'managed:svc-code', reason: 'it is not logged in' }])
   assert.equal((await call(readAuth)).data.managed_provider?.status, 'unauthenticated')
 })

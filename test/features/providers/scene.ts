@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import { readToml } from '../../../features/config/toml.ts'
+import { type LlmLogin, LlmLogins } from '../../../features/llm/index.ts'
 import llm from '../../../features/llm/pack.ts'
 import providers from '../../../features/providers/pack.ts'
-import type { Pack } from '../../../kernel/index.ts'
+import { definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -45,6 +46,15 @@ export async function start(
   const text = () => readFile(path, 'utf8')
   return { ...kernel, toml: text, file: async () => readToml(await text()) }
 }
+
+/** A pack that logs providers in. */
+export const logins = (login: Partial<LlmLogin>) =>
+  definePack({
+    name: 'logins',
+    setup(ctx) {
+      ctx.contribute(LlmLogins, { status: () => 'unauthenticated', accessToken: async () => undefined, ...login })
+    }
+  })
 
 /** Nothing is refreshed unless a test asks for it. */
 export const quiet = '[model_catalog]\nrefresh_on_start = false\nrefresh_interval_ms = 0\n'

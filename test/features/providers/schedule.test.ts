@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { modelCatalogSection } from '../../../features/config/index.ts'
-import { modelCatalogChanged, ProviderLogins } from '../../../features/providers/index.ts'
+import { LlmLogins } from '../../../features/llm/index.ts'
+import { modelCatalogChanged } from '../../../features/providers/index.ts'
 import { scheduleRefresh } from '../../../features/providers/schedule.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { discovering, listServer, start } from './scene.ts'
@@ -143,13 +144,11 @@ test('the default is every six hours and at the start', () => {
 test('the refresh at the start finds the logins of packs that come later', async t => {
   const { url, asked } = await listServer(t, () => ({ data: [{ id: 'm', context_length: 10 }] }))
   const toml = `[providers."managed:svc-code"]\ntype = "svc"\nbase_url = "${url}"\noauth = { storage = "file", key = "svc-code" }\n`
-  const login: ProviderLogins = { status: () => 'authenticated', token: async () => 'access' }
   const late = definePack({
     name: 'late',
-    provides: [ProviderLogins],
     async setup(ctx) {
       for (let turn = 0; turn < 100; turn++) await new Promise(resolve => setImmediate(resolve)) // whoever does not wait is through
-      ctx.provide(ProviderLogins, login)
+      ctx.contribute(LlmLogins, { status: () => 'authenticated', accessToken: async () => 'access' })
     }
   })
   const { waitFor } = await start(t, { toml, last: [late] })

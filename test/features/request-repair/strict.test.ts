@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmMessage } from '../../../features/llm/index.ts'
-import { strictForm, withoutThinking } from '../../../features/request-repair/strict.ts'
+import { strictForm, withoutThinking } from '../../../features/request-repair/forms.ts'
 import { user } from '../../helpers/llm-port.ts'
 
 const assistant = (text: string, ...ids: string[]): LlmMessage => ({

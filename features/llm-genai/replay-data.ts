@@ -7,12 +7,12 @@ const ANSWER = 'genai:answer:'
 export const extraNames = { signature: 'genai_signature', id: 'genai_id' } as const
 
 /** As the signature of a thinking part. */
-export function writeSeal(on: 'thought' | 'answer', signature: string): string {
+export function writeReplayData(on: 'thought' | 'answer', signature: string): string {
   return (on === 'answer' ? ANSWER : THOUGHT) + signature
 }
 
 /** Undefined for the signatures of other protocols. */
-export function readSeal(signature: string | undefined): { on: 'thought' | 'answer'; signature: string } | undefined {
+export function readReplayData(signature: string | undefined): { on: 'thought' | 'answer'; signature: string } | undefined {
   if (signature?.startsWith(ANSWER)) return { on: 'answer', signature: signature.slice(ANSWER.length) }
   return signature?.startsWith(THOUGHT) ? { on: 'thought', signature: signature.slice(THOUGHT.length) } : undefined
 }

@@ -4,7 +4,7 @@ import { parseJson, recordOf, stringOf } from '../llm/index.ts'
 const MARK = 'chat:'
 
 /** How reasoning came. */
-export interface Seal {
+export interface ReplayData {
   /** Upstream name of the model. */
   readonly model: string
   /** Field that carried it. */
@@ -14,12 +14,12 @@ export interface Seal {
 }
 
 /** As the signature of a thinking part. */
-export function writeSeal(seal: Seal): string {
-  return MARK + JSON.stringify(seal)
+export function writeReplayData(replay: ReplayData): string {
+  return MARK + JSON.stringify(replay)
 }
 
 /** Undefined for the signatures of other protocols. */
-export function readSeal(signature: string | undefined): Seal | undefined {
+export function readReplayData(signature: string | undefined): ReplayData | undefined {
   if (!signature?.startsWith(MARK)) return undefined
   const { model, key, entry } = recordOf(parseJson(signature.slice(MARK.length)))
   if (typeof model !== 'string' || typeof key !== 'string') return undefined

@@ -1,8 +1,10 @@
-/** How this installation introduces itself to the account: user agent and device headers. */
+/** What the home says of this installation: how it introduces itself to the account, and the region it belongs to. */
 import { randomUUID } from 'node:crypto'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { link, readFile, unlink, writeFile } from 'node:fs/promises'
 import { arch, hostname, platform, release, type } from 'node:os'
 import { join } from 'node:path'
+import { type Region, regions } from './contract.ts'
 
 /** Headers of every request; the device id is made at the first one and kept in `<home>/device_id`. */
 export function deviceHeaders(home: string, version: string): () => Promise<Readonly<Record<string, string>>> {
@@ -57,4 +59,27 @@ async function read(file: string): Promise<string | undefined> {
 
 function ascii(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 100) || 'unknown'
+}
+
+/** Region that the marker file `<home>/region` names; undefined without a usable one, or with `SVC_CODE_REGION_MARKER=off`. One small read in place. */
+export function markedRegion(home: string, env: NodeJS.ProcessEnv): Region | undefined {
+  if (env.SVC_CODE_REGION_MARKER?.trim().toLowerCase() === 'off') return undefined
+  try {
+    const text = smallText(join(home, 'region')).trim()
+    return regions.find(region => region === text)
+  } catch {
+    return undefined // no marker, or none that can be read: the default counts
+  }
+}
+
+/** Content of a small file; of a larger one nothing. Read in place, so no pipe may hold it up. */
+function smallText(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    const bytes = Buffer.alloc(256)
+    const count = readSync(file, bytes)
+    return count < bytes.length ? bytes.toString('utf8', 0, count) : ''
+  } finally {
+    closeSync(file)
+  }
 }

@@ -5,12 +5,11 @@ import { AppError, acquireLock, type DocumentStore, type Lock, type Logger } fro
 import { type LoginStatus, type TokenOptions, untilAborted } from '../llm/index.ts'
 import type { AccountService } from './account-service.ts'
 import type { Credential } from './contract.ts'
-import { isDue, isUsable, loginStatus, tombstone } from './credential.ts'
-import { canBeCredential, readCredentialFile } from './credential-file.ts'
-import type { Account } from './place.ts'
+import { canBeCredential, isDue, isUsable, loginStatus, readCredentialFile, tombstone } from './credential.ts'
+import type { Account } from './endpoint.ts'
 import { AccountProblem } from './problem.ts'
 
-export interface VaultParts {
+export interface TokenStoreParts {
   readonly home: string
   readonly store: DocumentStore<Credential>
   readonly service: Pick<AccountService, 'refresh'>
@@ -30,15 +29,15 @@ const LOCK_POLL_MS = 25
 const STOP_GRACE_MS = 1_500
 
 /** The credentials of a home, by the name of their file. */
-export class Vault {
-  readonly #parts: VaultParts
+export class TokenStore {
+  readonly #parts: TokenStoreParts
   readonly #renewals = new Map<string, Promise<string | undefined>>()
   /** Renewals that were granted and could not be written; `used` is the refresh token that they replace. */
   readonly #unsaved = new Map<string, { readonly used: string; readonly next: Credential }>()
   readonly #stopping = new AbortController()
   readonly #stopped = new AbortController()
 
-  constructor(parts: VaultParts) {
+  constructor(parts: TokenStoreParts) {
     this.#parts = parts
   }
 

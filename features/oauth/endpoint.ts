@@ -1,4 +1,4 @@
-/** Where the account lives: region, hosts, and the slot its credential is kept in. Pure. */
+/** The endpoint of an account: region, hosts, and the slot its credential is kept in. Pure. */
 import { createHash } from 'node:crypto'
 import { isHttpUrl, nonBlank, type OauthRef, type ProviderRecord } from '../llm/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
@@ -13,7 +13,7 @@ export interface Account {
 }
 
 /** Account of a new login, with what its provider record must remember. */
-export interface Place extends Account {
+export interface Endpoint extends Account {
   readonly region: Region
   /** The environment names the hosts; the record then keeps the authorization host. */
   readonly pinned: boolean
@@ -46,7 +46,7 @@ export function regionOf(record: ProviderRecord | undefined, around: Surrounding
 }
 
 /** Where a login that begins now goes. `asked` counts unless the environment names a host. */
-export function placeOf(asked: Region | undefined, record: ProviderRecord | undefined, around: Surroundings): Place {
+export function endpointOf(asked: Region | undefined, record: ProviderRecord | undefined, around: Surroundings): Endpoint {
   const { options } = around
   const pins = pinned(around)
   const region = (pins ? undefined : asked) ?? regionOf(record, around)
@@ -59,7 +59,7 @@ export function placeOf(asked: Region | undefined, record: ProviderRecord | unde
 export function accountOf(provider_id: string, record: ProviderRecord | undefined, around: Surroundings): Account | undefined {
   const managed = provider_id === MANAGED_PROVIDER
   const oauth = record?.oauth
-  if (managed && (pinned(around) || !oauth)) return placeOf(undefined, record, around)
+  if (managed && (pinned(around) || !oauth)) return endpointOf(undefined, record, around)
   return oauth && accountOfReference(oauth, record?.base_url, around)
 }
 
@@ -76,7 +76,7 @@ export function accountOfReference({ key, oauth_host }: OauthRef, base_url: stri
 export function ownSlots(record: ProviderRecord | undefined, around: Surroundings): string[] {
   const current = accountOf(MANAGED_PROVIDER, record, around)
   const stored = record?.oauth?.key
-  const found = [...Object.values(slots), placeOf(undefined, record, around).slot, current?.slot, stored]
+  const found = [...Object.values(slots), endpointOf(undefined, record, around).slot, current?.slot, stored]
   return [...new Set(found.filter((slot): slot is string => slot !== undefined && usable.test(slot)))]
 }
 

@@ -1,7 +1,7 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
 import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
 import { nonBlank } from '../llm/index.ts'
-import type { ModelEntry, ProviderForm } from './contract.ts'
+import type { ModelEntry, ProviderBody } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
 
@@ -15,8 +15,8 @@ export function isProviderId(id: string): boolean {
 }
 
 /** Throws 40001 with every field that is wrong. `id`: field and value of a new name, if the request gives one. */
-export function checkForm(
-  { base_url, default_model, models }: ProviderForm,
+export function checkBody(
+  { base_url, default_model, models }: ProviderBody,
   id?: { readonly field: string; readonly value: string }
 ): void {
   const details: Detail[] = []
@@ -38,18 +38,18 @@ export function checkForm(
 }
 
 /**
- * The record of a provider: what the form does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears.
+ * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears.
  * A base_url as the API shows the stored one, without its credentials, keeps that one.
  */
-export function providerRecord(id: string, form: ProviderForm, api_key: string | undefined, before: Table = {}): Table {
+export function providerRecord(id: string, body: ProviderBody, api_key: string | undefined, before: Table = {}): Table {
   const kept = without(before, ['type', 'base_url', 'default_model', ...(api_key === undefined ? [] : ['api_key'])])
-  const given = nonBlank(form.base_url)
+  const given = nonBlank(body.base_url)
   const stored = typeof before.base_url === 'string' ? before.base_url : undefined
   const base_url = stored !== undefined && given === redactUrls(stored.trim()) ? stored : given
   return {
-    type: form.type,
+    type: body.type,
     ...(base_url && { base_url }),
-    ...(form.default_model !== undefined && { default_model: aliasOf(id, form.default_model) }),
+    ...(body.default_model !== undefined && { default_model: aliasOf(id, body.default_model) }),
     ...(api_key && { api_key }),
     ...kept
   }

@@ -6,7 +6,7 @@ import { cloudHost, publisher, versions } from './names.ts'
 type Located = Pick<ResolvedModel, 'project' | 'location' | 'base_url'> & { readonly key_file?: string | undefined }
 
 /** How one protocol addresses models. */
-export interface Place {
+export interface Endpoint {
   readonly protocol: 'compat_genai' | 'compat_cloud'
   /** Path of the model below its base URL. */
   path(model: ResolvedModel): string
@@ -20,7 +20,7 @@ const versioned = /\/v\d+(alpha|beta)?\d*$/
 const placed = /\/projects\/[^/]+\/locations\/[^/]+/
 
 /** Below the host alone. */
-export const genai: Place = {
+export const genai: Endpoint = {
   protocol: 'compat_genai',
   path: model => {
     const { name } = model
@@ -30,7 +30,7 @@ export const genai: Place = {
 }
 
 /** Below project and location. */
-export const cloud: Place = {
+export const cloud: Endpoint = {
   protocol: 'compat_cloud',
   path: model => {
     const { name, project = '' } = model

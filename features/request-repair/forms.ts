@@ -1,11 +1,11 @@
-/** Requests in a form that the strictest providers take. */
-import type { LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
+/** Other forms of a request: stricter, with fewer pictures, without thinking. */
+import { isImage, type LlmContent, type LlmMessage, type LlmToolCall } from '../llm/index.ts'
 
 type Assistant = Extract<LlmMessage, { role: 'assistant' }>
 type Result = Extract<LlmMessage, { role: 'tool' }>
 
 /**
- * Roles that take turns from a user message on, no empty texts, every call once and with exactly one result right behind its message.
+ * Roles that alternate from a user message on, no empty texts, every call once and with exactly one result right behind its message.
  * Calls without a result go, and so do results without a call.
  */
 export function strictForm(messages: readonly LlmMessage[]): readonly LlmMessage[] {
@@ -54,4 +54,18 @@ function answer(out: LlmMessage[], message: Assistant): void {
   // Calls are answered before anything else is said: only what follows no call can be joined.
   if (last?.role !== 'assistant' || last.tool_calls.length > 0) out.push(message)
   else out[out.length - 1] = { ...message, content: [...last.content, ...message.content] }
+}
+
+const leftOut = '[an image stood here; it is left out because the provider refused the request with it]'
+
+/** Pictures of all messages. */
+export function countMedia(messages: readonly LlmMessage[]): number {
+  return messages.reduce((count, { content }) => count + content.filter(isImage).length, 0)
+}
+
+/** Replaces the oldest `count` media by a notice. */
+export function dropMedia(messages: readonly LlmMessage[], count: number): readonly LlmMessage[] {
+  let left = count
+  const replaced = (part: LlmContent): LlmContent => (isImage(part) && left-- > 0 ? { type: 'text', text: leftOut } : part)
+  return count <= 0 ? messages : messages.map(message => ({ ...message, content: message.content.map(replaced) }) as LlmMessage)
 }

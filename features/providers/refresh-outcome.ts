@@ -5,13 +5,13 @@ import { nonBlank, type ProviderRecord } from '../llm/index.ts'
 import type { RefreshReport } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
 import { type AliasChange, Draft } from './draft.ts'
-import { listedId, registryOf } from './origin.ts'
 import type { RegistryEntry } from './registry.ts'
+import { listedId, registryOf } from './registry-source.ts'
 import type { RegistryAnswer } from './sources.ts'
 import type { Table } from './tables.ts'
 
 /** `asked`: the record of the provider when the question was put. */
-export type Outcome =
+export type RefreshOutcome =
   | { readonly kind: 'unchanged'; readonly id: string }
   | { readonly kind: 'failed'; readonly id: string; readonly reason: string }
   /** `entry`: what its registry says of it. */
@@ -31,9 +31,15 @@ type Row = readonly [id: string, record: ProviderRecord]
 type Providers = Readonly<Record<string, ProviderRecord>>
 
 /** What the answer of a registry means for those who were asked about. `whole`: new ones are taken in and vanished ones go. */
-export function registryOutcomes(url: string, answer: RegistryAnswer, asked: readonly Row[], whole: boolean, all: Providers): Outcome[] {
+export function registryOutcomes(
+  url: string,
+  answer: RegistryAnswer,
+  asked: readonly Row[],
+  whole: boolean,
+  all: Providers
+): RefreshOutcome[] {
   const entries = new Map(answer.entries.map(entry => [entry.id, entry]))
-  const outcomes = asked.map(([id, record]): Outcome => {
+  const outcomes = asked.map(([id, record]): RefreshOutcome => {
     const entry = entries.get(listedId(id, record))
     if (entry) return { kind: 'listed', id, asked: record, found: entry.models, entry }
     return whole ? { kind: 'gone', id, asked: record } : { kind: 'failed', id, reason: 'the registry no longer lists it' }
@@ -42,13 +48,13 @@ export function registryOutcomes(url: string, answer: RegistryAnswer, asked: rea
   const here = Object.entries(all).filter(([, record]) => registryOf(record) === url)
   const known = new Set(here.map(([id, record]) => listedId(id, record)))
   const fresh = answer.entries.filter(({ id }) => !known.has(id))
-  return [...outcomes, ...fresh.map((entry): Outcome => ({ kind: 'new', id: entry.id, entry, url, api_key: answer.api_key }))]
+  return [...outcomes, ...fresh.map((entry): RefreshOutcome => ({ kind: 'new', id: entry.id, entry, url, api_key: answer.api_key }))]
 }
 
 /** Finds out, in shares of the event loop, which outcomes change nothing in these tables; they become `unchanged`. */
-export async function sift(outcomes: readonly Outcome[], tables: { providers: Table; models: Table }): Promise<Outcome[]> {
+export async function sift(outcomes: readonly RefreshOutcome[], tables: { providers: Table; models: Table }): Promise<RefreshOutcome[]> {
   const trial = new Draft(tables)
-  const sifted: Outcome[] = []
+  const sifted: RefreshOutcome[] = []
   for (const outcome of outcomes) {
     sifted.push(isNews(outcome, trial) ? outcome : { kind: 'unchanged', id: outcome.id })
     await breathe()
@@ -56,7 +62,7 @@ export async function sift(outcomes: readonly Outcome[], tables: { providers: Ta
   return sifted
 }
 
-function isNews(outcome: Outcome, trial: Draft): boolean {
+function isNews(outcome: RefreshOutcome, trial: Draft): boolean {
   if (outcome.kind !== 'listed') return true
   const { id, asked, entry, found } = outcome
   const record = trial.record(id)
@@ -64,12 +70,12 @@ function isNews(outcome: Outcome, trial: Draft): boolean {
 }
 
 /** True when an outcome has something to write. */
-export function writes({ kind }: Outcome): boolean {
+export function writes({ kind }: RefreshOutcome): boolean {
   return kind === 'listed' || kind === 'gone' || kind === 'new'
 }
 
 /** Writes the outcomes into the table of the configuration file; answers the report. */
-export function settle(outcomes: readonly Outcome[], file: Table): RefreshReport {
+export function settle(outcomes: readonly RefreshOutcome[], file: Table): RefreshReport {
   const draft = new Draft(file)
   const report: RefreshReport = { changed: [], unchanged: [], failed: [] }
   const tell = (id: string, { changed, added, removed }: AliasChange, name = id) => {
@@ -77,12 +83,12 @@ export function settle(outcomes: readonly Outcome[], file: Table): RefreshReport
     else report.unchanged.push(id)
   }
   const fail = (provider: string, reason: string) => report.failed.push({ provider, reason })
-  const enter = (outcome: Outcome & { kind: 'new' }) => {
+  const enter = (outcome: RefreshOutcome & { kind: 'new' }) => {
     const { id, entry } = outcome
     if (draft.providers().has(id)) fail(id, 'the registry lists it, but a provider of this id exists')
     else tell(id, addEntry(draft, outcome), entry.name)
   }
-  const rewrite = (outcome: Outcome & { kind: 'listed' | 'gone' }) => {
+  const rewrite = (outcome: RefreshOutcome & { kind: 'listed' | 'gone' }) => {
     const { id, asked } = outcome
     const record = draft.record(id)
     if (!record) return // removed meanwhile: nothing to tell
@@ -105,7 +111,7 @@ export function settle(outcomes: readonly Outcome[], file: Table): RefreshReport
 }
 
 /** Adds a provider that a registry lists, with a record of where it came from. */
-function addEntry(draft: Draft, { id, entry, url, api_key }: Outcome & { kind: 'new' }): AliasChange {
+function addEntry(draft: Draft, { id, entry, url, api_key }: RefreshOutcome & { kind: 'new' }): AliasChange {
   const key = nonBlank(api_key)
   const source = { kind: 'apiJson', url, ...(key && { api_key: key }) }
   draft.put(id, { type: entry.type, base_url: entry.base_url, ...(key && { api_key: key }), source })
