@@ -9,7 +9,6 @@ import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { metadataText, textOf } from './media.ts'
 import { PromptQueue, type QueuedPrompt } from './queue.ts'
-import { repairOf } from './recover.ts'
 import {
   type Agent,
   type AgentSettings,
@@ -20,7 +19,7 @@ import {
   PromptInUse,
   PromptMissing
 } from './service.ts'
-import { endRecords, interruptReason } from './settle.ts'
+import { endRecords, interruptReason, repairOf } from './settle.ts'
 import { runTurn, type TurnResult } from './turn.ts'
 import { readTold, tellPromptEnd, tellQueued, tellTurn, toldIdle, untoldTurns, workReason } from './untold.ts'
 

@@ -1,7 +1,7 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
 import { arch, platform } from 'node:os'
 import type { AgentHost } from '../sessions/index.ts'
-import { collectInstructions, listDirectory } from './instructions.ts'
+import { collectInstructions, listDirectory } from './environment.ts'
 import type { AgentProfile, PromptBlock } from './service.ts'
 
 const readOnly = ['Read', 'Glob', 'Grep', 'TodoList', 'WebSearch', 'FetchURL', 'Skill', 'ReadMediaFile']

@@ -2,9 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, type Emit, type Logger, type Static } from '../../kernel/index.ts'
 import type { Session } from '../sessions/index.ts'
-import type { ApprovalRequest, approvalRequested, approvalResolved } from './contract.ts'
+import {
+  AlreadyResolved,
+  ApprovalExpired,
+  ApprovalMissing,
+  type ApprovalRequest,
+  type approvalRequested,
+  type approvalResolved
+} from './contract.ts'
 import { Remembered } from './remembered.ts'
-import { AlreadyResolved, type ApprovalAnswer, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from './service.ts'
+import type { ApprovalAnswer, ApprovalAsk } from './service.ts'
 
 type Request = Static<typeof ApprovalRequest>
 

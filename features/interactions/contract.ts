@@ -1,7 +1,10 @@
-/** Wire shapes, routes and events of approvals (contract 2, Approval request, Approvals and questions). */
-import { defineEvent, defineRoute, oneOf, Time, Type } from '../../kernel/index.ts'
+/** Wire shapes, routes, events and errors of approvals (contract 2, Approval request, Approvals and questions). */
+import { defineEvent, defineRoute, errorSpec, oneOf, Time, Type } from '../../kernel/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
-import { AlreadyResolved, ApprovalExpired, ApprovalMissing } from './service.ts'
+
+export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
+export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved')
+export const ApprovalExpired = errorSpec('approval_expired', 41001, 'the approval timed out')
 
 /** What is about to happen; union on `kind`, the fields depend on it. */
 const Display = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'display union on `kind`' })

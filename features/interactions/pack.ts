@@ -3,9 +3,9 @@ import { AppError, definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { Histories } from '../history/index.ts'
 import { type Session, Sessions } from '../sessions/index.ts'
 import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
-import { approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
+import { ApprovalMissing, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
 import { recoverApprovals } from './recover.ts'
-import { ApprovalMissing, Interactions } from './service.ts'
+import { Interactions } from './service.ts'
 
 export default definePack({
   name: 'interactions',

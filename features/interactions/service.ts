@@ -1,12 +1,8 @@
-/** Requests to the human: parked until answered over REST, withdrawn with the turn. Approvals now; questions use the same broker. */
-import { errorSpec, type Static, serviceToken } from '../../kernel/index.ts'
+/** Requests to the human: open until answered over REST, withdrawn with the turn. Approvals now; questions use the same broker. */
+import { type Static, serviceToken } from '../../kernel/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { ToolDisplay } from '../tools/index.ts'
 import type { ApprovalRequest } from './contract.ts'
-
-export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
-export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved')
-export const ApprovalExpired = errorSpec('approval_expired', 41001, 'the approval timed out')
 
 export interface ApprovalAsk {
   readonly agent: AgentHost

@@ -1,11 +1,12 @@
 /** The server about itself: health, meta, connections and shutdown. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
-import { Config } from '../config/index.ts'
+import { Config, experimentalSection } from '../config/index.ts'
 import { getMeta, healthz, listConnections, shutdown } from './contract.ts'
-import { experimentalFlags } from './flags.ts'
 
 /** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
 const capabilities = { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true } as const
+
+const flagIds = ['wait_for', 'auto_session_title', 'secondary-model', 'subagent_fork', 'tool-select']
 
 export default definePack({
   name: 'meta',
@@ -39,3 +40,9 @@ export default definePack({
     }
   }
 })
+
+/** Every known flag, off by default. Without the config pack the environment still counts (`SVC_CODE_EXPERIMENTAL_<ID>`). */
+function experimentalFlags(config: Config | undefined, env: NodeJS.ProcessEnv): Record<string, boolean> {
+  const set = config ? config.get(experimentalSection) : experimentalSection.overlay?.(env)
+  return { ...Object.fromEntries(flagIds.map(id => [id, false])), ...(set as Record<string, boolean> | undefined) }
+}

@@ -1,7 +1,9 @@
-/** Wire shapes, routes, events and stores of sessions (contract 2, Sessions). */
-import { cursorQuery, defineEvent, defineRoute, defineStore, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+/** Wire shapes, routes, events, stores and errors of sessions (contract 2, Sessions). */
+import { cursorQuery, defineEvent, defineRoute, defineStore, errorSpec, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
-import { SessionBusy, SessionMissing } from './service.ts'
+
+export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
+export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
 
 const Reason = oneOf(['completed', 'cancelled', 'failed'])
 const Pending = oneOf(['none', 'approval', 'question'])

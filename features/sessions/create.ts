@@ -1,7 +1,8 @@
-/** Creating a session: where it lives and its first state (contract 2, POST sessions). */
+/** The first state of a session: of a new one (contract 2, POST sessions), or of one whose state file was lost. */
 import { randomUUID } from 'node:crypto'
-import { isAbsolute } from 'node:path'
-import { AppError, invalid, within } from '../../kernel/index.ts'
+import { readdir, stat } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import { AppError, invalid, type Logger, within } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
 import type { SessionState } from './service.ts'
 
@@ -63,6 +64,28 @@ export function firstState(id: string, workspace_id: string, cwd: string, input:
     agents: {},
     metadata: customMetadata(input.metadata ?? {})
   }
+}
+
+export interface RescuePorts {
+  /** Absolute path of `<home>/sessions`. */
+  readonly root: string
+  readonly workspaces: Workspaces
+  readonly log: Logger
+}
+
+/**
+ * A session whose state file was lost opens again with what the workspace and the directory tell. Undefined when there are no agents (an empty or foreign directory) or
+ * the workspace is unknown.
+ */
+export async function rescueState(ports: RescuePorts, workspace_id: string, id: string): Promise<SessionState | undefined> {
+  const dir = join(ports.root, workspace_id, id)
+  const agents = await readdir(join(dir, 'agents')).catch(() => undefined) // no agents: nothing to rescue
+  const workspace = agents && (await ports.workspaces.get(workspace_id))
+  if (!agents || !workspace) return undefined
+  ports.log.warn({ session_id: id }, 'session state was lost; rebuilt from its workspace')
+  const state = firstState(id, workspace_id, workspace.root, {}, (await stat(dir)).birthtime)
+  const records = agents.map(name => [name, { type: name === 'main' ? ('main' as const) : ('sub' as const) }])
+  return { ...state, last_prompt: '', agents: Object.fromEntries(records) }
 }
 
 /** `cwd` is a fact of the session and `goal` belongs to the server: neither is custom metadata. */

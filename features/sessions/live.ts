@@ -1,7 +1,8 @@
 /** A loaded session and its agents: slot hosts with persisted state. */
 import { join } from 'node:path'
 import { AppError, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
-import { type AgentHost, type AgentRecord, type Session, SessionBusy, type SessionState } from './service.ts'
+import { SessionBusy } from './contract.ts'
+import type { AgentHost, AgentRecord, Session, SessionState } from './service.ts'
 import { lastPromptOf, titleOf } from './title.ts'
 import { Work, type WorkPorts } from './work.ts'
 

@@ -11,6 +11,7 @@ import {
   readProfile,
   readSession,
   restoreSession,
+  SessionMissing,
   sessionArchived,
   sessionCreated,
   sessionMetaUpdated,
@@ -18,9 +19,8 @@ import {
   updateProfile,
   workChanged
 } from './contract.ts'
-import { customMetadata, firstState, knownWorkspace, newSessionId, placeOf } from './create.ts'
-import { rescueState } from './rescue.ts'
-import { AgentConfigHandlers, type SessionLive, SessionMissing, Sessions } from './service.ts'
+import { customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
+import { AgentConfigHandlers, type SessionLive, Sessions } from './service.ts'
 import { SessionTable } from './table.ts'
 import { listPage, queryProblem, sessionObject } from './view.ts'
 

@@ -1,9 +1,6 @@
 /** What other packs get from sessions: records, loaded sessions and their agents as slot hosts, live work state. */
-import { errorSpec, extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
 import type { SessionObject } from './contract.ts'
-
-export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
-export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
 
 export type TurnReason = 'completed' | 'cancelled' | 'failed'
 

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
 import type { Catalog } from './catalog.ts'
+import { SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
-import { type Session, SessionMissing, type SessionState } from './service.ts'
+import type { Session, SessionState } from './service.ts'
 
 export interface TablePorts {
   readonly catalog: Catalog

@@ -15,12 +15,11 @@ import {
   workspaceDeleted,
   workspaceUpdated
 } from './contract.ts'
-import { assertDirectory } from './directory.ts'
 import { Latest } from './latest.ts'
 import { emptyRegistry, Registry } from './registry.ts'
+import { assertDirectory, workspaceId } from './root.ts'
 import { SessionCounter, WorkspaceMissing, type WorkspaceRecord, Workspaces } from './service.ts'
 import { emptyTrust, Trust } from './trust.ts'
-import { workspaceId } from './workspace-id.ts'
 
 export default definePack({
   name: 'workspaces',

@@ -1,8 +1,8 @@
 /** The registered workspaces: one row per root, tombstones for what the user took out. */
 import type { RegistryFile } from './contract.ts'
 import type { Latest } from './latest.ts'
+import { baseName, rootKey, workspaceId } from './root.ts'
 import type { WorkspaceRecord } from './service.ts'
-import { baseName, rootKey, workspaceId } from './workspace-id.ts'
 
 type Rows = RegistryFile['workspaces']
 

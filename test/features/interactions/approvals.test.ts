@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionApprovals } from '../../../features/interactions/approvals.ts'
-import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from '../../../features/interactions/service.ts'
+import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from '../../../features/interactions/index.ts'
 import { AppError } from '../../../kernel/index.ts'
 import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
 

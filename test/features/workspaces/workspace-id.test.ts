@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { workspaceId } from '../../../features/workspaces/workspace-id.ts'
+import { workspaceId } from '../../../features/workspaces/root.ts'
 
 const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
 

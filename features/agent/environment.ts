@@ -1,7 +1,8 @@
-/** Instruction files (AGENTS.md) that apply to a working directory, and the listing of that directory, for the system prompt. */
+/** What the model is told about where it works: instruction files (AGENTS.md), the listing of the working directory, the date. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { StepInjector } from './service.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -107,4 +108,23 @@ async function entries(dir: string): Promise<{ name: string; directory: boolean 
   } catch {
     return undefined // shown as unreadable
   }
+}
+
+/** Tells the model today's date: at the first step of a conversation and whenever the local date has changed since. */
+export function dateInjector(now: () => Date): StepInjector {
+  return {
+    variant: 'date_change',
+    inject(_info, history) {
+      const date = localDate(now())
+      const last = history.messages().findLast(message => message.origin?.variant === 'date_change')
+      if (last?.origin?.date === date) return undefined
+      return { text: `Today is ${date}.`, facts: { date } }
+    }
+  }
+}
+
+/** `YYYY-MM-DD` in the server's time zone. */
+export function localDate(at: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
 }
