@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type FakeUpstream, fakeUpstream, type UpstreamWire } from '../helpers/fake-upstream.ts'
+import { type FakeUpstream, fakeUpstream } from '../helpers/fake-upstream.ts'
 import { tomlFile } from '../helpers/secret-config.ts'
 import { echoes, sentBy } from '../helpers/secret-echo.ts'
 import { WatchedServer, Witness } from '../helpers/secret-witness.ts'
@@ -13,6 +13,7 @@ import { chatWire } from '../helpers/upstream-chat.ts'
 import { genaiWire } from '../helpers/upstream-genai.ts'
 import { messagesWire } from '../helpers/upstream-messages.ts'
 import { responsesWire } from '../helpers/upstream-responses.ts'
+import type { UpstreamWire } from '../helpers/upstream-wire.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Json = any

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chatWire } from './upstream-chat.ts'
+import { cut, type ScriptedTool, type ScriptedUsage, type UpstreamWire, type WireReply } from './upstream-wire.ts'
 
 /** One thing the upstream does. Steps without a meaning in a wire format are refused by that format. */
 export type Step =
@@ -27,47 +28,6 @@ export type Step =
   | { readonly raw: string | Uint8Array }
   /** Ends the response here, without finish, usage or end mark. */
   | { readonly end: true }
-
-export interface ScriptedTool {
-  readonly name: string
-  readonly args: unknown
-  /** Default `call_<n>`; null leaves it out. */
-  readonly id?: string | null
-  readonly pieces?: number
-}
-
-export interface ScriptedUsage {
-  /** Whole input, cached part included. */
-  readonly input: number
-  readonly output: number
-  readonly cached?: number
-}
-
-/** How a provider's wire format writes the steps. Every function returns the bytes of complete events. */
-export interface UpstreamWire {
-  /** Added to the server's address to form the base URL a user would configure: `/v1`. */
-  readonly base_path: string
-  readonly content_type: string
-  start(reply: WireReply): string[]
-  text(piece: string, reply: WireReply): string
-  thinking(piece: string, reply: WireReply): string
-  /** Events of some parallel calls, in stream order. */
-  tools(calls: readonly ScriptedTool[], reply: WireReply): string[]
-  usage(usage: ScriptedUsage, reply: WireReply): string[]
-  finish(reason: string, reply: WireReply): string[]
-  /** Last bytes of a good stream. */
-  done(reply: WireReply): string[]
-  /** Body of an HTTP error in this format. */
-  failure(status: number, message: string): unknown
-}
-
-/** What one reply has sent so far; formats keep their counters in `state`. */
-export interface WireReply {
-  readonly n: number
-  readonly model: string
-  tool_count: number
-  readonly state: Record<string, unknown>
-}
 
 export type Script =
   | readonly (readonly Step[])[]
@@ -268,15 +228,4 @@ async function pieces(step: { text: string; chunks?: number; every_ms?: number }
     await write(piece)
     if (step.every_ms !== undefined) await new Promise(resolve => setTimeout(resolve, step.every_ms))
   }
-}
-
-/** Cuts a text into `count` pieces of about equal length, between code points. */
-export function cut(text: string, count: number): string[] {
-  const points = [...text]
-  const found: string[] = []
-  for (let i = 0; i < count; i++) {
-    const piece = points.slice(Math.floor((i * points.length) / count), Math.floor(((i + 1) * points.length) / count)).join('')
-    if (piece !== '' || count === 1) found.push(piece)
-  }
-  return found
 }

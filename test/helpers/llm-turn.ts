@@ -15,8 +15,9 @@ import workspaces from '../../features/workspaces/pack.ts'
 import type { Pack } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 import { echoRunner } from '../features/agent/start.ts'
-import { fakeUpstream, type Script, type UpstreamWire } from './fake-upstream.ts'
+import { fakeUpstream, type Script } from './fake-upstream.ts'
 import { freshDir } from './temp.ts'
+import type { UpstreamWire } from './upstream-wire.ts'
 
 export interface TurnSetup {
   readonly protocol: string

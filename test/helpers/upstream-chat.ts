@@ -1,5 +1,5 @@
 /** The chat completions wire format, written by the fake upstream: `data:` events of `chat.completion.chunk` objects. */
-import { cut, type ScriptedTool, type UpstreamWire, type WireReply } from './fake-upstream.ts'
+import { cut, type ScriptedTool, type UpstreamWire, type WireReply } from './upstream-wire.ts'
 
 function event(reply: WireReply, fields: Record<string, unknown>): string {
   const chunk = { id: `chatcmpl-${reply.n}`, object: 'chat.completion.chunk', created: 1, model: reply.model, ...fields }

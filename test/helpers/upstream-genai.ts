@@ -1,5 +1,5 @@
 /** The generate-content wire format, written by the fake upstream: whole objects as events, no names, no end mark, CRLF. */
-import type { ScriptedTool, ScriptedUsage, UpstreamWire, WireReply } from './fake-upstream.ts'
+import type { ScriptedTool, ScriptedUsage, UpstreamWire, WireReply } from './upstream-wire.ts'
 
 interface State {
   signed?: boolean

@@ -1,5 +1,5 @@
 /** The messages wire format, written by the fake upstream: named events, content blocks by index, stop reason and usage at the end. */
-import { cut, type ScriptedTool, type ScriptedUsage, type UpstreamWire, type WireReply } from './fake-upstream.ts'
+import { cut, type ScriptedTool, type ScriptedUsage, type UpstreamWire, type WireReply } from './upstream-wire.ts'
 
 interface State {
   /** Kind of the block that is open. */

@@ -2,7 +2,7 @@
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
-import type { UpstreamWire, WireReply } from './fake-upstream.ts'
+import type { UpstreamWire, WireReply } from './upstream-wire.ts'
 
 export interface RawUpstream {
   /** Base URL of a wire at this server. */

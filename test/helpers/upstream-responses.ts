@@ -1,5 +1,5 @@
 /** The responses wire format, written by the fake upstream: numbered events, output items by index, one last event with everything. */
-import { cut, type ScriptedTool, type ScriptedUsage, type UpstreamWire, type WireReply } from './fake-upstream.ts'
+import { cut, type ScriptedTool, type ScriptedUsage, type UpstreamWire, type WireReply } from './upstream-wire.ts'
 
 interface State {
   sequence?: number

@@ -9,9 +9,9 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { EventDecoder, Llm, LlmPart, LlmRequest, ResolvedModel } from '../../features/llm/index.ts'
 import type { Pack } from '../../kernel/index.ts'
 import type { TestContextLike } from '../../kernel/testing.ts'
-import type { UpstreamWire } from '../helpers/fake-upstream.ts'
 import { calls, collect, failure, joined, llmRequest, startLlm } from '../helpers/llm-port.ts'
 import { type HeadOptions, halfAnswer, head, type RawUpstream, rawUpstream, wholeAnswer } from '../helpers/upstream-raw.ts'
+import type { UpstreamWire } from '../helpers/upstream-wire.ts'
 
 export interface AdapterWithFaults {
   readonly protocol: string

@@ -7,8 +7,9 @@ import { describe, test } from 'node:test'
 import type { Llm, LlmRequest, ResolvedModel } from '../../features/llm/index.ts'
 import type { Pack } from '../../kernel/index.ts'
 import type { TestContextLike } from '../../kernel/testing.ts'
-import { type FakeUpstream, fakeUpstream, type Script, type UpstreamWire } from '../helpers/fake-upstream.ts'
+import { type FakeUpstream, fakeUpstream, type Script } from '../helpers/fake-upstream.ts'
 import { calls, collect, failure, joined, llmRequest, startLlm, user } from '../helpers/llm-port.ts'
+import type { UpstreamWire } from '../helpers/upstream-wire.ts'
 
 export interface AdapterUnderTest {
   readonly protocol: string
