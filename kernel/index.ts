@@ -69,8 +69,19 @@ export {
   type TSchema,
   Type
 } from './schema.ts'
-export { replaceFile } from './storage/atomic.ts'
-export { BlobMissing, BlobTooLarge } from './storage/index.ts'
+export { BlobMissing, BlobTooLarge } from './storage/blob.ts'
+export { type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
-export type { BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, StoreOf } from './storage/ports.ts'
+export type {
+  BlobInfo,
+  BlobStore,
+  DocumentStore,
+  EngineEnvironment,
+  KeyRange,
+  KvOp,
+  KvStore,
+  LogStore,
+  Storage,
+  StoreOf
+} from './storage/ports.ts'
 export { isProcessAlive, processStart } from './storage/process-life.ts'

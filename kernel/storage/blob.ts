@@ -1,10 +1,9 @@
 /** Blob store: files of bytes, visible complete or not at all. */
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, readdir, rename, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
-import { notSaved, removeFile, type Sync } from './atomic.ts'
-import { ensureDir, fileOf, idsBelow, isMissing, syncDir } from './paths.ts'
+import { ensureDir, type FileCalls, fileOf, idsBelow, isMissing, nodeFiles, notSaved, removeFile, type Sync, syncDir } from './files.ts'
 import type { BlobStore } from './ports.ts'
 import { isProcessAlive } from './process-life.ts'
 
@@ -31,6 +30,7 @@ export interface BlobOptions {
   /** Texts of errors name files relative to it. */
   readonly home: string
   readonly sync: Sync
+  readonly files?: FileCalls | undefined
 }
 
 /**
@@ -38,6 +38,7 @@ export interface BlobOptions {
  * Two puts of one id at once: the one that ends last stays.
  */
 export function openBlobs(dir: string, options: BlobOptions): BlobStore {
+  const { files = nodeFiles } = options
   const place = (id: string) => fileOf(dir, id, '')
   const inbox = join(dir, '~')
   let swept: Promise<void> | undefined
@@ -45,7 +46,7 @@ export function openBlobs(dir: string, options: BlobOptions): BlobStore {
     try {
       return await work()
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).syscall ? notSaved(relative(options.home, place(id)), error) : error
+      throw notSaved(relative(options.home, place(id)), error)
     }
   }
   const info = async (file: string) => {
@@ -57,20 +58,20 @@ export function openBlobs(dir: string, options: BlobOptions): BlobStore {
     put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
       const file = place(id)
       return guard(id, async () => {
-        await ensureDir(inbox)
+        await ensureDir(inbox, files)
         swept ??= sweep(inbox)
         await swept
         const temporary = join(inbox, `${process.pid}-${randomUUID()}`)
         try {
-          await receive(temporary, source, maxBytes, options.sync)
-          await ensureDir(dirname(file))
-          await rename(temporary, file)
+          await receive(temporary, source, maxBytes, options.sync, files)
+          await ensureDir(dirname(file), files)
+          await files.rename(temporary, file)
         } catch (error) {
           if (source instanceof Readable) source.destroy()
-          await removeFile(temporary).catch(() => undefined) // the first error tells more
+          await removeFile(temporary, files).catch(() => undefined) // the first error tells more
           throw error
         }
-        if (options.sync === 'fsync') await syncDir(dirname(file))
+        if (options.sync === 'fsync') await syncDir(dirname(file), files)
         return info(file)
       })
     },
@@ -93,15 +94,15 @@ export function openBlobs(dir: string, options: BlobOptions): BlobStore {
       return handle.createReadStream(range ? { start: range.start, end: range.end } : {})
     },
     delete: async id => {
-      await guard(id, () => removeFile(place(id)))
+      await guard(id, () => removeFile(place(id), files))
     },
     ids: () => idsBelow(dir, '')
   }
 }
 
 /** Writes a source to a new file. A source that ends early (an aborted upload) rejects like one that fails. */
-async function receive(file: string, source: Readable | Uint8Array, maxBytes: number, sync: Sync): Promise<void> {
-  const handle = await open(file, 'wx', 0o600)
+async function receive(file: string, source: Readable | Uint8Array, maxBytes: number, sync: Sync, files: FileCalls): Promise<void> {
+  const handle = await files.open(file, 'wx', 0o600)
   try {
     let size = 0
     const write = async (chunk: Uint8Array) => {

@@ -1,14 +1,23 @@
 /** Document store: one JSON file per id, replaced atomically, changed under a lock that other processes respect. */
-import { readFile, rename } from 'node:fs/promises'
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { notSaved, removeFile, replaceFile, type Sync, stamp } from './atomic.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { Turns } from './keyed-queue.ts'
-import { withLock } from './lock.ts'
-import { fileOf, idsBelow, isMissing, isThere } from './paths.ts'
+import {
+  type FileCalls,
+  fileOf,
+  idsBelow,
+  isThere,
+  notSaved,
+  quarantineFile,
+  readIfThere,
+  removeFile,
+  replaceFile,
+  type Sync
+} from './files.ts'
+import { KeyedQueue } from './keyed-queue.ts'
+import { type Lock, withLock } from './lock.ts'
 import type { DocumentStore } from './ports.ts'
 
 export interface DocumentOptions {
@@ -16,12 +25,13 @@ export interface DocumentOptions {
   readonly home: string
   readonly log: Pick<Logger, 'warn'>
   readonly sync: Sync
+  readonly files?: FileCalls | undefined
 }
 
 /** All document stores of one Storage share it: files are queued by their path, whoever opened them. */
 export class Documents {
   readonly #options: DocumentOptions
-  readonly #turns = new Turns()
+  readonly #queue = new KeyedQueue()
 
   constructor(options: DocumentOptions) {
     this.#options = options
@@ -30,6 +40,7 @@ export class Documents {
   /** The store of a spec in a directory (absolute). Holds nothing open, so it can be thrown away freely. */
   open<V>(spec: StoreSpec, dir: string): DocumentStore<V> {
     const codec = codecOf<V>(spec)
+    const { files } = this.#options
     const place = (id: string) => fileOf(dir, id, '.json')
     return {
       get: async id => {
@@ -41,22 +52,23 @@ export class Documents {
       put: async (id, value) => {
         const file = place(id)
         const text = codec.encode(value)
-        await this.#alone(file, () => replaceFile(file, text, this.#options))
+        await this.#alone(file, lock => this.#replace(file, text, lock))
       },
       update: async (id, change) => {
         const file = place(id)
-        return this.#alone(file, async () => {
+        return this.#alone(file, async lock => {
           const next = change(await this.#readOrSetAside(file, codec))
-          if (next === undefined) await removeFile(file)
-          else await replaceFile(file, codec.encode(next), this.#options)
+          if (next === undefined) await removeFile(file, this.#options.files)
+          else await this.#replace(file, codec.encode(next), lock)
           return next
         })
       },
       delete: async id => {
         const file = place(id)
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
-        await this.#turns.run(file, async () => {
-          if (await this.#guard(file, () => isThere(file))) await this.#guard(file, () => withLock(`${file}.lock`, () => removeFile(file)))
+        await this.#queue.run(file, async () => {
+          if (await this.#guard(file, () => isThere(file)))
+            await this.#guard(file, () => withLock(`${file}.lock`, () => removeFile(file, files), { files }))
         })
       },
       ids: () => this.#guard(dir, () => idsBelow(dir, '.json'))
@@ -65,30 +77,31 @@ export class Documents {
 
   /** Waits for everything that was asked for. */
   idle(): Promise<void> {
-    return this.#turns.idle()
+    return this.#queue.idle()
   }
 
-  #alone<T>(file: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(file, () => this.#guard(file, () => withLock(`${file}.lock`, work)))
+  #alone<T>(file: string, work: (lock: Lock) => Promise<T>): Promise<T> {
+    const { files } = this.#options
+    return this.#queue.run(file, () => this.#guard(file, () => withLock(`${file}.lock`, work, { files })))
+  }
+
+  /** A process that stood still until its lock was taken over must not put an old value over a newer one. */
+  async #replace(file: string, text: string, lock: Lock): Promise<void> {
+    await replaceFile(file, text, { ...this.#options, confirm: () => lock.confirm() })
   }
 
   async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<V | undefined> {
     const read = await this.#read(file, codec)
     if (read.damaged === undefined) return read.value
-    const aside = `${file}.damaged-${stamp(new Date())}`
-    await rename(file, aside)
-    this.#options.log.warn({ file: this.#name(file), moved_to: this.#name(aside), reason: read.damaged }, 'damaged document set aside')
+    const aside = await quarantineFile(file, this.#options.files)
+    const moved_to = aside && this.#name(aside)
+    this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document set aside')
     return undefined
   }
 
   async #read<V>(file: string, codec: Codec<V>): Promise<{ value?: V; damaged?: string }> {
-    let text: string
-    try {
-      text = await readFile(file, 'utf8')
-    } catch (error) {
-      if (isMissing(error)) return {}
-      throw notSaved(this.#name(file), error)
-    }
+    const text = await this.#guard(file, () => readIfThere(file, this.#options.files))
+    if (text === undefined) return {}
     const decoded = codec.decode(text)
     if (decoded.kind === 'value') return { value: decoded.value }
     if (decoded.kind === 'damaged') return { damaged: decoded.reason }
@@ -101,7 +114,7 @@ export class Documents {
     try {
       return await work()
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).syscall ? notSaved(this.#name(file), error) : error
+      throw notSaved(this.#name(file), error)
     }
   }
 

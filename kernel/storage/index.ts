@@ -1,33 +1,31 @@
-/** Storage of one home: the four ports behind one door. */
+/** Storage of one home: the four ports behind one door, on files. */
 import { resolve } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import type { Logger } from '../log/log.ts'
-import type { Sync } from './atomic.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
+import type { FileCalls, Sync } from './files.ts'
 import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
-import type { Storage, StoreOf } from './ports.ts'
-
-export { type ReplaceOptions, replaceFile, type Sync } from './atomic.ts'
-export { BlobMissing, BlobTooLarge } from './blob.ts'
-export type { BlobInfo, BlobStore, DocumentStore, KeyRange, KvOp, KvStore, LogStore, Storage, StoreOf } from './ports.ts'
+import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
 
 export interface StorageOptions {
-  /** Home directory; made when missing. */
-  readonly home: string
-  readonly log: Pick<Logger, 'warn'>
   /** What "on disk" means: `fsync` (default) survives power loss, `write` only the end of the process (`kill -9`). */
   readonly sync?: Sync
+  /** Default: those of Node. The kv database goes its own way. */
+  readonly files?: FileCalls
 }
 
 /**
- * Opens the stores of one home. Nothing is touched before the first call of a store. Document, log and blob stores hold no state of
- * their own (queues and handles are kept per file and forgotten when idle), so opening one per session and agent costs nothing.
+ * The storage on files below `home` (made when missing). Nothing is touched before the first call of a store. Document, log and blob
+ * stores hold no state of their own (queues and handles are kept per file and forgotten when idle), so opening one per session and agent
+ * costs nothing.
  */
-export function createStorage(options: StorageOptions): Storage {
-  const home = resolve(options.home)
-  const shared = { home, log: options.log, sync: options.sync ?? 'fsync' } as const
+export function createStorage(
+  env: { readonly home: string; readonly log: Pick<EngineEnvironment['log'], 'warn'> },
+  options: StorageOptions = {}
+): Storage {
+  const home = resolve(env.home)
+  const shared = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files } as const
   const documents = new Documents(shared)
   const logs = new Logs(shared)
   const kvs = new Kvs(shared)

@@ -1,6 +1,5 @@
 /** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */
-
-export class Turns {
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
   /** Runs `work` after everything that was asked for this key before; failures of others do not matter. */
@@ -15,9 +14,9 @@ export class Turns {
     return result
   }
 
-  /** Keys with work under way. */
-  get size(): number {
-    return this.#last.size
+  /** Something is under way for this key. */
+  isBusy(key: string): boolean {
+    return this.#last.has(key)
   }
 
   /** Resolves when nothing is under way. */

@@ -1,8 +1,7 @@
 /** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only the owner of the home's kv lock opens it. */
-import { rename } from 'node:fs/promises'
 import type { Level } from 'level'
 import type { Logger } from '../log/log.ts'
-import { type Sync, stamp } from './atomic.ts'
+import { quarantineFile, type Sync } from './files.ts'
 import type { KeyRange } from './ports.ts'
 
 export type RawOp =
@@ -69,9 +68,7 @@ export class KvEngine {
       await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir)
       return await attempt()
     } catch (error) {
-      const aside = `${dir}.damaged-${stamp(new Date())}`
-      log.warn({ err: error, moved_to: aside }, 'the kv database could not be repaired and was set aside')
-      await rename(dir, aside)
+      log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was set aside')
       return attempt()
     }
   }

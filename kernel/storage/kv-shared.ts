@@ -10,12 +10,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { notSaved } from './atomic.ts'
+import { ensureDir, notSaved } from './files.ts'
 import { KvEngine, type KvReply, type KvRequest } from './kv-engine.ts'
 import { KvGuest, OwnerGone } from './kv-guest.ts'
 import { KvOwner } from './kv-owner.ts'
 import { acquireLock, type Lock } from './lock.ts'
-import { ensureDir } from './paths.ts'
 
 /** Longest time a request may take, changes of the owner included. */
 const patienceMs = 10_000

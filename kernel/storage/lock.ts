@@ -1,20 +1,20 @@
 /**
- * Ownership of a path by a live process. A lock ends with its holder at once, even after `kill -9`: the file names the process
- * (id and start time), and a lock of a process that is gone is taken over.
+ * Ownership of a path by a live process. A lock ends with its holder at once, even after `kill -9`: the file names the process, and a lock
+ * of a process that is gone is taken over. Whether a process in another container or on another machine lives, its heartbeat tells.
  */
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { isProcessAlive, processStart } from './process-life.ts'
+import { ensureDir, type FileCalls, isMissing, nodeFiles, readIfThere, removeFile } from './files.ts'
+import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
 
 /** What a lock file says about its holder. */
-export interface LockHolder {
-  readonly pid: number
-  /** Start time of the process, where the system tells it (Linux); guards against a process id that was given out again. */
-  readonly start?: string
+export interface LockHolder extends ProcessIdentity {
   readonly nonce: string
+  /** The fencing number when the lock was asked for; that of the holder is not much higher. */
+  readonly fence?: number
   /** What the holder told about itself. */
   readonly info?: unknown
 }
@@ -22,59 +22,81 @@ export interface LockHolder {
 /** A lock that this process holds. */
 export interface Lock {
   readonly path: string
-  /** Gives the lock back; a second call does nothing. */
+  /**
+   * Fencing number: higher than that of every holder before, so that whatever is guarded can refuse those who lost the lock without
+   * noticing. Made from the clock (ms): after a clean release it must not have been set back.
+   */
+  readonly fence: number
+  /** Rejects with PersistenceFailed when the lock was lost: this process stood still for so long that another one took over. */
+  confirm(): Promise<void>
+  /**
+   * Gives the lock back; a second call does nothing. Never rejects: what cannot be removed right now is tried again until it is gone, and
+   * counts as free for this process meanwhile.
+   */
   release(): Promise<void>
+}
+
+export interface LockOptions {
+  /** Public to whoever can read the owner-only files of the directory: no secrets. */
+  readonly info?: unknown
+  readonly files?: FileCalls | undefined
 }
 
 /** Takers that meet at one dead lock wait for each other; after so many rounds the answer is "held". */
 const takeoverRounds = 200
+/** How often the holder touches its file, and when a holder elsewhere counts as gone. Both sides need clocks that agree. */
+const beatMs = 2_000
+const staleMs = 8_000
+/** A holder that looked at its file so lately needs no second look. */
+const sureMs = 1_000
+const releaseRetryMs = 2_000
+
+/** Locks of this process: those that need a heartbeat, and nonces of those that were given back but could not be removed yet. */
+const held = new Set<HeldLock>()
+const givenBack = new Set<string>()
+let beating: NodeJS.Timeout | undefined
 
 /**
- * Takes the lock at `path` (directories are made), or answers undefined while a live process holds it, this one included.
- * `info` is public to whoever can read the directory's owner-only files: no secrets. Throws PersistenceFailed when the file cannot be
- * written. Processes are told apart by their id, so all holders must live on one machine and in one process namespace.
+ * Takes the lock at `path` (directories are made), or answers undefined while a live process holds it, this one included. Throws
+ * PersistenceFailed when the file cannot be written.
  */
-export async function acquireLock(path: string, options: { readonly info?: unknown } = {}): Promise<Lock | undefined> {
+export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
+  const { info, files = nodeFiles } = options
   const nonce = randomUUID()
-  const holder: LockHolder = {
-    pid: process.pid,
-    ...(await ownStart()),
-    nonce,
-    ...(options.info === undefined ? {} : { info: options.info })
-  }
-  const text = JSON.stringify(holder)
   const mine = `${path}~${nonce}`
   try {
-    await writeMine(mine, text)
-    try {
-      return (await contend(path, mine)) ? owned(path, text) : undefined
-    } finally {
-      await removeIfThere(mine)
-    }
+    const text = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files)
+    return text === undefined ? undefined : new HeldLock(path, text, nonce, files)
   } catch (error) {
     if (AppError.is(error)) throw error
     throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken`, cause: error })
+  } finally {
+    await removeFile(mine, files).catch(() => undefined) // swept by the next one that takes over
   }
 }
 
-/** The live holder of a lock; undefined while it is free or its holder is dead. */
+/** The live holder of a lock; undefined while it is free or its holder is gone. */
 export async function lockHolder(path: string): Promise<LockHolder | undefined> {
   const text = await readIfThere(path)
-  return text === undefined ? undefined : liveHolder(text)
+  return text === undefined ? undefined : liveHolder(path, text)
 }
 
 /**
  * Runs `fn` while holding the lock at `path`, waiting for other holders with a small random backoff. For short critical sections.
  * Throws PersistenceFailed when the lock is not free within `timeoutMs` (default 10,000).
  */
-export async function withLock<T>(path: string, fn: () => Promise<T>, options: { readonly timeoutMs?: number } = {}): Promise<T> {
+export async function withLock<T>(
+  path: string,
+  fn: (lock: Lock) => Promise<T>,
+  options: LockOptions & { readonly timeoutMs?: number } = {}
+): Promise<T> {
   const timeoutMs = options.timeoutMs ?? 10_000
   const deadline = performance.now() + timeoutMs
   for (let pause = 2; ; pause = Math.min(pause * 1.5, 25)) {
-    const lock = await acquireLock(path)
+    const lock = await acquireLock(path, options)
     if (lock) {
       try {
-        return await fn()
+        return await fn(lock)
       } finally {
         await lock.release()
       }
@@ -86,118 +108,181 @@ export async function withLock<T>(path: string, fn: () => Promise<T>, options: {
   }
 }
 
+class HeldLock implements Lock {
+  readonly path: string
+  readonly fence: number
+  readonly #text: string
+  readonly #nonce: string
+  readonly #files: FileCalls
+  #seenAt = performance.now()
+  #released: Promise<void> | undefined
+
+  constructor(path: string, text: string, nonce: string, files: FileCalls) {
+    this.path = path
+    this.#text = text
+    this.#nonce = nonce
+    this.#files = files
+    this.fence = Math.max(Date.now(), (JSON.parse(text) as LockHolder).fence ?? 0)
+    held.add(this)
+    beating ??= setInterval(beat, beatMs).unref()
+  }
+
+  async confirm(): Promise<void> {
+    if (performance.now() - this.#seenAt < sureMs) return
+    if ((await readIfThere(this.path, this.#files)) !== this.#text) {
+      throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
+    }
+    this.#seenAt = performance.now()
+  }
+
+  release(): Promise<void> {
+    this.#released ??= this.#release()
+    return this.#released
+  }
+
+  /** Shows those elsewhere that the holder lives. */
+  async touch(): Promise<void> {
+    if (performance.now() - this.#seenAt < sureMs) return
+    try {
+      await this.confirm()
+      await this.#files.utimes(this.path, new Date(), new Date())
+    } catch {
+      // lost, which the holder hears when it confirms; or not to be touched right now, and the next beat tries again
+    }
+  }
+
+  async #release(): Promise<void> {
+    held.delete(this)
+    if (held.size === 0) {
+      clearInterval(beating)
+      beating = undefined
+    }
+    // The next holder's number comes from the clock: it must have moved on. A clock that was set back is not waited for.
+    for (let wait = 0; Date.now() <= this.fence && wait < 10; wait++) await delay(1)
+    try {
+      await this.#remove()
+    } catch {
+      givenBack.add(this.#nonce)
+      this.#retry(50)
+    }
+  }
+
+  #retry(ms: number): void {
+    setTimeout(async () => {
+      try {
+        await this.#remove()
+        givenBack.delete(this.#nonce)
+      } catch {
+        this.#retry(Math.min(ms * 2, releaseRetryMs)) // still out of descriptors, or the disk is away
+      }
+    }, ms).unref()
+  }
+
+  /** Someone may have removed the file by hand, or taken over, and another process may hold the path by now. */
+  async #remove(): Promise<void> {
+    if ((await readIfThere(this.path, this.#files)) === this.#text) await removeFile(this.path, this.#files)
+  }
+}
+
+async function beat(): Promise<void> {
+  for (const lock of [...held]) await lock.touch()
+}
+
 /**
- * True when `mine` became the lock file. `link` is the only way into a free path. A dead holder's file is replaced only by whoever
- * holds the guard lock beside it and has seen, under the guard, that the dead file is still there: moving the dead file away first
+ * The text that became the lock file, or undefined. `link` is the only way into a free path. A dead holder's file is replaced only by
+ * whoever holds the guard lock beside it and has seen, under the guard, that the dead file is still there: moving the dead file away first
  * would leave a moment in which two takers could both win. The guard is an ordinary lock, so a taker that dies is taken over as well.
  */
-async function contend(path: string, mine: string): Promise<boolean> {
+async function contend(path: string, mine: string, holder: LockHolder, files: FileCalls): Promise<string | undefined> {
+  const free = await writeMine(mine, { ...holder, fence: Date.now() }, files)
   for (let round = 0; round < takeoverRounds; round++) {
-    if (await linkIfFree(mine, path)) return true
-    const seen = await readIfThere(path)
+    if (await linkIfFree(mine, path, files)) return free
+    const seen = await readIfThere(path, files)
     if (seen === undefined) continue
-    if (await liveHolder(seen)) return false
-    const guard = await acquireLock(`${path}~take`)
+    if (await liveHolder(path, seen)) return undefined
+    const guard = await acquireLock(`${path}~take`, { files })
     if (!guard) {
       await delay(1 + Math.random() * 4)
       continue
     }
     try {
-      if ((await readIfThere(path)) !== seen) continue
-      await rename(mine, path)
-      await sweep(path)
-      return true
+      if ((await readIfThere(path, files)) !== seen) continue
+      await removeFile(mine, files)
+      // The holder before got its number a moment after it wrote the file.
+      const fence = Math.max(Date.now(), (parse(seen)?.fence ?? 0) + 1_000)
+      const text = await writeMine(mine, { ...holder, fence }, files)
+      await files.rename(mine, path)
+      await sweep(path, files)
+      return text
     } finally {
       await guard.release()
     }
   }
-  return false
+  return undefined
 }
 
 /** Removes what takers left that died between writing their file and clearing it away. */
-async function sweep(path: string): Promise<void> {
+async function sweep(path: string, files: FileCalls): Promise<void> {
   const prefix = `${basename(path)}~`
-  for (const name of await readdir(dirname(path))) {
+  for (const name of await files.readdir(dirname(path))) {
     if (!name.startsWith(prefix) || name === `${prefix}take`) continue
     const file = join(dirname(path), name)
-    const text = await readIfThere(file)
+    const text = await readIfThere(file, files)
     // An unreadable one may be a file that its live taker is just writing.
-    if (text?.endsWith('}') && !(await liveHolder(text))) await removeIfThere(file)
-  }
-}
-
-function owned(path: string, text: string): Lock {
-  let released: Promise<void> | undefined
-  const giveBack = async () => {
-    // Someone may have removed the file by hand and another process may hold the path by now.
-    if ((await readIfThere(path)) === text) await removeIfThere(path)
-  }
-  return {
-    path,
-    release: () => {
-      released ??= giveBack()
-      return released
-    }
+    if (text?.endsWith('}') && !(await liveHolder(file, text))) await removeFile(file, files)
   }
 }
 
 /** Files appear complete (link, rename), so a text that does not parse was damaged by a power loss: nobody holds it. */
-async function liveHolder(text: string): Promise<LockHolder | undefined> {
-  let holder: LockHolder
-  try {
-    holder = JSON.parse(text) as LockHolder
-  } catch {
-    return undefined // as above
-  }
-  if (typeof holder !== 'object' || holder === null || !Number.isSafeInteger(holder.pid) || holder.pid <= 0) return undefined
-  return (await isProcessAlive(holder.pid, holder.start)) ? holder : undefined
+async function liveHolder(path: string, text: string): Promise<LockHolder | undefined> {
+  const holder = parse(text)
+  if (!holder || givenBack.has(holder.nonce)) return undefined
+  const state = await stateOf(holder)
+  if (state === 'alive') return holder
+  return state === 'elsewhere' && (await isFresh(path)) ? holder : undefined
 }
 
-let own: Promise<string | undefined> | undefined
-
-async function ownStart(): Promise<{ start?: string }> {
-  own ??= processStart(process.pid)
-  const start = await own
-  return start === undefined ? {} : { start }
-}
-
-async function writeMine(file: string, text: string): Promise<void> {
+/** The holder, which this process cannot see, has touched its file lately. */
+async function isFresh(path: string): Promise<boolean> {
   try {
-    await writeFile(file, text, { flag: 'wx', mode: 0o600 })
+    return Date.now() - (await stat(path)).mtimeMs < staleMs
   } catch (error) {
-    if (code(error) !== 'ENOENT') throw error
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    await writeFile(file, text, { flag: 'wx', mode: 0o600 })
+    if (isMissing(error)) return false
+    throw error
   }
 }
 
-async function linkIfFree(from: string, to: string): Promise<boolean> {
+function parse(text: string): LockHolder | undefined {
   try {
-    await link(from, to)
+    const holder = JSON.parse(text) as LockHolder | null
+    return Number.isSafeInteger(holder?.pid) && holder && holder.pid > 0 ? holder : undefined
+  } catch {
+    return undefined // see above
+  }
+}
+
+async function writeMine(file: string, holder: LockHolder, files: FileCalls): Promise<string> {
+  const text = JSON.stringify(holder)
+  const open = () => files.open(file, 'wx', 0o600)
+  const handle = await open().catch(async error => {
+    if (!isMissing(error)) throw error
+    await ensureDir(dirname(file), files)
+    return open()
+  })
+  try {
+    await handle.writeFile(text)
+  } finally {
+    await handle.close()
+  }
+  return text
+}
+
+async function linkIfFree(from: string, to: string, files: FileCalls): Promise<boolean> {
+  try {
+    await files.link(from, to)
     return true
   } catch (error) {
-    if (code(error) === 'EEXIST') return false
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-}
-
-async function readIfThere(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if (code(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-async function removeIfThere(file: string): Promise<void> {
-  try {
-    await unlink(file)
-  } catch (error) {
-    if (code(error) !== 'ENOENT') throw error
-  }
-}
-
-function code(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code
 }

@@ -1,28 +1,25 @@
-/** Log store: JSON lines per id, appended with group commit, repaired at the tail, read in slices. */
+/** Log store: JSON lines per id, appended with group commit. */
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { notSaved, removeFile, replaceFile, type Sync } from './atomic.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { Tails } from './handles.ts'
-import { eachLine, isCompleteRecord } from './lines.ts'
-import { fileOf, idsBelow } from './paths.ts'
+import { type FileCalls, fileOf, idsBelow, notSaved, type Sync } from './files.ts'
+import { isCompleteRecord, LineFiles, maxLineBytes } from './line-file.ts'
 import type { LogStore } from './ports.ts'
-import { setAside } from './quarantine.ts'
 
 export interface LogOptions {
   /** Texts in logs name files relative to it. */
   readonly home: string
   readonly log: Pick<Logger, 'warn'>
   readonly sync: Sync
-  /** Files kept open for appending; default 64. */
-  readonly handles?: number
+  readonly files?: FileCalls | undefined
 }
 
 /** Bytes of one write, and of what may wait for a slow disk per file before appends are refused. */
 const batchBytes = 4 * 1024 * 1024
 const waitingBytes = 64 * 1024 * 1024
+const openFiles = 64
 
 interface Task {
   /** Lines to append; undefined for other work. */
@@ -41,16 +38,16 @@ interface Queue {
 export class Logs {
   readonly #options: LogOptions
   readonly #queues = new Map<string, Queue>()
-  readonly #tails: Tails
+  readonly #lines: LineFiles
   #closing = false
 
   constructor(options: LogOptions) {
     this.#options = options
-    this.#tails = new Tails({
-      sync: options.sync,
-      limit: options.handles ?? 64,
-      onCut: (file, bytes) => options.log.warn({ file: this.#name(file), bytes }, 'torn tail of a log cut off'),
-      isBusy: file => this.#queues.has(file)
+    this.#lines = new LineFiles({
+      flush: options.sync === 'fsync' ? 'each' : 'never',
+      handles: openFiles,
+      files: options.files,
+      warn: (file, text, fields) => options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
     })
   }
 
@@ -60,7 +57,7 @@ export class Logs {
     const place = (id: string) => fileOf(dir, id, '.jsonl')
     return {
       append: async (id, ...records) => {
-        if (records.length > 0) await this.#enqueue(place(id), { data: encode(codec, records) })
+        if (records.length > 0) await this.#enqueue(place(id), { data: Buffer.concat(records.map(record => encode(codec, record))) })
       },
       read: async id => {
         const file = place(id)
@@ -70,18 +67,17 @@ export class Logs {
       },
       rewrite: async (id, records) => {
         const file = place(id)
-        // One buffer per record: a long log is never one huge string.
-        const chunks = records.map(record => encode(codec, [record]))
-        await this.#enqueue(file, { work: () => this.#replace(file, chunks) })
+        const all = [...records]
+        await this.#enqueue(file, { work: () => this.#lines.replace(file, chunksOf(codec, all)) })
       },
       delete: async id => {
         const file = place(id)
-        await this.#enqueue(file, { work: () => this.#remove(file) })
+        await this.#enqueue(file, { work: () => this.#lines.remove(file) })
       },
       ids: () => idsBelow(dir, '.jsonl'),
       release: async id => {
         const file = place(id)
-        await this.#enqueue(file, { work: () => this.#tails.close(file) })
+        await this.#enqueue(file, { work: () => this.#lines.release(file) })
       }
     }
   }
@@ -89,9 +85,8 @@ export class Logs {
   /** Writes out what waits, then closes every handle. Later calls throw. */
   async close(): Promise<void> {
     this.#closing = true
-    const drained = [...this.#queues.keys()].map(file => this.#enqueue(file, { work: async () => undefined }, true))
-    await Promise.all(drained)
-    await this.#tails.closeAll()
+    await Promise.all([...this.#queues.keys()].map(file => this.#enqueue(file, { work: async () => undefined }, true)))
+    await this.#lines.close()
   }
 
   #enqueue(file: string, task: Pick<Task, 'data' | 'work'>, closing = false): Promise<void> {
@@ -120,7 +115,7 @@ export class Logs {
       const batch = takeBatch(queue.tasks)
       try {
         const data = batch.flatMap(task => task.data ?? [])
-        if (data.length > 0) await this.#write(file, data)
+        if (data.length > 0) await this.#lines.append(file, data)
         else await batch[0]?.work?.()
         for (const task of batch) task.resolve()
       } catch (error) {
@@ -132,53 +127,18 @@ export class Logs {
     this.#queues.delete(file)
   }
 
-  async #write(file: string, data: Buffer[]): Promise<void> {
-    const tail = await this.#tails.get(file)
-    const bytes = data.length === 1 ? (data[0] as Buffer) : Buffer.concat(data)
-    try {
-      await tail.handle.appendFile(bytes)
-      if (this.#options.sync === 'fsync') await tail.handle.datasync()
-      tail.size += bytes.length
-    } catch (error) {
-      // Refused records must not appear after all: back to the last good length, and a fresh look at the file next time.
-      await tail.handle.truncate(tail.size).catch(() => undefined) // repaired when the file is opened again
-      await this.#tails.close(file).catch(() => undefined) // the write error tells more
-      throw error
-    }
-  }
-
-  async #replace(file: string, chunks: readonly Buffer[]): Promise<void> {
-    await this.#tails.close(file)
-    await replaceFile(file, chunks, this.#options)
-  }
-
-  async #remove(file: string): Promise<void> {
-    await this.#tails.close(file)
-    await removeFile(file)
-    await removeFile(`${file}.damaged`)
-  }
-
   async #read<V>(file: string, codec: Codec<V>): Promise<V[]> {
     const records: V[] = []
-    const damaged: { line: string; reason: string; start: number }[] = []
     let newer = 0
     try {
-      await eachLine(file, line => {
-        if (!line.whole && !isCompleteRecord(line.text)) return
-        const decoded = codec.decode(line.text)
-        if (decoded.kind === 'value') records.push(decoded.value)
-        else if (decoded.kind === 'newer') newer++
-        else damaged.push({ line: line.text, reason: decoded.reason, start: line.start })
+      await this.#lines.read(file, ({ text, ended }) => {
+        if (text === '' || (!ended && !isCompleteRecord(text))) return undefined
+        const decoded = codec.decode(text)
+        if (decoded.kind === 'damaged') return decoded.reason
+        if (decoded.kind === 'newer') newer++
+        else records.push(decoded.value)
+        return undefined
       })
-      if (damaged.length > 0) {
-        const first = damaged[0]
-        const where = { file: this.#name(file), count: damaged.length, first_byte: first?.start, reason: first?.reason }
-        this.#options.log.warn(where, 'damaged log records skipped, copied to the .damaged file beside')
-        await setAside(
-          `${file}.damaged`,
-          damaged.map(entry => entry.line)
-        )
-      }
     } catch (error) {
       throw notSaved(this.#name(file), error)
     }
@@ -204,6 +164,26 @@ function takeBatch(tasks: Task[]): Task[] {
   return tasks.splice(0, Math.max(1, count))
 }
 
-function encode<V>(codec: Codec<V>, records: readonly V[]): Buffer {
-  return Buffer.from(`${records.map(record => codec.encode(record)).join('\n')}\n`)
+function encode<V>(codec: Codec<V>, record: V): Buffer {
+  const line = Buffer.from(`${codec.encode(record)}\n`)
+  if (line.length > maxLineBytes) throw new Error(`log record of ${line.length} bytes; at most ${maxLineBytes}`)
+  return line
+}
+
+const chunkBytes = 256 * 1024
+
+/** Encodes while the file is written, so that a long log is neither held in memory a second time nor encoded in one go. */
+function* chunksOf<V>(codec: Codec<V>, records: readonly V[]): Generator<Buffer> {
+  let lines: Buffer[] = []
+  let bytes = 0
+  for (const record of records) {
+    const line = encode(codec, record)
+    lines.push(line)
+    bytes += line.length
+    if (bytes < chunkBytes) continue
+    yield Buffer.concat(lines)
+    lines = []
+    bytes = 0
+  }
+  if (bytes > 0) yield Buffer.concat(lines)
 }

@@ -1,7 +1,23 @@
-/** The four persistence ports. Every promise resolves only when the change would survive `kill -9` (and, where fsync is used, power loss). */
+/**
+ * The four persistence ports: what an engine of storage must offer (`storageSuite` of the testing door checks it). Every promise of a change
+ * resolves only when the change would survive `kill -9` (and, where fsync is used, power loss).
+ */
 import type { Readable } from 'node:stream'
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { StoreKind, StoreSpec } from '../contract.ts'
+import type { Logger } from '../log/log.ts'
+
+/** What a kernel hands to an engine of storage or journals. */
+export interface EngineEnvironment {
+  /** Absolute path; made already, 0700. */
+  readonly home: string
+  /** Id of this run of the server. */
+  readonly server_id: string
+  readonly log: Logger
+  now(): Date
+  /** Monotonic ULID. */
+  newId(): string
+}
 
 export interface KeyRange {
   readonly prefix?: string
@@ -41,12 +57,15 @@ export interface DocumentStore<V> {
   ids(): Promise<string[]>
 }
 
-/** Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line is set aside with a warning and skipped. */
+/**
+ * Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line is skipped with a warning and copied to
+ * `<id>.jsonl.damaged`. A record is at most 64 MiB of JSON.
+ */
 export interface LogStore<V> {
   /** Resolves when the records are on disk; concurrent appends share one write (group commit). Order is the call order. */
   append(id: string, ...records: V[]): Promise<void>
   read(id: string): Promise<V[]>
-  /** Replaces the whole log atomically. */
+  /** Replaces the whole log atomically. The records must not change before it resolves: they are encoded while they are written. */
   rewrite(id: string, records: readonly V[]): Promise<void>
   delete(id: string): Promise<void>
   ids(): Promise<string[]>

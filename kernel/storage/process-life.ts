@@ -1,5 +1,38 @@
-/** Is that process still the one we knew? By process id and, on Linux, by start time, so that a reused id is not mistaken. */
-import { readFile } from 'node:fs/promises'
+/** Is that process still the one we knew? By process id, start time and the place where its id means anything. */
+import { readFile, readlink } from 'node:fs/promises'
+import { hostname } from 'node:os'
+
+/** Tells a process from all others, on this machine and in its containers. */
+export interface ProcessIdentity {
+  readonly pid: number
+  /** When it started, where the system tells it (Linux); guards against a process id that was given out again. */
+  readonly start?: string
+  /** Machine, boot and namespace of process ids: elsewhere the id means another process, or none. */
+  readonly where?: string
+}
+
+let own: Promise<ProcessIdentity> | undefined
+
+/** This process. */
+export function ownProcess(): Promise<ProcessIdentity> {
+  own ??= identify()
+  return own
+}
+
+async function identify(): Promise<ProcessIdentity> {
+  const start = await processStart(process.pid)
+  return { pid: process.pid, ...(start !== undefined && { start }), where: await ownPlace() }
+}
+
+/**
+ * `gone` also for a process that its parent has not collected yet. `elsewhere`: another machine or container, of which this one cannot
+ * tell. In doubt `alive`: nothing must be taken from the living.
+ */
+export async function stateOf(identity: ProcessIdentity): Promise<'alive' | 'gone' | 'elsewhere'> {
+  const { pid, start, where } = identity
+  if (where !== undefined && where !== (await ownProcess()).where) return 'elsewhere'
+  return (await isProcessAlive(pid, start)) ? 'alive' : 'gone'
+}
 
 /** When a process started (boot and clock ticks since then, Linux), or undefined where the system does not tell or it is gone. */
 export async function processStart(pid: number): Promise<string | undefined> {
@@ -13,7 +46,7 @@ export async function processStart(pid: number): Promise<string | undefined> {
 
 /**
  * False once the process is gone, even while its parent has not collected it; `start` as `processStart` told it. When in doubt the
- * answer is true: a lock must not be taken from the living.
+ * answer is true. The id must be one of this machine and namespace.
  */
 export async function isProcessAlive(pid: number, start?: string): Promise<boolean> {
   try {
@@ -54,4 +87,13 @@ let boot: string | undefined
 async function bootId(): Promise<string> {
   boot ??= (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
   return boot
+}
+
+/** The name of the machine alone where the system tells no more. */
+async function ownPlace(): Promise<string> {
+  try {
+    return [hostname(), await bootId(), await readlink('/proc/self/ns/pid')].join(' ')
+  } catch {
+    return hostname()
+  }
 }

@@ -1,4 +1,4 @@
-/** Child for lock tests: `hold <path>` takes the lock and stays; `add <file> <times>` counts a number in a file up under the lock. */
+/** Child for lock tests: `hold <path>` takes the lock and stays; `try <path>` says whether it was free; `add <file> <times>` counts a number in a file up under the lock. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { acquireLock, withLock } from '../../kernel/storage/lock.ts'
 
@@ -10,6 +10,8 @@ if (mode === 'hold') {
     await lock?.release()
     console.log('released')
   })
+} else if (mode === 'try') {
+  console.log((await acquireLock(path!)) ? 'held' : 'refused')
 } else {
   for (let i = 0; i < Number(times); i++) {
     await withLock(`${path}.lock`, async () => {

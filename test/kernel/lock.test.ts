@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
+import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
 import { startChild } from '../helpers/child.ts'
-import { freshDir } from '../helpers/temp.ts'
+import { WatchedDisk } from '../helpers/disk.ts'
+import { freshDir, warnings } from '../helpers/temp.ts'
+import { documentSpec } from '../suites/storage-port.ts'
 
 test('a lock is held once per machine: the same process asking again is refused until it is released', async () => {
   const path = join(await freshDir(), 'deep', 'lock')
@@ -107,4 +112,123 @@ test('waiting for a lock is bounded and ends with a clear error', async () => {
     withLock(path, async () => undefined, { timeoutMs: 30 }),
     error => AppError.is(error) && error.spec === PersistenceFailed
   )
+})
+
+/** The clock that tells how long something took, put forward. */
+function later(t: TestContext, ms: number): void {
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + ms)
+}
+
+const elsewhere = (more: object = {}) => JSON.stringify({ pid: process.pid, where: 'other-machine', nonce: 'n', ...more })
+const lost = (error: unknown) => AppError.is(error) && error.spec === PersistenceFailed
+
+test('after a shortage of descriptors a document can be written again at once: its lock was given back', async t => {
+  const home = await freshDir()
+  const disk = new WatchedDisk()
+  const storage = createStorage({ home, log: warnings() }, { files: disk.files })
+  t.after(() => storage.close())
+  const store = storage.open(documentSpec, { namespace: 'test', dir: 'test' })
+  disk.fail('readFile', /a\.json\.lock$/, 'EMFILE')
+  await store.put('a', { n: 1 })
+  const began = performance.now()
+  await store.put('a', { n: 2 })
+  assert.ok(performance.now() - began < 5_000)
+  assert.deepEqual(await store.get('a'), { n: 2 })
+})
+
+test('a lock that could not be removed is removed for other processes as soon as the system lets it', async () => {
+  const dir = await freshDir()
+  const path = join(dir, 'lock')
+  const disk = new WatchedDisk()
+  const lock = await acquireLock(path, { files: disk.files })
+  disk.fail('unlink', /lock$/, 'EIO', 2)
+  await lock?.release()
+  assert.deepEqual(await readdir(dir), ['lock'])
+  assert.equal(await lockHolder(path), undefined)
+  while ((await readdir(dir)).length > 0) await new Promise(resolve => setImmediate(resolve))
+  assert.ok(await acquireLock(path))
+})
+
+test('giving back leaves a lock alone that somebody else holds by now', async () => {
+  const path = join(await freshDir(), 'lock')
+  const lock = await acquireLock(path)
+  await writeFile(path, elsewhere())
+  await lock?.release()
+  assert.equal(await readFile(path, 'utf8'), elsewhere())
+})
+
+test('a holder in another container keeps its lock while its heartbeat is fresh, and loses it when it stops', async () => {
+  const path = join(await freshDir(), 'lock')
+  const gone = elsewhere({ pid: 2 ** 31 - 2, fence: Date.now() + 60_000 })
+  await writeFile(path, gone)
+  assert.equal(await acquireLock(path), undefined)
+  assert.equal((await lockHolder(path))?.nonce, 'n')
+  await utimes(path, new Date(), new Date(Date.now() - 20_000))
+  assert.equal(await lockHolder(path), undefined)
+  const lock = await acquireLock(path)
+  assert.ok(lock && lock.fence > Date.now() + 60_000, 'higher than the number before, whatever the clock says')
+})
+
+const unshare = ['-Ur', '--pid', '--fork', '--mount-proc']
+const canUnshare = process.platform === 'linux' && spawnSync('unshare', [...unshare, 'true']).status === 0
+
+test('a process in a namespace of its own keeps its lock', { skip: !canUnshare }, async t => {
+  const path = join(await freshDir(), 'lock')
+  const child = startChild(t, 'lock-child', 'hold', path)
+  await child.atLeast(1)
+  assert.equal(child.lines[0], 'held')
+  const script = fileURLToPath(new URL('../helpers/lock-child.js', import.meta.url))
+  const other = spawnSync('unshare', [...unshare, process.execPath, script, 'try', path], { encoding: 'utf8' })
+  assert.equal(other.stdout.trim(), 'refused', other.stderr)
+})
+
+test('a held lock is touched every two seconds', async t => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const path = join(await freshDir(), 'lock')
+  const lock = await acquireLock(path)
+  later(t, 5_000)
+  await utimes(path, new Date(0), new Date(0))
+  t.mock.timers.tick(2_000)
+  while ((await stat(path)).mtimeMs === 0) await new Promise(resolve => setImmediate(resolve))
+  assert.ok(Date.now() - (await stat(path)).mtimeMs < 5_000)
+  await lock?.release()
+})
+
+test('fencing numbers rise from holder to holder', async t => {
+  const path = join(await freshDir(), 'lock')
+  let last = 0
+  for (let n = 0; n < 50; n++) {
+    const lock = await acquireLock(path)
+    assert.ok(lock && lock.fence > last)
+    last = lock.fence
+    await lock.release()
+  }
+  const child = startChild(t, 'lock-child', 'hold', path)
+  await child.atLeast(1)
+  const theirs = Number((await lockHolder(path))?.fence)
+  await child.kill()
+  const lock = await acquireLock(path)
+  assert.ok(theirs >= last && lock && lock.fence > theirs + 900)
+})
+
+test('who lost the lock while standing still cannot confirm it, and overwrites no document', async t => {
+  const home = await freshDir()
+  const path = join(home, 'lock')
+  const lock = await acquireLock(path)
+  await writeFile(path, elsewhere())
+  later(t, 5_000)
+  await assert.rejects(lock!.confirm(), lost)
+
+  const disk = new WatchedDisk()
+  const storage = createStorage({ home, log: warnings() }, { files: disk.files })
+  t.after(() => storage.close())
+  const store = storage.open(documentSpec, { namespace: 'test', dir: 'test' })
+  await store.put('a', { n: 1 })
+  disk.before('sync', /a\.json~$/, async () => {
+    await writeFile(join(home, 'test', 'a.json.lock'), elsewhere())
+    later(t, 10_000)
+  })
+  await assert.rejects(store.put('a', { n: 2 }), lost)
+  assert.deepEqual(await store.get('a'), { n: 1 })
 })

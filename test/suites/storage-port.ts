@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
-import { BlobMissing, BlobTooLarge } from '../../kernel/storage/index.ts'
+import { BlobMissing, BlobTooLarge } from '../../kernel/storage/blob.ts'
 import type { BlobStore, DocumentStore, KvStore, LogStore } from '../../kernel/storage/ports.ts'
 
 export interface Opened<S> {

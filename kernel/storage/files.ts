@@ -1,0 +1,245 @@
+/**
+ * Files of a home: where an id lies, directories that last, whole-file replacement. `~` is in no id, so temporary files and helpers
+ * carry it in their names.
+ */
+import type { BigIntStats } from 'node:fs'
+import * as node from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
+import { AppError, PersistenceFailed } from '../errors.ts'
+
+/** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
+export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'>
+
+/** The calls of Node. */
+export const nodeFiles: FileCalls = node
+
+/** `fsync` survives power loss; `write` survives `kill -9` only and is cheaper. */
+export type Sync = 'fsync' | 'write'
+
+export interface ReplaceOptions {
+  /** Default `fsync`: content and name are on the medium when the promise resolves. */
+  readonly sync?: Sync | undefined
+  /** Rights of the file; default 0600, less what the umask takes. */
+  readonly mode?: number
+  /** The file takes over these rights exactly and, where the system allows it, this owner. */
+  readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined
+  /** Nobody keeps writers apart: the temporary file gets a name of its own (and would stay after a crash). Default false: `<file>~`. */
+  readonly unserialised?: boolean
+  /** Asked right before the name changes; a rejection leaves the old content. */
+  readonly confirm?: () => Promise<void>
+  readonly files?: FileCalls | undefined
+}
+
+/** Tells one content of a file from the next: a replaced file has another inode, even within one tick of the clock. */
+export type FileStamp = Pick<BigIntStats, 'ino' | 'size' | 'mtimeNs'>
+
+/** A text, or chunks of bytes as they come. */
+export type FileContent = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+let temporaries = 0
+
+/**
+ * Replaces `file` whole: a reader, and a crash at any moment, meets the old content or the new one, never a mix. Goes through a temporary
+ * file in the same directory (made with 0700 when missing). Callers serialise per file unless they say otherwise. Answers the stamp of
+ * the new content; throws the file system's error.
+ */
+export async function replaceFile(file: string, content: FileContent, options: ReplaceOptions = {}): Promise<FileStamp> {
+  const { files = nodeFiles } = options
+  const { temporary, stamp } = await writeTemporary(file, content, options)
+  try {
+    await options.confirm?.()
+    await files.rename(temporary, file)
+  } catch (error) {
+    await removeFile(temporary, files).catch(() => undefined) // the first error tells more
+    throw error
+  }
+  if (options.sync !== 'write') await syncDir(dirname(file), files)
+  return stamp
+}
+
+/** Like `replaceFile` for a file that must not be there yet: of several makers one wins, and the others get false. */
+export async function makeFile(file: string, content: FileContent, options: ReplaceOptions = {}): Promise<boolean> {
+  const { files = nodeFiles } = options
+  const { temporary } = await writeTemporary(file, content, { ...options, unserialised: true })
+  try {
+    await files.link(temporary, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    await removeFile(temporary, files).catch(() => undefined) // the outcome is decided
+  }
+  if (options.sync !== 'write') await syncDir(dirname(file), files)
+  return true
+}
+
+async function writeTemporary(
+  file: string,
+  content: FileContent,
+  options: ReplaceOptions
+): Promise<{ temporary: string; stamp: FileStamp }> {
+  const { files = nodeFiles, like } = options
+  const temporary = options.unserialised ? `${file}~${process.pid}-${Date.now().toString(36)}-${temporaries++}` : `${file}~`
+  const handle = await openFresh(temporary, like ? like.mode & 0o777 : (options.mode ?? 0o600), files)
+  try {
+    try {
+      if (typeof content === 'string') await handle.writeFile(content)
+      else for await (const chunk of content) await handle.writeFile(chunk)
+      if (like) {
+        await handle.chown(like.uid, like.gid).catch(() => undefined) // only root may give files away
+        await handle.chmod(like.mode & 0o7777) // the umask took part in open, and a new owner ends special bits
+      }
+      if (options.sync !== 'write') await handle.sync()
+      return { temporary, stamp: await handle.stat({ bigint: true }) }
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    await removeFile(temporary, files).catch(() => undefined) // the first error tells more
+    throw error
+  }
+}
+
+/** What a crash left there goes: it may have been made with other rights. */
+async function openFresh(file: string, mode: number, files: FileCalls): Promise<node.FileHandle> {
+  const open = () => files.open(file, 'wx', mode)
+  try {
+    return await open()
+  } catch (error) {
+    if (isMissing(error)) await ensureDir(dirname(file), files)
+    else if ((error as NodeJS.ErrnoException).code === 'EEXIST') await removeFile(file, files)
+    else throw error
+    return open()
+  }
+}
+
+/** Removes a file; one that is not there is fine. Answers whether it was there. */
+export async function removeFile(file: string, files: FileCalls = nodeFiles): Promise<boolean> {
+  try {
+    await files.unlink(file)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** Moves what cannot be used out of the way, for a person to look at: `<path>.damaged-<moment>`. Undefined when it is not there. */
+export async function quarantineFile(path: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
+  const aside = `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  try {
+    await files.rename(path, aside)
+    return aside
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+const segment = /^[A-Za-z0-9._@+-]{1,200}$/
+
+/**
+ * The file of an id: `<dir>/<id><suffix>`. An id is a relative path of segments out of `A-Z a-z 0-9 . _ @ + -`, at most 200
+ * characters each and 8 deep; anything else is a bug of the caller and throws. `suffix` (`.json`) may not end an inner segment.
+ */
+export function fileOf(dir: string, id: string, suffix: string): string {
+  const parts = id.split('/')
+  const bad = parts.some((part, index) => {
+    if (!segment.test(part) || part === '.' || part === '..') return true
+    return suffix !== '' && index < parts.length - 1 && part.includes(suffix)
+  })
+  if (bad || parts.length > 8) throw new Error(`not a usable id: ${JSON.stringify(id.slice(0, 200))}`)
+  return join(dir, ...parts) + suffix
+}
+
+/** Ids of the files below `dir`, sorted; helpers, temporary and damaged files are left out. A missing directory has none. */
+export async function idsBelow(dir: string, suffix: string): Promise<string[]> {
+  const ids: string[] = []
+  const walk = async (at: string, prefix: string, depth: number): Promise<void> => {
+    for (const entry of await entriesOf(at)) {
+      const name = entry.name
+      if (entry.isDirectory()) {
+        if (segment.test(name) && depth < 8) await walk(join(at, name), `${prefix}${name}/`, depth + 1)
+      } else if (entry.isFile() && name.endsWith(suffix)) {
+        const stem = name.slice(0, name.length - suffix.length)
+        if (segment.test(stem)) ids.push(prefix + stem)
+      }
+    }
+  }
+  await walk(resolve(dir), '', 1)
+  return ids.sort()
+}
+
+async function entriesOf(dir: string) {
+  try {
+    return await node.readdir(dir, { withFileTypes: true })
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** Makes a directory (0700) and what is above it, durably: new entries are flushed to their parents. */
+export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
+  const first = await files.mkdir(dir, { recursive: true, mode: 0o700 })
+  if (first === undefined) return
+  let at = resolve(dir)
+  const top = dirname(resolve(first))
+  while (at !== top && at.startsWith(top.endsWith(sep) ? top : top + sep)) {
+    at = dirname(at)
+    await syncDir(at, files)
+  }
+}
+
+/** Some file systems and platforms cannot open or flush a directory: there names follow with the file system's own schedule. */
+const cannotSyncDirs = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EPERM'])
+
+/** Flushes a directory's entries, where the system can do that. */
+export async function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
+  try {
+    const handle = await files.open(dir, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    if (!cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** The file or a directory above it is not there. */
+export function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+/** The text of a file; undefined when it is not there. */
+export async function readIfThere(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
+  try {
+    return await files.readFile(file, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+export async function isThere(file: string): Promise<boolean> {
+  try {
+    await node.access(file)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/**
+ * Translates a failure of the file system or the database once, at the store's edge; bugs (a bad id or value) and AppErrors stay what they are. The text
+ * names the thing, never its content.
+ */
+export function notSaved(what: string, error: unknown): unknown {
+  const { syscall, code } = error as NodeJS.ErrnoException
+  if (AppError.is(error) || !(syscall || code?.startsWith('LEVEL_'))) return error
+  return new AppError(PersistenceFailed, { message: `${what} could not be saved or read`, cause: error })
+}

@@ -1,0 +1,157 @@
+/** What is on the medium before a store says so, and what a failed write leaves. */
+import assert from 'node:assert/strict'
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { StoreSpec } from '../../kernel/contract.ts'
+import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
+import { replaceFile, type Sync } from '../../kernel/storage/files.ts'
+import { createStorage } from '../../kernel/storage/index.ts'
+import type { StoreOf } from '../../kernel/storage/ports.ts'
+import { WatchedDisk } from '../helpers/disk.ts'
+import { freshDir, warnings } from '../helpers/temp.ts'
+import { blobSpec, documentSpec, logSpec } from '../suites/storage-port.ts'
+
+async function watched<S extends StoreSpec>(t: TestContext, spec: S, sync?: Sync) {
+  const home = await freshDir()
+  const disk = new WatchedDisk()
+  const log = warnings()
+  const storage = createStorage({ home, log }, { files: disk.files, ...(sync && { sync }) })
+  t.after(() => storage.close())
+  return { store: storage.open(spec, { namespace: 'test', dir: 'test' }) as StoreOf<S>, storage, disk, dir: join(home, 'test'), log }
+}
+
+const notSaved = (error: unknown) => AppError.is(error) && error.spec === PersistenceFailed
+
+test('a log record is on the medium, its file name too, before its append resolves', async t => {
+  const { store, disk } = await watched(t, logSpec)
+  await store.append('a', { n: 0 })
+  assert.deepEqual(disk.done.slice(-3), ['sync test', 'write a.jsonl', 'sync a.jsonl'])
+  assert.ok(disk.done.indexOf('sync test') > disk.done.indexOf('mkdir test'))
+  disk.done.length = 0
+  await Promise.all([store.append('a', { n: 1 }), store.append('a', { n: 2 })])
+  assert.deepEqual(disk.done, ['write a.jsonl', 'sync a.jsonl'], 'two appends share one write and one flush')
+})
+
+test('a rewritten log, a document and a blob are flushed before their name changes, and the name before they resolve', async t => {
+  const { storage, disk } = await watched(t, logSpec)
+  const place = { namespace: 'test', dir: 'test' }
+  const replaced = (name: string, temporary: string, above: string) => {
+    const kept = disk.done.filter(step => !/lock|mkdir/.test(step))
+    assert.deepEqual(kept.slice(-4), [`write ${temporary}`, `sync ${temporary}`, `rename ${name}`, `sync ${above}`])
+    disk.done.length = 0
+  }
+  await storage.open(logSpec, place).rewrite('a', [{ n: 0 }])
+  replaced('a.jsonl', 'a.jsonl~', 'test')
+  await storage.open(documentSpec, place).put('a', { n: 0 })
+  replaced('a.json', 'a.json~', 'test')
+  await storage.open(documentSpec, place).update('a', () => ({ n: 1 }))
+  replaced('a.json', 'a.json~', 'test')
+  await storage.open(blobSpec, place).put('b', Buffer.from('x'))
+  const temporary = disk.done.find(step => step.startsWith('write '))?.slice('write '.length)
+  replaced('b', temporary ?? '', 'test')
+})
+
+test('a directory that a store makes is flushed to the one above it', async t => {
+  const { store, disk } = await watched(t, documentSpec)
+  await store.put('a/b', { n: 0 })
+  const made = disk.done.indexOf('mkdir a')
+  assert.ok(disk.done.indexOf('sync a', made) > 0)
+  assert.ok(disk.done.indexOf('sync test', made) > 0, 'test holds the name of a')
+})
+
+test('with `write` nothing is flushed', async t => {
+  const { storage, disk } = await watched(t, logSpec, 'write')
+  const place = { namespace: 'test', dir: 'test' }
+  await storage.open(logSpec, place).append('a', { n: 0 })
+  await storage.open(documentSpec, place).put('a', { n: 0 })
+  assert.deepEqual(
+    disk.done.filter(step => step.startsWith('sync a')),
+    []
+  )
+})
+
+test('a record whose write failed half-way, or whose flush failed, is refused and does not come back', async t => {
+  const { store, disk, dir } = await watched(t, logSpec)
+  await store.append('a', { n: 0 })
+  disk.fail('write', /a\.jsonl$/, 'ENOSPC', 1, true)
+  const refused = [store.append('a', { n: 1 }), store.append('a', { n: 2 })]
+  for (const append of refused) await assert.rejects(append, notSaved)
+  assert.equal(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n')
+  disk.fail('sync', /a\.jsonl$/)
+  await assert.rejects(store.append('a', { n: 3 }), notSaved)
+  assert.deepEqual(await store.read('a'), [{ n: 0 }])
+  await store.append('a', { n: 4 })
+  assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 4 }])
+})
+
+test('a refused record that could not be cut off at once is not read, and cut off before the next one', async t => {
+  const { store, disk, dir } = await watched(t, logSpec)
+  await store.append('a', { n: 0 })
+  disk.fail('sync', /a\.jsonl$/)
+  disk.fail('truncate', /a\.jsonl$/)
+  await assert.rejects(store.append('a', { n: 1 }), notSaved)
+  assert.equal(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n{"n":1}\n')
+  assert.deepEqual(await store.read('a'), [{ n: 0 }])
+  await store.append('a', { n: 2 })
+  assert.equal(await readFile(join(dir, 'a.jsonl'), 'utf8'), '{"n":0}\n{"n":2}\n')
+})
+
+test('a replacement that fails leaves the old content and nothing beside it', async t => {
+  const { store, disk, dir } = await watched(t, documentSpec)
+  await store.put('a', { n: 0 })
+  for (const call of ['write', 'sync', 'rename'] as const) {
+    disk.fail(call, /a\.json~?$/, 'ENOSPC')
+    await assert.rejects(store.put('a', { n: 1 }), notSaved)
+    assert.deepEqual(await readdir(dir), ['a.json'])
+  }
+  assert.deepEqual(await store.get('a'), { n: 0 })
+})
+
+test('a name that could not be flushed is not said to be saved', async t => {
+  const { store, disk } = await watched(t, documentSpec)
+  await store.put('a', { n: 0 })
+  disk.fail('sync', /test$/)
+  await assert.rejects(store.put('a', { n: 1 }), notSaved)
+})
+
+test('a record longer than a line may be is refused, and a longer line is passed over with a warning', async t => {
+  const { store, dir, log } = await watched(t, logSpec, 'write')
+  await store.append('a', { n: 0 })
+  await assert.rejects(store.append('a', { n: 1, note: 'x'.repeat(64 * 1024 * 1024) }), /at most/)
+  await writeFile(join(dir, 'b.jsonl'), `{"n":0}\n{"n":1,"note":"${'x'.repeat(65 * 1024 * 1024)}"}\n{"n":2}\n`)
+  assert.deepEqual(await store.read('b'), [{ n: 0 }, { n: 2 }])
+  assert.equal(log.texts.length, 1)
+  assert.ok((await stat(join(dir, 'b.jsonl.damaged'))).size < 5000)
+})
+
+test('everything that the kernel writes is for its owner alone, whatever lay there before', async t => {
+  const { storage, dir } = await watched(t, logSpec)
+  const place = { namespace: 'test', dir: 'test' }
+  await storage.open(logSpec, place).append('l/a', { n: 0 })
+  await storage.open(logSpec, place).rewrite('l/b', [{ n: 0 }])
+  await writeFile(join(dir, 'l/a.jsonl'), 'rubbish\n')
+  await storage.open(logSpec, place).read('l/a')
+  await storage.open(documentSpec, place).put('d/a', { n: 0 })
+  await writeFile(join(dir, 'd/b.json~'), 'left by a crash')
+  await chmod(join(dir, 'd/b.json~'), 0o644)
+  await storage.open(documentSpec, place).put('d/b', { n: 0 })
+  await storage.open(blobSpec, place).put('b/a', Buffer.from('x'))
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
+  const modes = await Promise.all(
+    entries.map(async entry => [entry.name, entry.isDirectory(), (await stat(join(entry.parentPath, entry.name))).mode & 0o777])
+  )
+  assert.equal(modes.filter(([, isDirectory]) => !isDirectory).length, 6)
+  for (const [name, isDirectory, mode] of modes) assert.equal(mode, isDirectory ? 0o700 : 0o600, String(name))
+})
+
+test('a replaced file takes over the rights it is told to, and the stamp tells its content from the one before', async () => {
+  const file = join(await freshDir(), 'a')
+  const one = await replaceFile(file, 'x')
+  const { uid, gid } = await stat(file)
+  const two = await replaceFile(file, 'y', { like: { mode: 0o764, uid, gid } })
+  assert.equal((await stat(file)).mode & 0o777, 0o764)
+  assert.notDeepEqual(one, two)
+  const { ino, size, mtimeNs } = await stat(file, { bigint: true })
+  assert.deepEqual({ ino: two.ino, size: two.size, mtimeNs: two.mtimeNs }, { ino, size, mtimeNs })
+})
