@@ -46,10 +46,10 @@ export function llmAdapterSuite({
   provider,
   finishes = ['stop', 'length', 'content_filter']
 }: AdapterUnderTest): void {
-  async function bench(t: TestContextLike, script: Script): Promise<Bench> {
+  async function bench(t: TestContextLike, script: Script, custom_headers: object = { 'X-Team': 'blue-team' }): Promise<Bench> {
     const upstream = await fakeUpstream(t, script, { wire })
     const config = {
-      providers: { p: { type: protocol, base_url: upstream.url, api_key: KEY, custom_headers: { 'X-Team': 'blue-team' }, ...provider } },
+      providers: { p: { type: protocol, base_url: upstream.url, api_key: KEY, custom_headers, ...provider } },
       models: { 'p/m': { provider: 'p', model: 'm', max_context_size: 100_000, capabilities: ['thinking', 'tool_use'] } }
     }
     const llm = await startLlm(t, { packs: [pack], config })
@@ -205,6 +205,16 @@ export function llmAdapterSuite({
       assert.equal(headers[credential[0]], credential[1])
       assert.match(headers['user-agent'] ?? '', /^svc-code\//)
       assert.equal(headers['x-team'], 'blue-team')
+    })
+
+    test('headers of the configuration win over those of the adapter, its credential among them', async t => {
+      const [name] = credential
+      const { upstream, run } = await bench(t, [[{ text: 'ok' }]], { [name.toUpperCase()]: 'mine', Accept: 'text/event-stream, */*' })
+
+      await run()
+
+      const headers = upstream.requests[0]?.headers ?? {}
+      assert.deepEqual([headers[name], headers.accept], ['mine', 'text/event-stream, */*'])
     })
 
     const table: readonly [title: string, status: number, message: string, code: string, retryable: boolean][] = [

@@ -345,3 +345,16 @@ test('a configuration that cannot be saved fails the login with a text and keeps
   assert.equal(login.status(managed), 'authenticated')
   assert.equal(fake.asked('poll').length, 1)
 })
+
+test('a pack that goes leaves no timer behind', async t => {
+  const { kernel } = await scene(t)
+  const armed = t.mock.method(globalThis, 'setTimeout')
+  const cleared = t.mock.method(globalThis, 'clearTimeout')
+
+  await kernel.unload('oauth')
+
+  const graces = armed.mock.calls.filter(({ arguments: [, ms] }) => ms === 1500).map(({ result }) => result)
+  assert.equal(graces.length, 1)
+  const gone = cleared.mock.calls.map(({ arguments: [timer] }) => timer)
+  assert.ok(graces.every(timer => gone.includes(timer)))
+})

@@ -172,3 +172,20 @@ test('the interval works on a server: a list that grows is found without a clien
 
   assert.equal(grown.type, modelCatalogChanged.type)
 })
+
+test('a pack that goes leaves no refresh timer behind', async t => {
+  const interval = 5_999_999
+  const armed = t.mock.method(globalThis, 'setTimeout')
+  const cleared = t.mock.method(globalThis, 'clearTimeout')
+  const { kernel } = await start(t, { toml: `[model_catalog]\nrefresh_on_start = false\nrefresh_interval_ms = ${interval}\n` })
+
+  await kernel.unload('providers')
+
+  const timers = armed.mock.calls.filter(({ arguments: [, ms] }) => ms === interval).map(({ result }) => result)
+  assert.ok(timers.length > 0)
+  const gone = cleared.mock.calls.map(({ arguments: [timer] }) => timer)
+  assert.deepEqual(
+    timers.filter(timer => !gone.includes(timer)),
+    []
+  )
+})
