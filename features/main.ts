@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command line `svc-code`. Exit codes: 0 done, 1 failed, 2 the command line was not understood. */
+import { assertDescriptors, tooFewDescriptors } from './cli/descriptors.ts'
 import { helpText, parseCommandLine, UsageError } from './cli/options.ts'
 import { productVersion } from './cli/version.ts'
 
@@ -8,6 +9,7 @@ async function main(args: readonly string[]): Promise<number> {
   const out = (text: string) => {
     process.stdout.write(text)
   }
+  if (line.command !== 'help' && line.command !== 'version') assertDescriptors()
   switch (line.command) {
     case 'help':
       out(helpText(productVersion()))
@@ -36,7 +38,8 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 main(process.argv.slice(2)).then(
   code => process.exit(code),
   (error: unknown) => {
-    process.stderr.write(`svc-code: ${error instanceof Error ? error.message : String(error)}\n`)
+    const text = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`svc-code: ${(error as NodeJS.ErrnoException).code === 'EMFILE' ? tooFewDescriptors() : text}\n`)
     process.exit(error instanceof UsageError ? 2 : 1)
   }
 )

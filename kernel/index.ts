@@ -1,5 +1,6 @@
 /** The door of the kernel: everything a pack may import. */
 
+export { isOpenRoute } from './access/open.ts'
 export type { Principal } from './access/principal.ts'
 export { breathe } from './breath.ts'
 export { stripUnknown, tidy } from './clean.ts'
@@ -41,7 +42,6 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/binary.ts'
 export { withJsonText } from './http/json-text.ts'
-export { isOpenRoute } from './http/template.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export { Activity, type Work } from './lifecycle/activity.ts'
 export type { KernelHooks, TapOptions } from './lifecycle/hooks.ts'

@@ -1,9 +1,9 @@
 /** Start and stop of a server: wires log, storage, gate, hub, HTTP side and the pack lifecycle into one. */
-import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import { createEnvironment, type Environment } from './environment.ts'
+import { homeWarnings, makeHome } from './home.ts'
 import { createHttp, type HttpSide } from './http/router.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
@@ -288,19 +288,10 @@ export class Kernel {
 
 /** Prepares the home (0700), log, token and gate, and builds a kernel that is not started yet. */
 export async function createKernel(given: KernelOptions): Promise<Kernel> {
-  const env = createEnvironment({ ...given, home: resolve(given.home) })
-  const { options, log } = env
-  await mkdir(options.home, { recursive: true, mode: 0o700 })
-  const gate = await createGate({
-    home: options.home,
-    host: options.host,
-    log,
-    now: options.now,
-    password: options.password,
-    dangerousBypassAuth: options.dangerousBypassAuth,
-    allowedHosts: options.allowedHosts,
-    disableHostCheck: options.disableHostCheck,
-    corsOrigins: options.corsOrigins
-  })
+  const home = resolve(given.home)
+  makeHome(home)
+  const env = createEnvironment({ ...given, home })
+  for (const warning of homeWarnings(home)) env.log.warn(warning)
+  const gate = await createGate(env)
   return new Kernel(env, gate)
 }

@@ -1,7 +1,7 @@
 /** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
-import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { readRegularFile } from '../../kernel/regular-file.ts'
 import type { FlagValues } from './options.ts'
 
 export interface Deployment {
@@ -15,10 +15,13 @@ export interface Deployment {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. */
+/** `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. Throws when the user has no home directory to put it in. */
 export function homeOf(flags: FlagValues, env: NodeJS.ProcessEnv): string {
   const given = flags.home ?? env.SVC_CODE_HOME
-  return given ? resolve(given) : join(homedir(), '.svc-code')
+  if (given) return resolve(given)
+  const user = homedir()
+  if (!isAbsolute(user)) throw new Error('HOME is empty or no absolute path: name the home with --home or SVC_CODE_HOME')
+  return join(user, '.svc-code')
 }
 
 /** Comma-separated environment value as a list. */
@@ -52,7 +55,7 @@ const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', '
 async function packsTable(file: string): Promise<Record<string, unknown>> {
   let text: string
   try {
-    text = await readFile(file, 'utf8')
+    text = readRegularFile(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })

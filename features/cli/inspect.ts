@@ -16,7 +16,7 @@ export async function token(words: readonly string[], flags: FlagValues, env: No
 
 /** The token; a home without one gets it now, as the first start would do. */
 async function shownToken(home: string): Promise<string> {
-  return (await readToken(home)) ?? (await rotateToken(home))
+  return readToken(home) ?? (await rotateToken(home))
 }
 
 export async function instances(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
@@ -47,7 +47,7 @@ export async function packs(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<
 async function askRunning(home: string): Promise<readonly Feature[] | undefined> {
   const [first] = await listInstances(home)
   if (!first) return undefined
-  const headers = { authorization: `Bearer ${(await readToken(home)) ?? ''}` }
+  const headers = { authorization: `Bearer ${readToken(home) ?? ''}` }
   try {
     const answer = await fetch(`${urlOf(first)}/api/v1/meta`, { headers, signal: AbortSignal.timeout(3_000) })
     const envelope = (await answer.json()) as { code: number; data: { features: Feature[] } }

@@ -1,7 +1,8 @@
 /** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
 
-import { assertBind } from '../../kernel/access/bind.ts'
+import { assertBind } from '../../kernel/access/origin.ts'
 import { readToken } from '../../kernel/access/token.ts'
+import { homeWarnings } from '../../kernel/home.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
@@ -29,11 +30,12 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
     if (!known) out(`warning: [packs.config.${name}] in config.toml is for a pack that is not loaded\n`)
   }
   const kernel = await createKernel({ ...options, packs })
+  for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
   const stop = onSignals(kernel, out)
   const faults = onFaults(kernel)
   try {
     const { url } = await kernel.start()
-    out(banner(url, kernel, (await readToken(kernel.home)) ?? '', options))
+    out(banner(url, kernel, readToken(kernel.home) ?? '', options))
     await kernel.done
     return faults.fatal() ? 1 : 0
   } finally {

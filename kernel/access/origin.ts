@@ -1,71 +1,130 @@
-/** Which Host and Origin headers are accepted: the defence against DNS rebinding and the CORS answer. */
+/** Addresses: what the bind address demands, and which Host and Origin headers are accepted (DNS rebinding, foreign web pages, CORS). */
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
-import { bareHost, classifyBind } from './bind.ts'
+import { BlockList, isIP } from 'node:net'
+import type { FilledOptions } from '../options.ts'
 
-export interface OriginOptions {
-  /** Bound host. */
-  readonly host: string
-  /** Extra host names; a leading dot also admits every subdomain. */
-  readonly allowedHosts?: readonly string[] | undefined
-  /** Full origins (`https://app.example`), accepted wherever the server is reached. */
-  readonly corsOrigins?: readonly string[] | undefined
-  readonly disableHostCheck?: boolean | undefined
+/** `loopback`: 127.*, localhost, ::1. `lan`: private and link-local ranges. `public`: everything else, also 0.0.0.0, :: and names. */
+export type BindClass = 'loopback' | 'lan' | 'public'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+
+const lan = new BlockList()
+lan.addSubnet('10.0.0.0', 8)
+lan.addSubnet('172.16.0.0', 12)
+lan.addSubnet('192.168.0.0', 16)
+lan.addSubnet('169.254.0.0', 16)
+lan.addSubnet('fe80::', 10, 'ipv6')
+
+/** Class of the address given with `--host`. Names other than `localhost` count as public: nobody knows what they resolve to. */
+export function classifyBind(host: string): BindClass {
+  const name = bareHost(host)
+  if (name === 'localhost') return 'loopback'
+  const family = isIP(name)
+  if (family === 0) return 'public'
+  const type = family === 4 ? 'ipv4' : 'ipv6'
+  if (loopback.check(name, type)) return 'loopback'
+  return lan.check(name, type) ? 'lan' : 'public'
 }
 
-const defaultHeaders = 'Content-Type, Authorization, X-Svc-Client-Id, X-Svc-Client-Name, X-Svc-Client-Version, X-Svc-Client-Ui-Mode'
+export interface BindOptions {
+  readonly host: string
+  /** `--insecure-no-tls`: the operator accepts that the token travels in clear text. */
+  readonly insecureNoTls?: boolean | undefined
+  readonly password?: string | undefined
+}
+
+/**
+ * Refuses a non-loopback bind without `--insecure-no-tls`. Resolves nothing and opens nothing; returns the warnings to print.
+ * Throws an Error whose text names the option.
+ */
+export function assertBind(options: BindOptions): string[] {
+  const kind = classifyBind(options.host)
+  if (kind === 'loopback') return []
+  if (!options.insecureNoTls) {
+    throw new Error(
+      `refusing to listen on ${options.host || 'all addresses'} (${kind}): traffic and token would travel unencrypted; ` +
+        'put a TLS proxy in front and bind to 127.0.0.1, or accept the risk with --insecure-no-tls'
+    )
+  }
+  const warnings = [`listening on ${options.host || 'all addresses'} without TLS: anyone on the way can read the traffic and the token`]
+  if (!options.password) warnings.push('no password is set (SVC_CODE_PASSWORD): the token is the only credential')
+  return warnings
+}
+
+/** Lower case, without brackets and zone id. */
+function bareHost(host: string): string {
+  const name = host.trim().toLowerCase()
+  const inner = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name
+  const zone = inner.indexOf('%')
+  return zone > 0 && inner.includes(':') ? inner.slice(0, zone) : inner
+}
+
+/** `none`: no web page that we could tell. `refused`: a page of an origin that is not accepted. */
+export type OriginVerdict = 'none' | 'allowed' | 'refused'
+
+export type OriginOptions = Pick<FilledOptions, 'host'> &
+  Partial<Pick<FilledOptions, 'allowedHosts' | 'corsOrigins' | 'disableHostCheck' | 'dangerousBypassAuth'>>
 
 export class OriginPolicy {
   readonly #names = new Set<string>()
   readonly #suffixes: string[] = []
   readonly #origins: Set<string>
-  readonly #open: boolean
+  readonly #anyHost: boolean
+  /** Without a credential to protect it, the server trusts its own pages and those that the operator named. */
+  readonly #strict: boolean
 
-  constructor(options: OriginOptions) {
-    const bound = bareHost(options.host)
+  /** An entry of `allowedHosts` with a leading dot also admits every subdomain; `corsOrigins` are accepted wherever the server is reached. */
+  constructor({ host, allowedHosts = [], corsOrigins = [], disableHostCheck = false, dangerousBypassAuth = false }: OriginOptions) {
+    const bound = bareHost(host)
     if (bound) this.#names.add(bound)
-    for (const entry of options.allowedHosts ?? []) {
+    for (const entry of allowedHosts) {
       const name = bareHost(entry)
       if (name.startsWith('.') && name.length > 1) {
         this.#names.add(name.slice(1))
         this.#suffixes.push(name)
       } else if (name) this.#names.add(name)
     }
-    this.#origins = new Set((options.corsOrigins ?? []).map(origin => origin.trim().toLowerCase().replace(/\/$/, '')))
-    this.#open = options.disableHostCheck ?? false
+    this.#origins = new Set(corsOrigins.map(plainOrigin))
+    this.#anyHost = disableHostCheck
+    this.#strict = dangerousBypassAuth
   }
 
   /** Text of the refusal, or undefined when every Host of the request is allowed. Missing and repeated headers are refused. */
-  refuseHost(req: IncomingMessage, hostHeaders: number): string | undefined {
-    if (this.#open) return undefined
+  refuseHost(req: IncomingMessage): string | undefined {
+    if (this.#anyHost) return undefined
     const host = req.headers.host
     if (host === undefined || host === '') return 'the Host header is missing'
-    if (hostHeaders > 1) return 'the Host header is repeated'
-    const authority = absoluteAuthority(req.url ?? '')
-    if (!this.allowsHost(host)) return refusal(host)
-    return authority === undefined || this.allowsHost(authority) ? undefined : refusal(authority)
+    if (isRepeated(req, 'host')) return 'the Host header is repeated'
+    if (!this.#allowsHost(host)) return hostRefusal(host)
+    const authority = req.url?.startsWith('/') ? undefined : absoluteAuthority(req.url ?? '')
+    return authority === undefined || this.#allowsHost(authority) ? undefined : hostRefusal(authority)
+  }
+
+  /** With a credential, an Origin that cannot be parsed (`null`) counts as none: such a request is served without CORS headers. */
+  judge({ headers }: IncomingMessage): OriginVerdict {
+    const { origin } = headers
+    if (origin === undefined) return this.#strict && fromOtherSite(headers) ? 'refused' : 'none'
+    if (this.#origins.has(plainOrigin(origin))) return 'allowed'
+    if (this.#strict) return isSameOrigin(origin, headers.host) ? 'allowed' : 'refused'
+    const name = originHost(origin)
+    if (name === undefined) return 'none'
+    const host = hostName(headers.host ?? '')
+    if (host === undefined) return 'refused'
+    return name === host || (isLoopbackName(name) && isLoopbackName(host)) ? 'allowed' : 'refused'
   }
 
   /** Accepts `name`, `name:port`, `1.2.3.4`, `[::1]:80`. */
-  allowsHost(host: string): boolean {
+  #allowsHost(host: string): boolean {
     const name = hostName(host)
     if (name === undefined) return false
     if (name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0 || this.#names.has(name)) return true
     return this.#suffixes.some(suffix => name.endsWith(suffix))
   }
-
-  /** `none` also for an Origin that cannot be parsed (`null`): such a request is served without CORS headers. */
-  judge(req: IncomingMessage): 'none' | 'allowed' | 'refused' {
-    const origin = req.headers.origin
-    if (origin === undefined) return 'none'
-    const name = originHost(origin)
-    if (name === undefined) return 'none'
-    if (this.#origins.has(origin.toLowerCase())) return 'allowed'
-    const host = req.headers.host === undefined ? undefined : hostName(req.headers.host)
-    if (host === undefined) return 'refused'
-    return name === host || (isLoopbackName(name) && isLoopbackName(host)) ? 'allowed' : 'refused'
-  }
 }
+
+const defaultHeaders = 'Content-Type, Authorization, X-Svc-Client-Id, X-Svc-Client-Name, X-Svc-Client-Version, X-Svc-Client-Ui-Mode'
 
 /** CORS headers of an accepted Origin. No credentials header: the token never travels as a cookie. */
 export function corsHeaders(req: IncomingMessage): Record<string, string> {
@@ -78,15 +137,25 @@ export function corsHeaders(req: IncomingMessage): Record<string, string> {
   }
 }
 
+/** Does the header stand there more than once? The library shows only one of them. */
+export function isRepeated(req: IncomingMessage, name: string): boolean {
+  const raw = req.rawHeaders
+  let count = 0
+  for (let i = 0; i < raw.length; i += 2) {
+    const key = raw[i]!
+    if (key.length === name.length && key.toLowerCase() === name) count++
+  }
+  return count > 1
+}
+
 /** Authority of an absolute-form request target (RFC 9112 §3.2.2), undefined for the usual origin form. */
-export function absoluteAuthority(target: string): string | undefined {
-  if (target.startsWith('/')) return undefined
+function absoluteAuthority(target: string): string | undefined {
   return /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(target)?.[1]
 }
 
-function refusal(host: string): string {
-  const name = hostName(host) ?? host
-  return `host '${name.slice(0, 100)}' is not allowed; start the server with --allowed-host ${name.slice(0, 100)} to accept it`
+function hostRefusal(host: string): string {
+  const name = (hostName(host) ?? host).slice(0, 100)
+  return `host '${name}' is not allowed; start the server with --allowed-host ${name} to accept it`
 }
 
 /** Lower-case name without port; undefined when the text is no host at all. */
@@ -95,9 +164,26 @@ function hostName(host: string): string | undefined {
   return (match?.[1] ?? match?.[2])?.toLowerCase()
 }
 
+function plainOrigin(origin: string): string {
+  return origin.trim().toLowerCase().replace(/\/$/, '')
+}
+
 function originHost(origin: string): string | undefined {
   const match = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)$/i.exec(origin)
   return match?.[1] === undefined ? undefined : hostName(match[1])
+}
+
+/** Host and port of a page and of the server are the same. The scheme is not compared: TLS may end in a proxy. */
+function isSameOrigin(origin: string, host = ''): boolean {
+  const [, scheme, authority] = /^(https?):\/\/([^/?#]+)$/.exec(origin.toLowerCase()) ?? []
+  const standard = scheme === 'https' ? /:443$/ : /:80$/
+  return authority !== undefined && authority.replace(standard, '') === host.toLowerCase().replace(standard, '')
+}
+
+/** What a browser says about a request that it sends without an Origin (Fetch Metadata). */
+function fromOtherSite(headers: IncomingMessage['headers']): boolean {
+  const site = headers['sec-fetch-site']
+  return site === 'cross-site' || site === 'same-site'
 }
 
 function isLoopbackName(name: string): boolean {

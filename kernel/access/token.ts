@@ -1,44 +1,43 @@
-/** The token file `<home>/server.token`: made once, shared by all servers of a home, re-read when it changes. */
-import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+/** Credentials: the token file `<home>/server.token`, shared by all servers of a home, and the optional password beside it. */
+import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sameText } from './password.ts'
+import { makeHome } from '../home.ts'
+import { readRegularFile } from '../regular-file.ts'
 import type { Principal } from './principal.ts'
-
-const name = 'server.token'
 
 /** Absolute path of the token file of a home. */
 export function tokenPath(home: string): string {
-  return join(home, name)
+  return join(home, 'server.token')
 }
 
-/** The current token, or undefined when none was made yet. */
-export async function readToken(home: string): Promise<string | undefined> {
+/** The current token, or undefined when none was made yet. Throws when the file cannot be read or is no regular file. */
+export function readToken(home: string): string | undefined {
   try {
-    return (await readFile(tokenPath(home), 'utf8')).trim() || undefined
+    return readRegularFile(tokenPath(home)).trim() || undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }
 
-/** Replaces the token atomically and returns the new one. Running servers of the home accept it at once. */
+/** Replaces the token atomically and returns the new one. Running servers of the home accept it at once and end what the old one opened. */
 export async function rotateToken(home: string): Promise<string> {
   const { temp, token } = await writeTemp(home)
   await rename(temp, tokenPath(home))
   return token
 }
 
-/** Reads the token, making one first if there is none: of several servers that start together, one wins. */
+/** Makes a token when there is none: of several servers that start together, one wins. */
 async function ensureToken(home: string): Promise<void> {
-  if ((await readToken(home)) !== undefined) return
+  if (readToken(home) !== undefined) return
   const { temp } = await writeTemp(home)
   try {
     await link(temp, tokenPath(home)) // unlike rename, fails when another process was faster
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    if ((await readToken(home)) === undefined) await rename(temp, tokenPath(home)) // an empty file is no token
+    if (readToken(home) === undefined) await rename(temp, tokenPath(home)) // an empty file is no token
   } finally {
     await rm(temp, { force: true })
   }
@@ -46,7 +45,7 @@ async function ensureToken(home: string): Promise<void> {
 
 /** 32 random bytes as base64url, on disk before the name changes. */
 async function writeTemp(home: string): Promise<{ temp: string; token: string }> {
-  await mkdir(home, { recursive: true, mode: 0o700 })
+  makeHome(home)
   const token = randomBytes(32).toString('base64url')
   const temp = `${tokenPath(home)}.${process.pid}.${randomBytes(6).toString('hex')}.tmp`
   const file = await open(temp, 'wx', 0o600)
@@ -59,6 +58,7 @@ async function writeTemp(home: string): Promise<{ temp: string; token: string }>
   return { temp, token }
 }
 
+/** What tells one version of the file from another. */
 interface Version {
   readonly mtimeNs: bigint
   readonly ino: bigint
@@ -66,25 +66,28 @@ interface Version {
   readonly mode: bigint
 }
 
+/** How often the file is looked at for the sake of what is open, ms. */
+const watchMs = 1_000
+
 /** The token as a running server knows it. */
 export class TokenFile {
   readonly #path: string
   readonly #onIgnored: (reason: string) => void
-  #token: Buffer
-  /** Who brings this token; another one after a rotation. */
-  principal: Principal
+  #token = Buffer.alloc(0)
+  #principal: Principal
   #version: Version
   #fresh = false
+  #rotated: ((before: Principal) => void) | undefined
 
+  /** Use `open`. */
   constructor(path: string, token: string, version: Version, onIgnored: (reason: string) => void) {
     this.#path = path
-    this.#token = Buffer.from(token)
-    this.principal = principalOf(token)
     this.#version = version
     this.#onIgnored = onIgnored
+    this.#principal = this.#take(token)
   }
 
-  /** Throws when the file can be read by others, or is empty. `onIgnored` hears why a later rewrite was not taken over. */
+  /** Throws when the file can be read by others, or is no token. `onIgnored` hears why a later rewrite was not taken over. */
   static async open(home: string, onIgnored: (reason: string) => void): Promise<TokenFile> {
     await ensureToken(home)
     const path = tokenPath(home)
@@ -92,16 +95,16 @@ export class TokenFile {
     if (tooOpen(version)) {
       throw new Error(`${path} can be read by other users (mode ${modeText(version)}); run: chmod 600 ${path}`)
     }
-    const token = await readToken(home)
+    const token = readToken(home)
     if (!token) throw new Error(`${path} is empty; remove it and start again`)
     return new TokenFile(path, token, version, onIgnored)
   }
 
   /**
-   * Constant-time comparison. Looks at the file once per turn of the event loop (one `stat`, 2 to 3 µs, shared by the requests of a
-   * burst): a rotated token works at once and the old one ends at once, without a watcher that could miss it.
+   * Who brings this text: undefined when it is not the token. Constant-time comparison. Looks at the file once per turn of the event
+   * loop (one `stat`, 2 to 3 µs, shared by the requests of a burst): a rotated token works at once and the old one ends at once.
    */
-  matches(candidate: string): boolean {
+  identify(candidate: string): Principal | undefined {
     if (!this.#fresh) {
       this.#fresh = true
       setImmediate(() => {
@@ -109,10 +112,29 @@ export class TokenFile {
       })
       this.#refresh()
     }
-    return sameText(candidate, this.#token)
+    if (candidate.length > maxCredential) return undefined
+    const given = Buffer.from(candidate)
+    return given.length === this.#token.length && timingSafeEqual(given, this.#token) ? this.#principal : undefined
   }
 
-  /** A missing file, one that others can read and an empty one leave the old token in force. */
+  /** Tells of every rotation whose token ended with it, also while nobody asks for anything. Returns the undo. */
+  watch(rotated: (before: Principal) => void): () => void {
+    this.#rotated = rotated
+    const timer = setInterval(() => this.#refresh(), watchMs).unref()
+    return () => {
+      clearInterval(timer)
+      this.#rotated = undefined
+    }
+  }
+
+  #take(token: string): Principal {
+    const digest = createHash('sha256').update(token).digest('hex')
+    this.#token = Buffer.from(token)
+    this.#principal = { id: `token_${digest.slice(0, 16)}`, kind: 'token', scopes: 'all' }
+    return this.#principal
+  }
+
+  /** A missing file, one that others can read, an empty one and what is no file at all leave the old token in force. */
   #refresh(): void {
     const version = this.#stat()
     const known = this.#version
@@ -120,19 +142,24 @@ export class TokenFile {
     if (version.mtimeNs === known.mtimeNs && version.ino === known.ino && version.size === known.size && version.mode === known.mode) {
       return
     }
+    const before = this.#principal
     this.#version = version
-    if (tooOpen(version)) {
-      this.#onIgnored(`the token file can be read by other users (mode ${modeText(version)}); the old token stays`)
-      return
-    }
+    const reason = tooOpen(version) ? `the token file can be read by other users (mode ${modeText(version)})` : this.#reread()
+    if (reason !== undefined) this.#onIgnored(`${reason}; the old token stays`)
+    else if (this.#principal.id !== before.id) this.#rotated?.(before)
+  }
+
+  /** Takes over what the file says, or tells why not. */
+  #reread(): string | undefined {
     try {
-      const token = readFileSync(this.#path, 'utf8').trim()
-      if (token) {
-        this.#token = Buffer.from(token)
-        this.principal = principalOf(token)
-      } else this.#onIgnored('the token file is empty; the old token stays')
+      const token = readRegularFile(this.#path).trim()
+      if (token === '') return 'the token file is empty'
+      this.#take(token)
+      return undefined
     } catch (error) {
-      this.#onIgnored(`the token file cannot be read (${(error as NodeJS.ErrnoException).code}); the old token stays`)
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code === 'EMFILE' || code === 'ENFILE') this.#version = { ...this.#version, mtimeNs: -1n } // passes: look again
+      return `the token file cannot be read (${code ?? message})`
     }
   }
 
@@ -145,14 +172,68 @@ export class TokenFile {
   }
 }
 
-function principalOf(token: string): Principal {
-  return { id: `token_${createHash('sha256').update(token).digest('hex').slice(0, 16)}`, kind: 'token', scopes: 'all' }
-}
-
 function tooOpen(version: Version): boolean {
   return process.platform !== 'win32' && (version.mode & 0o077n) !== 0n
 }
 
 function modeText(version: Version): string {
   return `0${(version.mode & 0o777n).toString(8)}`
+}
+
+/** Longest credential that is looked at, in bytes. */
+const maxCredential = 1024
+/** Password hashes that run at once, and that may wait. */
+const hashing = 2
+const waiting = 16
+
+/** The password, kept only as a scrypt hash. */
+export class Password {
+  readonly #salt: Buffer
+  readonly #hash: Buffer
+  /** Keyed digest of the password once it was proven, so that only the first request of a server pays for scrypt. */
+  readonly #key = randomBytes(32)
+  #proven: Buffer | undefined
+  #running = 0
+  readonly #queue: (() => void)[] = []
+
+  constructor(salt: Buffer, hash: Buffer) {
+    this.#salt = salt
+    this.#hash = hash
+  }
+
+  /** Hashes the password; about 50 ms, off the event loop. */
+  static async from(password: string): Promise<Password> {
+    const salt = randomBytes(16)
+    return new Password(salt, await derive(password, salt))
+  }
+
+  /** At most two hashes run at once; beyond a short queue the answer is no. */
+  verify(candidate: string): boolean | Promise<boolean> {
+    if (candidate.length > maxCredential) return false
+    const digest = createHmac('sha256', this.#key).update(candidate).digest()
+    if (this.#proven) return timingSafeEqual(digest, this.#proven)
+    return this.#prove(candidate, digest)
+  }
+
+  async #prove(candidate: string, digest: Buffer): Promise<boolean> {
+    while (this.#running >= hashing) {
+      if (this.#queue.length >= waiting) return false
+      await new Promise<void>(resolve => this.#queue.push(resolve))
+    }
+    this.#running++
+    try {
+      const right = timingSafeEqual(await derive(candidate, this.#salt), this.#hash)
+      if (right) this.#proven = digest
+      return right
+    } finally {
+      this.#running--
+      this.#queue.shift()?.()
+    }
+  }
+}
+
+function derive(password: string, salt: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, 32, { N: 16384, r: 8, p: 1 }, (error, key) => (error ? reject(error) : resolve(key)))
+  })
 }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import polka, { type Polka } from 'polka'
 import type { Gate } from '../access/gate.ts'
+import { isReserved } from '../access/open.ts'
 import type { AnyRoute } from '../contract.ts'
 import { AppError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
@@ -9,7 +10,7 @@ import type { Logger } from '../log/log.ts'
 import type { RouteHandler } from '../pack.ts'
 import { Exchange } from './input.ts'
 import { Pipeline, type PipelineOptions, routeMissing, type Target } from './pipeline.ts'
-import { compareShapes, isReserved, parseTemplate, patternOf, routableTarget } from './template.ts'
+import { compareShapes, parseTemplate, patternOf, routableTarget } from './template.ts'
 
 export { assertRoute } from './route-check.ts'
 

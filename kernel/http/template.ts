@@ -1,5 +1,4 @@
 /** Path templates: what a declared path means, in which order paths are tried, and the raw path a request really asks for. */
-import type { AnyRoute } from '../contract.ts'
 
 export interface Template {
   /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
@@ -79,35 +78,4 @@ export function routableTarget(target: string): string {
 function decodeUnreserved(sequence: string): string {
   const char = String.fromCharCode(Number.parseInt(sequence.slice(1), 16))
   return /[A-Za-z0-9\-._~]/.test(char) ? char : sequence
-}
-
-/**
- * Would any reading of this path lead into the API? Unknown paths that do need a credential before they are told apart (404).
- * Case, doubled slashes, backslashes, dot segments and repeated encoding are all seen through; what cannot be read counts as yes.
- */
-export function isReserved(path: string): boolean {
-  let text = path
-  for (let round = 0; text.includes('%'); round++) {
-    if (round === 4) return true
-    try {
-      const decoded = decodeURIComponent(text)
-      if (decoded === text) break
-      text = decoded
-    } catch {
-      return true // undecodable: nobody can say where it leads
-    }
-  }
-  if (!text.startsWith('/')) return true
-  const segments: string[] = []
-  for (const segment of text.toLowerCase().replaceAll('\\', '/').split('/')) {
-    if (segment === '..') segments.pop()
-    else if (segment !== '' && segment !== '.') segments.push(segment)
-  }
-  const first = segments[0] ?? ''
-  return first === 'api' || first === 'openapi.json' || first === 'asyncapi.json'
-}
-
-/** Served without a credential: `auth: 'none'`, which below `/api` counts for GET only (contract 1, Authentication rule 2). */
-export function isOpenRoute(spec: Pick<AnyRoute, 'auth' | 'method' | 'path'>): boolean {
-  return spec.auth === 'none' && (spec.method === 'GET' || !isReserved(spec.path))
 }

@@ -1,20 +1,20 @@
 /** Gates for tests that need no token file. */
-import type { Gate } from '../../kernel/access/gate.ts'
+import { Gate } from '../../kernel/access/gate.ts'
 import type { Principal } from '../../kernel/access/principal.ts'
+import { TokenFile } from '../../kernel/access/token.ts'
+import { testEnvironment } from '../../kernel/testing.ts'
 
 const everyone: Principal = { id: 'bypass', kind: 'bypass', scopes: 'all' }
 
-/** Lets everyone in; parts can be replaced. */
+/** Lets everyone in; the token is `good`. Parts can be replaced. */
 export function openGate(parts: Partial<Gate> = {}): Gate {
-  return {
-    loopback: true,
+  const version = { mtimeNs: 0n, ino: 0n, size: 0n, mode: 0n }
+  const token = new TokenFile('/dev/null/server.token', 'good', version, () => undefined)
+  const open = {
     bypass: true,
-    securityHeaders: {},
-    check: () => ({ origin: 'none' }),
+    check: () => ({ origin: 'none' as const }),
     authenticate: () => everyone,
-    authenticateSocket: () => everyone,
-    checkToken: token => token === 'good',
-    close() {},
-    ...parts
+    authenticateSocket: () => everyone
   }
+  return Object.assign(new Gate(testEnvironment(), token, undefined), open, parts)
 }

@@ -5,12 +5,13 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { ulid } from 'ulid'
-import { createGate, type Gate, type GateOptions } from '../../kernel/access/gate.ts'
+import { createGate, type Gate } from '../../kernel/access/gate.ts'
 import type { AnyRoute } from '../../kernel/contract.ts'
 import { assertRoute, createHttp, type MountedRoute } from '../../kernel/http/router.ts'
 import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 import { Activity } from '../../kernel/lifecycle/activity.ts'
-import { createLog } from '../../kernel/log/log.ts'
+import type { KernelOptions } from '../../kernel/options.ts'
+import { testEnvironment } from '../../kernel/testing.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 export interface Answer {
@@ -45,10 +46,8 @@ export interface Fixture {
   raw(text: string): Promise<string>
 }
 
-export interface FixtureOptions extends Partial<Omit<GateOptions, 'home' | 'log'>> {
-  readonly bodyLimitBytes?: number
-  readonly home?: string
-  /** Address of the listening socket; default 127.0.0.1, whatever host the gate believes in. */
+/** `host` is what the gate believes in; the socket listens on 127.0.0.1. */
+export interface FixtureOptions extends Partial<KernelOptions> {
   readonly level?: 'debug' | 'info'
 }
 
@@ -58,22 +57,20 @@ export async function tempHome(): Promise<string> {
 }
 
 export async function startHttp(t: TestContext, options: FixtureOptions = {}): Promise<Fixture> {
-  const { bodyLimitBytes = 1_048_576, level = 'info', ...gateOptions } = options
+  const { level = 'info', ...given } = options
   const home = options.home ?? (await tempHome())
   const logs: string[] = []
   const violations: string[] = []
-  const log = createLog({ level, to: { write: line => logs.push(line) } }, home)
-  const now = options.now ?? (() => new Date())
-  const gate = await createGate({ host: '127.0.0.1', ...gateOptions, now, home, log })
-  const http = createHttp({
-    gate,
-    log,
-    now,
+  const env = testEnvironment({
+    ...given,
+    home,
     newId: () => ulid(),
-    bodyLimitBytes,
-    strict: true,
+    log: { level, to: { write: line => logs.push(line) } },
     onViolation: error => violations.push(error.message)
   })
+  const gate = await createGate(env)
+  const { bodyLimitBytes, strict, onViolation } = env.options
+  const http = createHttp({ gate, log: env.log, now: env.now, newId: env.newId, bodyLimitBytes, strict, onViolation })
   const server = createServer(http.handler)
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
   t.after(async () => {

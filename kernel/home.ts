@@ -1,0 +1,42 @@
+/** The home directory: made for its owner alone, and what is odd about one that was there before. */
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * Makes the directory and its missing parents (0700). Throws an Error that names the home and the reason. Step by step: the
+ * recursive call of the library never returns where a parent takes no entries (`/proc`).
+ */
+export function makeHome(home: string): void {
+  try {
+    makeStep(home)
+  } catch (error) {
+    throw new Error(`the home ${home} cannot be made: ${(error as Error).message}; choose another one with --home`, { cause: error })
+  }
+}
+
+function makeStep(dir: string): void {
+  const found = statSync(dir, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return
+  if (found) throw new Error(`${dir} is not a directory`)
+  if (dirname(dir) !== dir) makeStep(dirname(dir))
+  try {
+    mkdirSync(dir, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error // another server that starts now may have been faster
+  }
+}
+
+/** Can others read the home or the configuration, where keys and conversations are? One sentence each, with the remedy. */
+export function homeWarnings(home: string): string[] {
+  if (process.platform === 'win32') return []
+  const warnings: string[] = []
+  for (const [path, what, mode] of [
+    [home, 'the home', '700'],
+    [join(home, 'config.toml'), 'the configuration', '600']
+  ] as const) {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (!found || (found.mode & 0o077) === 0) continue
+    warnings.push(`${what} ${path} is open to other users (mode 0${(found.mode & 0o777).toString(8)}); run: chmod ${mode} ${path}`)
+  }
+  return warnings
+}

@@ -1,0 +1,79 @@
+/** What is wrong with home, token or limits is said at once: no hang, no silence. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { access, chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { run, runWith, serve } from '../../helpers/cli.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+const main = fileURLToPath(new URL('../../../features/main.js', import.meta.url))
+const mkfifo = async (path: string) => promisify(execFile)('mkfifo', ['-m', '600', path])
+
+test('a pipe in place of the token file stops the start', async () => {
+  const home = await freshDir()
+  await mkfifo(join(home, 'server.token'))
+  const { code, stderr } = await run(home, '--port', '0')
+  assert.deepEqual([code, stderr], [1, `svc-code: ${home}/server.token is not a regular file\n`])
+  assert.match((await run(home, 'token')).stderr, /server\.token is not a regular file/)
+})
+
+test('a pipe in place of the configuration stops the start', async () => {
+  const home = await freshDir()
+  await mkfifo(join(home, 'config.toml'))
+  const { code, stderr } = await run(home, '--port', '0')
+  assert.equal(code, 1)
+  assert.match(stderr, /config\.toml cannot be read: .*is not a regular file/)
+})
+
+test('a home that cannot be made is named with the reason', { skip: process.platform !== 'linux' }, async () => {
+  for (const home of ['/proc/nowhere', '/proc/nowhere/deeper', '/dev/null/home']) {
+    const { code, stderr } = await run(home, '--port', '0')
+    assert.equal(code, 1)
+    assert.ok(stderr.includes(home), stderr)
+    assert.equal(stderr.trim().split('\n').length, 1)
+  }
+  assert.match((await run('/proc/nowhere', 'token', 'rotate')).stderr, /the home \/proc\/nowhere cannot be made: .*--home/)
+})
+
+test('a home behind a link, below directories that are missing, is made for its owner alone', async t => {
+  const dir = await freshDir()
+  await mkdir(join(dir, 'real'))
+  await symlink(join(dir, 'real'), join(dir, 'link'))
+  const server = await serve(t, join(dir, 'link', 'a', 'b'), '--port', '0')
+  await access(join(dir, 'real', 'a', 'b', 'server.token'))
+  assert.doesNotMatch(server.printed(), /open to other users/)
+})
+
+test('without a HOME the home must be named', async () => {
+  for (const HOME of ['', 'relative']) {
+    const { code, stderr } = await runWith({ HOME, SVC_CODE_HOME: '' }, '--port', '0')
+    assert.equal(code, 1)
+    assert.match(stderr, /HOME is empty.*--home or SVC_CODE_HOME/)
+  }
+})
+
+test('too few file descriptors are told with the limit', { skip: process.platform !== 'linux' }, async () => {
+  for (const limit of [32, 64, 255]) {
+    const child = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$0" "$1" --port 0`, process.execPath, main], {
+      env: { ...process.env, SVC_CODE_HOME: await freshDir() }
+    })
+    let stderr = ''
+    child.stderr.on('data', chunk => {
+      stderr += String(chunk)
+    })
+    const code = await new Promise(resolve => child.once('close', resolve))
+    assert.deepEqual([code, /too few file descriptors \(limit (\d+)\).*ulimit -n/.exec(stderr)?.[1]], [1, String(limit)], stderr)
+  }
+})
+
+test('a home and a configuration that others can read are warned of', async t => {
+  const home = await freshDir()
+  await chmod(home, 0o755)
+  await writeFile(join(home, 'config.toml'), '', { mode: 0o644 })
+  const server = await serve(t, home, '--port', '0')
+  assert.match(server.printed(), new RegExp(`warning: the home ${home} is open to other users \\(mode 0755\\); run: chmod 700 ${home}\n`))
+  assert.match(server.printed(), /warning: the configuration .*config\.toml is open to other users \(mode 0644\); run: chmod 600 /)
+})
