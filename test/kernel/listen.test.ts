@@ -74,10 +74,11 @@ test('closing ends idle and silent connections at once and lets a reply finish',
   await running
   silent.resume()
   const silentClosed = once(silent, 'close')
+  const busyClosed = once(busy, 'close')
   const closing = closeServer(made, 60_000)
   await silentClosed
   answer()
-  await closing
+  await Promise.all([closing, busyClosed])
   assert.match(received, /done$/)
 })
 
