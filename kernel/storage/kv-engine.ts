@@ -8,12 +8,22 @@ export type RawOp =
   | { readonly type: 'put'; readonly key: string; readonly value: string }
   | { readonly type: 'delete'; readonly key: string }
 
-/** What can be asked of the database, here or through its owner. All can be repeated without harm: an answer may get lost. */
+/** Tells a write of another process, so that it is not made a second time when its answer got lost and it is sent again. */
+export interface WriteId {
+  readonly client: string
+  readonly n: number
+  /** Writes of the client below it are answered: their numbers need not be kept. */
+  readonly low: number
+  /** It was sent before. */
+  readonly again: boolean
+}
+
+/** What can be asked of the database, here or through its owner. All can be repeated without harm, a write by its id: an answer may get lost. */
 export type KvRequest =
   | { readonly op: 'get'; readonly ns: string; readonly key: string }
   /** A run of a range, in order, up to a page's size. */
   | { readonly op: 'page'; readonly ns: string; readonly range: KeyRange; readonly values: boolean }
-  | { readonly op: 'write'; readonly ns: string; readonly ops: readonly RawOp[]; readonly sync: Sync }
+  | { readonly op: 'write'; readonly ns: string; readonly ops: readonly RawOp[]; readonly sync: Sync; readonly id?: WriteId }
   /** Moves a damaged text out of the way (namespace `<ns>~damaged`) unless it was replaced meanwhile. */
   | { readonly op: 'aside'; readonly ns: string; readonly key: string; readonly text: string }
 
@@ -43,6 +53,7 @@ type Batch = ({ type: 'put'; key: string; value: string } | { type: 'del'; key: 
 export class KvEngine {
   readonly #db: Level<string, string>
   readonly #writes: Write[] = []
+  readonly #made = new MadeWrites()
   #writer: Promise<void> | undefined
 
   private constructor(db: Level<string, string>) {
@@ -55,7 +66,9 @@ export class KvEngine {
     const attempt = async () => {
       const db = new Database<string, string>(dir, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
       await db.open()
-      return new KvEngine(db)
+      const engine = new KvEngine(db)
+      await engine.#made.load(db)
+      return engine
     }
     try {
       return await attempt()
@@ -98,11 +111,16 @@ export class KvEngine {
       const group = takeGroup(this.#writes)
       try {
         const batch: Batch = []
-        for (const { request } of group) batch.push(...(request.op === 'write' ? toBatch(request) : await this.#asideBatch(request)))
+        for (const { request } of group) {
+          if (request.op === 'aside') batch.push(...(await this.#asideBatch(request)))
+          else if (!request.id) batch.push(...toBatch(request))
+          else if (!(request.id.again && this.#made.has(request.id))) batch.push(...toBatch(request), ...this.#made.add(request.id))
+        }
         const sync = group.some(({ request }) => request.op === 'write' && request.sync === 'fsync')
         if (batch.length > 0) await this.#db.batch(batch, { sync })
         for (const write of group) write.resolve()
       } catch (error) {
+        for (const { request } of group) if (request.op === 'write' && request.id) this.#made.forget(request.id)
         for (const write of group) write.reject(error)
       }
     }
@@ -140,6 +158,59 @@ export class KvEngine {
     }
     return { entries, more: range.limit === undefined || entries.length < range.limit }
   }
+}
+
+const madeSpace = '~made'
+const maxClients = 1024
+
+/** Numbers of the writes of other processes that were made and may be sent again. Stored with the writes themselves. */
+class MadeWrites {
+  /** By client, the one that wrote last at the end. */
+  readonly #numbers = new Map<string, number[]>()
+
+  async load(db: Level<string, string>): Promise<void> {
+    const prefix = fullKey(madeSpace, '')
+    for await (const key of db.keys({ gte: prefix, lt: `${prefix}\uffff` })) {
+      const [client = '', n] = key.slice(prefix.length).split('!')
+      this.#numbers.set(client, [...(this.#numbers.get(client) ?? []), Number(n)])
+    }
+  }
+
+  has({ client, n }: WriteId): boolean {
+    return this.#numbers.get(client)?.includes(n) === true
+  }
+
+  /** What goes to the database with the write. */
+  add({ client, n, low }: WriteId): Batch {
+    const numbers = this.#numbers.get(client) ?? []
+    const batch: Batch = [{ type: 'put', key: madeKey(client, n), value: '' }]
+    for (const old of numbers) if (old < low) batch.push({ type: 'del', key: madeKey(client, old) })
+    this.#numbers.delete(client)
+    this.#numbers.set(client, [...numbers.filter(old => old >= low), n])
+    if (this.#numbers.size > maxClients) batch.push(...this.#dropOldest())
+    return batch
+  }
+
+  /** The write failed. */
+  forget({ client, n }: WriteId): void {
+    const numbers = this.#numbers.get(client)
+    if (numbers)
+      this.#numbers.set(
+        client,
+        numbers.filter(other => other !== n)
+      )
+  }
+
+  /** A client that so many others wrote after has ended long ago. */
+  #dropOldest(): Batch {
+    const [client, numbers] = this.#numbers.entries().next().value ?? ['', []]
+    this.#numbers.delete(client)
+    return numbers.map(n => ({ type: 'del', key: madeKey(client, n) }))
+  }
+}
+
+function madeKey(client: string, n: number): string {
+  return fullKey(madeSpace, `${client}!${n}`)
 }
 
 /** Writes that fit one flush; an `aside` looks at what is stored, so it goes alone. */

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { waitAtMost } from '../lifecycle/wait.ts'
 import type { KvReply, KvRequest } from './kv-engine.ts'
 import { handshakeFrameBytes, handshakeMs, isProof, maxFrameBytes, type OwnerFile, proof, readFrames } from './kv-wire.ts'
-import { isProcessAlive } from './process-life.ts'
 
 /** The owner went away before it answered; the request goes to the next owner. */
 export class OwnerGone extends Error {}
@@ -33,17 +33,15 @@ export class KvGuest {
   /** Connects to the owner that `file` names; undefined when there is none to be reached. */
   static async join(file: string): Promise<KvGuest | undefined> {
     const owner = await readOwner(file)
-    if (!owner || !(await isProcessAlive(owner.pid))) return undefined
+    if (!owner) return undefined
     const socket = connect({ port: owner.port, host: '127.0.0.1', noDelay: true })
     const guest = new KvGuest(socket)
-    const timer = setTimeout(() => socket.destroy(), handshakeMs)
     const closed = once(socket, 'close').then(
       () => false,
       () => false // an error: refused or reset
     )
-    const joined = await Promise.race([guest.#greet(owner.secret), closed])
-    clearTimeout(timer)
-    if (!joined) {
+    const joined = await waitAtMost(Promise.race([guest.#greet(owner.secret), closed]), handshakeMs)
+    if (joined !== true) {
       socket.destroy()
       return undefined
     }

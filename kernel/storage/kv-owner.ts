@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
+import { late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { removeFile, replaceFile } from './files.ts'
 import type { KvEngine, KvReply, KvRequest } from './kv-engine.ts'
@@ -41,8 +42,11 @@ export class KvOwner {
     return owner
   }
 
+  /** A write of this process needs its number only when it was sent to another owner before. */
   run(request: KvRequest): Promise<KvReply> {
-    return this.#engine.run(request)
+    if (request.op !== 'write' || request.id?.again) return this.#engine.run(request)
+    const { id: _, ...write } = request
+    return this.#engine.run(write)
   }
 
   /** Answers what was asked, closes the database and lets the next process take over. */
@@ -58,11 +62,7 @@ export class KvOwner {
     } finally {
       await this.#lock.release()
     }
-    const patience = setTimeout(() => {
-      for (const socket of this.#guests) socket.destroy()
-    }, handshakeMs)
-    await Promise.allSettled(gone)
-    clearTimeout(patience)
+    if ((await waitAtMost(Promise.allSettled(gone), handshakeMs)) === late) for (const socket of this.#guests) socket.destroy()
   }
 
   async #publish(): Promise<void> {

@@ -5,13 +5,15 @@
  * Within a process there is one object per directory, whatever number of kernels use it: a second open of a LevelDB directory inside one
  * process, although refused, drops the process's file lock and lets another process write beside it.
  */
+import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { ensureDir, notSaved } from './files.ts'
-import { KvEngine, type KvReply, type KvRequest } from './kv-engine.ts'
+import { KvEngine, type KvReply, type KvRequest, type WriteId } from './kv-engine.ts'
 import { KvGuest, OwnerGone } from './kv-guest.ts'
 import { KvOwner } from './kv-owner.ts'
 import { acquireLock, type Lock } from './lock.ts'
@@ -25,6 +27,10 @@ export class SharedKv {
   readonly #dir: string
   readonly #log: Pick<Logger, 'warn'>
   readonly #patienceMs: number
+  readonly #client = randomUUID()
+  /** Numbers of the requests under way, lowest first. */
+  readonly #unanswered = new Set<number>()
+  #lastNumber = 0
   #role: Promise<Role> | undefined
   #closed = false
 
@@ -38,18 +44,18 @@ export class SharedKv {
    * Sends a request to the owner, whoever it is by now. Requests of this process arrive in the order of the calls. Throws
    * PersistenceFailed when there was no answer within 10 s; a write may then have happened or not.
    */
-  run(request: KvRequest): Promise<KvReply> {
+  async run(request: KvRequest): Promise<KvReply> {
     const waitMs = this.#patienceMs
     const stop = new AbortController()
-    return new Promise<KvReply>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        stop.abort()
-        reject(new AppError(PersistenceFailed, { message: `the kv database did not answer within ${waitMs} ms` }))
-      }, waitMs)
-      this.#try(request, stop.signal)
-        .then(resolve, error => reject(notSaved('kv record', error)))
-        .finally(() => clearTimeout(timer))
-    })
+    try {
+      const reply = await waitAtMost(this.#try(request, stop.signal), waitMs)
+      if (reply !== late) return reply
+      throw new AppError(PersistenceFailed, { message: `the kv database did not answer within ${waitMs} ms` })
+    } catch (error) {
+      throw notSaved('kv record', error)
+    } finally {
+      stop.abort()
+    }
   }
 
   async close(): Promise<void> {
@@ -59,16 +65,27 @@ export class SharedKv {
   }
 
   async #try(request: KvRequest, signal: AbortSignal): Promise<KvReply> {
-    for (;;) {
-      const joining = this.#role ?? this.#start()
-      const role = await joining
-      try {
-        return await role.run(request)
-      } catch (error) {
-        if (!(error instanceof OwnerGone) || signal.aborted) throw error
-        if (this.#role === joining) this.#role = undefined
+    const n = this.#lastNumber++
+    this.#unanswered.add(n)
+    try {
+      for (let again = false; ; again = true) {
+        const joining = this.#role ?? this.#start()
+        const role = await joining
+        try {
+          return await role.run(request.op === 'write' ? { ...request, id: this.#writeId(n, again) } : request)
+        } catch (error) {
+          if (!(error instanceof OwnerGone) || signal.aborted) throw error
+          if (this.#role === joining) this.#role = undefined
+        }
       }
+    } finally {
+      this.#unanswered.delete(n)
     }
+  }
+
+  #writeId(n: number, again: boolean): WriteId {
+    const [low = n] = this.#unanswered
+    return { client: this.#client, n, low, again }
   }
 
   #start(): Promise<Role> {

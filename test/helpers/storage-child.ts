@@ -1,7 +1,7 @@
 /**
  * Child for storage tests. `write <home> <kind>` stores numbered records for ever and prints each number once it is acknowledged;
  * `count <home> <times>` counts a document up; `own <home>` opens the kv database, prints `open`,
- * and closes it when it is spoken to.
+ * puts a record and prints `put` when it is told `put <key> <n>`, and closes it when it is told anything else.
  */
 import { defineStore } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
@@ -19,7 +19,13 @@ if (mode === 'count') {
 } else if (mode === 'own') {
   await storage.open(defineStore({ name: 'records', value: record }), place).get('none')
   console.log('open')
-  process.stdin.on('data', async () => {
+  process.stdin.on('data', async data => {
+    const [word, key, n] = String(data).trim().split(' ')
+    if (word === 'put') {
+      await storage.open(defineStore({ name: 'records', value: record }), place).put(key!, { n: Number(n) })
+      console.log('put')
+      return
+    }
     await storage.close()
     process.exit(0)
   })

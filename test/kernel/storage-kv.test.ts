@@ -5,13 +5,16 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/prom
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { Level } from 'level'
 import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
+import { KvEngine } from '../../kernel/storage/kv-engine.ts'
 import { SharedKv } from '../../kernel/storage/kv-shared.ts'
 import { acquireLock, lockHolder } from '../../kernel/storage/lock.ts'
 import { type Child, startChild } from '../helpers/child.ts'
+import { latch } from '../helpers/latch.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
 import { kvSpec, kvSuite } from '../suites/storage-port.ts'
 
@@ -159,6 +162,78 @@ test('an owner that closes answers what it was asked, and a guest takes over', a
   await during
   assert.equal((await store.keys()).length, 101)
   assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
+})
+
+/** Stands between a guest and the owner and passes everything on; from `loseAnswers` on what the owner answers is kept, until `cut`. */
+async function losingAnswers(t: TestContext, port: number) {
+  let losing = false
+  const lost = latch()
+  const cut = latch()
+  const server = createServer(guest => {
+    const owner = connect(port, '127.0.0.1')
+    guest.on('error', () => undefined).pipe(owner)
+    owner.on('error', () => undefined)
+    owner.on('data', data => {
+      if (losing) lost.open()
+      else guest.write(data)
+    })
+    void cut.opened.then(() => guest.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const loseAnswers = () => {
+    losing = true
+  }
+  return { port: (server.address() as { port: number }).port, lost: lost.opened, cut: cut.open, loseAnswers }
+}
+
+test('a write whose answer got lost does not overwrite a newer one when it is sent again', async t => {
+  const { home, owner } = await ownedElsewhere(t)
+  const file = join(home, 'server', 'kv-owner.json')
+  const published = JSON.parse(await readFile(file, 'utf8'))
+  const between = await losingAnswers(t, published.port)
+  await writeFile(file, JSON.stringify({ ...published, port: between.port }))
+  const { storage } = await opened(t, home)
+  const mine = storage.open(recordSpec, place)
+  await mine.put('before', { n: 0 })
+  // The owner writes after us, and before we hear of our own write.
+  between.loseAnswers()
+  const put = mine.put('a', { n: 1 })
+  await writeFile(file, JSON.stringify(published))
+  await between.lost
+  owner.say('put a 2')
+  await owner.atLeast(2)
+  between.cut()
+  await put
+  assert.deepEqual(await mine.get('a'), { n: 2 })
+  await mine.put('a', { n: 3 })
+  assert.deepEqual(await mine.get('a'), { n: 3 })
+})
+
+test('a write is known as made to the next owner, too; numbers of answered writes are not kept', async t => {
+  const dir = join(await freshDir(), 'kv')
+  const put = (n: number, value: string, low: number, again = false) =>
+    ({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key: 'a', value }], id: { client: 'c', n, low, again } }) as const
+  let engine = await KvEngine.open(dir, warnings())
+  for (let n = 0; n < 100; n++) await engine.run(put(n, String(n), n))
+  await engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key: 'a', value: 'newer' }] })
+  await engine.close()
+  engine = await KvEngine.open(dir, warnings())
+  t.after(() => engine.close())
+  await engine.run(put(99, '99', 99, true))
+  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, 'newer')
+  const kept = await engine.run({ op: 'page', ns: '~made', range: {}, values: false })
+  assert.deepEqual(kept.page?.entries, [['c!99', '']])
+  // One that never arrived is made.
+  await engine.run(put(100, '100', 100, true))
+  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, '100')
+})
+
+test('the database flushes what it says is saved', async t => {
+  const batch = t.mock.method(Level.prototype, 'batch')
+  const { store } = await opened(t)
+  await store.put('a', { n: 1 })
+  assert.deepEqual(batch.mock.calls.at(-1)?.arguments.at(-1), { sync: true })
 })
 
 test('a damaged record is set aside with a warning and counts as absent', async t => {
