@@ -1,5 +1,6 @@
 /** What every part of one kernel shares: built once, handed down whole. */
 import { Guard } from './lifecycle/guard.ts'
+import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger } from './log/log.ts'
 import { type FilledOptions, type KernelOptions, withDefaults } from './options.ts'
 
@@ -8,6 +9,8 @@ export interface Environment {
   readonly options: FilledOptions
   readonly log: Logger
   readonly guard: Guard
+  /** Sessions, agents and connections, by the slots they hold values of. */
+  readonly hosts: Hosts
   now(): Date
   /** Monotonic ULID. */
   newId(): string
@@ -17,5 +20,5 @@ export interface Environment {
 export function createEnvironment(given: KernelOptions): Environment {
   const options = withDefaults(given)
   const log = createLog(options.log, options.home)
-  return { options, log, guard: new Guard(log), now: options.now, newId: options.newId }
+  return { options, log, guard: new Guard(log), hosts: new Hosts(), now: options.now, newId: options.newId }
 }

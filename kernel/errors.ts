@@ -134,6 +134,9 @@ const mistakes = {
   service_absent: (id: string) => `setup did not provide '${id}'`,
   service_clash: (id: string, pack: string, owner: string) => `service '${id}' of ${pack} clashes with ${owner}`,
   wire_clash: (text: string) => text,
+  event_withdrawn: (type: string) => `event '${type}' was taken back by its pack`,
+  slot_withdrawn: (name: string) => `the pack that owns slot '${name}' is not active`,
+  callback_late: (ms: number) => `took longer than ${ms} ms and was given up`,
   owner_closed: () => 'the owner of this resource is closed',
   not_listening: () => 'the server is not listening'
 } as const

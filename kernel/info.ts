@@ -1,7 +1,7 @@
 /** What the kernel tells about itself: the service behind health, meta, connections, shutdown and the API documents. */
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
-import { serviceToken } from './lifecycle/token.ts'
+import { serviceToken } from './lifecycle/services.ts'
 import type { ConnectionInfo } from './realtime/types.ts'
 
 export type PackState = 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
@@ -16,6 +16,8 @@ export interface Feature {
     readonly waiting_for?: readonly string[]
     /** Why the pack failed. */
     readonly error?: string
+    /** What of this pack went wrong since it was activated: listeners, taps, clean-ups. Absent while nothing did. */
+    readonly faults?: { readonly count: number; readonly last: string }
   }
 }
 

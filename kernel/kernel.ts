@@ -3,15 +3,15 @@ import type { Server } from 'node:http'
 import { join, resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import { createEnvironment, type Environment } from './environment.ts'
+import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
 import { createHttp, type HttpSide } from './http/router.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
-import { type ContextParts, createContext } from './lifecycle/context.ts'
-import { deploymentConfig } from './lifecycle/deployment.ts'
-import { createKernelHooks, type KernelHooks } from './lifecycle/hooks.ts'
+import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
+import { createKernelHooks, type KernelHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
-import { Registry } from './lifecycle/registry.ts'
+import { type Registrations, Registry, type Surface } from './lifecycle/registry.ts'
 import { PointTable, ServiceTable } from './lifecycle/services.ts'
 import type { Logger } from './log/log.ts'
 import type { KernelOptions } from './options.ts'
@@ -38,6 +38,16 @@ export interface Inspection {
   readonly items: number
 }
 
+/** What the kernel itself answers and sends, so that no pack takes it over. */
+const kernelSurface: Surface = {
+  pack: 'the kernel',
+  routes: [],
+  events: [],
+  frames: coreFrames,
+  outFrames: systemFrames,
+  errors: [...generalErrors, CredentialRejected]
+}
+
 export class Kernel {
   readonly server_id: string
   readonly started_at: Date
@@ -52,8 +62,8 @@ export class Kernel {
   readonly #storage: Storage
   readonly #http: HttpSide
   readonly #services = new ServiceTable()
-  readonly #points: PointTable
-  readonly #registry = new Registry()
+  readonly #points = new PointTable()
+  readonly #registry: Registry
   readonly #lifecycle: Lifecycle
   #declarations: Declarations | undefined
   #server: Server | undefined
@@ -80,6 +90,7 @@ export class Kernel {
       dir: join(this.home, 'server', 'events'),
       gate,
       hooks: this.hooks,
+      hosts: env.hosts,
       log,
       now,
       newId,
@@ -89,29 +100,22 @@ export class Kernel {
       bufferBytes: options.connectionBufferBytes
     })
     this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
-    this.#points = new PointTable((err, point) => log.error({ err, point }, 'a change listener failed'))
+    this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const contexts: ContextParts = {
-      home: this.home,
-      log: pack => log.child({ pack }),
       storage: this.#storage,
       hub: this.hub,
-      hooks: this.hooks,
+      hooks: tapPoints(this.hooks),
       points: this.#points,
-      now,
-      newId,
-      graceMs: options.graceMs,
-      remount: () => this.#remount()
+      remount: added => this.#remount(added),
+      withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id)
     }
-    this.#lifecycle = new Lifecycle({
-      log,
+    this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
       registry: this.#registry,
-      setupTimeoutMs: options.setupTimeoutMs,
-      graceMs: options.graceMs,
       setup: async unit => {
         const config = deploymentConfig(unit.pack, options.config[unit.name])
-        const context = createContext(unit, config, contexts)
+        const context = createContext(env, unit, config, contexts)
         await unit.pack.setup(context, this.#resolve(unit.pack) as never)
       },
       onState: (name, state) => this.hooks.packState.call(name, state),
@@ -147,7 +151,7 @@ export class Kernel {
   }
 
   get address(): Address {
-    if (!this.#address) throw new Error('the server is not listening')
+    if (!this.#address) throw developerError('not_listening')
     return this.#address
   }
 
@@ -222,7 +226,9 @@ export class Kernel {
     this.log.flush()
   }
 
-  #remount(): void {
+  #remount(added?: Registrations): void {
+    const clash = added && this.#registry.clash(added)
+    if (clash !== undefined) throw developerError('wire_clash', clash)
     this.#http.mount(this.#registry.routes())
     this.hub.setFrames(this.#registry.frames())
     this.hub.setEvents(this.#registry.events())

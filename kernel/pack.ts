@@ -7,10 +7,10 @@ import type { Principal } from './access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/binary.ts'
-import type { KernelHooks, TapOptions } from './lifecycle/hooks.ts'
+import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
 import type { Dispose } from './lifecycle/scope.ts'
-import type { Slot } from './lifecycle/slot.ts'
-import type { ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/token.ts'
+import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
+import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { StoreOf } from './storage/ports.ts'
@@ -51,15 +51,14 @@ export type FrameHandler<F extends FrameSpec> = (
   input: FrameInput<F>
 ) => Awaitable<F extends FrameSpec<TSchema, infer A> ? Static<A> : never>
 
-/** Live list behind an extension point. */
-export interface Collection<T> {
-  /** Items in activation order of their packs. */
-  items(): readonly T[]
-  /** Called after every change, until the returned undo or the pack's end. */
-  onChange(listener: () => void): () => void
-}
+/** Takes a registration back, before the pack's end does; later calls do nothing. */
+export type Undo = () => void
 
-/** What a pack can do. Every call registers its own undo: nothing needs to be taken back by hand. */
+/**
+ * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand, and returns it, should it
+ * have to go early. Once the pack is gone, every call throws `pack_inactive` (promises of stores and streams reject with it); clean-ups
+ * may still use what was opened before.
+ */
 export interface PackContext<C = unknown> {
   readonly name: string
   /** Deployment options, checked against the pack's schema, defaults filled in. */
@@ -68,48 +67,43 @@ export interface PackContext<C = unknown> {
   readonly log: Logger
   /** Absolute path of the home directory. */
   readonly home: string
-  /** Aborts when the pack begins to unload. */
+  /** Aborts when the clean-up of the pack begins: its running requests have ended, or their grace time has. */
   readonly signal: AbortSignal
-  readonly hooks: KernelHooks
+  /** The hooks of the kernel, for `tap`. */
+  readonly hooks: TapPoints
   readonly streams: Streams
+  /** What hosts of slots (sessions, agents) are made with. */
+  readonly hosts: Hosts
   now(): Date
   /** Monotonic ULID. */
   newId(): string
-  route<R extends AnyRoute>(spec: R, handler: RouteHandler<R>): void
-  /** Registers the event type and returns its emitter. */
-  event<E extends EventSpec>(spec: E): Emit<E>
+  /** Answers a route. Throws `wire_clash` when another pack has it (during setup: the pack fails once it is through). */
+  route<R extends AnyRoute>(spec: R, handler: RouteHandler<R>): Undo
+  /** Registers the event type and returns its emitter, which throws once the registration is undone. */
+  event<E extends EventSpec>(spec: E): Emit<E> & { readonly undo: Undo }
   /** Listens to another pack's event, synchronously at emission. */
-  on<E extends EventSpec>(spec: E, listener: Listener<E>): void
-  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>): void
+  on<E extends EventSpec>(spec: E, listener: Listener<E>): Undo
+  /** Answers a request frame. Throws as `route` does. */
+  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>): Undo
   /** Lists a frame that the pack sends by `connection.send`. */
-  outFrame(spec: OutFrameSpec): void
+  outFrame(spec: OutFrameSpec): Undo
   /** The pack's own store: kv under its name; others below `<home>/packs/<pack>/<store>`. `dir` overrides the place (relative to the home). */
   store<S extends StoreSpec>(spec: S, place?: { readonly dir: string }): StoreOf<S>
   /** A store in a directory (absolute), for hosts that keep their state together. */
   storeAt<S extends StoreSpec>(spec: S, dir: string): StoreOf<S>
-  provide<T>(token: ServiceToken<T>, impl: T): void
-  contribute<T>(point: ExtensionPoint<T>, item: T): void
+  /** During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in a setup or a clean-up). */
+  provide<T>(token: ServiceToken<T>, impl: T): () => Promise<void>
+  contribute<T>(point: ExtensionPoint<T>, item: T): Undo
   collect<T>(point: ExtensionPoint<T>): Collection<T>
-  /** The slot belongs to this pack: its values are closed when the pack unloads. */
-  slot(slot: Slot<unknown, never> | Slot<unknown>): void
-  /** Taps a tapable hook; the tap ends with the pack. */
-  // biome-ignore lint/suspicious/noExplicitAny: tapable's hook classes differ only in type parameters that do not matter here
-  tap<H extends { tap(options: any, fn: any): void }>(hook: H, fn: TapFn<H>, options?: TapOptions): void
-  /** Registers an undo (timer, watcher, socket, child process). */
+  /** The slot belongs to this pack: its values are closed when the pack unloads, and none is opened until it is active again. */
+  slot(slot: AnySlot): () => Promise<void>
+  /** Taps a hook of the kernel (`ctx.hooks`) or a tapable hook of another pack; the tap carries the pack's name and ends with it. */
+  tap<H extends Tappable>(hook: H, fn: TapFn<H>, options?: TapOptions): Undo
+  /** Registers an undo (timer, watcher, socket, child process). The returned function runs it early. */
   own(dispose: Dispose): () => Promise<void>
   /** Runs work in the background: its failure is logged, unloading waits for it within the grace time. */
   background(work: (signal: AbortSignal) => Promise<unknown>): void
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: argument types are inferred from tapable's own declaration
-export type TapFn<H> = H extends { tapPromise(options: any, fn: infer F): void }
-  ? F extends (...args: infer A) => Promise<infer R>
-    ? (...args: A) => R | Promise<R> | undefined
-    : never
-  : // biome-ignore lint/suspicious/noExplicitAny: as above
-    H extends { tap(options: any, fn: infer F): void }
-    ? F
-    : never
 
 export interface Pack {
   readonly kind: 'pack'
@@ -122,7 +116,7 @@ export interface Pack {
   readonly config?: TObject | undefined
   /** Specs that no route lists but that must be unique all the same. */
   readonly errors: readonly ErrorSpec[]
-  readonly setup: (ctx: PackContext<never>, services: never) => Awaitable<void>
+  readonly setup: (ctx: PackContext<never>, services: never) => unknown
 }
 
 export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | undefined> {
@@ -139,11 +133,11 @@ export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | 
   /** Deployment options (`[packs.config.<name>]`); not the user's configuration file sections. */
   readonly config?: C
   readonly errors?: readonly ErrorSpec[]
-  /** Wires the pack and returns quickly; long work goes to `ctx.background`. */
+  /** Wires the pack and returns quickly; long work goes to `ctx.background`. A promise is awaited, what it answers is ignored. */
   readonly setup: (
     ctx: PackContext<C extends TObject ? Static<C> : Record<string, never>>,
     services: Resolved<N> & ResolvedOptional<O>
-  ) => Awaitable<void>
+  ) => unknown
 }
 
 /** Declares a pack. */

@@ -72,7 +72,7 @@ export default definePack({
       try {
         return await agent.get(slot)
       } catch (error) {
-        await agent.drop(slot.name) // the next call tries again
+        await agent.drop(slot) // the next call tries again
         throw error
       }
     }

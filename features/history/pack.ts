@@ -22,7 +22,7 @@ export default definePack({
         try {
           return await agent.get(slot)
         } catch (error) {
-          await agent.drop(slot.name) // the next call reads the journal again
+          await agent.drop(slot) // the next call reads the journal again
           throw error
         }
       }

@@ -1,6 +1,6 @@
 /** A loaded session and its agents: slot hosts with persisted state. */
 import { join } from 'node:path'
-import { AppError, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
+import { AppError, type Hosts, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
 import { SessionBusy } from './contract.ts'
 import type { AgentHost, AgentRecord, Session, SessionState } from './service.ts'
 import { lastPromptOf, titleOf } from './title.ts'
@@ -8,6 +8,7 @@ import { Work, type WorkPorts } from './work.ts'
 
 export interface LiveSessionPorts {
   readonly now: () => Date
+  readonly hosts: Hosts
   /** Shows the state in lists at once; resolves when it is on disk. */
   readonly save: (state: SessionState) => Promise<void>
   readonly store: <S extends StoreSpec>(spec: S, dir: string) => StoreOf<S>
@@ -29,8 +30,8 @@ class LiveAgent extends SlotHost implements AgentHost {
   readonly dir: string
   readonly #store: LiveSessionPorts['store']
 
-  constructor(id: string, record: AgentRecord, session: Session, store: LiveSessionPorts['store']) {
-    super()
+  constructor(id: string, record: AgentRecord, session: Session, { hosts, store }: LiveSessionPorts) {
+    super(hosts)
     this.id = id
     this.record = record
     this.session = session
@@ -57,7 +58,7 @@ export class LiveSession extends SlotHost implements Session {
   #next: Promise<void> | undefined
 
   constructor(state: SessionState, dir: string, writable: boolean, ports: LiveSessionPorts) {
-    super()
+    super(ports.hosts)
     this.#state = state
     this.dir = dir
     this.writable = writable
@@ -144,7 +145,7 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   #attach(id: string, record: AgentRecord): LiveAgent {
-    const agent = new LiveAgent(id, record, this, this.#ports.store)
+    const agent = new LiveAgent(id, record, this, this.#ports)
     this.#agents.set(id, agent)
     this.own(() => agent.closeHost())
     return agent

@@ -64,6 +64,7 @@ export default definePack({
       foreignMs: ctx.config.foreign_refresh_ms,
       live: {
         now: ctx.now,
+        hosts: ctx.hosts,
         store: (spec, dir) => ctx.storeAt(spec, dir),
         workChanged: (session, work) => {
           const reason = session.state.last_turn_reason

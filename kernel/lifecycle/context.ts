@@ -1,124 +1,231 @@
 /** Builds the context of one pack; every call registers its undo in the pack's scope. */
 import { join } from 'node:path'
+import { tidy } from '../clean.ts'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
+import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
-import type { Logger } from '../log/log.ts'
-import type { FrameHandler, PackContext, RouteHandler } from '../pack.ts'
+import type { FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
-import type { Emit, EventTarget, Listener } from '../realtime/types.ts'
+import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
+import { problems } from '../schema.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { type KernelHooks, ownedTap, type TapOptions } from './hooks.ts'
-import type { PointTable } from './services.ts'
-import { emptySlot, type Slot } from './slot.ts'
-import type { ExtensionPoint, ServiceToken } from './token.ts'
+import { ownedTap, type TapOptions, type TapPoints, type Tappable } from './hooks.ts'
+import type { Registrations } from './registry.ts'
+import type { Dispose } from './scope.ts'
+import type { ExtensionPoint, PointTable, ServiceToken } from './services.ts'
+import type { AnySlot } from './slot.ts'
 import type { Unit } from './unit.ts'
+import { waitAtMost } from './wait.ts'
 
 /** What contexts share: one per kernel. */
 export interface ContextParts {
-  readonly home: string
-  readonly log: (pack: string) => Logger
   readonly storage: Storage
   readonly hub: Hub
-  readonly hooks: KernelHooks
+  readonly hooks: TapPoints
   readonly points: PointTable
-  readonly now: () => Date
-  readonly newId: () => string
-  readonly graceMs: number
-  /** Puts registrations made after activation on the wire. */
-  readonly remount: () => void
+  /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
+  readonly remount: (added?: Registrations) => void
+  /** Takes a service of an active pack back, its dependents first. */
+  readonly withdraw: (unit: Unit, id: string) => Promise<void>
 }
 
-export function createContext(unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
-  const { scope, name } = { scope: unit.scope, name: unit.name }
-  const log = parts.log(name)
+export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
+  const { scope, name, registrations, staged, provided } = unit // of this activation: the unit gets new ones for the next
+  const { home, graceMs, setupTimeoutMs } = env.options
+  const log = env.log.child({ pack: name })
 
+  /** What was opened works until the clean-up is through. */
+  const use = () => {
+    if (scope.ended) throw developerError('pack_inactive', name)
+  }
+  const open = () => {
+    if (scope.closed) throw developerError('pack_inactive', name)
+  }
+  const own = (dispose: Dispose) => {
+    open()
+    return scope.own(dispose)
+  }
   /** During setup the effect is staged and becomes visible with the others; afterwards it happens at once. */
-  const publish = (effect: () => void) => {
-    if (scope.closed) throw new Error(`pack ${name} is not active any more`)
-    if (unit.state === 'Activating') unit.staged.push(effect)
-    else effect()
+  const publish = (effect: () => () => void): Undo => {
+    open()
+    let undo: (() => void) | undefined
+    let gone = false
+    const take = scope.own(() => {
+      gone = true
+      undo?.()
+    })
+    const run = () => {
+      if (!gone) undo = effect()
+    }
+    if (unit.state === 'Activating') staged.push(run)
+    else run()
+    return () => void take()
   }
-  const mounted = (register: () => void) => {
-    if (scope.closed) throw new Error(`pack ${name} is not active any more`)
-    register()
-    if (unit.state === 'Active') parts.remount()
+  const mount = (register: () => () => void): Undo => {
+    open()
+    if (unit.state === 'Unloading') throw developerError('pack_inactive', name)
+    const remove = register()
+    try {
+      if (unit.state === 'Active') parts.remount(registrations)
+    } catch (error) {
+      remove()
+      throw error
+    }
+    return () => {
+      remove()
+      if (unit.state === 'Active' && !scope.closed) parts.remount()
+    }
   }
-  const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => parts.storage.open(spec, { namespace: name, dir })
+  const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
+    use()
+    return whileUsable(parts.storage.open(spec, { namespace: name, dir }), use)
+  }
 
-  const context: PackContext<never> = {
+  return {
     name,
     config: config as never,
     log,
-    home: parts.home,
+    home,
     signal: scope.signal,
     hooks: parts.hooks,
-    streams: parts.hub,
-    now: parts.now,
-    newId: parts.newId,
+    streams: streamsOf(parts.hub, use),
+    hosts: env.hosts,
+    now: env.now,
+    newId: env.newId,
     route(spec: AnyRoute, handler: unknown) {
       assertRoute(spec)
-      mounted(() => unit.registrations.route(spec, handler as RouteHandler<never>))
+      return mount(() => registrations.route(spec, handler as RouteHandler<never>))
     },
-    event<E extends EventSpec>(spec: E): Emit<E> {
-      mounted(() => unit.registrations.events.push(spec))
-      const emit = (payload: unknown, target?: string | EventTarget) => parts.hub.emit(spec, payload, target)
-      return emit as Emit<E>
+    event(spec: EventSpec) {
+      let live = true
+      const remove = mount(() => registrations.event(spec))
+      const emit = (payload: unknown, target?: string | EventTarget) => {
+        use()
+        if (!live) throw developerError('event_withdrawn', spec.type)
+        parts.hub.emit(spec, payload, target)
+      }
+      const undo = () => {
+        live = false
+        remove()
+      }
+      return Object.assign(emit, { undo }) as never // typed by the spec, in PackContext
     },
     on<E extends EventSpec>(spec: E, listener: Listener<E>) {
-      publish(() => scope.own(parts.hub.on(spec.type, listener as Listener<EventSpec>)))
+      const what = `listener of ${spec.type}`
+      return publish(() => parts.hub.on(spec.type, event => env.guard.tell(name, what, () => (listener as Listener<EventSpec>)(event))))
     },
-    frame(spec: FrameSpec, handler: unknown) {
-      mounted(() => unit.registrations.frame(spec, handler as FrameHandler<never>))
-    },
-    outFrame(spec: OutFrameSpec) {
-      mounted(() => unit.registrations.outFrames.push(spec))
-    },
-    store: (spec, place) => storeAt(spec, place ? join(parts.home, place.dir) : join(parts.home, 'packs', name, spec.name)),
+    frame: (spec: FrameSpec, handler: unknown) => mount(() => registrations.frame(spec, handler as FrameHandler<never>)),
+    outFrame: (spec: OutFrameSpec) => mount(() => registrations.outFrame(spec)),
+    store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
     provide<T>(token: ServiceToken<T>, impl: T) {
-      if (!unit.declares().includes(token.id)) throw new Error(`pack ${name} provides '${token.id}' without declaring it`)
-      if (unit.provided.has(token.id)) throw new Error(`pack ${name} provides '${token.id}' twice`)
-      if (unit.state !== 'Activating') throw new Error(`pack ${name} provides '${token.id}' after its setup`)
-      unit.provided.set(token.id, impl)
+      open()
+      if (!unit.declares().includes(token.id)) throw developerError('service_undeclared', name, token.id)
+      if (provided.has(token.id)) throw developerError('service_twice', name, token.id)
+      if (unit.state !== 'Activating') throw developerError('service_late', name, token.id)
+      provided.set(token.id, impl)
+      return async () => {
+        if (unit.state === 'Activating') provided.delete(token.id)
+        else if (unit.provided === provided) await parts.withdraw(unit, token.id)
+      }
     },
-    contribute<T>(point: ExtensionPoint<T>, item: T) {
-      publish(() => scope.own(parts.points.add(point.id, unit.order, item)))
+    contribute: <T>(point: ExtensionPoint<T>, item: T) => publish(() => parts.points.add(point.id, unit.activated, item)),
+    collect<T>(point: ExtensionPoint<T>) {
+      open()
+      const what = `change listener of ${point.id}`
+      return {
+        items: () => {
+          use()
+          return parts.points.items(point.id) as readonly T[]
+        },
+        onChange: (listener: () => void) => {
+          open()
+          const drop = scope.own(parts.points.onChange(point.id, () => env.guard.tell(name, what, listener)))
+          return () => void drop()
+        }
+      }
     },
-    collect: <T>(point: ExtensionPoint<T>) => parts.points.collection<T>(point.id, undo => scope.own(undo)),
-    slot(slot: Slot<unknown, never> | Slot<unknown>) {
-      scope.own(() => emptySlot(slot.name))
+    slot(slot: AnySlot) {
+      open()
+      env.hosts.admit(slot)
+      return scope.own(() => env.hosts.withdraw(slot))
     },
-    tap(hook: unknown, fn: unknown, options: TapOptions = {}) {
-      publish(() =>
-        scope.own(
-          ownedTap(
-            hook as Parameters<typeof ownedTap>[0],
-            fn as (...args: never[]) => unknown,
-            { ...options, name: options.name ?? name },
-            log
-          )
-        )
-      )
+    tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
+      const owner = { guard: env.guard, pack: name, limitMs: setupTimeoutMs }
+      return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
     },
-    own: dispose => scope.own(dispose),
+    own,
     background(work) {
+      open()
       const running = work(scope.signal).catch((err: unknown) => {
-        if (!scope.signal.aborted) log.error({ err }, 'background work failed')
+        if (!scope.signal.aborted) env.guard.report(name, 'background work', err)
       })
-      scope.own(() => settled(running, parts.graceMs))
+      let ended = false
+      const done = scope.own(() => (ended ? undefined : waitAtMost(running, graceMs)))
+      void running.then(() => {
+        ended = true
+        return done()
+      })
     }
   }
-  return context
 }
 
-/** Waits for the work, at most `ms`. */
-async function settled(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  await Promise.race([
-    work,
-    new Promise<void>(resolve => {
-      timer = setTimeout(resolve, ms)
-    })
-  ])
-  clearTimeout(timer)
+/** The streams of the hub, and nothing else of it. */
+function streamsOf(hub: Hub, use: () => void): Streams {
+  const streams: Streams = {
+    open: id => hub.open(id),
+    takeOver: id => hub.takeOver(id),
+    watermark: id => hub.watermark(id),
+    flushed: id => hub.flushed(id),
+    close: id => hub.close(id),
+    backwards: id => hub.backwards(id),
+    subscribers: id => hub.subscribers(id)
+  }
+  return whileUsable(streams, use, ['watermark', 'backwards', 'subscribers'])
+}
+
+/** Methods that answer at once; all others answer with a promise, and fail by rejecting it. */
+const storeMethodsAtOnce: readonly string[] = ['path']
+
+/** The same methods, as long as `use` does not throw. */
+function whileUsable<T extends object>(target: T, use: () => void, atOnce = storeMethodsAtOnce): T {
+  const face: Record<string, unknown> = {}
+  const methods = target as Readonly<Record<string, (...args: unknown[]) => unknown>>
+  for (const name of methodsOf(target)) {
+    face[name] = (...args: unknown[]) => {
+      try {
+        use()
+      } catch (error) {
+        if (atOnce.includes(name)) throw error
+        return Promise.reject(error)
+      }
+      return methods[name]?.(...args)
+    }
+  }
+  return face as T
+}
+
+function methodsOf(target: object): string[] {
+  const names = new Set<string>()
+  for (let at = target; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const name of Object.getOwnPropertyNames(at)) if (name !== 'constructor') names.add(name)
+  }
+  return [...names]
+}
+
+/** The deployment options of a pack, checked against its schema, defaults filled in. Throws with the offending fields named; the pack then fails. */
+export function deploymentConfig(pack: Pack, given: unknown): unknown {
+  if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
+    throw developerError('config_rejected', pack.name, 'must be a table')
+  const unknown = Object.keys(given ?? {}).filter(key => !(pack.config && Object.hasOwn(pack.config.properties, key)))
+  if (unknown.length > 0) {
+    const known = Object.keys(pack.config?.properties ?? {}).join(', ') || 'none'
+    throw developerError('config_rejected', pack.name, `unknown ${unknown.join(', ')} (known: ${known})`)
+  }
+  if (!pack.config) return {}
+  const value = tidy(pack.config, structuredClone(given ?? {}))
+  const details = problems(pack.config, value)
+  if (details.length === 0) return value
+  throw developerError('config_rejected', pack.name, details.map(detail => `${detail.path || 'config'}: ${detail.message}`).join('; '))
 }

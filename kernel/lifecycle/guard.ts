@@ -1,4 +1,5 @@
 /** Calls what packs hand in (listeners, rules, taps, handlers, undos): caught, bounded in time, and put down to the pack that owns it. */
+import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { late, waitAtMost } from './wait.ts'
 
@@ -27,12 +28,18 @@ export class Guard {
     }
   }
 
+  /** Runs a callback whose answer nobody reads. Should it answer with a promise all the same, a rejection is reported, too. */
+  tell(pack: string, what: string, run: () => unknown): void {
+    const answer = this.call(pack, what, run, undefined)
+    if (answer instanceof Promise) answer.catch((error: unknown) => this.report(pack, what, error))
+  }
+
   /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to `fallback`. */
   async settle<T>(pack: string, what: string, run: () => T | Promise<T>, ms: number, fallback: T): Promise<T> {
     try {
       const answer = await waitAtMost(Promise.resolve(run()), ms)
       if (answer !== late) return answer
-      this.report(pack, what, new Error(`took longer than ${ms} ms and was given up`))
+      this.report(pack, what, developerError('callback_late', ms))
     } catch (error) {
       this.report(pack, what, error)
     }

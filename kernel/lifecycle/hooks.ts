@@ -1,7 +1,8 @@
-/** Kernel lifecycle hooks (tapable) and owned taps: a tap leaves with the pack that made it. */
+/** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
-import type { Logger } from '../log/log.ts'
+import { AppError } from '../errors.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
+import type { Guard } from './guard.ts'
 
 /** Hooks of one kernel. Made per kernel instance, never at module level. */
 export function createKernelHooks() {
@@ -13,9 +14,9 @@ export function createKernelHooks() {
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
     /** Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it. */
     subscribed: new SyncHook<[session_id: string]>(['session_id']),
-    /** Notify, in order. The server listens. */
+    /** Notify, in order. The server listens. A tap is given up after `setupTimeoutMs`. */
     started: new AsyncSeriesHook<[]>([]),
-    /** Notify, in order. Sockets are closed; running work must settle now. */
+    /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */
     stopping: new AsyncSeriesHook<[]>([]),
     /** Notify. A pack changed its state. */
     packState: new SyncHook<[name: string, state: string]>(['name', 'state']),
@@ -26,56 +27,116 @@ export function createKernelHooks() {
 
 export type KernelHooks = ReturnType<typeof createKernelHooks>
 
+/** What a function tapped into a hook looks like. Taps of asynchronous hooks answer at once or with a promise; undefined: no opinion. */
+export type TapFn<H> =
+  H extends TapPoint<infer F>
+    ? F
+    : // biome-ignore lint/suspicious/noExplicitAny: argument types are inferred from tapable's own declaration
+      H extends { tapPromise(options: any, fn: infer F): void }
+      ? F extends (...args: infer A) => Promise<infer R>
+        ? (...args: A) => R | undefined | Promise<R | undefined>
+        : never
+      : // biome-ignore lint/suspicious/noExplicitAny: as above
+        H extends { tap(options: any, fn: infer F): void }
+        ? F
+        : never
+
+/** A hook of the kernel as packs see it: they can tap it (`ctx.tap`) and nothing else. */
+export interface TapPoint<F> {
+  readonly kind: 'hook'
+  readonly name: string
+  /** Never set; carries the type of a tap. */
+  readonly type?: F
+}
+
+export type TapPoints = { readonly [K in keyof KernelHooks]: TapPoint<TapFn<KernelHooks[K]>> }
+
+/** What `ctx.tap` takes: a hook of the kernel, or a tapable hook that another pack publishes. */
+// biome-ignore lint/suspicious/noExplicitAny: tapable's hook classes differ only in type parameters that do not matter here
+export type Tappable = TapPoint<any> | { tap(options: any, fn: any): void }
+
 export interface TapOptions {
   readonly name?: string
   /** Lower stages run first; default 0. */
   readonly stage?: number
 }
 
+type Fn = (...args: never[]) => unknown
+
 interface AnyHook {
-  readonly taps: { name: string; fn: (...args: never[]) => unknown }[]
-  tap(options: { name: string; stage?: number }, fn: (...args: never[]) => unknown): void
+  readonly name?: string | undefined
+  readonly taps: { name: string; fn: Fn }[]
+  tap(options: { name: string; stage?: number }, fn: Fn): void
 }
 interface AnyAsyncHook extends AnyHook {
   tapPromise(options: { name: string; stage?: number }, fn: (...args: never[]) => Promise<unknown>): void
 }
 
-const dead = new WeakSet<(...args: never[]) => unknown>()
+/** The hooks behind the points. */
+const behind = new WeakMap<object, AnyHook>()
+
+export function tapPoints(hooks: KernelHooks): TapPoints {
+  const points = Object.entries(hooks).map(([name, hook]) => {
+    const point = Object.freeze({ kind: 'hook', name })
+    behind.set(point, hook as unknown as AnyHook) // its parameters do not matter to a tap list
+    return [name, point]
+  })
+  return Object.freeze(Object.fromEntries(points)) as TapPoints
+}
+
+export interface TapOwner {
+  readonly guard: Guard
+  readonly pack: string
+  /** Time limit of an asynchronous tap of a kernel hook that only notifies, ms. */
+  readonly limitMs: number
+}
+
+const dead = new WeakSet<Fn>()
 
 /**
  * Adds a tap and returns its undo. tapable has no untap: the tap turns into a no-op (undefined means "no opinion" in every
- * hook kind) and is swept from `hook.taps` at once and at the next registration. Taps of notify hooks are caught and logged one by one.
+ * hook kind) and is swept from `hook.taps` at once and at the next registration. Failures are put down to the pack; those of taps that
+ * only notify stop there, those of taps with a say reach whoever called the hook.
  */
-export function ownedTap(
-  hook: AnyHook,
-  fn: (...args: never[]) => unknown,
-  options: TapOptions & { name: string },
-  log: Logger
-): () => void {
+export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, limitMs }: TapOwner): () => void {
+  const ours = behind.get(target)
+  const hook = ours ?? (target as unknown as AnyHook) // what is no point is a hook of a pack, as the type says
   sweep(hook)
   const kind = hook.constructor.name
   const isAsync = kind.startsWith('Async')
   const notify = kind === 'SyncHook' || kind === 'AsyncSeriesHook' || kind === 'AsyncParallelHook'
+  const what = `tap of ${'kind' in target ? target.name : (hook.name ?? 'a hook')}`
   let live = true
-  const report = (error: unknown) => log.error({ err: error, tap: options.name }, 'a tap failed')
-  const run = (...args: never[]): unknown => {
+  const failed = (error: unknown): never => {
+    // Expected failures and cancellations are no faults of the tap.
+    if (!AppError.is(error) && !(error instanceof Error && error.name === 'AbortError')) guard.report(pack, what, error)
+    throw error
+  }
+  const later = async (args: never[]) => {
     if (!live) return undefined
-    if (!notify) return fn(...args)
+    if (notify) return guard.settle(pack, what, () => fn(...args), ours ? limitMs : Number.POSITIVE_INFINITY, undefined)
     try {
-      const result = fn(...args)
-      return result instanceof Promise ? result.catch(report) : undefined
+      return await fn(...args)
     } catch (error) {
-      report(error)
-      return undefined
+      return failed(error)
     }
   }
-  const tapOptions = options.stage === undefined ? { name: options.name } : { name: options.name, stage: options.stage }
-  const wrapped = isAsync ? async (...args: never[]) => await run(...args) : run
-  if (isAsync) (hook as AnyAsyncHook).tapPromise(tapOptions, wrapped as (...args: never[]) => Promise<unknown>)
-  else hook.tap(tapOptions, wrapped)
+  const atOnce = (args: never[]) => {
+    if (!live) return undefined
+    if (notify) return guard.tell(pack, what, () => fn(...args))
+    try {
+      return fn(...args)
+    } catch (error) {
+      return failed(error)
+    }
+  }
+  const run = isAsync ? (...args: never[]) => later(args) : (...args: never[]) => atOnce(args)
+  const tapOptions = { name: options.name ?? pack, ...(options.stage === undefined ? {} : { stage: options.stage }) }
+  if (isAsync) (hook as AnyAsyncHook).tapPromise(tapOptions, run as (...args: never[]) => Promise<unknown>)
+  else hook.tap(tapOptions, run)
   return () => {
     live = false
-    dead.add(wrapped)
+    dead.add(run)
     sweep(hook)
   }
 }

@@ -1,19 +1,16 @@
 /** Unit table and state machine: Pending, Activating, Active, Unloading, Failed. Transitions run one after another. */
+import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
 import type { Feature, PackState } from '../info.ts'
-import type { Logger } from '../log/log.ts'
 import type { Pack } from '../pack.ts'
 import type { Registry } from './registry.ts'
 import type { ServiceTable } from './services.ts'
 import { Unit } from './unit.ts'
+import { late, waitAtMost } from './wait.ts'
 
-export interface LifecycleOptions {
-  readonly log: Logger
+export interface LifecycleParts {
   readonly services: ServiceTable
   readonly registry: Registry
-  /** Time limit of `setup`, ms. */
-  readonly setupTimeoutMs: number
-  /** How long running requests may go on when their pack unloads, ms. */
-  readonly graceMs: number
   /** Checks the deployment config and runs the pack's `setup` with a context for this unit. */
   readonly setup: (unit: Unit) => Promise<void>
   /** Runs after every state change. */
@@ -23,28 +20,24 @@ export interface LifecycleOptions {
 }
 
 export class Lifecycle {
-  readonly #options: LifecycleOptions
+  readonly #env: Environment
+  readonly #parts: LifecycleParts
   readonly #units: Unit[] = []
   #queue: Promise<unknown> = Promise.resolve()
   #sequence = 0
-  #added = 0
   #dirty = false
 
-  constructor(options: LifecycleOptions) {
-    this.#options = options
+  constructor(env: Environment, parts: LifecycleParts) {
+    this.#env = env
+    this.#parts = parts
   }
 
   /** Adds packs without activating them. Throws on a second pack of one name. */
   add(packs: readonly Pack[]): void {
     for (const pack of packs) {
-      const known = this.#find(pack.name)
-      if (known) throw new Error(`there are two packs named '${pack.name}'`)
-      this.#units.push(new Unit(pack, this.#added++))
+      if (this.#find(pack.name)) throw developerError('pack_twice', pack.name)
+      this.#units.push(new Unit(pack))
     }
-  }
-
-  has(name: string): boolean {
-    return this.#find(name) !== undefined
   }
 
   /** Activates everything that can be; resolves when nothing more can change. */
@@ -52,11 +45,18 @@ export class Lifecycle {
     return this.#exclusive(() => this.#settle())
   }
 
-  /** Adds (or enables again) a pack. A failed pack stays failed: that takes `reload`. */
+  /**
+   * Adds (or enables again) a pack. A failed pack stays failed: that takes `reload`. A pack that was unloaded gives way to another one of
+   * its name; one that was not is replaced by `reload` only, here it throws `pack_there`.
+   */
   load(pack: Pack | string): Promise<void> {
     return this.#exclusive(async () => {
       if (typeof pack !== 'string' && !this.#find(pack.name)) this.add([pack])
       const unit = this.#known(typeof pack === 'string' ? pack : pack.name)
+      if (typeof pack !== 'string' && unit.pack !== pack) {
+        if (unit.wanted) throw developerError('pack_there', pack.name)
+        unit.pack = pack
+      }
       unit.wanted = true
       await this.#settle()
     })
@@ -76,17 +76,24 @@ export class Lifecycle {
   /** Unloads and activates again; the only way out of Failed. `replacement` brings a new version of the pack. */
   reload(name: string, replacement?: Pack): Promise<void> {
     return this.#exclusive(async () => {
-      let unit = this.#known(name)
-      if (replacement && replacement.name !== name) throw new Error(`pack '${replacement.name}' cannot replace '${name}'`)
+      const unit = this.#known(name)
+      if (replacement && replacement.name !== name) throw developerError('pack_mismatch', name, replacement.name)
       await this.#withdraw(unit)
-      if (replacement) {
-        const next = new Unit(replacement, unit.order)
-        this.#units.splice(this.#units.indexOf(unit), 1, next)
-        unit = next
-      }
+      if (replacement) unit.pack = replacement
       unit.wanted = true
       unit.reset()
       this.#state(unit, 'Pending')
+      await this.#settle()
+    })
+  }
+
+  /** Takes one service of an active pack back; who needs it waits as Pending. */
+  withdrawService(unit: Unit, id: string): Promise<void> {
+    return this.#exclusive(async () => {
+      if (unit.state !== 'Active' || !unit.provided.has(id)) return
+      for (const one of this.#dependents(unit, [id])) await this.#deactivate(one)
+      unit.provided.delete(id)
+      this.#parts.services.remove(id, unit.name)
       await this.#settle()
     })
   }
@@ -105,13 +112,15 @@ export class Lifecycle {
       .filter(unit => unit.wanted || unit.state === 'Unloading')
       .map(unit => {
         const waiting = unit.state === 'Pending' ? this.#missing(unit) : []
+        const faults = this.#env.guard.faults(unit.name)
         return {
           name: unit.name,
           state: unit.state,
           meta: {
             ...(unit.pack.version === undefined ? {} : { version: unit.pack.version }),
             ...(waiting.length === 0 ? {} : { waiting_for: waiting }),
-            ...(unit.error === undefined ? {} : { error: unit.error.message })
+            ...(unit.error === undefined ? {} : { error: unit.error.message }),
+            ...(faults === undefined ? {} : { faults })
           }
         }
       })
@@ -120,9 +129,9 @@ export class Lifecycle {
   /** Failure of a pack, with its cause, for the start-up error. */
   failure(name: string): Error | undefined {
     const unit = this.#find(name)
-    if (!unit) return new Error('no such pack')
+    if (!unit) return developerError('pack_missing')
     if (unit.state === 'Failed') return unit.error
-    if (unit.state !== 'Active') return new Error(`waiting for ${this.#missing(unit).join(', ') || 'nothing'}`)
+    if (unit.state !== 'Active') return developerError('pack_waiting', this.#missing(unit))
     return undefined
   }
 
@@ -132,7 +141,7 @@ export class Lifecycle {
 
   #known(name: string): Unit {
     const unit = this.#find(name)
-    if (!unit) throw new Error(`no pack named '${name}'`)
+    if (!unit) throw developerError('pack_unknown', name)
     return unit
   }
 
@@ -141,7 +150,7 @@ export class Lifecycle {
   }
 
   #missing(unit: Unit): string[] {
-    return unit.needs().filter(id => !this.#options.services.has(id))
+    return unit.needs().filter(id => !this.#parts.services.has(id))
   }
 
   /** Each wish waits for the transition before it and reads the table as it is then. */
@@ -164,31 +173,32 @@ export class Lifecycle {
   #flush(): void {
     if (!this.#dirty) return
     this.#dirty = false
-    this.#options.remount()
+    this.#parts.remount()
   }
 
   async #activate(unit: Unit): Promise<void> {
-    const { registry, services, log } = this.#options
+    const { registry, services, setup } = this.#parts
+    const { guard, log, options } = this.#env
     unit.reset()
+    guard.forget(unit.name)
     this.#state(unit, 'Activating')
     const began = performance.now()
     try {
-      await withLimit(this.#options.setup(unit), this.#options.setupTimeoutMs, `setup took longer than ${this.#options.setupTimeoutMs} ms`)
-      for (const id of unit.declares()) if (!unit.provided.has(id)) throw new Error(`setup did not provide '${id}'`)
+      if ((await waitAtMost(setup(unit), options.setupTimeoutMs)) === late) throw developerError('setup_late', options.setupTimeoutMs)
+      for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
       for (const id of unit.provided.keys()) {
         const owner = services.owner(id)
-        if (owner !== undefined) throw new Error(`service '${id}' of ${unit.name} clashes with ${owner}`)
+        if (owner !== undefined) throw developerError('service_clash', id, unit.name, owner)
       }
-      unit.registrations.errors.push(...unit.pack.errors)
       const clash = registry.clash(unit.registrations)
-      if (clash !== undefined) throw new Error(clash)
+      if (clash !== undefined) throw developerError('wire_clash', clash)
     } catch (error) {
       await this.#fail(unit, error)
       return
     }
     unit.activated = ++this.#sequence
     unit.scope.own(registry.publish(unit.registrations))
-    for (const [id, impl] of unit.provided) unit.scope.own(services.add(id, unit.name, impl))
+    for (const [id, impl] of unit.provided) services.add(id, unit.name, impl)
     this.#dirty = true
     this.#state(unit, 'Active')
     for (const publish of unit.staged.splice(0)) publish()
@@ -198,47 +208,48 @@ export class Lifecycle {
   async #fail(unit: Unit, error: unknown): Promise<void> {
     unit.error = error instanceof Error ? error : new Error(String(error))
     await unit.registrations.activity.drain(0)
-    this.#report(unit, await unit.scope.close(unit.error))
-    this.#state(unit, 'Failed')
-    this.#options.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
+    await this.#close(unit, unit.error)
+    this.#failed(unit)
   }
 
   /** Unloads a unit and everything that needs what it provides, dependents first. */
   async #withdraw(unit: Unit): Promise<void> {
     if (unit.state !== 'Active') return
-    const leaving = new Set([unit])
+    for (const one of [...this.#dependents(unit, [...unit.provided.keys()]), unit]) await this.#deactivate(one)
+  }
+
+  /** Active packs that need these services of a unit, directly or through others, those that were activated last first. */
+  #dependents(unit: Unit, services: readonly string[]): Unit[] {
+    const ids = new Set(services)
+    const leaving = new Set<Unit>()
     for (let grown = true; grown; ) {
       grown = false
-      const ids = new Set([...leaving].flatMap(one => [...one.provided.keys()]))
       for (const other of this.#active()) {
-        if (leaving.has(other) || !other.needs().some(id => ids.has(id))) continue
+        if (other === unit || leaving.has(other) || !other.needs().some(id => ids.has(id))) continue
         leaving.add(other)
+        for (const id of other.provided.keys()) ids.add(id)
         grown = true
       }
     }
-    for (const one of [...leaving].sort((a, b) => b.activated - a.activated)) await this.#deactivate(one)
+    return [...leaving].sort((a, b) => b.activated - a.activated)
   }
 
   async #deactivate(unit: Unit): Promise<void> {
     this.#state(unit, 'Unloading')
     unit.registrations.activity.refuse()
+    // Whoever asks for an optional neighbour finds none from now on, while its running requests still end.
+    for (const id of unit.provided.keys()) this.#parts.services.remove(id, unit.name)
     this.#dirty = true
-    const aborted = await unit.registrations.activity.drain(this.#options.graceMs)
-    if (aborted > 0) this.#options.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
-    this.#report(unit, await this.#close(unit))
+    const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs)
+    if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
+    await this.#close(unit, developerError('pack_inactive', unit.name))
     this.#state(unit, 'Pending')
   }
 
   /** A clean-up that hangs is given up after the time limit of a setup, so that one pack cannot hold the others. */
-  async #close(unit: Unit): Promise<unknown[]> {
-    const limit = this.#options.setupTimeoutMs
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<unknown[]>(resolve => {
-      timer = setTimeout(() => resolve([new Error(`clean-up took longer than ${limit} ms and was given up`)]), limit)
-    })
-    const errors = await Promise.race([unit.scope.close(new Error('the pack is being unloaded')), late])
-    clearTimeout(timer)
-    return errors
+  async #close(unit: Unit, reason: Error): Promise<void> {
+    const errors = await unit.scope.close(reason, this.#env.options.setupTimeoutMs)
+    for (const error of errors) this.#env.guard.report(unit.name, 'clean-up', error)
   }
 
   /** Waiting units whose needs lead back to themselves can never activate: they fail with the cycle named. */
@@ -249,22 +260,22 @@ export class Lifecycle {
       if (unit.state !== 'Pending') continue
       const cycle = findCycle(unit, providers)
       if (!cycle) continue
-      const named = [...cycle, cycle[0] as Unit].map(one => one.name).join(' -> ')
+      const named = [...cycle, cycle[0] as Unit].map(one => one.name)
       for (const member of cycle) {
-        member.error = new Error(`needs form a cycle: ${named}`)
-        this.#state(member, 'Failed')
-        this.#options.log.error({ pack: member.name, err: member.error }, 'pack failed')
+        member.error = developerError('needs_cycle', named)
+        this.#failed(member)
       }
     }
   }
 
-  #report(unit: Unit, errors: readonly unknown[]): void {
-    for (const err of errors) this.#options.log.error({ pack: unit.name, err }, 'clean-up failed')
+  #failed(unit: Unit): void {
+    this.#state(unit, 'Failed')
+    this.#env.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
   }
 
   #state(unit: Unit, state: PackState): void {
     unit.state = state
-    this.#options.onState(unit.name, state)
+    this.#parts.onState(unit.name, state)
   }
 }
 
@@ -282,16 +293,4 @@ function findCycle(start: Unit, next: (unit: Unit) => readonly Unit[]): Unit[] |
     return undefined
   }
   return walk(start, [])
-}
-
-async function withLimit(work: Promise<void>, ms: number, message: string): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(message)), ms)
-  })
-  try {
-    await Promise.race([work, limit])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,7 +1,7 @@
 /** What active packs have put on the wire: routes, events, frames, error codes; clashes are found before anything is published. */
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
-import { CredentialRejected, type ErrorSpec, generalErrors } from '../errors.ts'
+import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
 import type { FrameHandler, RouteHandler } from '../pack.ts'
 import { Activity } from './activity.ts'
@@ -13,54 +13,90 @@ export interface MountedFrame {
   readonly activity: Activity
 }
 
-/** Everything one pack has registered and not yet taken back. */
+/** What one owner has on the wire, as declared. */
+export interface Surface {
+  readonly pack: string
+  readonly routes: readonly AnyRoute[]
+  readonly events: readonly EventSpec[]
+  readonly frames: readonly FrameSpec[]
+  readonly outFrames: readonly OutFrameSpec[]
+  readonly errors: readonly ErrorSpec[]
+}
+
+/** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
 export class Registrations {
   readonly routes: MountedRoute[] = []
   readonly frames: MountedFrame[] = []
   readonly events: EventSpec[] = []
   readonly outFrames: OutFrameSpec[] = []
-  readonly errors: ErrorSpec[] = []
   readonly activity = new Activity()
   readonly pack: string
+  readonly #ownErrors: readonly ErrorSpec[]
 
-  constructor(pack: string) {
+  /** `errors`: specs that no route lists. */
+  constructor(pack: string, errors: readonly ErrorSpec[]) {
     this.pack = pack
+    this.#ownErrors = errors
   }
 
-  route(spec: AnyRoute, handler: RouteHandler<never>): void {
-    this.routes.push({ pack: this.pack, spec, handler, activity: this.activity })
-    this.errors.push(...(spec.errors ?? []))
+  route(spec: AnyRoute, handler: RouteHandler<never>): () => void {
+    return added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
   }
 
-  frame(spec: FrameSpec, handler: FrameHandler<never>): void {
-    this.frames.push({ pack: this.pack, spec, handler, activity: this.activity })
-    this.errors.push(...(spec.errors ?? []))
+  frame(spec: FrameSpec, handler: FrameHandler<never>): () => void {
+    return added(this.frames, { pack: this.pack, spec, handler, activity: this.activity })
+  }
+
+  event(spec: EventSpec): () => void {
+    return added(this.events, spec)
+  }
+
+  outFrame(spec: OutFrameSpec): () => void {
+    return added(this.outFrames, spec)
+  }
+
+  surface(): Surface {
+    const { pack, events, outFrames } = this
+    const routes = this.routes.map(route => route.spec)
+    const frames = this.frames.map(frame => frame.spec)
+    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? [])]
+    return { pack, routes, events, frames, outFrames, errors }
+  }
+}
+
+function added<T>(list: T[], item: T): () => void {
+  list.push(item)
+  return () => {
+    const index = list.lastIndexOf(item) // a spec that was listed twice: the second is taken back
+    if (index >= 0) list.splice(index, 1)
   }
 }
 
 /** The wire surface of all active packs. */
 export class Registry {
   readonly #active: Registrations[] = []
+  readonly #kernel: Surface
+
+  /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
+  constructor(kernel: Surface) {
+    this.#kernel = kernel
+  }
 
   /** Text of the first clash with what is mounted, or within the candidate itself. */
-  clash(candidate: Registrations): string | undefined {
-    const others = this.#active.filter(entry => entry.pack !== candidate.pack)
+  clash(registrations: Registrations): string | undefined {
+    const candidate = registrations.surface()
+    const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack).map(entry => entry.surface())]
     return (
-      duplicate(candidate, others, 'route', entry =>
-        entry.routes.map(route => [routeKey(route.spec), `${route.spec.method} ${route.spec.path}`])
-      ) ??
-      duplicate(candidate, others, 'event type', entry => entry.events.map(spec => [spec.type, spec.type])) ??
-      duplicate(candidate, others, 'frame type', entry => entry.frames.map(frame => [frame.spec.type, frame.spec.type])) ??
-      this.#codeClash(candidate, others)
+      duplicate(candidate, others, 'route', one => one.routes.map(spec => [routeKey(spec), `${spec.method} ${spec.path}`])) ??
+      duplicate(candidate, others, 'event type', one => one.events.map(spec => [spec.type, spec.type])) ??
+      duplicate(candidate, others, 'frame type', one => one.frames.map(spec => [spec.type, spec.type])) ??
+      duplicate(candidate, others, 'sent frame type', one => one.outFrames.map(spec => [spec.type, spec.type])) ??
+      codeClash(candidate, others)
     )
   }
 
   publish(entry: Registrations): () => void {
-    this.#active.push(entry)
-    return () => {
-      const index = this.#active.indexOf(entry)
-      if (index >= 0) this.#active.splice(index, 1)
-    }
+    return added(this.#active, entry)
   }
 
   routes(): MountedRoute[] {
@@ -78,28 +114,27 @@ export class Registry {
   outFrames(): OutFrameSpec[] {
     return this.#active.flatMap(entry => entry.outFrames)
   }
+}
 
-  #codeClash(candidate: Registrations, others: readonly Registrations[]): string | undefined {
-    const known = new Map<number, { spec: ErrorSpec; pack: string }>()
-    for (const spec of [...generalErrors, CredentialRejected]) known.set(spec.code, { spec, pack: 'the kernel' })
-    for (const entry of [...others, candidate]) {
-      for (const spec of entry.errors) {
-        const first = known.get(spec.code)
-        if (!first) known.set(spec.code, { spec, pack: entry.pack })
-        else if (first.spec.name !== spec.name) {
-          return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${entry.pack}`
-        }
+function codeClash(candidate: Surface, others: readonly Surface[]): string | undefined {
+  const known = new Map<number, { spec: ErrorSpec; pack: string }>()
+  for (const entry of [...others, candidate]) {
+    for (const spec of entry.errors) {
+      const first = known.get(spec.code)
+      if (!first) known.set(spec.code, { spec, pack: entry.pack })
+      else if (first.spec.name !== spec.name) {
+        return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${entry.pack}`
       }
     }
-    return undefined
   }
+  return undefined
 }
 
 function duplicate(
-  candidate: Registrations,
-  others: readonly Registrations[],
+  candidate: Surface,
+  others: readonly Surface[],
   what: string,
-  keysOf: (entry: Registrations) => (readonly [key: string, shown: string])[]
+  keysOf: (one: Surface) => (readonly [key: string, shown: string])[]
 ): string | undefined {
   const taken = new Map<string, string>()
   for (const other of others) for (const [key] of keysOf(other)) taken.set(key, other.pack)

@@ -1,14 +1,20 @@
 /** Disposal list: whatever is opened is registered with its undo, and leaves in reverse order. */
+import { developerError } from '../errors.ts'
+import { late, waitAtMost } from './wait.ts'
 
 export type Dispose = () => unknown
+
+/** What an undo is given when the others before it have used up the time of the whole list, ms. */
+const leastMs = 100
 
 /**
  * A disposal list. `own` registers an undo and returns a function that runs it early (once).
  * `close` runs the remaining undos serially in reverse order, goes on after a failure, and resolves to the errors it met.
  */
 export class Scope {
-  #disposers: Dispose[] = []
+  readonly #undos = new Set<Dispose>()
   #closing: Promise<unknown[]> | undefined
+  #ended = false
   readonly #abort = new AbortController()
 
   /** Aborts as soon as `close` begins. */
@@ -16,13 +22,19 @@ export class Scope {
     return this.#abort.signal
   }
 
+  /** `close` was called: nothing more can be owned. */
   get closed(): boolean {
     return this.#closing !== undefined
   }
 
+  /** Everything was undone. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
   /** Number of undos that have not run yet. */
   get size(): number {
-    return this.#disposers.length
+    return this.#undos.size
   }
 
   /** Registers an undo. On a closed scope the undo runs at once and the call throws: nothing may outlive its owner. */
@@ -31,38 +43,47 @@ export class Scope {
       void Promise.resolve()
         .then(dispose)
         .catch(() => undefined) // the throw below already tells the caller that the owner is gone
-      throw new Error('the owner of this resource is closed')
+      throw developerError('owner_closed')
     }
     let done = false
-    const once = async () => {
-      if (done) return
-      done = true
-      await dispose()
+    let answer: unknown
+    const once = () => {
+      if (!done) {
+        done = true
+        answer = dispose()
+      }
+      return answer
     }
-    this.#disposers.push(once)
+    this.#undos.add(once)
     return async () => {
-      const at = this.#disposers.indexOf(once)
-      if (at >= 0) this.#disposers.splice(at, 1)
+      this.#undos.delete(once)
       await once()
     }
   }
 
-  /** Closes once; later calls return the first result. */
-  close(reason: unknown = new Error('scope closed')): Promise<unknown[]> {
-    this.#closing ??= this.#run(reason)
+  /**
+   * Closes once; later calls return the first result. An undo that is not through after `limitMs` (all together) is given up, and the
+   * next one runs.
+   */
+  close(reason: unknown = developerError('owner_closed'), limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
+    this.#closing ??= this.#run(reason, limitMs)
     return this.#closing
   }
 
-  async #run(reason: unknown): Promise<unknown[]> {
+  async #run(reason: unknown, limitMs: number): Promise<unknown[]> {
     this.#abort.abort(reason)
     const errors: unknown[] = []
-    for (let dispose = this.#disposers.pop(); dispose; dispose = this.#disposers.pop()) {
+    const end = performance.now() + limitMs
+    for (const undo of [...this.#undos].reverse()) {
+      if (!this.#undos.delete(undo)) continue // another one has run it early
       try {
-        await dispose()
+        const ms = Math.max(leastMs, end - performance.now())
+        if ((await waitAtMost(Promise.resolve(undo()), ms)) === late) errors.push(developerError('callback_late', limitMs))
       } catch (error) {
         errors.push(error)
       }
     }
+    this.#ended = true
     return errors
   }
 }

@@ -1,5 +1,40 @@
-/** Who provides what: services with one provider, extension points with many contributors and change notice. */
-import type { Collection } from '../pack.ts'
+/** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
+
+/** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
+export interface ServiceToken<T> {
+  readonly kind: 'service'
+  readonly id: string
+  /** Never set; carries the type. */
+  readonly type?: T
+}
+
+/** Reference to a live list that any pack may contribute to. */
+export interface ExtensionPoint<T> {
+  readonly kind: 'point'
+  readonly id: string
+  /** Never set; carries the type. */
+  readonly type?: T
+}
+
+/** Declares a service. One pack of a deployment provides it (`ctx.provide`); others name it in `needs` or `optional`. */
+export function serviceToken<T>(id: string): ServiceToken<T> {
+  return { kind: 'service', id }
+}
+
+/** Declares an extension point. Items appear with `ctx.contribute` and leave with their pack; readers use `ctx.collect`. */
+export function extensionPoint<T>(id: string): ExtensionPoint<T> {
+  return { kind: 'point', id }
+}
+
+export type Needs = Readonly<Record<string, ServiceToken<unknown>>>
+
+/** What `setup` receives for `needs`: the services themselves. */
+export type Resolved<N extends Needs> = { readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? T : never }
+
+/** What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it. */
+export type ResolvedOptional<N extends Needs> = {
+  readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
+}
 
 interface Provided {
   readonly owner: string
@@ -26,16 +61,26 @@ export class ServiceTable {
     return [...this.#provided.keys()].sort()
   }
 
-  /** Adds a service; returns its withdrawal. The lifecycle has checked for a second provider. */
-  add(id: string, owner: string, impl: unknown): () => void {
+  /** The lifecycle has checked for a second provider. */
+  add(id: string, owner: string, impl: unknown): void {
     this.#provided.set(id, { owner, impl })
-    return () => {
-      if (this.#provided.get(id)?.impl === impl) this.#provided.delete(id)
-    }
+  }
+
+  remove(id: string, owner: string): void {
+    if (this.#provided.get(id)?.owner === owner) this.#provided.delete(id)
   }
 }
 
+/** Live list behind an extension point. */
+export interface Collection<T> {
+  /** Items in activation order of their packs. */
+  items(): readonly T[]
+  /** Called after every change, until the returned undo or the pack's end. */
+  onChange(listener: () => void): () => void
+}
+
 interface Point {
+  /** `order`: when the pack of the item was activated. */
   readonly entries: { readonly order: number; readonly item: unknown }[]
   readonly listeners: Set<() => void>
   items: readonly unknown[]
@@ -44,38 +89,33 @@ interface Point {
 /** Extension points by id; items keep the activation order of their packs. */
 export class PointTable {
   readonly #points = new Map<string, Point>()
-  readonly #onError: (error: unknown, point: string) => void
 
-  constructor(onError: (error: unknown, point: string) => void) {
-    this.#onError = onError
-  }
-
+  /** Adds an item; returns its withdrawal. */
   add(id: string, order: number, item: unknown): () => void {
     const point = this.#point(id)
     const entry = { order, item }
     const at = point.entries.findIndex(other => other.order > order)
     point.entries.splice(at < 0 ? point.entries.length : at, 0, entry)
-    this.#changed(id, point)
+    this.#changed(point)
     return () => {
       const index = point.entries.indexOf(entry)
       if (index < 0) return
       point.entries.splice(index, 1)
-      this.#changed(id, point)
+      this.#changed(point)
     }
   }
 
-  collection<T>(id: string, own: (undo: () => void) => () => Promise<void>): Collection<T> {
-    const point = this.#point(id)
-    return {
-      items: () => point.items as readonly T[],
-      onChange: listener => {
-        const entry = () => listener() // a listener may be registered twice
-        point.listeners.add(entry)
-        const drop = own(() => point.listeners.delete(entry))
-        return () => {
-          void drop()
-        }
-      }
+  items(id: string): readonly unknown[] {
+    return this.#point(id).items
+  }
+
+  /** Hears of changes; returns the undo. The listener must not throw. */
+  onChange(id: string, listener: () => void): () => void {
+    const { listeners } = this.#point(id)
+    const entry = () => listener() // a listener may be registered twice
+    listeners.add(entry)
+    return () => {
+      listeners.delete(entry)
     }
   }
 
@@ -95,14 +135,8 @@ export class PointTable {
     return point
   }
 
-  #changed(id: string, point: Point): void {
+  #changed(point: Point): void {
     point.items = point.entries.map(entry => entry.item)
-    for (const listener of [...point.listeners]) {
-      try {
-        listener()
-      } catch (error) {
-        this.#onError(error, id)
-      }
-    }
+    for (const listener of [...point.listeners]) listener()
   }
 }

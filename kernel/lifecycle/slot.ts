@@ -1,37 +1,54 @@
 /** Typed state that hangs on a host (a session, an agent, a connection) and is closed with it. */
 import type { StoreSpec } from '../contract.ts'
+import { developerError } from '../errors.ts'
 import type { StoreOf } from '../storage/ports.ts'
 import { type Dispose, Scope } from './scope.ts'
 
+/** Per-host state; the object itself is the key, so that slots of one name never meet. */
 export interface Slot<T, H extends SlotHost = SlotHost> {
   readonly kind: 'slot'
+  /** For messages. */
   readonly name: string
   /** Called once per host, at the first `get`. May return a promise; `get` then returns that promise. */
   readonly open: (host: H) => T
 }
+
+/** A slot whatever it holds and wherever it hangs. */
+export type AnySlot = Slot<unknown, never>
 
 /** Declares per-host state. A value (or awaited value) with a `close()` method is closed with its host or with the pack that owns the slot. */
 export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open: (host: H) => T): Slot<T, H> {
   return { kind: 'slot', name, open }
 }
 
-/** Hosts that hold a value, by slot name: a slot is emptied everywhere when the pack that owns it unloads. */
-const holders = new Map<string, Set<SlotHost>>()
+/** The hosts of one kernel, by the slots they hold values of: a slot is emptied everywhere when the pack that owns it unloads. */
+export class Hosts {
+  readonly #holding = new Map<AnySlot, Set<SlotHost>>()
+  readonly #withdrawn = new WeakSet<AnySlot>()
 
-/** Closes a slot's values on all hosts; failures are reported together. */
-export async function emptySlot(name: string): Promise<void> {
-  const results = await Promise.allSettled([...(holders.get(name) ?? [])].map(host => host.drop(name)))
-  const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
-  if (errors.length > 0) throw new AggregateError(errors, `slot ${name} could not be closed everywhere`)
-}
+  /** A slot whose owner is active (again). */
+  admit(slot: AnySlot): void {
+    this.#withdrawn.delete(slot)
+  }
 
-function holding(name: string, host: SlotHost): () => void {
-  const hosts = holders.get(name) ?? new Set()
-  holders.set(name, hosts)
-  hosts.add(host)
-  return () => {
-    hosts.delete(host)
-    if (hosts.size === 0) holders.delete(name)
+  /** Closes a slot's values on all hosts and opens no more until it is admitted again; failures are reported together. */
+  async withdraw(slot: AnySlot): Promise<void> {
+    this.#withdrawn.add(slot)
+    const results = await Promise.allSettled([...(this.#holding.get(slot) ?? [])].map(host => host.drop(slot)))
+    const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+    if (errors.length > 0) throw new AggregateError(errors, `slot ${slot.name} could not be closed everywhere`)
+  }
+
+  /** Notes that a host holds a value; returns the undo. */
+  hold(slot: AnySlot, host: SlotHost): () => void {
+    if (this.#withdrawn.has(slot)) throw developerError('slot_withdrawn', slot.name)
+    const hosts = this.#holding.get(slot) ?? new Set()
+    this.#holding.set(slot, hosts)
+    hosts.add(host)
+    return () => {
+      hosts.delete(host)
+      if (hosts.size === 0) this.#holding.delete(slot)
+    }
   }
 }
 
@@ -42,35 +59,48 @@ interface Filled {
 
 /** Carrier of slots. Sessions, agents and connections extend it. */
 export abstract class SlotHost {
-  readonly #filled = new Map<string, Filled>()
+  readonly #filled = new Map<AnySlot, Filled>()
+  readonly #hosts: Hosts
   readonly scope = new Scope()
+
+  /** `hosts`: those of the kernel that the host lives in (`ctx.hosts`). */
+  constructor(hosts: Hosts) {
+    this.#hosts = hosts
+  }
 
   /** Opens a store in this host's own directory; hosts without one throw. */
   abstract store<S extends StoreSpec>(spec: S): StoreOf<S>
 
-  /** The slot's value, opened at the first call. Throws once the host is closed. */
+  /** The slot's value, opened at the first call. Throws once the host is closed, and while the pack that owns the slot is gone. */
   get<T, H extends SlotHost>(slot: Slot<T, H>): T {
-    const filled = this.#filled.get(slot.name)
+    const filled = this.#filled.get(slot)
     if (filled) return filled.value as T
-    const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
-    const released = holding(slot.name, this)
+    if (this.scope.closed) throw developerError('owner_closed')
+    const released = this.#hosts.hold(slot, this)
+    let value: T
+    try {
+      value = slot.open(this as unknown as H) // a slot names the host type it hangs on
+    } catch (error) {
+      released()
+      throw error
+    }
     const forget = this.own(async () => {
-      this.#filled.delete(slot.name)
+      this.#filled.delete(slot)
       released()
       const settled = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
       if (typeof settled?.close === 'function') await settled.close()
     })
-    this.#filled.set(slot.name, { value, forget })
+    this.#filled.set(slot, { value, forget })
     return value
   }
 
   /** The value if it was opened already. */
   peek<T, H extends SlotHost>(slot: Slot<T, H>): T | undefined {
-    return this.#filled.get(slot.name)?.value as T | undefined
+    return this.#filled.get(slot)?.value as T | undefined
   }
 
-  /** Closes the value of the slot of that name; the next `get` opens a new one. */
-  async drop(slot: string): Promise<void> {
+  /** Closes the value of a slot; the next `get` opens a new one. */
+  async drop(slot: AnySlot): Promise<void> {
     await this.#filled.get(slot)?.forget()
   }
 

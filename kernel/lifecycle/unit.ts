@@ -5,9 +5,7 @@ import { Registrations } from './registry.ts'
 import { Scope } from './scope.ts'
 
 export class Unit {
-  readonly pack: Pack
-  /** Position in the deployment's list; breaks ties. */
-  readonly order: number
+  pack: Pack
   state: PackState = 'Pending'
   /** False once the pack was unloaded on purpose. */
   wanted = true
@@ -21,10 +19,9 @@ export class Unit {
   /** Activation sequence number; dependents have higher ones. */
   activated = 0
 
-  constructor(pack: Pack, order: number) {
+  constructor(pack: Pack) {
     this.pack = pack
-    this.order = order
-    this.registrations = new Registrations(pack.name)
+    this.registrations = new Registrations(pack.name, pack.errors)
   }
 
   get name(): string {
@@ -34,7 +31,7 @@ export class Unit {
   /** Fresh scope and lists for the next activation. */
   reset(): void {
     this.scope = new Scope()
-    this.registrations = new Registrations(this.pack.name)
+    this.registrations = new Registrations(this.pack.name, this.pack.errors)
     this.provided = new Map()
     this.staged = []
     this.error = undefined

@@ -1,7 +1,7 @@
 /** One WebSocket client: what it subscribed to, what is hidden from it, and its way out. */
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import { SlotHost } from '../lifecycle/slot.ts'
+import { type Hosts, SlotHost } from '../lifecycle/slot.ts'
 import type { Receiver } from './fanout.ts'
 import { Outbox } from './outbox.ts'
 import type { Connection, ConnectionInfo } from './types.ts'
@@ -10,6 +10,7 @@ export interface ConnectionOptions {
   readonly id: string
   readonly ws: WebSocket
   readonly socket: Duplex
+  readonly hosts: Hosts
   readonly connected_at: string
   readonly remote_address: string | null
   readonly user_agent: string | null
@@ -43,7 +44,7 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
   #ended = false
 
   constructor(options: ConnectionOptions) {
-    super()
+    super(options.hosts)
     this.id = options.id
     this.#options = options
     this.outbox = new Outbox(options.ws, options.socket, options.bufferBytes, () => this.shut(1013, 'slow reader'))

@@ -5,6 +5,7 @@ import type { Gate } from '../access/gate.ts'
 import type { EventSpec } from '../contract.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { MountedFrame } from '../lifecycle/registry.ts'
+import type { Hosts } from '../lifecycle/slot.ts'
 import type { Logger } from '../log/log.ts'
 import { problems } from '../schema.ts'
 import { agentOf, draftEvent, globalStream, reachesEveryone } from './event-frame.ts'
@@ -20,6 +21,7 @@ export interface HubOptions {
   readonly dir: string
   readonly gate: Gate
   readonly hooks: KernelHooks
+  readonly hosts: Hosts
   readonly log: Logger
   now(): Date
   newId(): string

@@ -101,6 +101,7 @@ export class SocketSide {
       id: `conn_${options.newId()}`,
       ws,
       socket,
+      hosts: options.hosts,
       connected_at: now,
       remote_address: req.socket.remoteAddress ?? null,
       user_agent: req.headers['user-agent'] ?? null,

@@ -15,7 +15,7 @@ export function recorded(packs: readonly Pack[]): { packs: Pack[]; declared: Dec
     ...context,
     route(spec, handler) {
       declared.routes.push(spec)
-      context.route(spec, handler)
+      return context.route(spec, handler)
     },
     event(spec) {
       declared.events.push(spec)
@@ -23,11 +23,11 @@ export function recorded(packs: readonly Pack[]): { packs: Pack[]; declared: Dec
     },
     frame(spec, handler) {
       declared.frames.push(spec)
-      context.frame(spec, handler)
+      return context.frame(spec, handler)
     },
     outFrame(spec) {
       declared.outFrames.push(spec)
-      context.outFrame(spec)
+      return context.outFrame(spec)
     }
   })
   return { packs: packs.map(pack => ({ ...pack, setup: (context, services) => pack.setup(listen(context), services) })), declared }

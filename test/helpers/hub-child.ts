@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { ulid } from 'ulid'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
+import { Hosts } from '../../kernel/lifecycle/slot.ts'
 import { createHub } from '../../kernel/realtime/hub.ts'
 import { SocketClient } from '../../kernel/testing/socket.ts'
 import { openGate } from './gate.ts'
@@ -15,6 +16,7 @@ hooks.attachStream.tap('child', () => 'live')
 const hub = createHub({
   dir: process.argv[2] ?? '',
   gate: openGate(),
+  hosts: new Hosts(),
   hooks,
   log: pino({ level: 'silent' }),
   now: () => new Date(),

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { ulid } from 'ulid'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
+import { Hosts } from '../../kernel/lifecycle/slot.ts'
 import { createHub, type HubOptions } from '../../kernel/realtime/hub.ts'
 import { SocketClient, type SocketOptions } from '../../kernel/testing/socket.ts'
 import { openGate } from './gate.ts'
@@ -25,6 +26,7 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   hooks.attachStream.tap('test', id => (sessions && !sessions.includes(id) ? 'missing' : 'live'))
   const hub = createHub({
     gate: openGate(),
+    hosts: new Hosts(),
     log: pino({ level: 'silent' }),
     now: () => new Date(0),
     newId: () => ulid(),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setImmediate as tick } from 'node:timers/promises'
 import { defineEvent, definePack, defineRoute, errorSpec, extensionPoint, type Pack, serviceToken, Type } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
@@ -238,22 +237,6 @@ test('a throwing tap or clean-up is reported and stops nobody', async t => {
   const { kernel } = await startTestKernel(t, { packs: [clumsy, clock] })
   await kernel.unload('clumsy')
   assert.deepEqual(states(kernel.features()), { clock: 'Active' })
-})
-
-test('background work is aborted and awaited when its pack unloads', async t => {
-  let ended = false
-  const worker = definePack({
-    name: 'worker',
-    setup: ctx =>
-      ctx.background(async signal => {
-        await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
-        await tick()
-        ended = true
-      })
-  })
-  const { kernel } = await startTestKernel(t, { packs: [worker] })
-  await kernel.unload('worker')
-  assert.equal(ended, true)
 })
 
 test('two packs of one name are refused before anything starts', async t => {

@@ -14,7 +14,7 @@ import {
   type ToolReport,
   type ToolResult
 } from '../../../features/tools/service.ts'
-import { SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import { Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 export interface TestLike {
@@ -42,7 +42,7 @@ export class FakeSession extends SlotHost implements Session {
   assertWritable(): void {}
 
   constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly created_at?: string }) {
-    super()
+    super(new Hosts())
     this.id = place.id ?? 'session_a'
     this.cwd = place.cwd
     this.dir = place.dir ?? join(place.cwd, '.session')
@@ -107,7 +107,7 @@ export class FakeAgent extends SlotHost implements AgentHost {
   readonly dir: string
 
   constructor(session: FakeSession, id: string, record: AgentRecord) {
-    super()
+    super(new Hosts())
     this.session = session
     this.id = id
     this.record = record

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as tick } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { definePack, type PackContext } from '../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
+
+async function contextOf(t: TestContextLike) {
+  const held: PackContext[] = []
+  const pack = definePack({ name: 'busy', setup: ctx => void held.push(ctx as PackContext) })
+  const { kernel } = await startTestKernel(t, { packs: [pack] })
+  return { kernel, ctx: held[0] as PackContext }
+}
+
+test('background work is aborted and awaited when its pack unloads', async t => {
+  const { kernel, ctx } = await contextOf(t)
+  let ended = false
+  ctx.background(async signal => {
+    await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await tick()
+    ended = true
+  })
+  await kernel.unload('busy')
+  assert.equal(ended, true)
+})
+
+test('background work that fails is put down to its pack', async t => {
+  const { kernel, ctx } = await contextOf(t)
+  ctx.background(async () => {
+    throw new Error('no disk')
+  })
+  await tick()
+  assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'background work: no disk' })
+})
+
+test('two hundred thousand finished background jobs leave nothing behind', async t => {
+  const { ctx } = await contextOf(t)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const run = async (batches: number) => {
+    for (let batch = 0; batch < batches; batch++) {
+      for (let job = 0; job < 1_000; job++) ctx.background(async () => undefined)
+      await tick()
+    }
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await run(2)
+  const grown = (await run(200)) - before
+  assert.ok(grown < 10 * 1_048_576, `the heap grew by ${Math.round(grown / 1024)} KiB`)
+})

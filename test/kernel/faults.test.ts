@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineEvent, definePack, extensionPoint, Type } from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+const happened = defineEvent({ type: 'event.happened', scope: 'global', durable: false, payload: Type.Object({}) })
+const Words = extensionPoint<string>('words')
+const never = () => new Promise<never>(() => undefined)
+const fail = (text: string) => () => {
+  throw new Error(text)
+}
+
+/** Lines of a log that the test reads. */
+function recordedLog() {
+  const lines: { msg: string; pack?: string; err?: { message: string } }[] = []
+  return { lines, log: { level: 'info', to: { write: (line: string) => void lines.push(JSON.parse(line)) } } as const }
+}
+
+test('a failing listener, tap or change listener is logged under its pack, counted in its features, and stops nobody', async t => {
+  const heard: string[] = []
+  const speaker: { say: () => void } = { say: () => undefined }
+  const owner = definePack({
+    name: 'owner',
+    setup: ctx => {
+      const emit = ctx.event(happened)
+      speaker.say = () => emit({})
+    }
+  })
+  const clumsy = definePack({
+    name: 'clumsy',
+    setup: ctx => {
+      ctx.on(happened, fail('listener'))
+      ctx.tap(ctx.hooks.event, fail('tap'))
+      ctx.collect(Words).onChange(fail('change'))
+    }
+  })
+  const careful = definePack({
+    name: 'careful',
+    setup: ctx => {
+      ctx.on(happened, () => heard.push('event'))
+      ctx.tap(ctx.hooks.event, () => void heard.push('tap'))
+      ctx.collect(Words).onChange(() => heard.push('change'))
+    }
+  })
+  const { lines, log } = recordedLog()
+  const { kernel } = await startTestKernel(t, { packs: [owner, clumsy, careful], log })
+
+  speaker.say()
+  await kernel.load(definePack({ name: 'guest', setup: ctx => void ctx.contribute(Words, 'hello') }))
+
+  assert.deepEqual(heard.sort(), ['change', 'event', 'tap'])
+  const faults = kernel.features().find(one => one.name === 'clumsy')?.meta.faults
+  assert.equal(faults?.count, 3)
+  assert.match(faults?.last ?? '', /words.*change/)
+  const told = lines.filter(line => line.pack === 'clumsy').map(line => `${line.msg}: ${line.err?.message}`)
+  assert.deepEqual(told, [
+    'listener of event.happened failed: listener',
+    'tap of event failed: tap',
+    'change listener of words failed: change'
+  ])
+  assert.ok(kernel.features().every(one => one.name === 'clumsy' || one.meta.faults === undefined))
+})
+
+test('the promise of an asynchronous listener or tap that is refused is put down to its pack', async t => {
+  let say: () => void = () => undefined
+  const clumsy = definePack({
+    name: 'clumsy',
+    setup: ctx => {
+      const emit = ctx.event(happened)
+      say = () => emit({})
+      ctx.on(happened, async () => fail('later')())
+      ctx.tap(ctx.hooks.started, async () => fail('start')())
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [clumsy] })
+  say()
+  await new Promise(setImmediate)
+  assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 2, last: 'listener of event.happened: later' })
+})
+
+test('faults are forgotten when the pack is activated anew', async t => {
+  const clumsy = definePack({ name: 'clumsy', setup: ctx => void ctx.tap(ctx.hooks.started, fail('start')) })
+  const { kernel } = await startTestKernel(t, { packs: [clumsy] })
+  assert.equal(kernel.features()[0]?.meta.faults?.count, 1)
+  await kernel.reload('clumsy')
+  assert.equal(kernel.features()[0]?.meta.faults, undefined)
+})
+
+test('a clean-up that hangs after a failed setup is given up: the others start, and the rest of it is undone', async t => {
+  const undone: string[] = []
+  const stuck = definePack({
+    name: 'stuck',
+    setup: ctx => {
+      ctx.own(() => undone.push('first'))
+      ctx.own(never)
+      throw new Error('no')
+    }
+  })
+  const { lines, log } = recordedLog()
+  const { kernel } = await startTestKernel(t, {
+    packs: [stuck, definePack({ name: 'fine', setup: () => undefined })],
+    setupTimeoutMs: 30,
+    log
+  })
+  assert.deepEqual(
+    kernel.features().map(one => one.state),
+    ['Failed', 'Active']
+  )
+  assert.deepEqual(undone, ['first'])
+  assert.equal(kernel.features()[0]?.meta.error, 'no')
+  assert.ok(lines.some(line => line.pack === 'stuck' && /took longer than 30 ms/.test(line.err?.message ?? '')))
+})
+
+test('a started or stopping tap that hangs is given up and named: the server starts and stops', async () => {
+  const order: string[] = []
+  const stuck = definePack({
+    name: 'stuck',
+    setup: ctx => {
+      ctx.tap(ctx.hooks.started, never)
+      ctx.tap(ctx.hooks.stopping, never)
+    }
+  })
+  const fine = definePack({
+    name: 'fine',
+    setup: ctx => {
+      ctx.tap(ctx.hooks.started, () => void order.push('started'))
+      ctx.tap(ctx.hooks.stopping, async () => void order.push('stopping'))
+    }
+  })
+  const { lines, log } = recordedLog()
+  const kernel = await createKernel({ home: await freshDir(), packs: [stuck, fine], port: 0, setupTimeoutMs: 30, log })
+  await kernel.start()
+  assert.match(kernel.features()[0]?.meta.faults?.last ?? '', /tap of started: took longer than 30 ms/)
+  await kernel.stop()
+  assert.deepEqual(order, ['started', 'stopping'])
+  assert.deepEqual(
+    lines.filter(line => line.pack === 'stuck').map(line => line.msg),
+    ['tap of started failed', 'tap of stopping failed']
+  )
+})
+
+test('a clean-up that hangs or fails at unload is logged under its pack, and everything before it is undone all the same', async t => {
+  const undone: string[] = []
+  const stuck = definePack({
+    name: 'stuck',
+    setup: ctx => {
+      ctx.own(() => undone.push('first'))
+      ctx.own(fail('clumsy'))
+      ctx.own(never)
+    }
+  })
+  const { lines, log } = recordedLog()
+  const { kernel } = await startTestKernel(t, { packs: [stuck], setupTimeoutMs: 30, log })
+  await kernel.unload('stuck')
+  assert.deepEqual(undone, ['first'])
+  const told = lines.filter(line => line.pack === 'stuck').map(line => line.err?.message)
+  assert.deepEqual(told, ['took longer than 30 ms and was given up', 'clumsy'])
+})

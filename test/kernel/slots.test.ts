@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Connection, defineFrame, definePack, defineSlot, type Slot, Type } from '../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
+
+const touch = defineFrame({ type: 'touch', payload: Type.Object({}), ack: Type.Object({ value: Type.String() }) })
+
+/** A kernel whose pack `keeper` owns these slots, and a connection that has filled them. */
+async function filled(t: TestContextLike, slots: readonly Slot<{ readonly name: string }, Connection>[]) {
+  const keeper = definePack({
+    name: 'keeper',
+    setup: ctx => {
+      for (const slot of slots) ctx.slot(slot)
+    }
+  })
+  const toucher = definePack({
+    name: 'toucher',
+    setup: ctx => void ctx.frame(touch, ({ connection }) => ({ value: slots.map(slot => connection.get(slot).name).join(' ') }))
+  })
+  const started = await startTestKernel(t, { packs: [keeper, toucher] })
+  const socket = await started.connect()
+  return { ...started, ask: async () => (await socket.request('touch', {})) as { code: number; payload?: { value: string } } }
+}
+
+test('a slot that two kernels of one process know is closed in the one whose pack goes, and lives on in the other', async t => {
+  const closed: string[] = []
+  const kernels = ['one', 'two']
+  let at = 0
+  const shared = defineSlot<{ name: string; close(): void }, Connection>('shared', () => {
+    const name = kernels[at++] ?? 'again'
+    return { name, close: () => void closed.push(name) }
+  })
+  const one = await filled(t, [shared])
+  const two = await filled(t, [shared])
+  assert.equal((await one.ask()).payload?.value, 'one')
+  assert.equal((await two.ask()).payload?.value, 'two')
+
+  await one.kernel.unload('keeper')
+
+  assert.deepEqual(closed, ['one'])
+  assert.equal((await two.ask()).payload?.value, 'two')
+})
+
+test('two slots of one name keep values of their own', async t => {
+  const slots = ['left', 'right'].map(name => defineSlot<{ name: string }, Connection>('twin', () => ({ name })))
+  const { ask } = await filled(t, slots)
+  assert.equal((await ask()).payload?.value, 'left right')
+})
+
+test('a slot cannot be filled while the pack that owns it is gone', async t => {
+  const closed: string[] = []
+  const slot = defineSlot<{ name: string; close(): void }, Connection>('mine', () => ({
+    name: 'value',
+    close: () => void closed.push('value')
+  }))
+  const { ask, kernel } = await filled(t, [slot])
+  await ask()
+  await kernel.unload('keeper')
+  assert.deepEqual(closed, ['value'])
+  assert.notEqual((await ask()).code, 0)
+  await kernel.load('keeper')
+  assert.equal((await ask()).code, 0)
+})
