@@ -1,14 +1,15 @@
 /** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError } from '../../kernel/index.ts'
-import type { History } from '../history/index.ts'
+import type { CoreRecord, History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
-import { ActiveTurn, describe, userMessage } from './active-turn.ts'
+import { ActiveTurn, userMessage } from './active-turn.ts'
 import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { metadataText, textOf } from './media.ts'
 import { PromptQueue, type QueuedPrompt } from './queue.ts'
+import { backoff, pause } from './retry.ts'
 import {
   type Agent,
   type AgentSettings,
@@ -34,6 +35,7 @@ export class AgentEngine implements Agent {
   #last: ActiveTurn | undefined
   #submits: Promise<unknown> = Promise.resolve()
   #stopped = false
+  readonly #closing = new AbortController()
 
   constructor(host: AgentHost, history: History, deps: AgentDeps) {
     this.host = host
@@ -184,6 +186,7 @@ export class AgentEngine implements Agent {
   async close(): Promise<void> {
     this.#stopped = true
     await this.#submits
+    this.#closing.abort()
     await this.abort(false)
     await this.#last?.done
   }
@@ -244,24 +247,35 @@ export class AgentEngine implements Agent {
   async #run(turn: ActiveTurn): Promise<void> {
     const { turn_id, prompt } = turn
     const begun = performance.now()
-    let result: TurnResult
-    try {
-      const setup = await this.#binding.forTurn()
-      await this.#history.append(
-        ...setup.records,
-        { type: 'turn.started', turn_id, origin: prompt.origin, prompt_id: prompt.prompt_id },
-        userMessage(turn_id, undefined, prompt.origin, prompt.prompt_id)
-      )
-      this.#announceStart(turn)
-      if (setup.warning !== undefined) turn.emit('warningRaised', { code: 'agents-md-oversized', message: setup.warning })
-      const { max_steps, max_attempts } = this.#deps.loop()
-      result = await runTurn(turn.ports(setup.use), { turn_id, max_steps, max_attempts }, turn.signal)
-    } catch (error) {
-      const info = describe(error, err => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not start'))
-      result = { reason: 'failed', interrupt_reason: 'error', error: info, steps: 0 }
-      if (!turn.visible) this.#announceStart(turn)
-    }
+    const setup = await this.#binding.forTurn()
+    const start: readonly (CoreRecord | HistoryRecord)[] = [
+      ...setup.records,
+      { type: 'turn.started', turn_id, origin: prompt.origin, prompt_id: prompt.prompt_id },
+      userMessage(turn_id, undefined, prompt.origin, prompt.prompt_id)
+    ]
+    if (!(await this.#record(start))) return
+    this.#announceStart(turn)
+    if (setup.warning !== undefined) turn.emit('warningRaised', { code: 'agents-md-oversized', message: setup.warning })
+    const { max_steps, max_attempts } = this.#deps.loop()
+    const result = await runTurn(turn.ports(setup.use), { turn_id, max_steps, max_attempts }, turn.signal)
     await this.#settle(turn, result, performance.now() - begun)
+  }
+
+  /**
+   * Records the begin or the end of a turn, again and again while the disk refuses: without it the agent can do nothing that counts, and
+   * clients see it at work until then. False when the agent was closed first; what is not on record, the next load makes up for.
+   */
+  async #record(records: readonly (CoreRecord | HistoryRecord)[]): Promise<boolean> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#history.append(...records)
+        return true
+      } catch (err) {
+        this.#deps.log.error({ err, session_id: this.host.session.id, attempt }, 'the begin or the end of a turn could not be saved')
+        await pause(backoff(attempt, this.#deps.retryBaseMs), this.#closing.signal)
+        if (this.#closing.signal.aborted) return false
+      }
+    }
   }
 
   #announceStart(turn: ActiveTurn): void {
@@ -280,8 +294,7 @@ export class AgentEngine implements Agent {
     this.#queue.restore(turn.box.splice(0))
     this.#queue.forget(turn.consumed.map(item => item.prompt_id))
     this.#history.setPartial(undefined)
-    const failed = (err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of a turn could not be saved')
-    await this.#history.append(...endRecords(turn, result)).catch(failed)
+    if (!(await this.#record(endRecords(turn, result)))) return
 
     const interrupted = interruptReason(turn, result)
     turn.visible = false

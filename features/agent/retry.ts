@@ -1,4 +1,4 @@
-/** When a failed model request is sent again. */
+/** When something that failed is tried again. */
 import type { LlmError } from '../llm/index.ts'
 
 const maxDelayMs = 32_000
@@ -6,8 +6,12 @@ const maxDelayMs = 32_000
 /** Delay before the next attempt in ms: what the upstream asked for, else doubling from `baseMs` up to 32 s, plus up to 25 % at random. */
 export function retryDelay(failedAttempt: number, error: LlmError, baseMs: number, random: () => number = Math.random): number {
   if (error.retry_after_ms !== undefined && error.retry_after_ms > 0) return error.retry_after_ms
-  const delay = Math.min(baseMs * 2 ** (failedAttempt - 1), maxDelayMs)
-  return Math.round(delay * (1 + random() * 0.25) * 10) / 10
+  return Math.round(backoff(failedAttempt, baseMs) * (1 + random() * 0.25) * 10) / 10
+}
+
+/** Doubles with every failed attempt (from 1) from `baseMs` up to 32 s. */
+export function backoff(failedAttempt: number, baseMs: number): number {
+  return Math.min(baseMs * 2 ** (failedAttempt - 1), maxDelayMs)
 }
 
 /** Resolves after `ms`, or as soon as the signal aborts. */

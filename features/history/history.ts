@@ -23,6 +23,10 @@ export class AgentHistory implements History {
   #fold: Fold
   #started = false
   #partial: readonly WirePart[] | undefined
+  readonly #writes = new Set<Promise<void>>()
+  /** A write failed and the state has not been read back since. */
+  #doubtful = false
+  #rereading: Promise<void> | undefined
 
   constructor(ports: HistoryPorts) {
     this.#ports = ports
@@ -104,9 +108,13 @@ export class AgentHistory implements History {
     this.#partial = parts
   }
 
-  /** When the disk refuses, the state is read back from it, so memory never promises what the disk does not hold. */
+  /**
+   * When the disk refuses, the state is read back from it once every write under way has ended: memory never promises what the disk does
+   * not hold, and never misses what it does.
+   */
   async append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
     if (!this.#ports.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    while (this.#doubtful) await this.#reread()
     const time = this.#ports.now().getTime()
     const stamped = records.map(record => ({ time, ...record }) as HistoryRecord)
     const first = this.#started ? [] : [{ type: 'metadata', protocol_version: protocolVersion, created_at: time }]
@@ -114,12 +122,32 @@ export class AgentHistory implements History {
     for (const record of stamped) this.#fold.apply(record)
     // Sealed from here on: listing both would show the message twice while the disk works.
     if (records.some(record => record.type === 'step.message')) this.#partial = undefined
+    const write = this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
+    this.#writes.add(write)
     try {
-      await this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
+      await write
     } catch (error) {
-      await this.open()
+      this.#doubtful = true
+      await this.#reread()
       throw error
+    } finally {
+      this.#writes.delete(write)
     }
+    await this.#rereading?.catch(() => undefined) // this record is on disk; the next append reads again
+  }
+
+  /** Throws while the disk cannot be read: then the next append tries again. */
+  #reread(): Promise<void> {
+    this.#rereading ??= this.#readBack().finally(() => {
+      this.#rereading = undefined
+    })
+    return this.#rereading
+  }
+
+  async #readBack(): Promise<void> {
+    await Promise.allSettled(this.#writes)
+    await this.open()
+    this.#doubtful = false
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
 import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -98,5 +99,53 @@ test("the reminder of an interruption is left by the user's abort only, not by a
   assert.deepEqual(
     items.map(message => (message.metadata?.origin as { variant?: string } | undefined)?.variant),
     [undefined, 'date_change', undefined]
+  )
+})
+
+for (const type of ['turn.started', 'turn.ended'] as const) {
+  test(`${type} is sent only when its record is on disk; the turn goes on as soon as the disk takes it`, async t => {
+    let refused = 0
+    const thrice = latch()
+    const history = historyOnDisk(records => {
+      if (!records.some(record => record.type === type) || refused === 3) return
+      if (++refused === 3) thrice.open()
+      throw new AppError(PersistenceFailed)
+    })
+    const agent = await startAgent(t, scriptedLlm('answer'), { history })
+    const params = { session_id: agent.session_id }
+    await agent.prompt('one')
+    await thrice.opened
+
+    assert.ok(!agent.events.some(event => event.type === type))
+    if (type === 'turn.ended') assert.ok((await agent.call(readSession, { params })).data.busy)
+    await agent.settled(1)
+    await agent.prompt('two')
+    await agent.settled(2)
+    const turns = agent.events.filter(event => event.type === type).map(event => (event.payload as { turnId: number }).turnId)
+    assert.deepEqual(turns, [0, 1])
+  })
+}
+
+test('a server that stops while the disk refuses the end of a turn sends no end; the next one does', async t => {
+  const asked = latch()
+  const history = historyOnDisk(records => {
+    if (!records.some(record => record.type === 'turn.ended')) return
+    asked.open()
+    throw new AppError(PersistenceFailed)
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { history })
+  const { session_id, home } = agent
+  await agent.prompt('one')
+  await asked.opened
+
+  await agent.stop()
+
+  const over = (events: typeof agent.events) => events.filter(event => /^(turn.ended|prompt.completed|prompt.aborted)$/.test(event.type))
+  assert.deepEqual(over(agent.events), [])
+  const again = await startAgent(t, scriptedLlm('x'), { home, session_id })
+  await again.call(listPrompts, { params: { session_id } })
+  assert.deepEqual(
+    over(again.events).map(event => event.type),
+    ['turn.ended', 'prompt.aborted']
   )
 })

@@ -6,6 +6,7 @@ import { AgentHistory } from '../../../features/history/history.ts'
 import type { CoreRecord, HistoryMessage, HistoryRecord } from '../../../features/history/index.ts'
 import { interruptedResult, project } from '../../../features/history/project.ts'
 import { estimateText } from '../../../features/history/tokens.ts'
+import { latch } from '../../helpers/latch.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 const user = (id: string, value: string, kind = 'user'): HistoryMessage => ({
@@ -132,6 +133,32 @@ test('a refused write leaves nothing behind in memory', async () => {
   log.refuse = false
   await history.append(turn[0] as HistoryRecord)
   assert.equal(history.prompt('msg_1')?.status, 'queued')
+})
+
+test('after a refused write memory agrees with the disk, also about what was appended meanwhile', async () => {
+  const log = memoryLog()
+  const slow = { ...log }
+  const disk = latch()
+  slow.append = async (id, ...records) => {
+    await disk.opened
+    if (records.some(record => (record as HistoryRecord).refused)) throw new Error('disk full')
+    await new Promise(setImmediate) // the write after the refused one ends later
+    await log.append(id, ...records)
+  }
+  const history = await open(slow)
+  const refused = history.append({ type: 'message', role: 'user', id: 'lost', content: text('lost'), refused: true })
+  const meanwhile = history.append({ type: 'message', role: 'user', id: 'kept', content: text('kept') })
+
+  disk.open()
+  await assert.rejects(refused, /disk full/)
+  await meanwhile
+
+  const onDisk = (await open(log)).messages().map(message => message.id)
+  assert.deepEqual(onDisk, ['kept'])
+  assert.deepEqual(
+    history.messages().map(message => message.id),
+    onDisk
+  )
 })
 
 test('results stand after their calls in call order, missing ones are made up, orphans are dropped', () => {
