@@ -66,9 +66,10 @@ export class Registrations {
 
 function added<T>(list: T[], item: T): () => void {
   list.push(item)
+  let live = true
   return () => {
-    const index = list.lastIndexOf(item) // a spec that was listed twice: the second is taken back
-    if (index >= 0) list.splice(index, 1)
+    if (live) list.splice(list.lastIndexOf(item), 1)
+    live = false
   }
 }
 

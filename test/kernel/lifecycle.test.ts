@@ -139,6 +139,103 @@ test('reload can bring a new version while requests go on', async t => {
   assert.equal((await call(ping)).data.tick, 2)
 })
 
+test('a running request is left alone during the grace time of its pack, while new ones are told that the route is gone', async t => {
+  let entered: () => void = () => undefined
+  let finish: () => void = () => undefined
+  const inside = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  const pack = definePack({
+    name: 'patient',
+    setup: ctx =>
+      ctx.route(ping, async ({ signal }) => {
+        entered()
+        await new Promise<void>(resolve => {
+          finish = resolve
+        })
+        return { tick: signal.aborted ? 0 : 1 }
+      })
+  })
+  const { kernel, call } = await startTestKernel(t, { packs: [pack], graceMs: 60_000 })
+  const answer = call(ping)
+  await inside
+  const unloading = kernel.unload('patient')
+  assert.equal((await call(ping)).code, 40400)
+  assert.deepEqual(states(kernel.features()), { patient: 'Unloading' })
+  finish()
+  assert.deepEqual((await answer).data, { tick: 1 })
+  await unloading
+})
+
+test('a neighbour that begins to leave is not there any more for packs that can do without it', async t => {
+  let entered: () => void = () => undefined
+  let finish: () => void = () => undefined
+  const inside = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  let neighbour: () => Clock | undefined = () => undefined
+  const leaving = definePack({
+    name: 'leaving',
+    provides: [Clock],
+    setup: ctx => {
+      ctx.provide(Clock, { tick: () => 1 })
+      ctx.route(ping, async () => {
+        entered()
+        await new Promise<void>(resolve => {
+          finish = resolve
+        })
+        return { tick: 1 }
+      })
+    }
+  })
+  const staying = definePack({
+    name: 'staying',
+    optional: { clock: Clock },
+    setup: (_ctx, services) => {
+      neighbour = services.clock
+    }
+  })
+  const { kernel, call } = await startTestKernel(t, { packs: [leaving, staying], graceMs: 60_000 })
+  assert.equal(neighbour()?.tick(), 1)
+  const answer = call(ping)
+  await inside
+  const unloading = kernel.unload('leaving')
+  await call({ ...ping, path: '/api/v1/nothing' }) // its turn comes after the first steps of the unloading
+  assert.equal(neighbour(), undefined)
+  finish()
+  assert.equal((await answer).code, 0)
+  await unloading
+})
+
+test('another pack under the name of an unloaded one is loaded in its place; under the name of one that is there it is refused', async t => {
+  const other = definePack({ name: 'clock', provides: [Clock], setup: ctx => ctx.provide(Clock, { tick: () => 2 }) })
+  const { kernel, call } = await startTestKernel(t, { packs: [clock, reader] })
+  await assert.rejects(kernel.load(other), { code: 'pack_there' })
+  assert.equal((await call(ping)).data.tick, 1)
+  await kernel.load(clock) // the one that is there
+  await kernel.unload('clock')
+  await kernel.load(other)
+  assert.equal((await call(ping)).data.tick, 2)
+})
+
+test('contributions are collected in the order in which their packs were activated', async t => {
+  const Words = extensionPoint<string>('words')
+  let read: () => readonly string[] = () => []
+  const word = (name: string, needs: Record<string, typeof Clock> = {}) =>
+    definePack({ name, needs, setup: ctx => void ctx.contribute(Words, name) })
+  const owner = definePack({
+    name: 'owner',
+    setup: ctx => {
+      const words = ctx.collect(Words)
+      read = () => words.items()
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [word('late', { clock: Clock }), word('early'), owner, clock] })
+  assert.deepEqual(read(), ['early', 'late'])
+  await kernel.reload('early')
+  assert.deepEqual(read(), ['late', 'early'])
+})
+
 test('a running request finishes within the grace time of its pack; afterwards it is aborted', async t => {
   let entered: () => void = () => undefined
   const inside = new Promise<void>(resolve => {
@@ -220,6 +317,39 @@ test('what a pack contributes, taps and listens to leaves with it', async t => {
   assert.equal(heard, 1)
   assert.deepEqual(read(), [])
   assert.deepEqual(kernel.inspect(), before)
+})
+
+test('what a setup registers becomes visible together, when it is through', async t => {
+  const Words = extensionPoint<string>('words')
+  const said = defineEvent({ type: 'event.said', scope: 'global', durable: false, payload: Type.Object({}) })
+  const seen: unknown[] = []
+  let read: () => readonly string[] = () => []
+  let speak: () => void = () => undefined
+  const owner = definePack({
+    name: 'owner',
+    setup: ctx => {
+      const words = ctx.collect(Words)
+      read = () => words.items()
+      speak = () => ctx.event(said)({})
+    }
+  })
+  const slow = definePack({
+    name: 'slow',
+    provides: [Clock],
+    setup: async ctx => {
+      ctx.contribute(Words, 'hello')
+      ctx.on(said, () => seen.push('heard'))
+      ctx.tap(ctx.hooks.event, () => void seen.push('tapped'))
+      ctx.provide(Clock, { tick: () => 1 })
+      ctx.route(ping, () => ({ tick: 1 }))
+      speak()
+      seen.push(read(), kernel.inspect().services, kernel.inspect().routes, kernel.inspect().taps)
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [owner] })
+  await kernel.load(slow)
+  assert.deepEqual(seen.splice(0), [[], ['kernel-info'], [], 0])
+  assert.deepEqual([read(), kernel.inspect().taps, kernel.inspect().routes.length], [['hello'], 1, 1])
 })
 
 test('a throwing tap or clean-up is reported and stops nobody', async t => {

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, defineFrame, defineOutFrame, definePack, defineRoute, errorSpec, type PackContext, Type } from '../../kernel/index.ts'
+import {
+  defineEvent,
+  defineFrame,
+  defineOutFrame,
+  definePack,
+  defineRoute,
+  errorSpec,
+  extensionPoint,
+  type PackContext,
+  serviceToken,
+  Type
+} from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 
 const whoami = defineRoute({ method: 'GET', path: '/api/v1/whoami', summary: 'Who', data: Type.String() })
@@ -61,4 +72,96 @@ test('events, frames and error codes that an active pack adds are checked, too, 
 
   assert.deepEqual({ ...kernel.inspect(), events: [] }, { ...before, events: [] })
   assert.deepEqual(kernel.inspect().events, ['event.happened', 'event.late'])
+})
+
+test('every registration can be taken back before its pack goes', async t => {
+  const Words = extensionPoint<string>('words')
+  const heard: string[] = []
+  const late = holder('late')
+  const owner = definePack({
+    name: 'owner',
+    setup: ctx => {
+      ctx.event({ ...happened, type: 'event.other' })
+    }
+  })
+  const { call, kernel } = await startTestKernel(t, { packs: [owner, late.pack] })
+  const { ctx } = late.held
+  const before = kernel.inspect()
+
+  const emit = ctx.event(happened)
+  let closed = 0
+  const undos = [
+    ctx.route(whoami, () => 'late'),
+    emit.undo,
+    ctx.on(happened, () => heard.push('event')),
+    ctx.frame(ask, () => ({})),
+    ctx.outFrame(told),
+    ctx.contribute(Words, 'hello'),
+    ctx.collect(Words).onChange(() => heard.push('change')),
+    ctx.tap(ctx.hooks.event, () => void heard.push('tap')),
+    ctx.own(() => closed++)
+  ]
+  emit({})
+  assert.deepEqual(heard.splice(0), ['event', 'tap'])
+  assert.equal((await call(whoami)).data, 'late')
+  assert.notDeepEqual(kernel.inspect(), before)
+
+  for (const undo of undos) await undo()
+  for (const undo of undos) await undo() // twice changes nothing
+
+  assert.deepEqual(kernel.inspect(), before)
+  assert.equal((await call(whoami)).code, 40400)
+  assert.throws(() => emit({}), { code: 'event_withdrawn' })
+  assert.equal(closed, 1)
+  ctx.contribute(Words, 'again')
+  assert.deepEqual(heard, ['change']) // the last thing it heard was the word that went
+})
+
+test('a registration taken back during setup never becomes visible', async t => {
+  const Words = extensionPoint<string>('words')
+  const hasty = definePack({
+    name: 'hasty',
+    setup: ctx => {
+      ctx.route(whoami, () => 'hasty')()
+      ctx.on(happened, () => undefined)()
+      ctx.contribute(Words, 'hello')()
+      ctx.tap(ctx.hooks.started, () => undefined)()
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [hasty] })
+  assert.deepEqual(kernel.inspect(), { ...kernel.inspect(), routes: [], taps: 0, items: 0 })
+  assert.equal(kernel.features()[0]?.state, 'Active')
+})
+
+test('a service that is taken back takes down those who need it, and only them', async t => {
+  const Voice = serviceToken<{ say(): string }>('voice')
+  const Ear = serviceToken<object>('ear')
+  const order: string[] = []
+  let undo: () => Promise<void> = async () => undefined
+  const speaker = definePack({
+    name: 'speaker',
+    provides: [Voice, Ear],
+    setup: ctx => {
+      undo = ctx.provide(Voice, { say: () => 'hello' })
+      ctx.provide(Ear, {})
+      ctx.own(() => order.push('speaker'))
+    }
+  })
+  const user = definePack({ name: 'user', needs: { voice: Voice }, setup: ctx => void ctx.own(() => order.push('user')) })
+  const other = definePack({ name: 'other', needs: { ear: Ear }, setup: ctx => void ctx.own(() => order.push('other')) })
+  const { kernel } = await startTestKernel(t, { packs: [speaker, user, other] })
+
+  await undo()
+
+  assert.deepEqual(order, ['user'])
+  assert.deepEqual(kernel.features(), [
+    { name: 'speaker', state: 'Active', meta: {} },
+    { name: 'user', state: 'Pending', meta: { waiting_for: ['voice'] } },
+    { name: 'other', state: 'Active', meta: {} }
+  ])
+  await kernel.reload('speaker')
+  assert.deepEqual(
+    kernel.features().map(one => one.state),
+    ['Active', 'Active', 'Active']
+  )
 })
