@@ -69,19 +69,21 @@ export {
   type TSchema,
   Type
 } from './schema.ts'
-export { BlobMissing, BlobTooLarge } from './storage/blob.ts'
-export { type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
+export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
+export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
-export type {
-  BlobInfo,
-  BlobStore,
-  DocumentStore,
-  EngineEnvironment,
-  KeyRange,
-  KvOp,
-  KvStore,
-  LogStore,
-  Storage,
-  StoreOf
+export {
+  type BlobInfo,
+  BlobMissing,
+  type BlobStore,
+  BlobTooLarge,
+  type DocumentStore,
+  type EngineEnvironment,
+  type KeyRange,
+  type KvOp,
+  type KvStore,
+  type LogStore,
+  type Storage,
+  type StoreOf
 } from './storage/ports.ts'
 export { isProcessAlive, processStart } from './storage/process-life.ts'

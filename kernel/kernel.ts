@@ -85,7 +85,7 @@ export class Kernel {
     const { strict, onViolation } = options
     this.server_id = newId()
     this.started_at = now()
-    this.#storage = createStorage({ home: this.home, log })
+    this.#storage = (options.storage ?? createStorage)({ home: this.home, server_id: this.server_id, log, now, newId })
     this.hub = createHub({
       dir: join(this.home, 'server', 'events'),
       gate,

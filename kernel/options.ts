@@ -3,6 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import type { LogOptions } from './log/log.ts'
 import type { Pack } from './pack.ts'
+import type { EngineEnvironment, Storage } from './storage/ports.ts'
 
 export interface KernelOptions {
   /** Home directory. */
@@ -19,6 +20,8 @@ export interface KernelOptions {
   /** Default 58627; 0 takes any free port. A taken port is retried with the next, at most 100 times (contract 1). */
   readonly port?: number
   readonly log?: LogOptions
+  /** The engine behind the stores of all packs; default: files below the home. */
+  readonly storage?: (env: EngineEnvironment) => Storage
   readonly now?: () => Date
   /** Default: monotonic ULIDs (they sort by creation, also within one millisecond). */
   readonly newId?: () => string
@@ -46,7 +49,9 @@ export interface KernelOptions {
 }
 
 /** Options with every default filled in. */
-export type FilledOptions = Required<Omit<KernelOptions, 'password'>> & Pick<KernelOptions, 'password'>
+export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
+
+type Unfilled = 'password' | 'storage'
 
 export function withDefaults(options: KernelOptions): FilledOptions {
   return {

@@ -3,6 +3,7 @@
 export { type CallInput, type Envelope, RestClient } from './testing/client.ts'
 export { assertNothingMore, openResources, type Resources } from './testing/leaks.ts'
 export { type Frame, SocketClient } from './testing/socket.ts'
+export { blobSpec, documentSpec, kvSpec, logSpec, type OpenedStorage, storageSuite } from './testing/storage-suite.ts'
 export {
   type RecordedEvent,
   startTestKernel,

@@ -185,11 +185,8 @@ function streamsOf(hub: Hub, use: () => void): Streams {
   return whileUsable(streams, use, ['watermark', 'backwards', 'subscribers'])
 }
 
-/** Methods that answer at once; all others answer with a promise, and fail by rejecting it. */
-const storeMethodsAtOnce: readonly string[] = ['path']
-
-/** The same methods, as long as `use` does not throw. */
-function whileUsable<T extends object>(target: T, use: () => void, atOnce = storeMethodsAtOnce): T {
+/** The same methods, as long as `use` does not throw. All but those `atOnce` answer with a promise, and fail by rejecting it. */
+function whileUsable<T extends object>(target: T, use: () => void, atOnce: readonly string[] = []): T {
   const face: Record<string, unknown> = {}
   const methods = target as Readonly<Record<string, (...args: unknown[]) => unknown>>
   for (const name of methodsOf(target)) {

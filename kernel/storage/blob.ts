@@ -4,27 +4,8 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { ensureDir, type FileCalls, fileOf, idsBelow, isMissing, nodeFiles, notSaved, removeFile, type Sync, syncDir } from './files.ts'
-import type { BlobStore } from './ports.ts'
+import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
 import { isProcessAlive } from './process-life.ts'
-
-/** The source was longer than `maxBytes`; nothing was stored. The pack that set the limit answers it with its own error. */
-export class BlobTooLarge extends Error {
-  readonly max_bytes: number
-
-  constructor(maxBytes: number) {
-    super(`more than ${maxBytes} bytes`)
-    this.name = 'BlobTooLarge'
-    this.max_bytes = maxBytes
-  }
-}
-
-/** `open` found no such blob. */
-export class BlobMissing extends Error {
-  constructor(id: string) {
-    super(`no blob ${id}`)
-    this.name = 'BlobMissing'
-  }
-}
 
 export interface BlobOptions {
   /** Texts of errors name files relative to it. */
@@ -54,7 +35,6 @@ export function openBlobs(dir: string, options: BlobOptions): BlobStore {
     return { size, modified_at: mtime }
   }
   return {
-    path: place,
     put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
       const file = place(id)
       return guard(id, async () => {

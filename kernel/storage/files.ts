@@ -139,17 +139,22 @@ export async function quarantineFile(path: string, files: FileCalls = nodeFiles)
 const segment = /^[A-Za-z0-9._@+-]{1,200}$/
 
 /**
- * The file of an id: `<dir>/<id><suffix>`. An id is a relative path of segments out of `A-Z a-z 0-9 . _ @ + -`, at most 200
- * characters each and 8 deep; anything else is a bug of the caller and throws. `suffix` (`.json`) may not end an inner segment.
+ * Throws on what is no id of a document, log or blob: relative paths of segments out of `A-Z a-z 0-9 . _ @ + -`, at most 200 characters
+ * each and 8 deep. `suffix` (`.json`) may not stand in an inner segment. A bad id is a bug of the caller.
  */
-export function fileOf(dir: string, id: string, suffix: string): string {
+export function checkStoreId(id: string, suffix = ''): void {
   const parts = id.split('/')
   const bad = parts.some((part, index) => {
     if (!segment.test(part) || part === '.' || part === '..') return true
     return suffix !== '' && index < parts.length - 1 && part.includes(suffix)
   })
   if (bad || parts.length > 8) throw new Error(`not a usable id: ${JSON.stringify(id.slice(0, 200))}`)
-  return join(dir, ...parts) + suffix
+}
+
+/** The file of an id: `<dir>/<id><suffix>`. */
+export function fileOf(dir: string, id: string, suffix: string): string {
+  checkStoreId(id, suffix)
+  return join(dir, id) + suffix
 }
 
 /** Ids of the files below `dir`, sorted; helpers, temporary and damaged files are left out. A missing directory has none. */

@@ -80,13 +80,32 @@ export interface BlobInfo {
 
 /** Files of bytes. A put becomes visible complete or not at all. */
 export interface BlobStore {
+  /** Throws BlobTooLarge when the source is longer than `maxBytes` (default: no bound); nothing is stored then. */
   put(id: string, source: Readable | Uint8Array, options?: { readonly maxBytes?: number }): Promise<BlobInfo>
-  /** Absolute path of the file, for readers that stream it. */
-  path(id: string): string
   stat(id: string): Promise<BlobInfo | undefined>
+  /** Both ends of a range are in it. Throws BlobMissing. */
   open(id: string, range?: { readonly start: number; readonly end: number }): Promise<Readable>
   delete(id: string): Promise<void>
   ids(): Promise<string[]>
+}
+
+/** The source was longer than `maxBytes`; nothing was stored. The pack that set the limit answers it with its own error. */
+export class BlobTooLarge extends Error {
+  readonly max_bytes: number
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes`)
+    this.name = 'BlobTooLarge'
+    this.max_bytes = maxBytes
+  }
+}
+
+/** `open` found no such blob. */
+export class BlobMissing extends Error {
+  constructor(id: string) {
+    super(`no blob ${id}`)
+    this.name = 'BlobMissing'
+  }
 }
 
 /** The port that belongs to a store spec. */

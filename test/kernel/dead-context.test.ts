@@ -41,7 +41,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
         'kv.put': () => kv.put('a', { n: 1 }),
         'document.put': () => doc.put('a', { n: 1 }),
         'log.append': () => log.append('a', { n: 1 }),
-        'blob.path': () => blob.path('a')
+        'blob.stat': () => blob.stat('a')
       })
     }
   })

@@ -8,9 +8,9 @@ import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { replaceFile, type Sync } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
+import { blobSpec, documentSpec, logSpec } from '../../kernel/testing/storage-suite.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
-import { blobSpec, documentSpec, logSpec } from '../suites/storage-port.ts'
 
 async function watched<S extends StoreSpec>(t: TestContext, spec: S, sync?: Sync) {
   const home = await freshDir()

@@ -7,10 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
+import { documentSpec } from '../../kernel/testing/storage-suite.ts'
 import { startChild } from '../helpers/child.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
-import { documentSpec } from '../suites/storage-port.ts'
 
 test('a lock is held once per machine: the same process asking again is refused until it is released', async () => {
   const path = join(await freshDir(), 'deep', 'lock')

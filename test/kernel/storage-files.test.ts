@@ -8,33 +8,32 @@ import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
+import { blobSpec, documentSpec, logSpec, storageSuite } from '../../kernel/testing/storage-suite.ts'
 import { startChild } from '../helpers/child.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
-import { blobSpec, blobSuite, documentSpec, documentSuite, logSpec, logSuite } from '../suites/storage-port.ts'
 
 const place = { namespace: 'test', dir: 'test' }
 
-async function opened<S extends StoreSpec>(t: TestContext, spec: S) {
+async function openedStorage(t: TestContext) {
   const home = await freshDir()
   const log = warnings()
   let storage = createStorage({ home, log })
   t.after(() => storage.close())
-  return {
-    dir: join(home, 'test'),
-    home,
-    log,
-    store: storage.open(spec, place) as StoreOf<S>,
-    reopen: async () => {
-      await storage.close()
-      storage = createStorage({ home, log })
-      return storage.open(spec, place) as StoreOf<S>
-    }
+  const reopen = async () => {
+    await storage.close()
+    storage = createStorage({ home, log })
+    return storage
   }
+  return { dir: join(home, 'test'), home, log, storage, reopen }
 }
 
-documentSuite('documents on files', t => opened(t, documentSpec))
-logSuite('logs on files', t => opened(t, logSpec))
-blobSuite('blobs on files', t => opened(t, blobSpec))
+async function opened<S extends StoreSpec>(t: TestContext, spec: S) {
+  const { storage, reopen, ...rest } = await openedStorage(t)
+  const store = storage.open(spec, place) as StoreOf<S>
+  return { ...rest, store, reopen: async () => (await reopen()).open(spec, place) as StoreOf<S> }
+}
+
+storageSuite('files', openedStorage, ['document', 'log', 'blob'])
 
 test('a document is the value itself, readable by its owner only, with nothing else left beside it', async t => {
   const { store, dir } = await opened(t, documentSpec)

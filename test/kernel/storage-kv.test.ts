@@ -13,30 +13,30 @@ import { createStorage } from '../../kernel/storage/index.ts'
 import { KvEngine } from '../../kernel/storage/kv-engine.ts'
 import { SharedKv } from '../../kernel/storage/kv-shared.ts'
 import { acquireLock, lockHolder } from '../../kernel/storage/lock.ts'
+import { kvSpec, storageSuite } from '../../kernel/testing/storage-suite.ts'
 import { type Child, startChild } from '../helpers/child.ts'
 import { latch } from '../helpers/latch.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
-import { kvSpec, kvSuite } from '../suites/storage-port.ts'
 
 const place = { namespace: 'test', dir: 'unused' }
 const recordSpec = defineStore({ name: 'records', value: Type.Object({ n: Type.Integer() }) })
 
-async function opened(t: TestContext, home?: string) {
+async function openedStorage(t: TestContext, home?: string) {
   const at = home ?? (await freshDir())
   const log = warnings()
   let storage = createStorage({ home: at, log })
   t.after(() => storage.close())
-  return {
-    home: at,
-    log,
-    storage,
-    store: storage.open(kvSpec, place),
-    reopen: async () => {
-      await storage.close()
-      storage = createStorage({ home: at, log })
-      return storage.open(kvSpec, place)
-    }
+  const reopen = async () => {
+    await storage.close()
+    storage = createStorage({ home: at, log })
+    return storage
   }
+  return { home: at, log, storage, reopen }
+}
+
+async function opened(t: TestContext, home?: string) {
+  const all = await openedStorage(t, home)
+  return { ...all, store: all.storage.open(kvSpec, place), reopen: async () => (await all.reopen()).open(kvSpec, place) }
 }
 
 /** A home whose database belongs to another process. */
@@ -47,8 +47,8 @@ async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Ch
   return { home, owner }
 }
 
-kvSuite('kv as owner', t => opened(t))
-kvSuite('kv as guest', async t => opened(t, (await ownedElsewhere(t)).home))
+storageSuite('level as owner', t => openedStorage(t), ['kv'])
+storageSuite('level as guest', async t => openedStorage(t, (await ownedElsewhere(t)).home), ['kv'])
 
 test('stores of different packs and names do not see each other', async t => {
   const { storage, store } = await opened(t)

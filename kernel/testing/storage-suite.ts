@@ -1,21 +1,37 @@
 /**
- * What every implementation of a storage port must do. An implementor calls the suite of its kind with a name and a function that opens
- * a store; `reopen` closes everything and opens the same place again, as after a restart.
+ * What every engine of storage must do. An implementor calls `storageSuite` with a name and a function that opens a fresh storage;
+ * `reopen` closes it and opens the same place again, as after a restart. The specs may be used for further tests of an engine.
  */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { defineStore } from '../../kernel/contract.ts'
-import { Type } from '../../kernel/schema.ts'
-import { BlobMissing, BlobTooLarge } from '../../kernel/storage/blob.ts'
-import type { BlobStore, DocumentStore, KvStore, LogStore } from '../../kernel/storage/ports.ts'
+import { defineStore, type StoreKind, type StoreSpec } from '../contract.ts'
+import { AppError } from '../errors.ts'
+import { Type } from '../schema.ts'
+import {
+  BlobMissing,
+  type BlobStore,
+  BlobTooLarge,
+  type DocumentStore,
+  type KvStore,
+  type LogStore,
+  type Storage,
+  type StoreOf
+} from '../storage/ports.ts'
 
-export interface Opened<S> {
+/** A storage under test. */
+export interface OpenedStorage {
+  readonly storage: Storage
+  /** Closes the storage and opens the same place again. */
+  reopen(): Promise<Storage>
+}
+
+interface Opened<S> {
   readonly store: S
   reopen(): Promise<S>
 }
-export type Open<S> = (t: TestContext) => Promise<Opened<S>>
+type Open<S> = (t: TestContext) => Promise<Opened<S>>
 
 export const Item = Type.Object({ n: Type.Integer(), note: Type.Optional(Type.String()) })
 export interface Item {
@@ -27,9 +43,32 @@ export const documentSpec = defineStore({ name: 'items', kind: 'document', value
 export const logSpec = defineStore({ name: 'items', kind: 'log', value: Item })
 export const blobSpec = defineStore({ name: 'items', kind: 'blob', value: Type.Any() })
 
+const place = { namespace: 'test', dir: 'test' }
+
+/** Tests of all four ports, or of the kinds that are named. Storages are closed by the one who opens them. */
+export function storageSuite(
+  name: string,
+  open: (t: TestContext) => Promise<OpenedStorage>,
+  kinds: readonly StoreKind[] = ['kv', 'document', 'log', 'blob']
+): void {
+  const opener =
+    <S extends StoreSpec>(spec: S): Open<StoreOf<S>> =>
+    async t => {
+      const { storage, reopen } = await open(t)
+      return { store: storage.open(spec, place), reopen: async () => (await reopen()).open(spec, place) }
+    }
+  if (kinds.includes('kv')) kvSuite(`${name}, kv`, opener(kvSpec))
+  if (kinds.includes('document')) documentSuite(`${name}, documents`, opener(documentSpec))
+  if (kinds.includes('log')) logSuite(`${name}, logs`, opener(logSpec))
+  if (kinds.includes('blob')) blobSuite(`${name}, blobs`, opener(blobSpec))
+}
+
+/** A bad id or value is a bug of the caller, not an expected failure. */
+const isBug = (error: unknown) => error instanceof Error && !AppError.is(error)
+
 const badIds = ['', '.', '..', '../a', 'a/../b', '/a', 'a/', 'a//b', 'a b', 'a\\b', 'a~', 'ä', 'a\0b', 'x'.repeat(201)]
 
-export function documentSuite(name: string, open: Open<DocumentStore<Item>>): void {
+function documentSuite(name: string, open: Open<DocumentStore<Item>>): void {
   const it = (what: string, run: (t: TestContext, opened: Opened<DocumentStore<Item>>) => Promise<void>) =>
     test(`${name}: ${what}`, async t => run(t, await open(t)))
 
@@ -73,19 +112,19 @@ export function documentSuite(name: string, open: Open<DocumentStore<Item>>): vo
   })
 
   it('a value that misses the schema is refused', async (_t, { store }) => {
-    await assert.rejects(store.put('a', { n: 'one' } as never), /schema at n/)
+    await assert.rejects(store.put('a', { n: 'one' } as never), isBug)
     assert.equal(await store.get('a'), undefined)
   })
 
   it('ids that could leave the directory are refused', async (_t, { store }) => {
     for (const id of badIds) {
-      await assert.rejects(async () => store.put(id, { n: 1 }), /not a usable id/)
-      await assert.rejects(async () => store.get(id), /not a usable id/)
+      await assert.rejects(async () => store.put(id, { n: 1 }), isBug)
+      await assert.rejects(async () => store.get(id), isBug)
     }
   })
 }
 
-export function logSuite(name: string, open: Open<LogStore<Item>>): void {
+function logSuite(name: string, open: Open<LogStore<Item>>): void {
   const it = (what: string, run: (t: TestContext, opened: Opened<LogStore<Item>>) => Promise<void>) =>
     test(`${name}: ${what}`, async t => run(t, await open(t)))
   const numbers = (items: readonly Item[]) => items.map(item => item.n)
@@ -151,13 +190,13 @@ export function logSuite(name: string, open: Open<LogStore<Item>>): void {
   })
 
   it('a value that misses the schema and a bad id are refused', async (_t, { store }) => {
-    await assert.rejects(store.append('a', { n: 1.5 }), /schema at n/)
-    for (const id of badIds) await assert.rejects(async () => store.append(id, { n: 1 }), /not a usable id/)
+    await assert.rejects(store.append('a', { n: 1.5 }), isBug)
+    for (const id of badIds) await assert.rejects(async () => store.append(id, { n: 1 }), isBug)
     assert.deepEqual(await store.read('a'), [])
   })
 }
 
-export function blobSuite(name: string, open: Open<BlobStore>): void {
+function blobSuite(name: string, open: Open<BlobStore>): void {
   const it = (what: string, run: (t: TestContext, opened: Opened<BlobStore>) => Promise<void>) =>
     test(`${name}: ${what}`, async t => run(t, await open(t)))
 
@@ -207,13 +246,13 @@ export function blobSuite(name: string, open: Open<BlobStore>): void {
 
   it('ids that could leave the directory are refused', async (_t, { store }) => {
     for (const id of badIds) {
-      await assert.rejects(store.put(id, Buffer.from('x')), /not a usable id/)
-      assert.throws(() => store.path(id), /not a usable id/)
+      await assert.rejects(store.put(id, Buffer.from('x')), isBug)
+      await assert.rejects(async () => store.stat(id), isBug)
     }
   })
 }
 
-export function kvSuite(name: string, open: Open<KvStore<Item>>): void {
+function kvSuite(name: string, open: Open<KvStore<Item>>): void {
   const it = (what: string, run: (t: TestContext, opened: Opened<KvStore<Item>>) => Promise<void>) =>
     test(`${name}: ${what}`, async t => run(t, await open(t)))
   const fill = (store: KvStore<Item>, keys: readonly string[]) => store.batch(keys.map((key, n) => ({ type: 'put', key, value: { n } })))
@@ -242,7 +281,7 @@ export function kvSuite(name: string, open: Open<KvStore<Item>>): void {
       { type: 'put' as const, key: 'c', value: { n: 4 } },
       { type: 'put' as const, key: 'd', value: { n: 'x' } as never }
     ]
-    await assert.rejects(store.batch(bad), /schema at n/)
+    await assert.rejects(store.batch(bad), isBug)
     assert.deepEqual(await store.keys(), ['b'])
     await store.batch([])
   })
@@ -279,8 +318,8 @@ export function kvSuite(name: string, open: Open<KvStore<Item>>): void {
     const note = '"'.repeat(500_000)
     await Promise.all([1, 2, 3].map(n => store.put(`k${n}`, { n, note })))
     assert.equal((await store.values()).filter(item => item.note === note).length, 3)
-    await assert.rejects(store.put('k', { n: 1, note: 'x'.repeat(1_100_000) }), /at most/)
-    await assert.rejects(store.put('k\ud800', { n: 1 }), /not a usable key/)
-    await assert.rejects(store.put('k'.repeat(5000), { n: 1 }), /not a usable key/)
+    await assert.rejects(store.put('k', { n: 1, note: 'x'.repeat(1_100_000) }), isBug)
+    await assert.rejects(store.put('k\ud800', { n: 1 }), isBug)
+    await assert.rejects(store.put('k'.repeat(5000), { n: 1 }), isBug)
   })
 }
