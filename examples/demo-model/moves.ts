@@ -1,5 +1,5 @@
 /** What the demo model says next: understands a few requests and answers from the tool results it got. */
-import type { LlmContent, LlmMessage } from '../../features/llm/index.ts'
+import type { LlmMessage } from '../../features/llm/index.ts'
 
 export interface Move {
   readonly text: string
@@ -31,7 +31,7 @@ function isReminder(text: string): boolean {
   return text.startsWith('<system-reminder>')
 }
 
-function textOf(content: readonly LlmContent[]): string {
+function textOf(content: LlmMessage['content']): string {
   return content
     .map(part => (part.type === 'text' ? part.text : ''))
     .join('\n')

@@ -1,6 +1,6 @@
 /** Texts and media of prompts: what titles and events show, and what a model without eyes gets. */
 import type { WirePart } from '../history/index.ts'
-import type { LlmContent, LlmMessage, ResolvedModel } from '../llm/index.ts'
+import { isImage, type LlmMessage, type ResolvedModel } from '../llm/index.ts'
 
 /** Text parts joined by newlines. */
 export function textOf(content: readonly WirePart[]): string {
@@ -19,12 +19,11 @@ export function metadataText(content: readonly WirePart[]): string {
 /** Images become a notice for models that do not take them. */
 export function adaptMedia(messages: readonly LlmMessage[], model: ResolvedModel): readonly LlmMessage[] {
   if (model.capabilities.includes('image_in')) return messages
-  const isImage = (part: LlmContent) => part.type === 'image' || part.type === 'image_url'
   return messages.map(message => {
     if (!message.content.some(isImage)) return message
     const content = message.content.map(part =>
       isImage(part) ? { type: 'text' as const, text: '[image: this model cannot see images]' } : part
     )
-    return { ...message, content }
+    return { ...message, content } as LlmMessage // each role keeps the kinds of parts that it has
   })
 }

@@ -37,6 +37,8 @@ interface GrowingPart {
 export async function runStep(ports: StepPorts, request: LlmRequest, turnId: number, signal: AbortSignal): Promise<StepOutcome> {
   const content: GrowingPart[] = []
   const calls = new Map<string, LlmToolCall & { arguments: string }>()
+  /** A call stands behind the last part: what is said next is another part. */
+  let called = false
   const length = { text: 0, thinking: 0 }
   const asked = performance.now()
   let first: number | undefined
@@ -46,7 +48,8 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
   const grow = (kind: 'text' | 'thinking', text: string) => {
     let part = content.at(-1)
     // A signature seals its part: providers check it against exactly this text.
-    if (part?.type !== kind || part.signature !== undefined) {
+    if (part?.type !== kind || part.signature !== undefined || called) {
+      called = false
       part = kind === 'text' ? { type: kind, text: '' } : { type: kind, thinking: '' }
       content.push(part)
       if (content.length === 1) ports.partial(content)
@@ -64,17 +67,17 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
     if (first === undefined && part.type !== 'usage') first = performance.now()
     switch (part.type) {
       case 'text':
-        if (part.text !== '') grow('text', part.text)
-        break
       case 'thinking': {
         if (part.text === '' && part.signature === undefined) break
-        const target = grow('thinking', part.text)
+        const target = grow(part.type, part.text)
         if (part.signature !== undefined) target.signature = part.signature
         break
       }
       case 'tool_call': {
-        const call = { id: ports.uniqueCallId(part.id), name: part.name, arguments: '', ...(part.extras && { extras: part.extras }) }
+        const { name, extras } = part
+        const call = { id: ports.uniqueCallId(part.id), name, arguments: '', ...(extras && { extras }), after: content.length }
         calls.set(part.id, call)
+        called = true
         ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
         break
       }
@@ -105,7 +108,8 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
   return {
     kind: 'response',
     content: received,
-    calls: [...calls.values()],
+    // Where all calls come last, as mostly, their place goes without saying.
+    calls: [...calls.values()].map(({ after, ...call }) => (after === content.length ? call : { ...call, after })),
     finish: { reason: finish.reason, ...(finish.raw_reason === undefined ? {} : { raw: finish.raw_reason }) },
     ...(usage ? { usage } : {}),
     timing: first === undefined ? {} : { llmFirstTokenLatencyMs: round(first - asked), llmStreamDurationMs: round(end - first) }

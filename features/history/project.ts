@@ -1,5 +1,5 @@
 /** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
-import type { LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
+import type { LlmCallPart, LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
 import type { HistoryMessage, WirePart } from './service.ts'
 
 /** Text of a result that was never recorded. */
@@ -14,10 +14,10 @@ export function project(messages: readonly HistoryMessage[]): LlmMessage[] {
   for (const message of messages) {
     if (message.role === 'tool') continue
     if (message.role === 'assistant') {
-      const content = message.content.flatMap(part => asLlm(part) ?? [])
       const calls = message.tool_calls ?? []
-      if (calls.length === 0 && !content.some(part => part.type !== 'thinking')) continue
-      out.push({ role: 'assistant', content, tool_calls: calls })
+      const content = withCalls(message.content, calls)
+      if (!content.some(part => part.type !== 'thinking')) continue
+      out.push({ role: 'assistant', content })
       for (const call of calls) out.push(resultOf(call, results.get(call.id)))
       mergeable = false
       continue
@@ -31,6 +31,16 @@ export function project(messages: readonly HistoryMessage[]): LlmMessage[] {
     mergeable = plain
   }
   return out
+}
+
+/** Content and calls of an answer in the order in which they came. */
+function withCalls(content: readonly WirePart[], calls: readonly LlmToolCall[]): (LlmContent | LlmCallPart)[] {
+  const placed = (at: number) => calls.filter(({ after = content.length }) => Math.min(after, content.length) === at).map(callPart)
+  return [...content.flatMap((part, at) => [...placed(at), ...[asLlm(part) ?? []].flat()]), ...placed(content.length)]
+}
+
+function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
+  return { type: 'tool_call', ...call }
 }
 
 /** The first result of each call that an earlier assistant message made; orphans and second results are left out. */
@@ -87,13 +97,10 @@ function merge(a: readonly LlmContent[], b: readonly LlmContent[]): LlmContent[]
 function asLlm(part: WirePart): LlmContent | undefined {
   switch (part.type) {
     case 'text':
-      return String(part.text).trim() === '' ? undefined : { type: 'text', text: String(part.text) }
+      if (String(part.text).trim() === '') return undefined
+      return { type: 'text', text: String(part.text), ...signature(part) }
     case 'thinking':
-      return {
-        type: 'thinking',
-        text: String(part.thinking ?? ''),
-        ...(typeof part.signature === 'string' ? { signature: part.signature } : {})
-      }
+      return { type: 'thinking', text: String(part.thinking ?? ''), ...signature(part) }
     case 'image':
     case 'video': {
       const source = (part.source ?? {}) as Readonly<Record<string, unknown>>
@@ -109,3 +116,5 @@ function asLlm(part: WirePart): LlmContent | undefined {
       return undefined
   }
 }
+
+const signature = (part: WirePart) => (typeof part.signature === 'string' ? { signature: part.signature } : {})

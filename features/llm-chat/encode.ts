@@ -2,11 +2,12 @@
 import {
   argumentsText,
   CallIds,
+  callsOf,
   isImage,
+  type LlmCallPart,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
-  type LlmToolCall,
   textOf,
   thinkingFrom
 } from '../llm/index.ts'
@@ -99,8 +100,11 @@ interface Sent {
   readonly reasoning_key: string | undefined
 }
 
-function assistantMessage({ content, tool_calls }: AssistantMessage, sent: Sent): WireMessage {
+/** The wire has one place for each kind: texts are joined, and so is reasoning; within its kind everything keeps its order. */
+function assistantMessage(message: AssistantMessage, sent: Sent): WireMessage {
+  const { content } = message
   const text = textOf(content)
+  const tool_calls = callsOf(message)
   return {
     role: 'assistant',
     // Without text and without calls there is nothing that null could stand for.
@@ -110,7 +114,7 @@ function assistantMessage({ content, tool_calls }: AssistantMessage, sent: Sent)
   }
 }
 
-function reasoningFields(content: readonly LlmContent[], { model, reasoning_key }: Sent): WireMessage {
+function reasoningFields(content: AssistantMessage['content'], { model, reasoning_key }: Sent): WireMessage {
   if (reasoning_key === undefined) return {}
   const parts = content.filter(part => part.type === 'thinking')
   const text = parts.map(part => part.text).join('')
@@ -127,7 +131,7 @@ function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, 
   return [{ type, [type === 'reasoning.summary' ? 'summary' : 'text']: text, ...entry }]
 }
 
-function toolCall({ id, name, arguments: text, extras }: LlmToolCall, { ids, model }: Sent): WireMessage {
+function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, model }: Sent): WireMessage {
   const extra_content = readExtra(model, extras)
   const call = { id: ids.of(id), type: 'function', function: { name, arguments: argumentsText(text) } }
   return extra_content === undefined ? call : { ...call, extra_content }

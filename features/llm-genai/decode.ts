@@ -21,6 +21,8 @@ export class GenaiDecoder implements EventDecoder {
   #usage: Fields | undefined
   #reason: string | undefined
   #blocked = false
+  /** Thoughts have come that no signature closed: they go back all the same, in their place. */
+  #thinking = false
   #response_id: string | undefined
 
   constructor(newId: () => string = () => `call_${randomUUID().replaceAll('-', '')}`) {
@@ -45,6 +47,7 @@ export class GenaiDecoder implements EventDecoder {
 
   end(trace_id: string | undefined): LlmPart[] {
     const parts: LlmPart[] = []
+    this.#closeThought(parts)
     if (this.#usage) parts.push({ type: 'usage', usage: usageOf(this.#usage) })
     const raw = this.#reason ?? 'STOP'
     const named = this.#blocked ? 'filtered' : Object.hasOwn(reasons, raw) ? reasons[raw]! : 'other'
@@ -57,15 +60,23 @@ export class GenaiDecoder implements EventDecoder {
 
   #part({ text: said, thought, thoughtSignature, functionCall }: Fields, parts: LlmPart[]): void {
     const signature = text(thoughtSignature)
-    if (functionCall) {
-      this.#call(recordOf(functionCall), signature, parts)
-    } else if (thought === true) {
-      const replay = signature === '' ? {} : { signature: writeReplayData('thought', signature) }
-      if (text(said) !== '' || signature !== '') parts.push({ type: 'thinking', text: text(said), ...replay })
-    } else {
+    if (thought === true && !functionCall) {
+      const signed = signature === '' ? {} : { signature: writeReplayData('thought', signature) }
+      if (text(said) !== '' || signature !== '') parts.push({ type: 'thinking', text: text(said), ...signed })
+      this.#thinking = signature === '' && (this.#thinking || text(said) !== '')
+      return
+    }
+    if (functionCall || text(said) !== '') this.#closeThought(parts)
+    if (functionCall) this.#call(recordOf(functionCall), signature, parts)
+    else {
       if (text(said) !== '') parts.push({ type: 'text', text: text(said) })
       if (signature !== '') parts.push({ type: 'thinking', text: '', signature: writeReplayData('answer', signature) })
     }
+  }
+
+  #closeThought(parts: LlmPart[]): void {
+    if (this.#thinking) parts.push({ type: 'thinking', text: '', signature: writeReplayData('thought', '') })
+    this.#thinking = false
   }
 
   #call({ id, name, args }: Fields, signature: string, parts: LlmPart[]): void {

@@ -3,10 +3,10 @@ import {
   argumentsObject,
   canThink,
   isImage,
+  type LlmCallPart,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
-  type LlmToolCall,
   textOf,
   thinkingFrom
 } from '../llm/index.ts'
@@ -69,8 +69,9 @@ function encodeContents(request: LlmRequest): Content[] {
       contents.push({ role: 'user', parts: [...results.map(result => functionResponse(result, known)), ...images] })
       continue
     }
-    const parts = message.content.flatMap(part => contentParts(part, at >= from))
-    if (message.role === 'assistant') parts.push(...message.tool_calls.map(call => functionCall(call, known)))
+    const parts = message.content.flatMap(part =>
+      part.type === 'tool_call' ? [functionCall(part, known)] : contentParts(part, at >= from)
+    )
     if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts })
   }
   return contents
@@ -87,7 +88,7 @@ function untilOther(messages: readonly LlmMessage[], from: number): ToolMessage[
 }
 
 /** The id goes out only if the provider gave it: servers of this wire differ in whether they know the field. */
-function functionCall({ id, name, arguments: text, extras }: LlmToolCall, known: Map<string, string>): Part {
+function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known: Map<string, string>): Part {
   const own = extras?.[extraNames.id]
   if (own !== undefined) known.set(id, own)
   const signature = extras?.[extraNames.signature]
@@ -109,7 +110,8 @@ function contentParts(part: LlmContent, thinks: boolean): Part[] {
   const replay = readReplayData(part.signature)
   if (!replay || !thinks) return []
   const { on, signature } = replay
-  return [on === 'answer' ? { text: '', thoughtSignature: signature } : { text: part.text, thought: true, thoughtSignature: signature }]
+  const signed = signature === '' ? {} : { thoughtSignature: signature }
+  return [on === 'answer' ? { text: '', ...signed } : { text: part.text, thought: true, ...signed }]
 }
 
 function media(part: LlmContent): Part {

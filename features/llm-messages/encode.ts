@@ -2,10 +2,10 @@
 import {
   argumentsObject,
   CallIds,
+  type LlmCallPart,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
-  type LlmToolCall,
   thinkingFrom
 } from '../llm/index.ts'
 import { type Family, familyOf } from './names.ts'
@@ -83,15 +83,17 @@ function encodeMessages(request: LlmRequest, family: Family): WireMessage[] {
 }
 
 function blocksOf(message: LlmMessage, ids: CallIds, family: Family, thinks: boolean): Block[] {
-  const content = message.content.flatMap(part => (part.type === 'thinking' ? thinkingBlocks(part, family, thinks) : plainBlocks(part)))
-  if (message.role === 'user') return content
-  if (message.role === 'assistant') return [...content, ...message.tool_calls.map(call => toolUse(call, ids))]
+  const content = message.content.flatMap(part => {
+    if (part.type === 'thinking') return thinkingBlocks(part, family, thinks)
+    return part.type === 'tool_call' ? [toolUse(part, ids)] : plainBlocks(part)
+  })
+  if (message.role !== 'tool') return content
   const { tool_call_id, is_error } = message
   const result = { type: 'tool_result', tool_use_id: ids.of(tool_call_id), ...(content.length > 0 && { content }) }
   return [{ ...result, ...(is_error && { is_error: true }) }]
 }
 
-function toolUse({ id, name, arguments: text }: LlmToolCall, ids: CallIds): Block {
+function toolUse({ id, name, arguments: text }: LlmCallPart, ids: CallIds): Block {
   return { type: 'tool_use', id: ids.of(id), name, input: argumentsObject(text) }
 }
 

@@ -12,7 +12,7 @@ import {
   stringOf as text,
   tokenCount
 } from '../llm/index.ts'
-import { writeReplayData } from './replay-data.ts'
+import { writePhase, writeReplayData } from './replay-data.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -159,6 +159,7 @@ export class ResponsesDecoder implements EventDecoder {
       if (!open.said) this.#argue(open, item.arguments, parts)
     } else if (item.type === 'message') {
       if (!open.said) this.#say(open, 'text', texts(item.content).join(''), parts)
+      if (open.said && text(item.phase) !== '') parts.push({ type: 'text', text: '', signature: writePhase(text(item.phase)) })
     } else if (item.type === 'reasoning') {
       if (!open.said) this.#say(open, 'thinking', texts(item.summary).join('\n\n') || texts(item.content).join(''), parts)
       const encrypted_content = text(item.encrypted_content)

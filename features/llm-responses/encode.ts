@@ -1,6 +1,6 @@
 /** From a model request to the body of `POST /responses`. Pure. */
 import { argumentsObject, CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, textOf, thinkingFrom } from '../llm/index.ts'
-import { readReplayData } from './replay-data.ts'
+import { readPhase, readReplayData } from './replay-data.ts'
 
 type Item = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -52,21 +52,29 @@ function encodeInput(request: LlmRequest): Item[] {
   })
 }
 
-function assistantItems({ content, tool_calls }: AssistantMessage, ids: CallIds, thinks: boolean): Item[] {
+function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boolean): Item[] {
   const items = content.flatMap((part): Item[] => {
-    if (part.type === 'thinking') return thinks ? reasoningItem(part) : []
-    if (part.type !== 'text' || part.text === '') return []
-    return [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: part.text }] }]
+    switch (part.type) {
+      case 'thinking':
+        return thinks ? reasoningItem(part) : []
+      case 'tool_call':
+        return [
+          { type: 'function_call', call_id: ids.of(part.id), name: part.name, arguments: JSON.stringify(argumentsObject(part.arguments)) }
+        ]
+      case 'text':
+        return part.text === '' ? [] : [messageItem(part)]
+      default:
+        return [] // the model gives no pictures
+    }
   })
-  const calls = tool_calls.map(({ id, name, arguments: text }) => ({
-    type: 'function_call',
-    call_id: ids.of(id),
-    name,
-    arguments: JSON.stringify(argumentsObject(text))
-  }))
-  const all = [...items, ...calls]
   // Reasoning must be followed by what came of it.
-  return all.some(({ type }) => type !== 'reasoning') ? all : []
+  return items.slice(0, items.findLastIndex(({ type }) => type !== 'reasoning') + 1)
+}
+
+/** Models that answer in phases lose the thread when a message comes back without its own. */
+function messageItem({ text, signature }: Extract<LlmContent, { type: 'text' }>): Item {
+  const phase = readPhase(signature)
+  return { type: 'message', role: 'assistant', ...(phase !== undefined && { phase }), content: [{ type: 'output_text', text }] }
 }
 
 /** Only reasoning that this protocol encrypted can be given back. */

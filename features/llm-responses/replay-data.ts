@@ -1,4 +1,4 @@
-/** Encrypted reasoning as the signature of a thinking part: `responses:<item id>:<content>`. */
+/** What the provider wants back: encrypted reasoning as the signature of a thinking part (`responses:<item id>:<content>`), the phase of a message as that of a text. */
 
 const MARK = 'responses:'
 
@@ -19,4 +19,14 @@ export function readReplayData(signature: string | undefined): ReplayData | unde
   if (!signature?.startsWith(MARK)) return undefined
   const [id = '', ...rest] = signature.slice(MARK.length).split(':')
   return { id, encrypted_content: rest.join(':') }
+}
+
+/** The phase that a message belongs to (commentary, final answer), as the signature of its text. */
+export function writePhase(phase: string): string {
+  return MARK + phase
+}
+
+/** Undefined for the texts of other protocols, and for those that belong to none. */
+export function readPhase(signature: string | undefined): string | undefined {
+  return signature?.startsWith(MARK) ? signature.slice(MARK.length) : undefined
 }

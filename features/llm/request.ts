@@ -17,11 +17,19 @@ export interface LlmToolCall {
   readonly arguments: string
   /** What the adapter needs to send the call back (signatures, provider ids); nobody else looks inside. */
   readonly extras?: Readonly<Record<string, string>>
+  /** How many parts of the message's content were said before it; absent: all of them. */
+  readonly after?: number
+}
+
+/** A tool call in its place among the other parts of an answer. */
+export interface LlmCallPart extends Omit<LlmToolCall, 'after'> {
+  readonly type: 'tool_call'
 }
 
 /** A part of a message. `data` of an image is base64. */
 export type LlmContent =
-  | { readonly type: 'text'; readonly text: string }
+  /** `signature`: what the adapter needs to send a text of the model back (the phase it belongs to); nobody else looks inside. */
+  | { readonly type: 'text'; readonly text: string; readonly signature?: string }
   /** `signature`: opaque, goes back to the provider with the text it seals. `<word>:` in front says that one adapter alone can read it. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
   | { readonly type: 'image'; readonly media_type: string; readonly data: string }
@@ -30,7 +38,8 @@ export type LlmContent =
 /** One message of a request. Results of tools follow the answer that called them. */
 export type LlmMessage =
   | { readonly role: 'user'; readonly content: readonly LlmContent[] }
-  | { readonly role: 'assistant'; readonly content: readonly LlmContent[]; readonly tool_calls: readonly LlmToolCall[] }
+  /** Texts, thinking and calls in the order in which the model gave them. */
+  | { readonly role: 'assistant'; readonly content: readonly (LlmContent | LlmCallPart)[] }
   | {
       readonly role: 'tool'
       readonly tool_call_id: string
@@ -135,7 +144,8 @@ export interface LlmError {
 
 /** One piece of an answer. */
 export type LlmPart =
-  | { readonly type: 'text'; readonly text: string }
+  /** A signature seals the text part that is open; text that follows is another part. So does a call, for text and thinking. */
+  | { readonly type: 'text'; readonly text: string; readonly signature?: string }
   /** A signature seals the thinking part that is open; thinking that follows is another part. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly extras?: Readonly<Record<string, string>> }

@@ -1,14 +1,19 @@
 /** What every adapter does with a request on its way to the wire: texts, arguments, the credential, and which thinking still goes back. */
-import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from './request.ts'
+import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest, ResolvedModel } from './request.ts'
 import { isRecord, parseJson } from './wire-values.ts'
 
 /** Texts of a message, joined. */
-export function textOf(parts: readonly LlmContent[]): string {
+export function textOf(parts: readonly (LlmContent | LlmCallPart)[]): string {
   return parts.map(part => (part.type === 'text' ? part.text : '')).join('')
 }
 
+/** Tool calls of an answer, in order; none of any other message. */
+export function callsOf({ content }: LlmMessage): readonly LlmCallPart[] {
+  return (content as readonly (LlmContent | LlmCallPart)[]).filter(part => part.type === 'tool_call')
+}
+
 /** True for a picture, whole or by its address. */
-export function isImage(part: LlmContent): boolean {
+export function isImage(part: LlmContent | LlmCallPart): part is Extract<LlmContent, { type: 'image' | 'image_url' }> {
   return part.type === 'image' || part.type === 'image_url'
 }
 

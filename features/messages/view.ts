@@ -54,7 +54,9 @@ function contentOf(message: HistoryMessage): WirePart[] {
     tool_name: call.name,
     input: inputOf(call.arguments)
   }))
-  return [...thinking, ...message.content.filter(part => part.type !== 'thinking'), ...(calls ?? [])]
+  // So is the signature of a text.
+  const others = message.content.flatMap(({ signature: _, ...part }) => (part.type === 'thinking' ? [] : [part]))
+  return [...thinking, ...others, ...(calls ?? [])]
 }
 
 /** Joined text, or the parts when there is media among them. */

@@ -1,7 +1,8 @@
 /** Other forms of a request: stricter, with fewer pictures, without thinking. */
-import { isImage, type LlmContent, type LlmMessage, type LlmToolCall } from '../llm/index.ts'
+import { callsOf, isImage, type LlmCallPart, type LlmContent, type LlmMessage } from '../llm/index.ts'
 
 type Assistant = Extract<LlmMessage, { role: 'assistant' }>
+type Part = LlmContent | LlmCallPart
 type Result = Extract<LlmMessage, { role: 'tool' }>
 
 /**
@@ -13,33 +14,36 @@ export function strictForm(messages: readonly LlmMessage[]): readonly LlmMessage
   for (const message of messages)
     if (message.role === 'tool' && !results.has(message.tool_call_id)) results.set(message.tool_call_id, message)
   const seen = new Set<string>()
-  const answered = ({ id }: LlmToolCall) => results.has(id) && !seen.has(id) && seen.add(id)
+  const answered = (part: Part) => part.type !== 'tool_call' || (results.has(part.id) && !seen.has(part.id) && seen.add(part.id))
   const out: LlmMessage[] = []
   for (const message of messages) {
     if (message.role === 'tool') continue
-    const content = message.content.filter(notEmpty)
     if (message.role === 'user') {
+      const content = message.content.filter(notEmpty)
       if (content.length > 0) say(out, content)
     } else if (out.length > 0) {
-      const tool_calls = message.tool_calls.filter(answered)
-      if (content.length + tool_calls.length > 0) answer(out, { ...message, content, tool_calls })
+      const content = message.content.filter(part => notEmpty(part) && answered(part))
+      if (content.length > 0) answer(out, { ...message, content })
     }
   }
-  return out.flatMap((message): LlmMessage[] =>
-    message.role === 'assistant' ? [message, ...message.tool_calls.map(({ id }) => results.get(id)!)] : [message]
-  )
+  return out.flatMap(message => [message, ...callsOf(message).map(({ id }) => results.get(id)!)])
 }
 
 /** Without the thoughts of earlier answers, and without what seals them and their calls. */
 export function withoutThinking(messages: readonly LlmMessage[]): readonly LlmMessage[] {
   return messages.map(message => {
     if (message.role !== 'assistant') return message
-    const content = message.content.filter(part => part.type !== 'thinking')
-    return { ...message, content, tool_calls: message.tool_calls.map(({ extras: _, ...call }) => call) }
+    const content = message.content.flatMap((part): Part[] => {
+      if (part.type === 'thinking') return []
+      if (part.type !== 'tool_call') return [part]
+      const { extras: _, ...call } = part
+      return [call]
+    })
+    return { ...message, content }
   })
 }
 
-function notEmpty(part: LlmContent): boolean {
+function notEmpty(part: Part): boolean {
   return part.type !== 'text' || part.text.trim() !== ''
 }
 
@@ -52,7 +56,7 @@ function say(out: LlmMessage[], content: readonly LlmContent[]): void {
 function answer(out: LlmMessage[], message: Assistant): void {
   const last = out.at(-1)
   // Calls are answered before anything else is said: only what follows no call can be joined.
-  if (last?.role !== 'assistant' || last.tool_calls.length > 0) out.push(message)
+  if (last?.role !== 'assistant' || callsOf(last).length > 0) out.push(message)
   else out[out.length - 1] = { ...message, content: [...last.content, ...message.content] }
 }
 
@@ -66,6 +70,6 @@ export function countMedia(messages: readonly LlmMessage[]): number {
 /** Replaces the oldest `count` media by a notice. */
 export function dropMedia(messages: readonly LlmMessage[], count: number): readonly LlmMessage[] {
   let left = count
-  const replaced = (part: LlmContent): LlmContent => (isImage(part) && left-- > 0 ? { type: 'text', text: leftOut } : part)
+  const replaced = (part: Part): Part => (isImage(part) && left-- > 0 ? { type: 'text', text: leftOut } : part)
   return count <= 0 ? messages : messages.map(message => ({ ...message, content: message.content.map(replaced) }) as LlmMessage)
 }

@@ -1,6 +1,6 @@
 /** The `Llm` service of a small kernel with stubbed configuration, for tests of adapters and of the llm pack. */
 import { Config } from '../../features/config/index.ts'
-import { Llm, type LlmMessage, type LlmPart, type LlmRequest, type ResolvedModel } from '../../features/llm/index.ts'
+import { Llm, type LlmCallPart, type LlmMessage, type LlmPart, type LlmRequest, type ResolvedModel } from '../../features/llm/index.ts'
 import llm from '../../features/llm/pack.ts'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { startTestKernel, stub, type TestContextLike } from '../../kernel/testing.ts'
@@ -40,6 +40,11 @@ export function llmRequest(model: ResolvedModel, request: Partial<LlmRequest> = 
 
 export function user(text: string): LlmMessage {
   return { role: 'user', content: [{ type: 'text', text }] }
+}
+
+/** A call as a part of an answer. */
+export function toolCall(id: string, more: Partial<LlmCallPart> = {}): LlmCallPart {
+  return { type: 'tool_call', id, name: 'Read', arguments: '{"path":"a"}', ...more }
 }
 
 /** All parts of a stream, to its end. */

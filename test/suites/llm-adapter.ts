@@ -8,7 +8,7 @@ import type { Llm, LlmRequest, ResolvedModel } from '../../features/llm/index.ts
 import type { Pack } from '../../kernel/index.ts'
 import type { TestContextLike } from '../../kernel/testing.ts'
 import { type FakeUpstream, fakeUpstream, type Script } from '../helpers/fake-upstream.ts'
-import { calls, collect, failure, joined, llmRequest, startLlm, user } from '../helpers/llm-port.ts'
+import { calls, collect, failure, joined, llmRequest, startLlm, toolCall, user } from '../helpers/llm-port.ts'
 import type { UpstreamWire } from '../helpers/upstream-wire.ts'
 
 export interface AdapterUnderTest {
@@ -146,7 +146,7 @@ export function llmAdapterSuite({
         tools: [tool],
         messages: [
           user('read a'),
-          { role: 'assistant', content: [], tool_calls: [{ id: 'call_a', name: 'Read', arguments: '{"path":"a"}' }] },
+          { role: 'assistant', content: [toolCall('call_a')] },
           { role: 'tool', tool_call_id: 'call_a', name: 'Read', content: [{ type: 'text', text: 'file says hi' }], is_error: false }
         ]
       })
@@ -166,7 +166,7 @@ export function llmAdapterSuite({
         tools: [tool],
         messages: [
           { role: 'user', content: [text, image('cHJvbXB0')] },
-          { role: 'assistant', content: [], tool_calls: [{ id: 'call_a', name: 'Read', arguments: '' }] },
+          { role: 'assistant', content: [toolCall('call_a', { arguments: '' })] },
           { role: 'tool', tool_call_id: 'call_a', name: 'Read', content: [image('cmVzdWx0')], is_error: false }
         ]
       })

@@ -6,6 +6,7 @@ import { AgentHistory } from '../../../features/history/history.ts'
 import type { CoreRecord, HistoryMessage, HistoryRecord } from '../../../features/history/index.ts'
 import { interruptedResult, project } from '../../../features/history/project.ts'
 import { estimateText } from '../../../features/history/tokens.ts'
+import { callsOf } from '../../../features/llm/index.ts'
 import { latch } from '../../helpers/latch.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
@@ -225,15 +226,15 @@ test('whatever the history, every projected call has exactly one result right af
       for (let at = 0; at < projected.length; at++) {
         const one = projected[at]
         if (one?.role !== 'assistant') continue
-        const after = projected.slice(at + 1, at + 1 + one.tool_calls.length)
+        const after = projected.slice(at + 1, at + 1 + callsOf(one).length)
         assert.deepEqual(
           after.map(next => (next.role === 'tool' ? next.tool_call_id : next.role)),
-          one.tool_calls.map(call => call.id)
+          callsOf(one).map(call => call.id)
         )
       }
       assert.equal(
         projected.filter(one => one.role === 'tool').length,
-        projected.reduce((count, one) => count + (one.role === 'assistant' ? one.tool_calls.length : 0), 0)
+        projected.reduce((count, one) => count + callsOf(one).length, 0)
       )
     })
   )
@@ -256,11 +257,33 @@ test('what a provider wants back survives the journal: signatures of thinking, e
       role: 'assistant',
       content: [
         { type: 'thinking', text: 'hmm', signature: 'sig-1' },
-        { type: 'thinking', text: '', signature: 'sig-2' }
-      ],
-      tool_calls: [call]
+        { type: 'thinking', text: '', signature: 'sig-2' },
+        { type: 'tool_call', ...call }
+      ]
     }
   )
+})
+
+test('calls stand where the model made them; of those that do not say it, behind everything else', () => {
+  const part = (type: 'text' | 'thinking', value: string) => ({ type, [type]: value })
+  const call = (id: string, after?: number) => ({ id, name: 'Read', arguments: '{}', ...(after !== undefined && { after }) })
+  const content = [part('thinking', 'a'), part('text', ' '), part('thinking', 'b'), part('text', 'c')]
+
+  const [answer] = project([
+    {
+      id: 'm',
+      role: 'assistant',
+      created_at: '',
+      content,
+      tool_calls: [call('1', 1), call('2', 3), call('3', 3), call('4'), call('5', 99)]
+    }
+  ])
+
+  assert.deepEqual(
+    answer?.content.map(one => (one.type === 'tool_call' ? one.id : 'text' in one && one.text)),
+    ['a', '1', 'b', '2', '3', 'c', '4', '5']
+  )
+  assert.ok(!JSON.stringify(answer).includes('after'))
 })
 
 test('a fold of damaged or unknown records does not throw', () => {

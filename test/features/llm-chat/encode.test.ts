@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { compatChat, svc } from '../../../features/llm-chat/dialect.ts'
 import { encode } from '../../../features/llm-chat/encode.ts'
-import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { llmRequest, toolCall, user } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
 const model = resolvedModel({ capabilities: ['thinking'] })
@@ -19,8 +19,11 @@ interface WireMessage {
 const messages = (given: readonly LlmMessage[], key?: string) => wire({ messages: given }, key).messages as WireMessage[]
 const assistant = (text: string, thinking = '', ids: readonly string[] = []): LlmMessage => ({
   role: 'assistant',
-  content: [...(thinking ? [{ type: 'thinking', text: thinking } as const] : []), ...(text ? [{ type: 'text', text } as const] : [])],
-  tool_calls: ids.map(id => ({ id, name: 'Read', arguments: '{"path":"a"}' }))
+  content: [
+    ...(thinking ? [{ type: 'thinking', text: thinking } as const] : []),
+    ...(text ? [{ type: 'text', text } as const] : []),
+    ...ids.map(id => toolCall(id))
+  ]
 })
 const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
 
@@ -89,8 +92,7 @@ test('entries of reasoning_details go back as they came, to the model from which
       thinking('elsewhere', seal({ type: 'reasoning.text', signature: 'x' }, 'other')),
       thinking('', seal({ type: 'reasoning.encrypted', data: 'x' }, 'other')),
       thinking('signed by others', 'sig')
-    ],
-    tool_calls: []
+    ]
   }
 
   assert.deepEqual(messages([message], 'reasoning_details')[0]?.reasoning_details, [
@@ -104,13 +106,8 @@ test('entries of reasoning_details go back as they came, to the model from which
 
 test('what came along with a call goes back with it, to the model from which it came', () => {
   const extra_content = { vendor: { thought_signature: 'abc' } }
-  const call = (chat_model: string) => ({
-    id: 'c1',
-    name: 'Read',
-    arguments: '{}',
-    extras: { chat_model, chat_extra: JSON.stringify(extra_content) }
-  })
-  const [message] = messages([{ role: 'assistant', content: [], tool_calls: [call('m'), { ...call('other'), id: 'c2' }] }])
+  const call = (id: string, chat_model: string) => toolCall(id, { extras: { chat_model, chat_extra: JSON.stringify(extra_content) } })
+  const [message] = messages([{ role: 'assistant', content: [call('c1', 'm'), call('c2', 'other')] }])
 
   assert.deepEqual(
     message?.tool_calls?.map(one => (one as { extra_content?: unknown }).extra_content),
@@ -144,8 +141,8 @@ test('tool-call ids fit every upstream and stay distinct', () => {
 })
 
 test('broken arguments of an earlier call do not go back as they are', () => {
-  const broken = ['{"pa', '', '[1]', 'null', '"text"'].map((text, at) => ({ id: `c${at}`, name: 'Read', arguments: text }))
-  const [message] = messages([{ role: 'assistant', content: [], tool_calls: broken }])
+  const broken = ['{"pa', '', '[1]', 'null', '"text"'].map((text, at) => toolCall(`c${at}`, { arguments: text }))
+  const [message] = messages([{ role: 'assistant', content: broken }])
 
   for (const call of message?.tool_calls ?? []) assert.equal(call.function.arguments, '{}')
 })

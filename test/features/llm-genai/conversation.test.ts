@@ -14,7 +14,10 @@ for (const protocol of ['compat_genai', 'compat_cloud']) {
     const call = (x: number) => ({ functionCall: { id: `call_${x}`, name: 'Echo', args: { x } } })
     const result = (x: number) => ({ functionResponse: { id: `call_${x}`, name: 'Echo', response: { output: `echo of ${x}` } } })
     const step = [
-      { role: 'model', parts: [{ text: 'Looking. ' }, { ...call(1), thoughtSignature: 'sig-0' }, call(2)] },
+      {
+        role: 'model',
+        parts: [{ text: 'let me see', thought: true }, { text: 'Looking. ' }, { ...call(1), thoughtSignature: 'sig-0' }, call(2)]
+      },
       { role: 'user', parts: [result(1), result(2)] }
     ]
     // Before it stand the prompt and the reminder of the date.
@@ -22,7 +25,7 @@ for (const protocol of ['compat_genai', 'compat_cloud']) {
     assert.deepEqual(contents(1), step)
     assert.deepEqual(contents(2), [
       ...step,
-      { role: 'model', parts: [{ text: 'It says hello.' }, { text: '', thoughtSignature: 'sig-1' }] },
+      { role: 'model', parts: [{ text: 'I know', thought: true }, { text: 'It says hello.' }, { text: '', thoughtSignature: 'sig-1' }] },
       { role: 'user', parts: [{ text: 'and now?' }] }
     ])
     const thoughts = items.flatMap(({ content }) =>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode, UnsupportedMedia } from '../../../features/llm-genai/encode.ts'
-import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { llmRequest, toolCall, user } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
 const model = resolvedModel({ protocol: 'compat_genai' })
@@ -11,10 +11,9 @@ const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {})
 const contents = (messages: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
   body({ messages }, change).contents as { role: string; parts: Record<string, unknown>[] }[]
 const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
-const calling = (...tool_calls: { id: string; extras?: Record<string, string> }[]): LlmMessage => ({
+const calling = (...calls: { id: string; extras?: Record<string, string> }[]): LlmMessage => ({
   role: 'assistant',
-  content: [],
-  tool_calls: tool_calls.map(call => ({ name: 'Read', arguments: '{"path":"a"}', ...call }))
+  content: calls.map(({ id, ...more }) => toolCall(id, more))
 })
 const result = (tool_call_id: string, content: readonly LlmContent[], is_error = false): LlmMessage => ({
   role: 'tool',
@@ -83,9 +82,9 @@ test('thinking goes back with the signature of this wire only; calls keep theirs
       { type: 'thinking', text: 'foreign', signature: 's2' },
       { type: 'thinking', text: 'bare' },
       text('so'),
-      { type: 'thinking', text: '', signature: 'genai:answer:s3' }
-    ],
-    tool_calls: [{ id: 'a', name: 'Read', arguments: '', extras: { genai_signature: 's4' } }]
+      { type: 'thinking', text: '', signature: 'genai:answer:s3' },
+      toolCall('a', { arguments: '', extras: { genai_signature: 's4' } })
+    ]
   }
   const call = { functionCall: { name: 'Read', args: {} }, thoughtSignature: 's4' }
 

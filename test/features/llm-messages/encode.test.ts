@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode } from '../../../features/llm-messages/encode.ts'
-import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { llmRequest, toolCall, user } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
 const model = resolvedModel({ protocol: 'compat_messages', max_context_size: 200_000, capabilities: ['thinking'] })
@@ -11,13 +11,12 @@ const body = (request: Partial<LlmRequest>, change: Partial<ResolvedModel> = {})
   encode(llmRequest({ ...model, ...change }, request)).body
 const messages = (given: readonly LlmMessage[], change: Partial<ResolvedModel> = {}) =>
   body({ messages: given }, change).messages as { role: string; content: Record<string, unknown>[] }[]
-const assistant = (...content: LlmContent[]): LlmMessage => ({ role: 'assistant', content, tool_calls: [] })
+const assistant = (...content: LlmContent[]): LlmMessage => ({ role: 'assistant', content })
 const thinking = (text: string, signature?: string): LlmContent => ({ type: 'thinking', text, ...(signature && { signature }) })
 const text = (value: string): LlmContent => ({ type: 'text', text: value })
 const calling = (...ids: string[]): LlmMessage => ({
   role: 'assistant',
-  content: [],
-  tool_calls: ids.map(id => ({ id, name: 'Read', arguments: '{"path":"a"}' }))
+  content: ids.map(id => toolCall(id))
 })
 const image = { type: 'image', media_type: 'image/png', data: 'AAAA' } as const
 const result = (id: string, ...content: LlmContent[]): LlmMessage => ({
@@ -121,7 +120,7 @@ test('when the configuration keeps no thinking, only that of the running turn go
 test('broken arguments go back as an empty object, odd ids in the alphabet of the wire', () => {
   const [, call, answer] = messages([
     user('a'),
-    { role: 'assistant', content: [], tool_calls: [{ id: 'a.b', name: 'Read', arguments: '[1' }] },
+    { role: 'assistant', content: [toolCall('a.b', { arguments: '[1' })] },
     result('a.b', text('x'))
   ])
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
 import { encode } from '../../../features/llm-responses/encode.ts'
-import { llmRequest, user } from '../../helpers/llm-port.ts'
+import { llmRequest, toolCall, user } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
 const model = resolvedModel({ protocol: 'compat_responses', capabilities: ['thinking'] })
@@ -30,7 +30,7 @@ test('images stand in user messages and in tool results', () => {
   const png = { type: 'input_image', image_url: 'data:image/png;base64,AAAA' }
   const [first, , result] = input([
     { role: 'user', content: [{ type: 'text', text: 'see' }, image, { type: 'image_url', url: 'https://x/y.png' }] },
-    { role: 'assistant', content: [], tool_calls: [{ id: 'a', name: 'Read', arguments: '{}' }] },
+    { role: 'assistant', content: [toolCall('a')] },
     { role: 'tool', tool_call_id: 'a', name: 'Read', content: [{ type: 'text', text: 'one' }, image], is_error: false }
   ])
 
@@ -44,8 +44,7 @@ test('reasoning goes back when it is encrypted for this protocol and something c
   const answer = { type: 'text', text: 'b' } as const
   const assistant = (...content: (typeof answer | ReturnType<typeof thinking>)[]): LlmMessage => ({
     role: 'assistant',
-    content,
-    tool_calls: []
+    content
   })
   const types = (...messages: LlmMessage[]) => input([user('a'), ...messages]).map(item => item.type)
 
@@ -65,10 +64,25 @@ test('reasoning goes back when it is encrypted for this protocol and something c
   )
 })
 
+test('a text goes back with the phase that it was said in; texts of other protocols belong to none', () => {
+  const say = (text: string, signature?: string) => ({ type: 'text', text, ...(signature && { signature }) }) as const
+  const items = input([
+    {
+      role: 'assistant',
+      content: [say('first', 'responses:commentary'), toolCall('a'), say('then', 'responses:final_answer'), say('other', 'x:y')]
+    }
+  ])
+
+  assert.deepEqual(
+    items.map(({ type, phase }) => phase ?? type),
+    ['commentary', 'function_call', 'final_answer', 'message']
+  )
+})
+
 test('broken arguments go back as an empty object, long ids cut and still distinct', () => {
   const long = 'x'.repeat(80)
   const items = input([
-    { role: 'assistant', content: [], tool_calls: ['1', '2'].map(end => ({ id: long + end, name: 'Read', arguments: '{"pa' })) },
+    { role: 'assistant', content: ['1', '2'].map(end => toolCall(long + end, { arguments: '{"pa' })) },
     { role: 'tool', tool_call_id: `${long}2`, name: 'Read', content: [], is_error: false }
   ])
 

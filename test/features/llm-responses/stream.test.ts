@@ -75,6 +75,27 @@ test('what was never streamed is taken from the finished items', async t => {
   ])
 })
 
+test('a message keeps the phase that it belongs to', async t => {
+  const said = (output_index: number, delta: string) => ({ type: 'response.output_text.delta', output_index, delta })
+  const { run } = await bench(t, [
+    [
+      raw(said(0, 'I look.'), done(0, { type: 'message', phase: 'commentary', content: [] })),
+      raw(said(1, 'It is so.'), done(1, { type: 'message', phase: 'final_answer', content: [] })),
+      raw(done(2, { type: 'message', phase: 'final_answer', content: [] }))
+    ]
+  ])
+
+  assert.deepEqual(
+    (await run()).filter(part => part.type === 'text'),
+    [
+      { type: 'text', text: 'I look.' },
+      { type: 'text', text: '', signature: 'responses:commentary' },
+      { type: 'text', text: 'It is so.' },
+      { type: 'text', text: '', signature: 'responses:final_answer' }
+    ]
+  )
+})
+
 test('a refusal is text', async t => {
   const { run } = await bench(t, [[raw({ type: 'response.refusal.delta', output_index: 0, delta: 'no' })]])
 

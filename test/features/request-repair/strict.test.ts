@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmMessage } from '../../../features/llm/index.ts'
-import { strictForm, withoutThinking } from '../../../features/request-repair/forms.ts'
-import { user } from '../../helpers/llm-port.ts'
+import { strictForm } from '../../../features/request-repair/forms.ts'
+import { toolCall, user } from '../../helpers/llm-port.ts'
 
 const assistant = (text: string, ...ids: string[]): LlmMessage => ({
   role: 'assistant',
-  content: text === '' ? [] : [{ type: 'text', text }],
-  tool_calls: ids.map(id => ({ id, name: 'Read', arguments: '{}', extras: { seal: 's' } }))
+  content: [...(text === '' ? [] : [{ type: 'text', text } as const]), ...ids.map(id => toolCall(id))]
 })
 const result = (id: string, text = id): LlmMessage => ({
   role: 'tool',
@@ -23,8 +22,7 @@ const shape = (messages: readonly LlmMessage[]) =>
       ? `result ${message.tool_call_id}`
       : [
           message.role,
-          ...message.content.map(part => (part.type === 'text' ? part.text : part.type)),
-          ...(message.role === 'assistant' ? message.tool_calls.map(call => call.id) : [])
+          ...message.content.map(part => (part.type === 'text' ? part.text : part.type === 'tool_call' ? part.id : part.type))
         ].join(' ')
   )
 
@@ -60,13 +58,4 @@ test('every call stands once and has one result right behind it', () => {
 
 test('empty texts and messages that hold nothing else are left out', () => {
   assert.deepEqual(shape([user('a'), user(' '), assistant('\n'), user('b')]), ['user a b'])
-})
-
-test('thoughts go with what seals them and the calls', () => {
-  const thought: LlmMessage = { ...assistant('b', 'c1'), content: [{ type: 'thinking', text: 'hm', signature: 's' }] } as LlmMessage
-
-  assert.deepEqual(withoutThinking([user('a'), thought]), [
-    user('a'),
-    { role: 'assistant', content: [], tool_calls: [{ id: 'c1', name: 'Read', arguments: '{}' }] }
-  ])
 })
