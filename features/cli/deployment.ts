@@ -1,6 +1,6 @@
 /** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
 import { homedir } from 'node:os'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/regular-file.ts'
 import type { FlagValues } from './options.ts'
 
@@ -32,66 +32,118 @@ export function listOf(value: string | undefined): string[] {
     .filter(item => item !== '')
 }
 
-/** Reads `[packs]`. Throws when that cannot be done: a file that mentions packs and cannot be parsed, unknown keys and wrong types (the key named). */
+/**
+ * Reads `[packs]`. Throws on any fault of a file that mentions packs (no TOML, unknown keys, wrong types), with file, line and column:
+ * going on would load what the operator may have disabled.
+ */
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
-  const table = await packsTable(file)
+  const { load, disable, require, replace, config } = await packsTable(file)
   return {
     home,
-    load: [
-      ...strings(table, 'load').map(spec => ({ spec, from: dirname(file) })),
-      ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))
-    ],
-    disable: [...strings(table, 'disable'), ...(flags.disable ?? [])],
-    require: [...strings(table, 'require'), ...(flags.require ?? [])],
-    replace: names(table.replace, 'packs.replace'),
-    config: record(table.config, 'packs.config')
+    load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))],
+    disable: [...disable, ...(flags.disable ?? [])],
+    require: [...require, ...(flags.require ?? [])],
+    replace,
+    config
   }
+}
+
+interface PacksTable extends Pick<Deployment, 'disable' | 'require' | 'replace' | 'config'> {
+  readonly load: readonly string[]
 }
 
 const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config']
 
-async function packsTable(file: string): Promise<Record<string, unknown>> {
-  let text: string
+async function packsTable(file: string): Promise<PacksTable> {
+  const text = textOf(file)
+  const parsed = /packs|\\u/i.test(text) ? await parsedToml(file, text) : {} // a key may be spelled with escapes
+  const fault = (path: readonly string[], problem: string): Error => {
+    const { line, column } = placeOf(text, path)
+    return new Error(`${file}:${line}:${column}: ${path.join('.')} ${problem}`)
+  }
+  const record = (value: unknown, path: readonly string[]): Record<string, unknown> => {
+    if (value === undefined) return {}
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(path, 'must be a table')
+    return { ...value }
+  }
+  const table = record(parsed.packs, ['packs'])
+  const odd = Object.keys(table).find(key => !tableKeys.includes(key))
+  if (odd !== undefined) throw fault(['packs', odd], `is unknown; [packs] has ${tableKeys.join(', ')}`)
+  const strings = (key: string): string[] => {
+    const value = table[key] ?? []
+    if (!Array.isArray(value) || value.some(item => typeof item !== 'string')) throw fault(['packs', key], 'must be an array of strings')
+    return value as string[]
+  }
+  const replace = record(table.replace, ['packs', 'replace'])
+  for (const [id, name] of Object.entries(replace)) {
+    if (typeof name !== 'string') throw fault(['packs', 'replace', id], 'must be the name of a pack')
+  }
+  const config = record(table.config, ['packs', 'config'])
+  for (const [name, options] of Object.entries(config)) record(options, ['packs', 'config', name])
+  return {
+    load: strings('load'),
+    disable: strings('disable'),
+    require: strings('require'),
+    replace: replace as Record<string, string>,
+    config
+  }
+}
+
+/** Empty when there is no such file. */
+function textOf(file: string): string {
   try {
-    text = readRegularFile(file)
+    return readRegularFile(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw new Error(`${file} cannot be read: ${(error as Error).message}`, { cause: error })
   }
-  if (!/^\s*\[?\s*["']?packs["']?\s*[.=\]]/m.test(text)) return {}
-  const { parse } = await import('smol-toml')
-  let parsed: Record<string, unknown>
+}
+
+/** Without a word of packs in it the config pack copes with a file that is no TOML; with one nothing may start. */
+async function parsedToml(file: string, text: string): Promise<Record<string, unknown>> {
+  const { parse, TomlError } = await import('smol-toml')
   try {
-    parsed = parse(text)
+    return parse(text)
   } catch (error) {
-    // Going on would load what the operator may have disabled. Without [packs] the config pack copes with the file.
-    throw new Error(`${file} names packs and cannot be parsed: ${(error as Error).message.split('\n', 1)[0]}`, { cause: error })
+    if (!(error instanceof TomlError)) throw error
+    const reason = error.message.split('\n', 1)[0]
+    throw new Error(`${file}:${error.line}:${error.column}: it mentions packs and cannot be parsed: ${reason}`, { cause: error })
   }
-  const table = record(parsed.packs, 'packs')
-  const odd = Object.keys(table).find(key => !tableKeys.includes(key))
-  if (odd !== undefined) throw new Error(`packs.${odd} in config.toml is unknown; [packs] has ${tableKeys.join(', ')}`)
-  return table
 }
 
-function record(value: unknown, key: string): Record<string, unknown> {
-  if (value === undefined) return {}
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${key} in config.toml must be a table`)
-  return { ...value }
+/**
+ * Where a key of a TOML text stands that is known to parse: the place of the key, or of the table or value that it is a part of. Lines
+ * of multi-line strings may be taken for keys: good enough for a message.
+ */
+function placeOf(text: string, path: readonly string[]): { readonly line: number; readonly column: number } {
+  let best = { line: 1, column: 1 }
+  let depth = 0
+  let table: string[] = []
+  for (const [index, content] of text.split('\n').entries()) {
+    const [, indent = '', header, key] = /^(\s*)(?:\[\[?([^\]]+)\]|([^=#]+?)\s*=)/.exec(content) ?? []
+    if (header !== undefined) table = keysOf(header)
+    const here = key === undefined ? table : [...table, ...keysOf(key)]
+    const differs = path.findIndex((word, at) => word !== here[at])
+    const shared = differs < 0 ? path.length : differs
+    const related = shared === path.length || shared === here.length
+    if (!related || shared <= depth) continue
+    best = { line: index + 1, column: indent.length + 1 }
+    depth = shared
+  }
+  return best
 }
 
-function names(value: unknown, key: string): Record<string, string> {
-  const table = record(value, key)
-  const odd = Object.keys(table).find(id => typeof table[id] !== 'string')
-  if (odd !== undefined) throw new Error(`${key}.${odd} in config.toml must be the name of a pack`)
-  return table as Record<string, string>
-}
-
-function strings(table: Readonly<Record<string, unknown>>, key: string): string[] {
-  const value = table[key]
-  if (value === undefined) return []
-  if (!Array.isArray(value) || value.some(item => typeof item !== 'string'))
-    throw new Error(`packs.${key} in config.toml must be an array of strings`)
-  return value as string[]
+/** The words of a dotted key, quotes and escapes undone. */
+function keysOf(dotted: string): string[] {
+  return (dotted.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^.\s"']+/g) ?? []).map(word => {
+    if (word.startsWith("'")) return word.slice(1, -1)
+    if (!word.startsWith('"')) return word
+    try {
+      return String(JSON.parse(word))
+    } catch {
+      return word.slice(1, -1) // an escape that only TOML knows
+    }
+  })
 }

@@ -95,3 +95,36 @@ test('the table of packs is found however its name is written', async () => {
     assert.deepEqual((await readDeployment({ home }, {})).disable, ['a'], line)
   }
 })
+
+test('any fault of a configuration that mentions packs is refused with file, line and column', async () => {
+  const home = await freshDir()
+  const file = join(home, 'config.toml')
+  const cases: readonly [text: string, place: string, words: RegExp][] = [
+    ['[packs\ndisable = ["a"]\n', '1:', /cannot be parsed/],
+    ['default_model = "m"\n\n[[packs]]\ndisable = ["a"]\n', '3:1', /packs must be a table/],
+    ['model = "x\n[packs]\ndisable = ["a"]\n', '1:', /cannot be parsed/],
+    ['"pack\\u0073" = 5\n', '1:1', /packs must be a table/],
+    ['[packs]\n\n  disabled = ["a"]\n', '3:3', /packs\.disabled is unknown/],
+    ['packs = { load = [], disabled = ["a"] }\n', '1:1', /packs\.disabled is unknown/],
+    ['[packs]\nload = []\ndisable = "a"\n', '3:1', /packs\.disable must be an array of strings/],
+    ['packs.require = [1]\n', '1:1', /packs\.require must be an array of strings/],
+    ['[packs]\nconfig = 5\n', '2:1', /packs\.config must be a table/],
+    ['[packs.config]\nx = 1\nagent = 5\n[packs.config.llm]\n', '2:1', /packs\.config\.x must be a table/],
+    ['[ packs . replace ]\nvoice = 5\n', '2:1', /packs\.replace\.voice must be the name of a pack/],
+    ['[packs]\ndisable = []\n[packs]\nload = []\n', '3:', /cannot be parsed/]
+  ]
+  for (const [text, place, words] of cases) {
+    await writeFile(file, text)
+    await assert.rejects(
+      readDeployment({ home }, {}),
+      (error: Error) => error.message.startsWith(`${file}:${place}`) && words.test(error.message),
+      text
+    )
+  }
+})
+
+test('a broken configuration that does not mention packs is left to the config pack', async () => {
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), 'default_model = "a\n')
+  assert.deepEqual((await readDeployment({ home }, {})).disable, [])
+})

@@ -156,10 +156,16 @@ test('a file that names packs and cannot be understood stops the start: what it 
   await writeFile(join(home, 'config.toml'), 'default_model = "a\n[packs]\ndisable = ["tools-shell"]\n')
   const { code, stderr } = await run(home, 'serve', '--port', '0')
   assert.equal(code, 1)
-  assert.match(stderr, /config\.toml names packs and cannot be parsed/)
+  assert.match(stderr, /config\.toml:1:\d+: it mentions packs and cannot be parsed/)
 
+  for (const text of ['[packs\ndisable = ["tools-shell"]\n', '[[packs]]\ndisable = ["tools-shell"]\n']) {
+    await writeFile(join(home, 'config.toml'), text)
+    const refused = await run(home, 'serve', '--port', '0')
+    assert.equal(refused.code, 1)
+    assert.match(refused.stderr, /config\.toml:1:\d+: /)
+  }
   await writeFile(join(home, 'config.toml'), '[packs]\ndisabled = ["tools-shell"]\n')
-  assert.match((await run(home, 'packs')).stderr, /packs\.disabled in config\.toml is unknown; \[packs\] has load, disable/)
+  assert.match((await run(home, 'packs')).stderr, /config\.toml:2:1: packs\.disabled is unknown; \[packs\] has load, disable/)
 })
 
 const faulty = `import { definePack, defineRoute, Type } from 'svc-code/kernel'
