@@ -74,12 +74,12 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
   readonly scope: S
   /** Durable events take a sequence number, are journaled and replayed; volatile ones are neither. */
   readonly durable: boolean
-  /** Fields beside the base fields `type`, `agentId`, `sessionId`, which the kernel adds. */
+  /** Fields beside the base fields, which the kernel adds: `type`, `sessionId`, and the field of the subject rule. */
   readonly payload: P
   readonly summary?: string
   /** `everyone`: a session event that reaches every connection, unfiltered. Default: subscribers; global events always reach everyone. */
   readonly deliver?: 'everyone'
-  /** True: `agent_filter` does not apply (agent.created, agent.disposed). */
+  /** True: a subscriber's filter by subject does not apply. */
   readonly unfiltered?: boolean
   /** Volatile text stream: adjacent frames with equal `by` fields may be sent as one, the `append` field concatenated. */
   readonly merge?: { readonly by: readonly string[]; readonly append: string }
@@ -99,6 +99,10 @@ export interface FrameSpec<P extends TSchema = TSchema, A extends TSchema = TSch
   /** Scope that the connection's principal must have; default `api`. Answers 40302. */
   readonly scope?: string
   readonly errors?: readonly ErrorSpec[]
+  /** Answers a payload that misses its shape; default 40001 with its details. */
+  readonly invalid?: ErrorSpec
+  /** The frame may bring bytes: a binary message that holds the frame as one line of JSON, a newline, and the bytes. */
+  readonly binary?: boolean
 }
 
 /** Declares a WebSocket request frame; bind it with `ctx.frame(spec, handler)`, the handler returns the ack payload. */
@@ -111,6 +115,8 @@ export interface OutFrameSpec<P extends TSchema = TSchema> {
   readonly type: string
   readonly summary?: string
   readonly payload: P
+  /** Sent with bytes (`connection.send(frame, { bytes })`): one line of JSON, a newline, and the bytes, as a binary message. */
+  readonly binary?: boolean
 }
 
 export function defineOutFrame<P extends TSchema>(spec: OutFrameSpec<P>): OutFrameSpec<P> {

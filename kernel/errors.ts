@@ -138,6 +138,11 @@ const mistakes = {
   slot_withdrawn: (name: string) => `the pack that owns slot '${name}' is not active`,
   callback_late: (ms: number) => `took longer than ${ms} ms and was given up`,
   owner_closed: () => 'the owner of this resource is closed',
+  event_sessionless: (type: string) => `event '${type}' needs a session`,
+  session_id_bad: (id: string) => `'${id}' is no session id`,
+  journals_closed: () => 'the event journals are closed',
+  connection_storeless: () => 'a connection has no place for stores',
+  server_stopping: () => 'the server is stopping',
   not_listening: () => 'the server is not listening'
 } as const
 

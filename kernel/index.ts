@@ -51,10 +51,32 @@ export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycl
 export type { Logger } from './log/log.ts'
 export { redactText, redactUrls } from './log/redact.ts'
 export { isSecretName, REDACTED } from './log/secret-names.ts'
-export { definePack, type Pack, type PackContext, type RequestInfo, type RouteHandler, type RouteInput, type Undo } from './pack.ts'
-export { globalStream } from './realtime/event-frame.ts'
+export {
+  definePack,
+  type FrameCheck,
+  type Pack,
+  type PackContext,
+  type RawFrame,
+  type RequestInfo,
+  type RouteHandler,
+  type RouteInput,
+  type Undo
+} from './pack.ts'
+export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export type { JournaledEvent } from './realtime/journal-reverse.ts'
-export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, Streams, Watermark } from './realtime/types.ts'
+export type { LocalClient, LocalConnection } from './realtime/local.ts'
+export type {
+  Connection,
+  ConnectionInfo,
+  Cursor,
+  Emit,
+  EmittedEvent,
+  EventTarget,
+  JournalSlice,
+  SendOptions,
+  Streams,
+  Watermark
+} from './realtime/types.ts'
 export {
   checker,
   coerce,

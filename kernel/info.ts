@@ -2,6 +2,7 @@
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import { serviceToken } from './lifecycle/services.ts'
+import type { SubjectRule } from './realtime/event-frame.ts'
 import type { ConnectionInfo } from './realtime/types.ts'
 
 export type PackState = 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
@@ -31,6 +32,8 @@ export interface Declarations {
   readonly outFrames: readonly OutFrameSpec[]
   /** Frames of the kernel itself (server_hello, resync_required). */
   readonly systemFrames: readonly OutFrameSpec[]
+  /** How events name whom they are about; undefined when no pack says so. */
+  readonly subject: SubjectRule | undefined
 }
 
 export interface KernelInfo {

@@ -1,6 +1,6 @@
 /** Start and stop of a server: wires log, storage, gate, hub, HTTP side and the pack lifecycle into one. */
 import type { Server } from 'node:http'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import { createEnvironment, type Environment } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
@@ -17,7 +17,9 @@ import type { Logger } from './log/log.ts'
 import type { KernelOptions } from './options.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
-import { createHub, type Hub } from './realtime/hub.ts'
+import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
+import { Hub } from './realtime/hub.ts'
+import type { LocalClient, LocalConnection } from './realtime/local.ts'
 import { createStorage } from './storage/index.ts'
 import type { Storage } from './storage/ports.ts'
 
@@ -43,7 +45,7 @@ const kernelSurface: Surface = {
   pack: 'the kernel',
   routes: [],
   events: [],
-  frames: coreFrames,
+  frames: coreFrames(undefined),
   outFrames: systemFrames,
   errors: [...generalErrors, CredentialRejected]
 }
@@ -86,19 +88,8 @@ export class Kernel {
     this.server_id = newId()
     this.started_at = now()
     this.#storage = (options.storage ?? createStorage)({ home: this.home, server_id: this.server_id, log, now, newId })
-    this.hub = createHub({
-      dir: join(this.home, 'server', 'events'),
-      gate,
-      hooks: this.hooks,
-      hosts: env.hosts,
-      log,
-      now,
-      newId,
-      strict,
-      onViolation,
-      server_id: this.server_id,
-      bufferBytes: options.connectionBufferBytes
-    })
+    const subject = () => this.#services.get(EventSubject.id) as SubjectRule | undefined
+    this.hub = new Hub(env, { gate, hooks: this.hooks, server_id: this.server_id, subject })
     this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
@@ -153,6 +144,11 @@ export class Kernel {
   get address(): Address {
     if (!this.#address) throw developerError('not_listening')
     return this.#address
+  }
+
+  /** Connects code of this process as a WebSocket client would, without a socket: bridges, tests, other instances. */
+  connect(client: LocalClient): LocalConnection {
+    return this.hub.connect(client)
   }
 
   /** Adds or re-enables a pack while requests, sockets and turns go on. */
@@ -240,9 +236,10 @@ export class Kernel {
     return {
       routes: registry.routes().map(route => route.spec),
       events: registry.events(),
-      frames: [...coreFrames, ...registry.frames().map(frame => frame.spec)],
+      frames: [...this.hub.frames(), ...registry.frames().map(frame => frame.spec)],
       outFrames: registry.outFrames(),
-      systemFrames
+      systemFrames,
+      subject: this.#services.get(EventSubject.id) as SubjectRule | undefined
     }
   }
 

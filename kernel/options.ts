@@ -39,6 +39,8 @@ export interface KernelOptions {
   readonly bodyLimitBytes?: number
   /** Unsent bytes after which a slow WebSocket reader loses its connection; default 8 MiB. */
   readonly connectionBufferBytes?: number
+  /** How long a frame handler, or loading a session for its subscriber, may take before its connection goes on, ms; default 30 s. */
+  readonly frameTimeoutMs?: number
   /** Time limit of a pack's setup, ms; default 10 s. */
   readonly setupTimeoutMs?: number
   /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
@@ -72,6 +74,7 @@ export function withDefaults(options: KernelOptions): FilledOptions {
     offline: false,
     bodyLimitBytes: 1_048_576,
     connectionBufferBytes: 8 * 1_048_576,
+    frameTimeoutMs: 30_000,
     setupTimeoutMs: 10_000,
     graceMs: 5_000,
     strict: false,

@@ -45,7 +45,11 @@ export type RouteHandler<R extends AnyRoute> = (input: RouteInput<R>) => Awaitab
 
 export interface FrameInput<F extends FrameSpec> {
   readonly payload: F extends FrameSpec<infer P, TSchema> ? Static<P> : never
+  /** What a binary message brought beside the frame; empty otherwise. */
+  readonly bytes: Buffer
   readonly connection: Connection
+  /** Aborts when the connection is over, the pack unloads, or the handler takes longer than it may. */
+  readonly signal: AbortSignal
 }
 export type FrameHandler<F extends FrameSpec> = (
   input: FrameInput<F>
@@ -53,6 +57,15 @@ export type FrameHandler<F extends FrameSpec> = (
 
 /** Takes a registration back, before the pack's end does; later calls do nothing. */
 export type Undo = () => void
+
+/** What is known of a frame before its payload is checked. */
+export interface RawFrame {
+  readonly payload: unknown
+  readonly connection: Connection
+  readonly signal: AbortSignal
+}
+/** Refuses a frame by throwing an AppError, before its payload is checked. */
+export type FrameCheck = (frame: RawFrame) => Awaitable<void>
 
 /**
  * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand, and returns it, should it
@@ -83,8 +96,8 @@ export interface PackContext<C = unknown> {
   event<E extends EventSpec>(spec: E): Emit<E> & { readonly undo: Undo }
   /** Listens to another pack's event, synchronously at emission. */
   on<E extends EventSpec>(spec: E, listener: Listener<E>): Undo
-  /** Answers a request frame. Throws as `route` does. */
-  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>): Undo
+  /** Answers a request frame. `before` refuses what must be refused before its payload is checked. Throws as `route` does. */
+  frame<F extends FrameSpec>(spec: F, handler: FrameHandler<F>, before?: FrameCheck): Undo
   /** Lists a frame that the pack sends by `connection.send`. */
   outFrame(spec: OutFrameSpec): Undo
   /** The pack's own store: kv under its name; others below `<home>/packs/<pack>/<store>`. `dir` overrides the place (relative to the home). */

@@ -33,14 +33,14 @@ export default definePack({
     const profiles = () => builtinProfiles
 
     // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
-    type AnyEmit = (payload: unknown, target: { session_id: string; agent_id: string; time: Date; offset?: number }) => void
+    type AnyEmit = (payload: unknown, target: { session_id: string; subject: string; time: Date; offset?: number }) => void
     const emitters = new Map<AgentEventName, AnyEmit>()
     for (const [name, spec] of Object.entries(agentEvents)) emitters.set(name as AgentEventName, ctx.event(spec) as AnyEmit)
     const emitOf =
       (agent: AgentHost): AgentEmit =>
       (name, payload, offset) => {
         const withOffset = offset === undefined || agent.id !== 'main' ? {} : { offset }
-        emitters.get(name)?.(payload, { session_id: agent.session.id, agent_id: agent.id, time: ctx.now(), ...withOffset })
+        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: ctx.now(), ...withOffset })
       }
 
     const deps: AgentDeps = {
@@ -114,7 +114,7 @@ export default definePack({
       })
     )
     ctx.on(approvalRequested, event => {
-      const engine = sessions.loaded(event.session_id)?.agent(event.agent_id)?.peek(slot)
+      const engine = sessions.loaded(event.session_id)?.agent(event.subject)?.peek(slot)
       const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
       void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
     })

@@ -49,7 +49,8 @@ export function asyncapiOutFrame(spec: OutFrameSpec, copy: Copy, stamped = false
   return message(spec.type, spec.summary, { payload: objectOf(['type', ...(stamped ? ['timestamp'] : []), 'payload'], fields) })
 }
 
-export function asyncapiEvent(spec: EventSpec, copy: Copy): Message {
+/** `subject`: the payload field that names whom an event is about. */
+export function asyncapiEvent(spec: EventSpec, copy: Copy, subject: string | undefined): Message {
   const { type, scope, durable } = spec
   const fields: Record<string, DocumentSchema> = {
     type: constant(type),
@@ -58,7 +59,7 @@ export function asyncapiEvent(spec: EventSpec, copy: Copy): Message {
     session_id: scope === 'global' ? constant(globalStream) : text,
     timestamp,
     ...(durable ? {} : { volatile: { type: 'boolean', const: true } }),
-    payload: eventPayload(spec, copy(spec.payload))
+    payload: eventPayload(spec, copy(spec.payload), subject === undefined ? [] : [subject])
   }
   const offset = { type: 'integer', minimum: 0, description: 'length of the streamed text before this chunk, UTF-16 units' }
   return message(type, spec.summary, {
@@ -70,13 +71,13 @@ export function asyncapiEvent(spec: EventSpec, copy: Copy): Message {
 }
 
 /** Adds what the kernel puts into every event payload; a field that the owner declares itself stays as declared, but `type`. */
-function eventPayload(spec: EventSpec, own: DocumentSchema): DocumentSchema {
+function eventPayload(spec: EventSpec, own: DocumentSchema, subject: readonly string[]): DocumentSchema {
   const base = {
-    agentId: text,
+    ...Object.fromEntries(subject.map(field => [field, text])),
     sessionId: text,
     time: { type: 'integer', description: 'instant of the fact, ms since 1970; then equal to timestamp' }
   }
-  const required = ['type', 'agentId', 'sessionId']
+  const required = ['type', ...subject, 'sessionId']
   const plain = own.type === 'object' && !('allOf' in own) && !('$ref' in own)
   if (!plain) return { allOf: [objectOf(required, { type: constant(spec.type), ...base }), own] }
   const { properties, required: ownRequired = [], ...rest } = own as DocumentSchema & { required?: string[]; properties?: object }

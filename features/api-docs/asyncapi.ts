@@ -12,7 +12,7 @@ a reconnect; volatile ones carry the number of the last durable event. No heartb
  * events by their type; a name that is taken already gets `_2`.
  */
 export function asyncapiDocument(
-  { events, frames, outFrames, systemFrames }: Omit<Declarations, 'routes'>,
+  { events, frames, outFrames, systemFrames, subject }: Omit<Declarations, 'routes'>,
   info: { readonly title: string; readonly version: string }
 ): object {
   const schemas = new DocumentSchemas()
@@ -28,7 +28,7 @@ export function asyncapiDocument(
   const acks = requests.map(spec => add(`${spec.type}_ack`, asyncapiAck(spec, copy)))
   const system = systemFrames.map(spec => add(spec.type, asyncapiOutFrame(spec, copy, true)))
   const others = byType(outFrames).map(spec => add(spec.type, asyncapiOutFrame(spec, copy)))
-  const emitted = byType(events).map(spec => add(spec.type, asyncapiEvent(spec, copy)))
+  const emitted = byType(events).map(spec => add(spec.type, asyncapiEvent(spec, copy, subject?.field)))
 
   const channel = { $ref: '#/channels/ws' }
   const security = [{ $ref: '#/components/securitySchemes/bearer' }]

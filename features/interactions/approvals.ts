@@ -77,7 +77,7 @@ export class SessionApprovals {
       }
       this.#open.set(id, { ask, request, settle: resolve, release })
       this.#session.work.pending('approval', 1)
-      this.#ports.emitRequested(request, { session_id: this.#session.id, agent_id: ask.agent.id })
+      this.#ports.emitRequested(request, { session_id: this.#session.id, subject: ask.agent.id })
     })
   }
 
@@ -147,7 +147,7 @@ export class SessionApprovals {
         ...(selected_label === undefined ? {} : { selected_label }),
         resolved_at
       },
-      { session_id: this.#session.id, agent_id: open.ask.agent.id }
+      { session_id: this.#session.id, subject: open.ask.agent.id }
     )
   }
 

@@ -34,7 +34,7 @@ export async function recoverApprovals(agent: AgentHost, history: History, ports
         ...(selected_label === undefined ? {} : { selected_label }),
         resolved_at: (answer?.time === undefined ? ports.now() : new Date(answer.time)).toISOString()
       },
-      { session_id: agent.session.id, agent_id: agent.id }
+      { session_id: agent.session.id, subject: agent.id }
     )
   }
 }

@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, acquireLock, definePack, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
+import { AppError, acquireLock, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
 import {
@@ -29,7 +29,7 @@ export default definePack({
   version: '1.0.0',
   description: 'Sessions: create, list, read, profile, archive; loads them and unloads the idle ones',
   needs: { workspaces: Workspaces },
-  provides: [Sessions, SessionCounter],
+  provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
     idle_ms: Type.Integer({ minimum: 0, default: 10_000, description: 'a session stays loaded at least this long after its last use' }),
@@ -71,7 +71,7 @@ export default definePack({
           emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
         },
         metaUpdated: (id, payload) => emitMeta(payload, id),
-        agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, agent_id })
+        agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
       }
     })
     ctx.own(() => table.closeAll())
@@ -94,6 +94,7 @@ export default definePack({
       object,
       onLoad: listener => table.onLoad(listener)
     })
+    ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
     ctx.provide(SessionCounter, {
       count: async workspace_id => (await catalog.list()).filter(state => state.workspace_id === workspace_id).length
     })

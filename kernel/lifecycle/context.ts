@@ -5,7 +5,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '..
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
-import type { FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
+import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { problems } from '../schema.ts'
@@ -103,7 +103,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       const emit = (payload: unknown, target?: string | EventTarget) => {
         use()
         if (!live) throw developerError('event_withdrawn', spec.type)
-        parts.hub.emit(spec, payload, target)
+        parts.hub.emit(spec, payload, target, name)
       }
       const undo = () => {
         live = false
@@ -115,7 +115,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       const what = `listener of ${spec.type}`
       return publish(() => parts.hub.on(spec.type, event => env.guard.tell(name, what, () => (listener as Listener<EventSpec>)(event))))
     },
-    frame: (spec: FrameSpec, handler: unknown) => mount(() => registrations.frame(spec, handler as FrameHandler<never>)),
+    frame: (spec: FrameSpec, handler: unknown, before?: FrameCheck) =>
+      mount(() => registrations.frame(spec, handler as FrameHandler<never>, before)),
     outFrame: (spec: OutFrameSpec) => mount(() => registrations.outFrame(spec)),
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
@@ -179,6 +180,7 @@ function streamsOf(hub: Hub, use: () => void): Streams {
     watermark: id => hub.watermark(id),
     flushed: id => hub.flushed(id),
     close: id => hub.close(id),
+    read: (id, after) => hub.read(id, after),
     backwards: id => hub.backwards(id),
     subscribers: id => hub.subscribers(id)
   }

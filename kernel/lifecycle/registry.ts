@@ -3,13 +3,15 @@
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
-import type { FrameHandler, RouteHandler } from '../pack.ts'
+import type { FrameCheck, FrameHandler, RouteHandler } from '../pack.ts'
 import { Activity } from './activity.ts'
 
 export interface MountedFrame {
   readonly pack: string
   readonly spec: FrameSpec
   readonly handler: FrameHandler<never>
+  /** Runs before the payload is checked, so that other refusals can come first. */
+  readonly before?: FrameCheck | undefined
   readonly activity: Activity
 }
 
@@ -43,8 +45,8 @@ export class Registrations {
     return added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
   }
 
-  frame(spec: FrameSpec, handler: FrameHandler<never>): () => void {
-    return added(this.frames, { pack: this.pack, spec, handler, activity: this.activity })
+  frame(spec: FrameSpec, handler: FrameHandler<never>, before?: FrameCheck): () => void {
+    return added(this.frames, { pack: this.pack, spec, handler, before, activity: this.activity })
   }
 
   event(spec: EventSpec): () => void {
@@ -59,7 +61,8 @@ export class Registrations {
     const { pack, events, outFrames } = this
     const routes = this.routes.map(route => route.spec)
     const frames = this.frames.map(frame => frame.spec)
-    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? [])]
+    const invalid = frames.flatMap(spec => spec.invalid ?? [])
+    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
     return { pack, routes, events, frames, outFrames, errors }
   }
 }

@@ -1,55 +1,87 @@
-/** One WebSocket client: what it subscribed to, what is hidden from it, and its way out. */
-import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
-import { type Hosts, SlotHost } from '../lifecycle/slot.ts'
-import type { Receiver } from './fanout.ts'
-import { Outbox } from './outbox.ts'
-import type { Connection, ConnectionInfo } from './types.ts'
+/** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
+import type { Principal } from '../access/principal.ts'
+import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
+import { SlotHost } from '../lifecycle/slot.ts'
+import type { Connection, ConnectionInfo, SendOptions } from './types.ts'
+
+/** What carries a connection's messages: a WebSocket, or code of this process. */
+export interface Transport {
+  readonly open: boolean
+  /** Bytes that the other side has not taken yet. */
+  readonly pending: number
+  /** Who sends more should wait for `drain`. */
+  readonly full: boolean
+  /** Sends a message; `taken` is called when it has left, or never when the other side goes first. */
+  send(bytes: Buffer, binary: boolean, taken?: () => void): void
+  /** Holds packets back until `uncork`, so that a batch leaves together. */
+  cork(): void
+  uncork(): void
+  /** Stops and goes on reading. */
+  pause(): void
+  resume(): void
+  /** Closes with a code; a peer that does not answer is cut. */
+  close(code: number, reason: string): void
+  on(event: 'drain' | 'close', listener: () => void): void
+}
 
 export interface ConnectionOptions {
   readonly id: string
-  readonly ws: WebSocket
-  readonly socket: Duplex
-  readonly hosts: Hosts
+  readonly transport: Transport
+  readonly principal: Principal
   readonly connected_at: string
   readonly remote_address: string | null
   readonly user_agent: string | null
-  /** Unsent bytes, see HubOptions. */
-  readonly bufferBytes: number
-  /** Sends what the lane of a session still holds, so that a frame cannot overtake it. */
+  /** Sends what waits for its batch in a session, so that a frame cannot overtake it. */
   flush(session_id: string): void
   subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
   /** The connection is over, or is being closed by us: it leaves every list now. */
   onEnd(connection: ClientConnection): void
 }
 
-type Hide = (type: string, agent_id: string) => boolean
+type Hide = (type: string, subject: string) => boolean
 
-/** After a close frame of ours the peer has this long to answer. */
-const closeGraceMs = 1000
+interface Message {
+  readonly bytes: Buffer
+  readonly binary: boolean
+}
 
-export class ClientConnection extends SlotHost implements Connection, Receiver {
+export class ClientConnection extends SlotHost implements Connection {
   readonly id: string
-  readonly outbox: Outbox
-  /** Resolves when the socket is gone. */
+  readonly principal: Principal
+  /** Resolves when the other side is gone. */
   readonly closed: Promise<void>
   /** A `client_hello` was accepted. */
   greeted = false
+  readonly #env: Environment
   readonly #options: ConnectionOptions
-  /** Subscribed sessions, with the agents to show or undefined for all. */
+  readonly #transport: Transport
+  /** Subscribed sessions, with the subjects to show or undefined for all. */
   readonly #filters = new Map<string, ReadonlySet<string> | undefined>()
+  /** Rules by session and pack. */
   readonly #hidden = new Map<string, Map<string, Hide>>()
   /** Sessions whose replay is due. */
   readonly #awaited = new Set<string>()
+  #held: Message[] = []
+  #heldBytes = 0
+  #holds = 0
+  /** Who waits for `drained`. */
+  #waiters: (() => void)[] = []
+  /** Who waits in `pass`. */
+  readonly #passing = new Set<() => void>()
   #ended = false
 
-  constructor(options: ConnectionOptions) {
-    super(options.hosts)
-    this.id = options.id
+  constructor(env: Environment, options: ConnectionOptions) {
+    super(env.hosts)
+    const { id, principal, transport } = options
+    this.id = id
+    this.principal = principal
+    this.#env = env
     this.#options = options
-    this.outbox = new Outbox(options.ws, options.socket, options.bufferBytes, () => this.shut(1013, 'slow reader'))
+    this.#transport = transport
+    transport.on('drain', () => this.#tellWritable())
     this.closed = new Promise(resolve => {
-      options.ws.once('close', () => {
+      transport.on('close', () => {
         this.#end()
         resolve()
       })
@@ -57,7 +89,7 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
   }
 
   get open(): boolean {
-    return !this.#ended && this.outbox.open
+    return !this.#ended && this.#transport.open
   }
 
   info(): ConnectionInfo {
@@ -66,13 +98,24 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
   }
 
   store(): never {
-    throw new Error('a connection has no place for stores')
+    throw developerError('connection_storeless')
   }
 
-  send(frame: object): void {
+  send(frame: object, { bytes, after }: SendOptions = {}): void {
     if (!this.open) return
-    for (const session_id of this.#filters.keys()) this.#options.flush(session_id)
-    this.outbox.write(Buffer.from(JSON.stringify(frame)))
+    if (after === undefined) for (const session_id of this.#filters.keys()) this.#options.flush(session_id)
+    else if (after !== null) this.#options.flush(after)
+    const text = JSON.stringify(frame)
+    if (bytes) this.write(Buffer.concat([Buffer.from(`${text}\n`), bytes]), true)
+    else this.write(Buffer.from(text))
+  }
+
+  get writable(): boolean {
+    return this.open && this.#holds === 0 && !this.#transport.full
+  }
+
+  drained(): Promise<void> {
+    return this.writable || !this.open ? Promise.resolve() : new Promise(resolve => this.#waiters.push(resolve))
   }
 
   subscribe(session_id: string, filter?: readonly string[]): Promise<boolean> {
@@ -88,7 +131,7 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
     return [...this.#filters.keys()]
   }
 
-  /** Remembers a subscription; null shows all agents, undefined keeps the filter of an earlier one. */
+  /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
   remember(session_id: string, filter: readonly string[] | null | undefined): void {
     const kept = filter === undefined ? this.#filters.get(session_id) : undefined
     this.#filters.set(session_id, filter && filter.length > 0 ? new Set(filter) : kept)
@@ -115,13 +158,17 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
     this.#hidden.delete(session_id)
   }
 
-  suppress(session_id: string, owner: string, hide: Hide | undefined): void {
+  suppress(session_id: string, pack: string, hide: Hide): () => void {
     this.#options.flush(session_id)
     const rules = this.#hidden.get(session_id) ?? new Map<string, Hide>()
-    if (hide) rules.set(owner, hide)
-    else rules.delete(owner)
-    if (rules.size > 0) this.#hidden.set(session_id, rules)
-    else this.#hidden.delete(session_id)
+    const rule: Hide = (type, subject) => this.#env.guard.call(pack, `suppress rule of ${session_id}`, () => hide(type, subject), false)
+    this.#hidden.set(session_id, rules.set(pack, rule))
+    return () => {
+      if (rules.get(pack) !== rule) return
+      this.#options.flush(session_id)
+      rules.delete(pack)
+      if (rules.size === 0 && this.#hidden.get(session_id) === rules) this.#hidden.delete(session_id)
+    }
   }
 
   /** True when nothing of the session is filtered or hidden, so that nobody has to look into replayed lines. */
@@ -129,38 +176,84 @@ export class ClientConnection extends SlotHost implements Connection, Receiver {
     return this.#filters.get(session_id) === undefined && !this.#hidden.has(session_id)
   }
 
-  wants(session_id: string, type: string, agent_id: string): boolean {
-    if (this.#filters.get(session_id)?.has(agent_id) === false) return false
+  wants(session_id: string, type: string, subject: string): boolean {
+    if (this.#filters.get(session_id)?.has(subject) === false) return false
     const rules = this.#hidden.get(session_id)
-    if (rules) for (const hide of rules.values()) if (hide(type, agent_id)) return false
+    if (rules) for (const hide of rules.values()) if (hide(type, subject)) return false
     return true
   }
 
-  write(bytes: Buffer): void {
-    if (!this.#ended) this.outbox.write(bytes)
+  /** Sends one message after everything before it. The one that finds more unsent than the budget closes the connection instead. */
+  write(bytes: Buffer, binary = false): void {
+    if (!this.open) return
+    if (this.#transport.pending + this.#heldBytes > this.#env.options.connectionBufferBytes) {
+      this.shut(1013, 'slow reader')
+    } else if (this.#holds > 0) {
+      this.#held.push({ bytes, binary })
+      this.#heldBytes += bytes.length
+    } else {
+      this.#transport.send(bytes, binary)
+    }
+  }
+
+  /** Queues everything that comes by `write` until the returned release is called, so that a replay goes first. */
+  hold(): () => void {
+    this.#holds++
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      if (--this.#holds > 0) return
+      const held = this.#held
+      this.#held = []
+      this.#heldBytes = 0
+      this.cork()
+      if (this.open) for (const { bytes, binary } of held) this.#transport.send(bytes, binary)
+      this.uncork()
+      this.#tellWritable()
+    }
+  }
+
+  /** Sends text messages past the hold; resolves when the last one has left, or the connection is over. */
+  async pass(messages: readonly Buffer[]): Promise<void> {
+    const last = messages.at(-1)
+    if (!last || !this.open) return
+    await new Promise<void>(resolve => {
+      this.#passing.add(resolve)
+      this.cork()
+      for (const bytes of messages.slice(0, -1)) this.#transport.send(bytes, false)
+      this.#transport.send(last, false, () => {
+        this.#passing.delete(resolve)
+        resolve()
+      })
+      this.uncork()
+    })
   }
 
   cork(): void {
-    this.outbox.cork()
+    this.#transport.cork()
   }
 
   uncork(): void {
-    this.outbox.uncork()
+    this.#transport.uncork()
   }
 
-  /** Closes with a code; a peer that does not answer is cut after a second. Nothing is sent afterwards. */
+  /** Closes with a code. Nothing is sent afterwards. */
   shut(code: number, reason: string): void {
-    const { ws } = this.#options
     this.#end()
-    if (ws.readyState === ws.CLOSED) return
-    ws.close(code, reason)
-    const timer = setTimeout(() => ws.terminate(), closeGraceMs)
-    ws.once('close', () => clearTimeout(timer))
+    this.#transport.close(code, reason)
   }
 
   #end(): void {
     if (this.#ended) return
     this.#ended = true
+    this.#tellWritable()
+    for (const resolve of this.#passing) resolve()
     this.#options.onEnd(this)
+  }
+
+  #tellWritable(): void {
+    if (this.open && !this.writable) return
+    for (const resolve of this.#waiters.splice(0)) resolve()
   }
 }

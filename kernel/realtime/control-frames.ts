@@ -1,57 +1,56 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
-import { Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
 import { CredentialRejected, type Detail, invalid } from '../errors.ts'
 import { oneOf } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
-import type { Cursor } from './replay.ts'
+import type { SubjectRule } from './event-frame.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import type { Watermark } from './types.ts'
+import type { Cursor, Watermark } from './types.ts'
 
 const Ids = Type.Array(Type.String())
 const Mark = Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.String() })
+const Marks = Type.Record(Type.String(), Mark)
 const Cursors = Type.Record(Type.String(), Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.Optional(Type.String()) }), {
   description: 'Last durable event applied, per session'
 })
-const AgentFilter = Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Agents to show, per session; empty shows all' })
+const Filter = Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Whom to show, per session; empty shows all' })
 
-export const clientHello = defineFrame({
+const clientHello = defineFrame({
   type: 'client_hello',
   summary: 'Say hello; resubscribe after a reconnect',
   payload: Type.Object({
     client_id: Type.Optional(Type.String()),
     subscriptions: Type.Optional(Ids),
     cursors: Type.Optional(Cursors),
-    agent_filter: Type.Optional(AgentFilter),
     token: Type.Optional(Type.String())
   }),
-  ack: Type.Object({
-    accepted_subscriptions: Ids,
-    not_found: Ids,
-    resync_required: Ids,
-    cursors: Type.Record(Type.String(), Mark)
-  }),
+  ack: Type.Object({ accepted_subscriptions: Ids, not_found: Ids, resync_required: Ids, cursors: Marks }),
   errors: [CredentialRejected]
 })
 
-export const subscribe = defineFrame({
+const subscribe = defineFrame({
   type: 'subscribe',
   summary: 'Subscribe to session events; with cursors, missed durable events come first',
-  payload: Type.Object({ session_ids: Ids, cursors: Type.Optional(Cursors), agent_filter: Type.Optional(AgentFilter) }),
-  ack: Type.Object({ accepted: Ids, not_found: Ids, resync_required: Ids, cursors: Type.Record(Type.String(), Mark) })
+  payload: Type.Object({ session_ids: Ids, cursors: Type.Optional(Cursors) }),
+  ack: Type.Object({ accepted: Ids, not_found: Ids, resync_required: Ids, cursors: Marks })
 })
 
-export const unsubscribe = defineFrame({
+const unsubscribe = defineFrame({
   type: 'unsubscribe',
   summary: 'Drop subscriptions',
   payload: Type.Object({ session_ids: Ids }),
   ack: Type.Object({ accepted: Ids, not_found: Ids, resync_required: Ids })
 })
 
-/** Request frames that the kernel itself answers. */
-export const coreFrames: readonly FrameSpec[] = [clientHello, subscribe, unsubscribe]
+/** Request frames that the kernel itself answers; a subject rule adds its filter to those that subscribe. */
+export function coreFrames(rule: SubjectRule | undefined): readonly FrameSpec[] {
+  const filtered = (spec: FrameSpec<TObject>): FrameSpec =>
+    rule ? { ...spec, payload: Type.Object({ ...spec.payload.properties, [rule.filter]: Type.Optional(Filter) }) } : spec
+  return [filtered(clientHello), filtered(subscribe), unsubscribe]
+}
 
-export const serverHello = defineOutFrame({
+const serverHello = defineOutFrame({
   type: 'server_hello',
   summary: 'First frame of every connection',
   payload: Type.Object({
@@ -62,7 +61,7 @@ export const serverHello = defineOutFrame({
   })
 })
 
-export const resyncRequired = defineOutFrame({
+const resyncRequired = defineOutFrame({
   type: 'resync_required',
   summary: 'A cursor cannot be served: take the snapshot and subscribe again',
   payload: Type.Object({
@@ -88,16 +87,18 @@ export interface CoreReply {
 export interface ControlOptions {
   readonly subscriptions: Subscriptions
   checkToken(token: string): boolean | Promise<boolean>
+  subject(): SubjectRule | undefined
 }
 
 type Fields = Readonly<Record<string, unknown>>
 export type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<CoreReply>
 
 /** Handlers by frame type. Their parsing is lenient: what is no list counts as empty; only a malformed cursor is refused (40001). */
-export function controlHandlers({ subscriptions, checkToken }: ControlOptions): ReadonlyMap<string, CoreHandler> {
+export function controlHandlers({ subscriptions, checkToken, subject }: ControlOptions): ReadonlyMap<string, CoreHandler> {
   async function subscribeAll(connection: ClientConnection, ids: readonly string[], payload: Fields) {
     const cursors = parseCursors(ids, asFields(payload.cursors))
-    const filters = asFields(payload.agent_filter)
+    const rule = subject()
+    const filters = rule ? asFields(payload[rule.filter]) : {}
     const not_found = new Set<string>()
     const resync_required: string[] = []
     // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.

@@ -1,16 +1,35 @@
 /** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
 import type { EventSpec } from '../contract.ts'
 import { jsonText } from '../http/json-text.ts'
+import { serviceToken } from '../lifecycle/services.ts'
 import type { EventTarget } from './types.ts'
 
 /** `session_id` of global events. */
 export const globalStream = '__global__'
 
+/**
+ * How events of one session are told apart by whom they are about, so that clients can ask for some of them. The kernel has no
+ * subjects of its own: at most one pack provides the rule; without one, events carry no such field and nothing is filtered by it.
+ */
+export interface SubjectRule {
+  /** Payload field that names the subject. Put into every event; an owner's own field of that name wins. */
+  readonly field: string
+  /** Subject of events that name none. */
+  readonly fallback: string
+  /** Field of `subscribe` and `client_hello` that lists the subjects to show, per session. */
+  readonly filter: string
+}
+
+/** Provided by the pack that knows whom events are about. */
+export const EventSubject = serviceToken<SubjectRule>('event-subject')
+
 /** An emitted event before it has a number. */
 export interface Draft {
   readonly spec: EventSpec
+  /** The pack that emitted it. */
+  readonly pack: string
   readonly session_id: string
-  readonly agent_id: string
+  readonly subject: string
   readonly timestamp: string
   readonly offset: number | undefined
   /** The wire payload; a shallow copy of what the owner passed. */
@@ -19,44 +38,65 @@ export interface Draft {
   readonly text: string
 }
 
-/** An event with its number, on its way to disk and sockets. */
-export interface EventFrame {
-  readonly draft: Draft
+interface Numbered {
+  readonly spec: EventSpec
+  readonly session_id: string
+  readonly subject: string
   readonly seq: number
   readonly epoch: string
-  /** JSON text and a newline, as in the journal; undefined as long as the frame may still be merged. */
-  readonly line: Buffer | undefined
 }
+
+/** A frame as it goes to disk and sockets: JSON text and a newline. */
+export interface WrittenFrame extends Numbered {
+  readonly line: Buffer
+}
+
+/** A frame that may still be merged with its neighbours, so it has no bytes yet. */
+export interface MergeableFrame extends Numbered {
+  readonly line: undefined
+  readonly draft: Draft
+}
+
+/** An event with its number, on its way to disk and sockets. */
+export type EventFrame = WrittenFrame | MergeableFrame
 
 /** Reaches every connection, whatever it subscribed to. */
 export function reachesEveryone(spec: EventSpec): boolean {
   return spec.scope === 'global' || spec.deliver === 'everyone'
 }
 
-/** Agent an event belongs to; the owner's own `agentId` wins. */
-export function agentOf(payload: unknown, target: EventTarget): string {
-  const own = (payload as { agentId?: unknown } | null | undefined)?.agentId
-  return typeof own === 'string' ? own : (target.agent_id ?? 'main')
+/** Whom an event is about; the owner's own field wins. Empty when nobody says so. */
+export function subjectOf(payload: unknown, target: { readonly subject?: string }, rule: SubjectRule | undefined): string {
+  const own = rule && (payload as Record<string, unknown> | null | undefined)?.[rule.field]
+  return typeof own === 'string' ? own : (target.subject ?? rule?.fallback ?? '')
 }
 
-/** Adds the base fields. The owner's own `agentId` and `sessionId` win (event.session.archived names the real session), `type` never. */
-export function draftEvent(spec: EventSpec, payload: unknown, target: EventTarget, at: Date): Draft {
-  const { session_id, offset } = target
-  const agent_id = agentOf(payload, target)
-  const time = target.time === undefined ? {} : { time: at.getTime() }
-  const fields = { type: spec.type, agentId: agent_id, sessionId: session_id, ...time, ...(payload as object | undefined) }
+/** Adds the base fields. The owner's own subject and `sessionId` win (event.session.archived names the real session), `type` never. */
+export function draftEvent(
+  spec: EventSpec,
+  payload: unknown,
+  target: EventTarget,
+  about: { readonly pack: string; readonly subject: string; readonly at: Date; readonly rule: SubjectRule | undefined }
+): Draft {
+  const { session_id, offset, time } = target
+  const { pack, subject, at, rule } = about
+  const fields: Record<string, unknown> = { type: spec.type }
+  if (rule) fields[rule.field] = subject
+  fields.sessionId = session_id
+  if (time !== undefined) fields.time = at.getTime()
+  Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, session_id, agent_id, timestamp: at.toISOString(), offset, fields, text: jsonText(fields) }
+  return { spec, pack, session_id, subject, timestamp: at.toISOString(), offset, fields, text: jsonText(fields) }
 }
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const mergeable = draft.spec.merge !== undefined && !draft.spec.durable
-  return { draft, seq, epoch, line: mergeable ? undefined : frameLine(draft, seq, epoch) }
+  const { spec, session_id, subject } = draft
+  if (spec.merge && !spec.durable) return { spec, session_id, subject, seq, epoch, line: undefined, draft }
+  return { spec, session_id, subject, seq, epoch, line: frameLine(draft, seq, epoch, draft.text) }
 }
 
-/** JSON text of a frame and a newline. `payload` replaces the draft's text when frames were merged. */
-export function frameLine(draft: Draft, seq: number, epoch: string, payload = draft.text): Buffer {
-  const { spec, session_id, timestamp, offset } = draft
+/** JSON text of a frame and a newline. */
+export function frameLine({ spec, session_id, timestamp, offset }: Draft, seq: number, epoch: string, payload: string): Buffer {
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
   const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`
   return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${payload}}\n`)

@@ -1,68 +1,56 @@
-/** Who receives an event: everyone, or the subscribers of its session, minus filters and suppression. */
+/** Who receives an event: everyone, or the subscribers of its session, batched, minus filters and suppression. */
+import type { Environment } from '../environment.ts'
+import type { ClientConnection } from './connection.ts'
+import { type EventFrame, frameLine, type MergeableFrame, reachesEveryone, wireBytes } from './event-frame.ts'
 
-import { Lane, type Outgoing } from './batcher.ts'
-import { type EventFrame, frameLine, reachesEveryone, wireBytes } from './event-frame.ts'
-
-/** A connection as the fan-out sees it. */
-export interface Receiver {
-  /** Queues bytes of one text message. Never throws; a receiver that is too slow closes itself. */
-  write(bytes: Buffer): void
-  /** Holds the socket's packets back until `uncork`, so that a batch leaves together. */
-  cork(): void
-  uncork(): void
-  /** Does this receiver want an event of the session? Asked for events that can be filtered. */
-  wants(session_id: string, type: string, agent_id: string): boolean
-  /** True while a replay is due that will bring the session's durable events: none may reach the receiver before it. */
-  awaitsReplay(session_id: string): boolean
-}
-
-interface Audience {
-  readonly lane: Lane
-  readonly receivers: Set<Receiver>
-}
+const windowMs = 16
+const maxFrames = 64
+/** Flushes that need not wait within one window: a quiet stream is never delayed, a busy one is batched. */
+const quickFlushes = 4
 
 export class Fanout {
-  readonly #everyone = new Set<Receiver>()
+  readonly #env: Environment
+  readonly #everyone = new Set<ClientConnection>()
   readonly #audiences = new Map<string, Audience>()
-  readonly #waiting = new Set<Lane>()
+  /** Audiences that hold frames back. */
+  readonly #waiting = new Set<Audience>()
 
-  add(receiver: Receiver): void {
-    this.#everyone.add(receiver)
+  constructor(env: Environment) {
+    this.#env = env
   }
 
-  remove(receiver: Receiver): void {
-    this.#everyone.delete(receiver)
+  add(connection: ClientConnection): void {
+    this.#everyone.add(connection)
   }
 
-  /** From now on the receiver gets the session's events; what was handed over before does not reach it. */
-  subscribe(session_id: string, receiver: Receiver): void {
+  remove(connection: ClientConnection): void {
+    this.#everyone.delete(connection)
+  }
+
+  /** From now on the connection gets the session's events; what was handed over before does not reach it. */
+  subscribe(session_id: string, connection: ClientConnection): void {
     let audience = this.#audiences.get(session_id)
     if (!audience) {
-      const receivers = new Set<Receiver>()
-      const lane = new Lane(
-        batch => sendBatch(session_id, batch, receivers),
-        (changed, waiting) => (waiting ? this.#waiting.add(changed) : this.#waiting.delete(changed))
-      )
-      audience = { lane, receivers }
+      audience = new Audience(this.#env, session_id, this.#waiting)
       this.#audiences.set(session_id, audience)
     }
-    audience.lane.flush()
-    audience.receivers.add(receiver)
+    audience.flush()
+    audience.receivers.add(connection)
   }
 
-  /** What was handed over before still reaches the receiver. */
-  unsubscribe(session_id: string, receiver: Receiver): void {
+  /** What was handed over before still reaches the connection. */
+  unsubscribe(session_id: string, connection: ClientConnection): void {
     const audience = this.#audiences.get(session_id)
-    if (!audience?.receivers.has(receiver)) return
-    audience.lane.flush()
-    audience.receivers.delete(receiver)
-    if (audience.receivers.size === 0) this.#end(session_id, audience)
+    if (!audience?.receivers.has(connection)) return
+    audience.flush()
+    audience.receivers.delete(connection)
+    if (audience.receivers.size === 0) this.end(session_id)
   }
 
   /** Ends all subscriptions of a session. */
   end(session_id: string): void {
-    const audience = this.#audiences.get(session_id)
-    if (audience) this.#end(session_id, audience)
+    this.#audiences.get(session_id)?.close()
+    this.#audiences.delete(session_id)
   }
 
   subscribers(session_id: string): number {
@@ -71,41 +59,131 @@ export class Fanout {
 
   /** Takes a frame from its stream, in order. */
   deliver(frame: EventFrame): void {
-    const { draft } = frame
-    if (!reachesEveryone(draft.spec)) {
-      this.#audiences.get(draft.session_id)?.lane.push(frame)
-      return
-    }
-    if (this.#everyone.size === 0) return
+    if (!reachesEveryone(frame.spec)) this.#audiences.get(frame.session_id)?.push(frame)
+    else if (this.#everyone.size > 0) this.#toEveryone(frame)
+  }
+
+  #toEveryone(frame: EventFrame): void {
     this.flush()
-    const bytes = wireBytes(frame.line ?? frameLine(draft, frame.seq, frame.epoch))
-    for (const receiver of [...this.#everyone]) {
-      if (draft.spec.durable && receiver.awaitsReplay(draft.session_id)) continue
-      receiver.write(bytes)
+    const bytes = bytesOf(frame)
+    for (const connection of [...this.#everyone]) {
+      if (!(frame.spec.durable && connection.awaitsReplay(frame.session_id))) connection.write(bytes)
     }
   }
 
-  /** Sends what the lanes of a session, or all lanes, still hold. */
+  /** Sends what waits for its batch, of a session or of all. */
   flush(session_id?: string): void {
-    if (session_id !== undefined) this.#audiences.get(session_id)?.lane.flush()
-    else for (const lane of [...this.#waiting]) lane.flush()
-  }
-
-  #end(session_id: string, audience: Audience): void {
-    audience.lane.flush()
-    audience.lane.close()
-    this.#waiting.delete(audience.lane)
-    this.#audiences.delete(session_id)
+    if (session_id !== undefined) this.#audiences.get(session_id)?.flush()
+    else for (const audience of [...this.#waiting]) audience.flush()
   }
 }
 
-function sendBatch(session_id: string, batch: readonly Outgoing[], receivers: ReadonlySet<Receiver>): void {
-  for (const receiver of [...receivers]) {
-    receiver.cork()
-    for (const { frame, bytes } of batch) {
-      const { spec, agent_id } = frame.draft
-      if (spec.unfiltered || receiver.wants(session_id, spec.type, agent_id)) receiver.write(bytes)
-    }
-    receiver.uncork()
+/** Adjacent frames that go out together: one frame, or several that merge into one. */
+interface Run {
+  readonly frames: [EventFrame, ...EventFrame[]]
+  /** Length of the text of all of them; only of mergeable ones. */
+  length: number
+}
+
+/** Subscribers of one session: adjacent text frames become one, and every frame is serialised once for all of them. */
+class Audience {
+  readonly receivers = new Set<ClientConnection>()
+  readonly #env: Environment
+  readonly #session_id: string
+  readonly #waiting: Set<Audience>
+  #runs: Run[] = []
+  #window: NodeJS.Timeout | undefined
+  #immediate: NodeJS.Immediate | undefined
+  #quick = 0
+
+  /** Puts itself into `waiting` while it holds frames back. */
+  constructor(env: Environment, session_id: string, waiting: Set<Audience>) {
+    this.#env = env
+    this.#session_id = session_id
+    this.#waiting = waiting
   }
+
+  /** Queues a frame. It leaves at the end of this tick, or within 16 ms when the stream is busy, or with the 64th frame. */
+  push(frame: EventFrame): void {
+    const merged =
+      frame.line === undefined &&
+      this.#env.guard.call(frame.draft.pack, `merge rule of ${frame.spec.type}`, () => this.#merge(frame), false)
+    if (!merged) this.#runs.push({ frames: [frame], length: -1 })
+    if (this.#runs.length === 1) this.#waiting.add(this)
+    if (this.#runs.length >= maxFrames) this.flush()
+    else if (!this.#immediate && this.#quick < quickFlushes) this.#immediate = setImmediate(() => this.flush())
+  }
+
+  /** Sends what is queued, now. */
+  flush(): void {
+    clearImmediate(this.#immediate)
+    this.#immediate = undefined
+    if (this.#runs.length === 0) return
+    const runs = this.#runs
+    this.#runs = []
+    this.#waiting.delete(this)
+    this.#quick++
+    this.#window ??= setTimeout(() => {
+      this.#window = undefined
+      this.#quick = 0
+      this.flush()
+    }, windowMs)
+    this.#send(runs)
+  }
+
+  close(): void {
+    this.flush()
+    clearTimeout(this.#window)
+  }
+
+  #send(runs: readonly Run[]): void {
+    const batch = runs.flatMap(({ frames }) => {
+      const [frame] = frames
+      const messages = frames.length === 1 ? [bytesOf(frame)] : this.#joined(frames as [MergeableFrame, ...MergeableFrame[]]) // only those merge
+      return messages.map(bytes => ({ spec: frame.spec, subject: frame.subject, bytes }))
+    })
+    for (const connection of [...this.receivers]) {
+      connection.cork()
+      for (const { spec, subject, bytes } of batch) {
+        if (spec.unfiltered || connection.wants(this.#session_id, spec.type, subject)) connection.write(bytes)
+      }
+      connection.uncork()
+    }
+  }
+
+  /** Several frames as one; where that fails (the payload has changed since and is no JSON any more), each for itself. */
+  #joined(frames: readonly [MergeableFrame, ...MergeableFrame[]]): Buffer[] {
+    const [{ draft, seq, epoch }] = frames
+    const append = draft.spec.merge?.append ?? ''
+    const join = () => {
+      const text = frames.map(frame => frame.draft.fields[append]).join('')
+      return [wireBytes(frameLine(draft, seq, epoch, JSON.stringify({ ...draft.fields, [append]: text })))]
+    }
+    return this.#env.guard.call(draft.pack, `merge rule of ${draft.spec.type}`, join, undefined) ?? frames.map(bytesOf)
+  }
+
+  /** Adds a text frame to the run before it when the spec allows that and no text is missing between them. */
+  #merge(frame: MergeableFrame): boolean {
+    const last = this.#runs.at(-1)
+    const first = last?.frames[0]
+    if (!last || !first || first.line !== undefined) return false
+    const { spec, subject, seq, epoch } = frame
+    const rule = spec.merge
+    if (!rule || first.spec !== spec || first.subject !== subject || first.epoch !== epoch || first.seq !== seq) return false
+    const { fields, offset } = frame.draft
+    const begin = first.draft
+    if (rule.by.some(key => begin.fields[key] !== fields[key])) return false
+    const before = begin.fields[rule.append]
+    const added = fields[rule.append]
+    if (typeof before !== 'string' || typeof added !== 'string') return false
+    const length = last.length < 0 ? before.length : last.length
+    if (offset === undefined ? begin.offset !== undefined : begin.offset === undefined || offset !== begin.offset + length) return false
+    last.frames.push(frame)
+    last.length = length + added.length
+    return true
+  }
+}
+
+function bytesOf(frame: EventFrame): Buffer {
+  return wireBytes(frame.line ?? frameLine(frame.draft, frame.seq, frame.epoch, frame.draft.text))
 }

@@ -1,134 +1,125 @@
-/** The event side of a kernel: emission, listeners, journals and sockets behind one object. */
+/** The event side of a kernel: emission, listeners, journals and connections behind one object. */
 import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
-import type { EventSpec } from '../contract.ts'
+import type { Principal } from '../access/principal.ts'
+import type { EventSpec, FrameSpec } from '../contract.ts'
+import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { MountedFrame } from '../lifecycle/registry.ts'
-import type { Hosts } from '../lifecycle/slot.ts'
-import type { Logger } from '../log/log.ts'
 import { problems } from '../schema.ts'
-import { agentOf, draftEvent, globalStream, reachesEveryone } from './event-frame.ts'
+import { Connections } from './connections.ts'
+import { coreFrames } from './control-frames.ts'
+import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
 import { type JournaledEvent, readBackwards } from './journal-reverse.ts'
 import { Listeners } from './listeners.ts'
-import { SocketSide } from './sockets.ts'
+import type { LocalClient, LocalConnection } from './local.ts'
+import { readAfter } from './replay.ts'
 import { StreamTable } from './stream-table.ts'
-import type { ConnectionInfo, EmittedEvent, EventTarget, Streams, Watermark } from './types.ts'
+import type { ConnectionInfo, Cursor, EmittedEvent, EventTarget, JournalSlice, Streams, Watermark } from './types.ts'
 
 export interface HubOptions {
-  /** Directory of the journals, `<home>/server/events`; made when the first event needs it. */
-  readonly dir: string
   readonly gate: Gate
   readonly hooks: KernelHooks
-  readonly hosts: Hosts
-  readonly log: Logger
-  now(): Date
-  newId(): string
-  /** Check payloads and acks against their specs and report what misses to `onViolation`. */
-  readonly strict: boolean
-  onViolation(error: Error): void
-  /** Unsent bytes a connection may pile up before it is closed with 1013; default 8 MiB. */
-  readonly bufferBytes?: number | undefined
+  readonly server_id: string
+  /** The rule of the pack that knows whom events are about, if there is one. */
+  subject(): SubjectRule | undefined
+  /** Directory of the journals, made when the first event needs it; default `<home>/server/events`. */
+  readonly dir?: string | undefined
   /** Largest message a client may send, in bytes; default 16 MiB. Larger ones close the connection with 1009. */
   readonly messageBytes?: number | undefined
-  readonly server_id: string
+  /** What events of all streams may take while they wait for disk and sockets, in bytes; default 64 MiB. */
+  readonly waitingBytes?: number | undefined
 }
 
-export interface Hub extends Streams {
-  /**
-   * Emits an event. Its number is given now (or when the journal has opened), listeners run before this returns (save inside
-   * another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON and on
-   * a session id that cannot be one.
-   */
-  emit(spec: EventSpec, payload: unknown, target?: string | EventTarget): void
-  /** Listens to one event type; returns the undo. */
-  on(type: string, listener: (event: EmittedEvent) => void): () => void
-  /** Listens to all events; returns the undo. */
-  tap(listener: (event: EmittedEvent) => void): () => void
-  /** Replaces the request frames of packs. */
-  setFrames(frames: readonly MountedFrame[]): void
-  /** Tells the specs of all events, so that filters treat replayed events of earlier processes as live ones. */
-  setEvents(specs: readonly EventSpec[]): void
-  /** Open connections, oldest first. */
-  connections(): ConnectionInfo[]
-  /** Handler of the HTTP server's `upgrade` event. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Closes all sockets with 1001 and takes no new ones; who does not go within a second is cut. */
-  closeSockets(): Promise<void>
-  /** Closes sockets, writes everything and closes the journals. Later events reach listeners only. */
-  stop(): Promise<void>
-}
-
-export function createHub(options: HubOptions): Hub {
-  return new KernelHub(options)
-}
-
-class KernelHub implements Hub {
+export class Hub implements Streams {
+  readonly #env: Environment
   readonly #options: HubOptions
   readonly #listeners: Listeners
-  readonly #fanout = new Fanout()
+  readonly #fanout: Fanout
   readonly #table: StreamTable
-  readonly #sockets: SocketSide
+  readonly #connections: Connections
   /** Specs of everything that may be in a journal. */
   readonly #specs = new Map<string, EventSpec>()
   #ended = false
   #stopping: Promise<void> | undefined
 
-  constructor(options: HubOptions) {
+  constructor(env: Environment, options: HubOptions) {
+    this.#env = env
     this.#options = options
-    const { dir, server_id, log, hooks } = options
-    this.#listeners = new Listeners(hooks, log)
-    this.#table = new StreamTable({
-      dir,
-      server_id,
-      log,
-      now: () => options.now(),
-      newId: () => options.newId(),
-      deliver: frame => this.#fanout.deliver(frame)
+    this.#listeners = new Listeners(env, options.hooks)
+    this.#fanout = new Fanout(env)
+    this.#table = new StreamTable(env, {
+      dir: options.dir ?? join(env.options.home, 'server', 'events'),
+      server_id: options.server_id,
+      fanout: this.#fanout,
+      waitingBytes: options.waitingBytes,
+      missed: (id, at) => this.#connections.resync(id, at)
     })
-    this.#sockets = new SocketSide({ ...options, fanout: this.#fanout, table: this.#table, spec: type => this.#specs.get(type) })
+    const { fanout, table } = { fanout: this.#fanout, table: this.#table }
+    this.#connections = new Connections(env, {
+      ...options,
+      subject: () => options.subject(),
+      fanout,
+      table,
+      spec: type => this.#specs.get(type)
+    })
   }
 
-  emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream): void {
+  /**
+   * Emits an event of a pack. Its number is given now (or when the journal has opened), listeners run before this returns (save
+   * inside another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON and
+   * on a session id that cannot be one.
+   */
+  emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream, pack = 'kernel'): void {
     const given = typeof target === 'string' ? { session_id: target } : target
     const to = spec.scope === 'global' ? { ...given, session_id: globalStream } : given
-    if (spec.scope === 'session' && to.session_id === globalStream) throw new Error(`event '${spec.type}' needs a session`)
-    if (this.#options.strict) this.#check(spec, payload)
+    const { session_id } = to
+    if (spec.scope === 'session' && session_id === globalStream) throw developerError('event_sessionless', spec.type)
+    if (this.#env.options.strict) this.#check(spec, payload)
     if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
-    const at = to.time ?? this.#options.now()
-    if (this.#ended) this.#options.log.debug({ event: spec.type }, 'an event came after the end')
-    else if (this.#matters(spec, to.session_id)) this.#table.get(to.session_id).push(draftEvent(spec, payload, to, at))
-    this.#listeners.notify({
-      type: spec.type,
-      payload,
-      session_id: to.session_id,
-      agent_id: agentOf(payload, to),
-      durable: spec.durable,
-      offset: to.offset,
-      at
-    })
+    const at = to.time ?? this.#env.now()
+    const rule = this.#options.subject()
+    const subject = subjectOf(payload, to, rule)
+    if (this.#ended) this.#env.log.debug({ event: spec.type }, 'an event came after the end')
+    // Volatile session events that nobody would get are not even serialised.
+    else if (spec.durable || reachesEveryone(spec) || this.#fanout.subscribers(session_id) > 0)
+      this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, subject, at, rule }))
+    this.#listeners.notify({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
   }
 
+  /** Listens to one event type; returns the undo. */
   on(type: string, listener: (event: EmittedEvent) => void): () => void {
     return this.#listeners.on(type, listener)
   }
 
+  /** Listens to all events; returns the undo. */
   tap(listener: (event: EmittedEvent) => void): () => void {
-    return this.#listeners.tap(listener)
+    return this.#listeners.on(undefined, listener)
   }
 
+  /** Replaces the request frames of packs. */
   setFrames(frames: readonly MountedFrame[]): void {
-    this.#sockets.setFrames(frames)
+    this.#connections.mount(frames)
   }
 
+  /** Tells the specs of all events, so that filters treat replayed events of earlier processes as live ones. */
   setEvents(specs: readonly EventSpec[]): void {
     for (const spec of specs) this.#specs.set(spec.type, spec)
   }
 
+  /** Request frames that the kernel itself answers, as they are now. */
+  frames(): readonly FrameSpec[] {
+    return coreFrames(this.#options.subject())
+  }
+
   async open(session_id: string): Promise<Watermark> {
-    if (this.#ended) throw new Error('the event journals are closed')
+    if (this.#ended) throw developerError('journals_closed')
     const stream = this.#table.get(session_id)
+    stream.kept = true
     const { epoch, seq } = await stream.open()
     return stream.watermark ?? { seq, epoch }
   }
@@ -137,7 +128,7 @@ class KernelHub implements Hub {
     const known = this.#table.find(session_id)
     const changed = known?.watermark !== undefined && (await known.reread())
     const mark = await this.open(session_id)
-    if (changed) this.#sockets.resync(session_id, mark)
+    if (changed) this.#connections.resync(session_id, mark)
     return mark
   }
 
@@ -152,51 +143,77 @@ class KernelHub implements Hub {
 
   async close(session_id: string): Promise<void> {
     await this.#table.settled(session_id)
-    this.#sockets.endSubscriptions(session_id)
+    this.#connections.endSubscriptions(session_id)
     await this.#table.close(session_id)
   }
 
+  async read(session_id: string, after: Cursor): Promise<JournalSlice | undefined> {
+    if (!this.#table.find(session_id)) {
+      const stored = await this.#table.stored(session_id)
+      return stored && readAfter(stored, after)
+    }
+    return await this.#table.using(session_id, async (stream, journal) => {
+      await stream.settled()
+      return readAfter(journal, after)
+    })
+  }
+
   async *backwards(session_id: string): AsyncGenerator<JournaledEvent> {
-    const stream = this.#table.get(session_id)
-    const journal = await stream.open()
-    await stream.settled()
-    yield* readBackwards(journal)
+    if (this.#table.find(session_id)) {
+      const journal = await this.#table.using(session_id, async (stream, opened) => {
+        await stream.settled()
+        return opened
+      })
+      yield* readBackwards(journal)
+    } else {
+      const stored = await this.#table.stored(session_id)
+      if (stored) yield* readBackwards(stored)
+    }
   }
 
   subscribers(session_id: string): number {
     return this.#fanout.subscribers(session_id)
   }
 
+  /** Open connections, oldest first. */
   connections(): ConnectionInfo[] {
-    return this.#sockets.connections()
+    return this.#connections.list()
   }
 
+  /** Handler of the HTTP server's `upgrade` event. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#sockets.upgrade(req, socket, head)
+    this.#connections.upgrade(req, socket, head)
   }
 
+  /** Connects code of this process as a client, without a socket. Throws when connections are being closed. */
+  connect(client: LocalClient): LocalConnection {
+    return this.#connections.connect(client)
+  }
+
+  /** Closes the connections of some principals with 1008, for example those of a token that is not valid any more. */
+  disconnect(which: (principal: Principal) => boolean, reason: string): void {
+    this.#connections.disconnect(which, reason)
+  }
+
+  /** Closes all connections with 1001 and takes no new ones; who does not go within a second is cut. */
   closeSockets(): Promise<void> {
-    return this.#sockets.close()
+    return this.#connections.close()
   }
 
+  /** Closes connections, writes everything and closes the journals. Later events reach listeners only. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping
   }
 
   async #stop(): Promise<void> {
-    await this.#sockets.close()
+    await this.#connections.close()
     this.#ended = true
     await this.#table.closeAll()
   }
 
-  /** False for volatile session events that nobody would get: they are not even serialised. */
-  #matters(spec: EventSpec, session_id: string): boolean {
-    return spec.durable || reachesEveryone(spec) || this.#fanout.subscribers(session_id) > 0
-  }
-
   #check(spec: EventSpec, payload: unknown): void {
     const [first] = problems(spec.payload, payload)
-    if (first) this.#options.onViolation(new Error(`event '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
+    if (first) this.#env.options.onViolation(new Error(`event '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
   }
 }

@@ -72,6 +72,12 @@ export class Journal implements Pooled {
     return journal
   }
 
+  /** Reads a journal that is there, for readers; undefined when there is none (or its header tells nothing). Rejects when it cannot be read. */
+  static async find(options: JournalOptions): Promise<Journal | undefined> {
+    const journal = new Journal(options)
+    return (await journal.#scan()) && journal.#state !== 'replace' ? journal : undefined
+  }
+
   get epoch(): string {
     return this.#header.epoch
   }
@@ -153,6 +159,19 @@ export class Journal implements Pooled {
     )
   }
 
+  /** Gives up the numbers up to `to` without their events: nothing before them can be replayed any more. Rejects when the disk does not take that. */
+  async skip(to: number): Promise<void> {
+    this.#busy = true
+    try {
+      if (this.#state === 'repair') await this.#repair()
+      this.#seq = to
+      this.#starts = []
+      if (this.#state === 'ok') await this.#rewrite(0)
+    } finally {
+      this.#busy = false
+    }
+  }
+
   park(): Promise<unknown> | undefined {
     return this.#busy ? undefined : this.#drop()
   }
@@ -182,16 +201,21 @@ export class Journal implements Pooled {
   }
 
   async #load(): Promise<void> {
+    if (!(await this.#scan())) await this.#create()
+  }
+
+  /** False when there is no file. */
+  async #scan(): Promise<boolean> {
     const { path, log } = this.#options
     const handle = await open(path, constants.O_RDONLY).catch(missingIsUndefined)
-    if (!handle) return await this.#create()
+    if (!handle) return false
     try {
       const scan = await scanJournal(handle, replayLimit)
       this.#expected = scan.size
       if (!scan.header) {
         log.warn({ path }, 'an event journal has no readable header; the stream starts a new epoch')
         this.#state = 'replace'
-        return
+        return true
       }
       this.#header = scan.header
       this.#seq = scan.seq
@@ -203,6 +227,7 @@ export class Journal implements Pooled {
         log.warn({ path, lines: scan.damaged }, 'damaged lines of an event journal are skipped and will be set aside')
         this.#state = 'repair'
       }
+      return true
     } finally {
       await handle.close()
     }

@@ -1,68 +1,52 @@
 /** In-process listeners of events: called at emission, one event after the other, also when a listener emits. */
+import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import type { Logger } from '../log/log.ts'
 import type { EmittedEvent } from './types.ts'
 
-type Hear = (event: EmittedEvent) => void
+interface Entry {
+  readonly hear: (event: EmittedEvent) => void
+}
 
 export class Listeners {
-  readonly #byType = new Map<string, Set<Hear>>()
-  readonly #all = new Set<Hear>()
+  readonly #env: Environment
   readonly #hooks: KernelHooks
-  readonly #log: Logger
+  readonly #byType = new Map<string, Set<Entry>>()
+  readonly #all = new Set<Entry>()
   readonly #queue: EmittedEvent[] = []
   #running = false
 
-  constructor(hooks: KernelHooks, log: Logger) {
+  constructor(env: Environment, hooks: KernelHooks) {
+    this.#env = env
     this.#hooks = hooks
-    this.#log = log
   }
 
-  /** Hears one type; returns the undo. */
-  on(type: string, listener: Hear): () => void {
-    const hear: Hear = event => listener(event) // one registration each, even of the same function
-    let set = this.#byType.get(type)
-    if (!set) {
-      set = new Set()
-      this.#byType.set(type, set)
-    }
-    set.add(hear)
+  /** Hears one type, or everything when `type` is undefined; returns the undo. */
+  on(type: string | undefined, hear: (event: EmittedEvent) => void): () => void {
+    const entry: Entry = { hear } // one registration each, even of the same function
+    const set = type === undefined ? this.#all : (this.#byType.get(type) ?? new Set())
+    if (type !== undefined) this.#byType.set(type, set)
+    set.add(entry)
     return () => {
-      set.delete(hear)
-      if (set.size === 0 && this.#byType.get(type) === set) this.#byType.delete(type)
+      set.delete(entry)
+      if (type !== undefined && set.size === 0 && this.#byType.get(type) === set) this.#byType.delete(type)
     }
   }
 
-  /** Hears everything; returns the undo. */
-  tap(listener: Hear): () => void {
-    const hear: Hear = event => listener(event)
-    this.#all.add(hear)
-    return () => {
-      this.#all.delete(hear)
-    }
-  }
-
-  /** Runs the listeners now, or after the event whose listener emitted this one. A listener's failure is logged. */
+  /** Runs the listeners now, or after the event whose listener emitted this one. */
   notify(event: EmittedEvent): void {
     this.#queue.push(event)
     if (this.#running) return
     this.#running = true
-    try {
-      for (let next = this.#queue.shift(); next; next = this.#queue.shift()) this.#tell(next)
-    } finally {
-      this.#running = false
-    }
+    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) this.#tell(next)
+    this.#running = false
   }
 
   #tell(event: EmittedEvent): void {
-    const hook: Hear = heard => this.#hooks.event.call(heard)
-    const hooked = this.#hooks.event.taps.length > 0 ? [hook] : []
-    for (const hear of [...(this.#byType.get(event.type) ?? []), ...this.#all, ...hooked]) {
-      try {
-        hear(event)
-      } catch (err) {
-        this.#log.error({ err, event: event.type }, 'an event listener failed')
-      }
+    const { guard } = this.#env
+    for (const { hear } of [...(this.#byType.get(event.type) ?? []), ...this.#all]) {
+      guard.call('kernel', `listener of ${event.type}`, () => hear(event), undefined)
     }
+    const { event: hook } = this.#hooks
+    if (hook.taps.length > 0) guard.call('kernel', `tap of ${event.type}`, () => hook.call(event), undefined)
   }
 }

@@ -1,31 +1,23 @@
 /**
- * Subscribing with a cursor: what can be served, and the missed frames from disk to the socket. A replay is everything durable
- * after the cursor, so a session event that reaches everyone and that this connection has heard live is in it once more;
- * clients drop durable frames up to the last number they applied.
+ * What lies in a journal after a cursor: whether it can be served, and the frames from disk to a socket or a reader. A replay is
+ * everything durable after the cursor, so a session event that reaches everyone and that a connection has heard live is in it once
+ * more; clients drop durable frames up to the last number they applied.
  */
 import type { FileHandle } from 'node:fs/promises'
 import type { EventSpec } from '../contract.ts'
 import type { ClientConnection } from './connection.ts'
-import { reachesEveryone } from './event-frame.ts'
+import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { type Journal, replayLimit } from './journal.ts'
-import type { Stream } from './stream.ts'
-
-/** Last durable event a client has applied. */
-export interface Cursor {
-  readonly seq: number
-  readonly epoch?: string | undefined
-}
-
-export type ResyncReason = 'buffer_overflow' | 'session_recreated' | 'epoch_changed'
+import type { JournaledEvent } from './journal-reverse.ts'
+import type { Cursor, JournalSlice, ResyncReason } from './types.ts'
 
 export type Decision =
   | { readonly kind: 'current' }
   | { readonly kind: 'resync'; readonly reason: ResyncReason }
   | { readonly kind: 'replay'; readonly from: number; readonly to: number }
 
-/** First match wins (contract 3, Reconnect and recovery). A cursor without epoch skips that check. */
-export function decideReplay(cursor: Cursor, stream: Stream, journal: Journal): Decision {
-  const current = stream.delivered
+/** First match wins (contract 3, Reconnect and recovery). A cursor without epoch skips that check. `current`: last number to serve. */
+export function decideReplay(cursor: Cursor, journal: Journal, current: number): Decision {
   if (cursor.epoch !== undefined && cursor.epoch !== journal.epoch) return { kind: 'resync', reason: 'epoch_changed' }
   if (cursor.seq > current) return { kind: 'resync', reason: 'epoch_changed' }
   if (cursor.seq === current) return { kind: 'current' }
@@ -35,38 +27,62 @@ export function decideReplay(cursor: Cursor, stream: Stream, journal: Journal): 
 
 const groupBytes = 256 * 1024
 
-/** Is a journaled frame for this connection? */
-export type Keep = (line: Buffer) => boolean
-
 /**
- * Sends the lines between `offsets` (the last one is the end), group by group, each when the socket took the one before.
- * Rejects when the file does not have them.
+ * The lines between `offsets` (the last one is the end) without their newlines, group by group. Throws when the file does not have
+ * them.
  */
-export async function sendLines(connection: ClientConnection, handle: FileHandle, offsets: readonly number[], keep: Keep | undefined) {
-  for (let first = 0; first < offsets.length - 1 && connection.open; ) {
+export async function* linesOf(handle: FileHandle, offsets: readonly number[]): AsyncGenerator<Buffer[]> {
+  for (let first = 0; first < offsets.length - 1; ) {
     const start = offsets[first]!
     let last = first + 1
     while (last < offsets.length - 1 && offsets[last + 1]! - start <= groupBytes) last++
     const length = offsets[last]! - start
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
     if (bytesRead !== length) throw new Error('the journal is shorter than its index')
-    const lines: Buffer[] = []
-    for (let i = first; i < last; i++) {
-      const line = buffer.subarray(offsets[i]! - start, offsets[i + 1]! - start - 1)
-      if (!keep || keep(line)) lines.push(line)
-    }
-    await connection.outbox.pass(lines)
+    yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsets[first + i + 1]! - start - 1))
     first = last
   }
 }
 
-/** The filter and suppression of a connection, applied to journaled frames as to live ones; undefined when nothing is left out. */
-export function keepFor(connection: ClientConnection, session_id: string, spec: (type: string) => EventSpec | undefined): Keep | undefined {
+/** Is a journaled frame for this connection? The filter and suppression that hold for live ones; undefined when nothing is left out. */
+export function keepFor(
+  connection: ClientConnection,
+  session_id: string,
+  rule: SubjectRule | undefined,
+  spec: (type: string) => EventSpec | undefined
+): ((line: Buffer) => boolean) | undefined {
   if (connection.wantsAll(session_id)) return undefined
   return line => {
-    const { type, payload } = JSON.parse(line.toString('utf8')) as { type: string; payload?: { agentId?: unknown } }
+    const { type, payload } = JSON.parse(line.toString('utf8')) as JournaledEvent
     const known = spec(type)
     if (known && (known.unfiltered || reachesEveryone(known))) return true
-    return connection.wants(session_id, type, typeof payload?.agentId === 'string' ? payload.agentId : 'main')
+    return connection.wants(session_id, type, subjectOf(payload, {}, rule))
+  }
+}
+
+/** The events of a journal after a cursor. The file is opened when the events are asked for. */
+export function readAfter(journal: Journal, cursor: Cursor): JournalSlice {
+  const { epoch, seq } = journal
+  const decision = decideReplay(cursor, journal, seq)
+  if (decision.kind === 'resync') return { epoch, seq, resync: decision.reason, events: nothing() }
+  return { epoch, seq, events: decision.kind === 'current' ? nothing() : eventsOf(journal, decision.from, seq) }
+}
+
+async function* nothing(): AsyncGenerator<JournaledEvent> {}
+
+async function* eventsOf(journal: Journal, from: number, to: number): AsyncGenerator<JournaledEvent> {
+  const { handle, generation } = await journal.reader()
+  try {
+    if (generation !== journal.generation || from < journal.first) throw new Error('the journal was shortened meanwhile')
+    let seq = from
+    for await (const lines of linesOf(handle, journal.offsets(from, to))) {
+      for (const line of lines) {
+        const event = JSON.parse(line.toString('utf8')) as JournaledEvent
+        if (event.seq !== seq++) throw new Error('the journal was replaced meanwhile')
+        yield event
+      }
+    }
+  } finally {
+    await handle.close()
   }
 }

@@ -1,146 +1,174 @@
-/** Sockets of a hub: who is connected, how a connection begins and ends. */
+/** WebSockets: the way from an HTTP upgrade to an authenticated connection (contract 3, Connection; contract 1, Authentication). */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { WebSocket } from 'ws'
-import type { EventSpec } from '../contract.ts'
-import type { MountedFrame } from '../lifecycle/registry.ts'
-import { ClientConnection } from './connection.ts'
-import { controlHandlers } from './control-frames.ts'
-import type { Fanout } from './fanout.ts'
-import { FrameAnswers } from './frame-answers.ts'
-import { FrameQueue } from './frame-queue.ts'
-import type { HubOptions } from './hub.ts'
-import { replayLimit } from './journal.ts'
-import type { StreamTable } from './stream-table.ts'
-import { Subscriptions } from './subscriptions.ts'
-import type { ConnectionInfo, Watermark } from './types.ts'
-import { Upgrader } from './upgrade.ts'
+import { WebSocket, WebSocketServer } from 'ws'
+import { bearerProtocol, type Gate } from '../access/gate.ts'
+import type { Principal } from '../access/principal.ts'
+import type { Environment } from '../environment.ts'
+import { type ErrorSpec, HostRefused, InternalError, Unauthorized } from '../errors.ts'
+import type { Transport } from './connection.ts'
 
-export interface SocketSideOptions extends HubOptions {
-  readonly fanout: Fanout
-  readonly table: StreamTable
-  spec(type: string): EventSpec | undefined
-}
+export const socketPath = '/api/v1/ws'
 
-const defaultBufferBytes = 8 * 1024 * 1024
-const defaultMessageBytes = 16 * 1024 * 1024
 /** Lets the operating system notice peers that vanished without a word; the protocol itself has no heartbeat. */
 const keepAliveMs = 60_000
+/** After a close frame of ours the peer has this long to answer. */
+const closeGraceMs = 1000
 
-export class SocketSide {
-  readonly #options: SocketSideOptions
-  readonly #subscriptions: Subscriptions
-  readonly #answers: FrameAnswers
-  readonly #upgrader: Upgrader
-  /** In order of arrival. */
-  readonly #connections = new Set<ClientConnection>()
-  /** Sockets that are closing, and slots being closed. */
-  readonly #leaving = new Set<Promise<void>>()
-  #closing: Promise<void> | undefined
+export interface SocketsOptions {
+  readonly gate: Gate
+  /** Largest message in bytes; a larger one closes its connection with 1009. */
+  readonly messageBytes: number
+  accept(ws: WebSocket, transport: SocketTransport, principal: Principal, req: IncomingMessage): void
+  /** True when no new connection may begin. */
+  closing(): boolean
+}
 
-  constructor(options: SocketSideOptions) {
+const reasons: Readonly<Record<number, string>> = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error'
+}
+
+interface Refusal {
+  readonly spec: ErrorSpec
+  readonly message: string
+}
+
+export class Sockets {
+  readonly #env: Environment
+  readonly #options: SocketsOptions
+  readonly #server: WebSocketServer
+
+  constructor(env: Environment, options: SocketsOptions) {
+    this.#env = env
     this.#options = options
-    const { gate, log } = options
-    this.#subscriptions = new Subscriptions(options)
-    const core = controlHandlers({ subscriptions: this.#subscriptions, checkToken: token => gate.bypass || gate.checkToken(token) })
-    this.#answers = new FrameAnswers({ core, log, strict: options.strict, onViolation: error => options.onViolation(error) })
-    this.#upgrader = new Upgrader({
-      gate,
-      log,
-      newId: () => options.newId(),
-      messageBytes: options.messageBytes ?? defaultMessageBytes,
-      accept: (ws, socket, req) => this.#accept(ws, socket, req),
-      closing: () => this.#closing !== undefined
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: options.messageBytes,
+      // Browsers drop a connection whose server selects none of the offered subprotocols.
+      handleProtocols: offered => [...offered].find(name => name.startsWith(bearerProtocol)) ?? false
     })
   }
 
-  setFrames(frames: readonly MountedFrame[]): void {
-    this.#answers.mount(frames)
-  }
-
-  connections(): ConnectionInfo[] {
-    return [...this.#connections].map(connection => connection.info())
-  }
-
+  /** Handler of the HTTP server's `upgrade` event: checks path, ban, Host, Origin and credential in this order; refusals are raw HTTP. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#upgrader.upgrade(req, socket, head).catch(err => {
-      this.#options.log.error({ err }, 'an upgrade failed')
+    this.#upgrade(req, socket, head).catch(err => {
+      this.#env.log.error({ err }, 'an upgrade failed')
       socket.destroy()
     })
   }
 
-  /** Subscribers of the session missed events. */
-  resync(session_id: string, at: Watermark): void {
-    for (const connection of this.#connections) {
-      if (connection.subscribed(session_id)) this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at)
+  async #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { closing, accept } = this.#options
+    const ignore = () => undefined // a client that goes away while we check it is no failure of ours
+    socket.on('error', ignore)
+    if (closing() || !isSocketPath(req.url)) {
+      socket.destroy()
+      return
+    }
+    const judged = await this.#judge(req)
+    if ('spec' in judged) {
+      this.#refuse(socket, judged)
+    } else if (closing() || socket.destroyed) {
+      socket.destroy()
+    } else {
+      this.#server.handleUpgrade(req, socket, head, ws => {
+        req.socket.setKeepAlive(true, keepAliveMs)
+        accept(ws, new SocketTransport(ws, socket), judged, req)
+      })
     }
   }
 
-  /** The session is closed: its subscriptions end without a word. */
-  endSubscriptions(session_id: string): void {
-    this.#options.fanout.end(session_id)
-    for (const connection of this.#connections) connection.forget(session_id)
-  }
-
-  /** Closes all with 1001; resolves when every socket is gone and its slots are closed. */
-  close(): Promise<void> {
-    this.#closing ??= this.#closeAll()
-    return this.#closing
-  }
-
-  async #closeAll(): Promise<void> {
-    this.#options.fanout.flush()
-    for (const connection of [...this.#connections]) connection.shut(1001, 'server shutting down')
-    while (this.#leaving.size > 0) await Promise.all(this.#leaving)
-  }
-
-  #accept(ws: WebSocket, socket: Duplex, req: IncomingMessage): void {
-    const { options, log } = { options: this.#options, log: this.#options.log }
-    const now = options.now().toISOString()
-    const connection = new ClientConnection({
-      id: `conn_${options.newId()}`,
-      ws,
-      socket,
-      hosts: options.hosts,
-      connected_at: now,
-      remote_address: req.socket.remoteAddress ?? null,
-      user_agent: req.headers['user-agent'] ?? null,
-      bufferBytes: options.bufferBytes ?? defaultBufferBytes,
-      flush: session_id => options.fanout.flush(session_id),
-      subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,
-      onEnd: self => this.#end(self)
-    })
-    req.socket.setKeepAlive(true, keepAliveMs)
-    const queue = new FrameQueue(connection, ws, this.#answers.answer, log)
-    // An oversized or broken message ends in an error event: ws closes that connection by itself.
-    ws.on('error', err => log.debug({ err, connection: connection.id }, 'a socket failed'))
-    ws.on('message', data => queue.receive(data))
-    this.#connections.add(connection)
-    connection.send({
-      type: 'server_hello',
-      timestamp: now,
-      payload: {
-        ws_connection_id: connection.id,
-        protocol_version: 2,
-        max_event_buffer_size: replayLimit,
-        capabilities: { event_batching: false, compression: false }
-      }
-    })
-    options.fanout.add(connection)
-  }
-
-  #end(connection: ClientConnection): void {
-    const { fanout, log } = this.#options
-    this.#connections.delete(connection)
-    fanout.remove(connection)
-    for (const session_id of connection.sessions()) {
-      fanout.unsubscribe(session_id, connection)
-      connection.forget(session_id)
+  async #judge(req: IncomingMessage): Promise<Principal | Refusal> {
+    const { gate } = this.#options
+    try {
+      const { refusal, origin } = gate.check(req)
+      if (refusal) return refusal
+      if (origin === 'refused') return { spec: HostRefused, message: 'origin not allowed' }
+      return (await gate.authenticateSocket(req)) ?? { spec: Unauthorized, message: Unauthorized.message }
+    } catch (err) {
+      this.#env.log.error({ err }, 'an upgrade could not be checked')
+      return { spec: { ...InternalError, status: 500 }, message: InternalError.message }
     }
-    const leaving = (async () => {
-      for (const err of await connection.closeHost()) log.error({ err, connection: connection.id }, 'clean-up of a connection failed')
-      await connection.closed
-    })().finally(() => this.#leaving.delete(leaving))
-    this.#leaving.add(leaving)
+  }
+
+  #refuse(socket: Duplex, { spec, message }: Refusal): void {
+    const body = JSON.stringify({ code: spec.code, msg: message, data: null, request_id: this.#env.newId() })
+    const headers = {
+      ...this.#options.gate.securityHeaders,
+      connection: 'close',
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': String(Buffer.byteLength(body))
+    }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    socket.once('finish', () => socket.destroy())
+    socket.end([`HTTP/1.1 ${spec.status} ${reasons[spec.status] ?? 'Refused'}`, ...lines, '', body].join('\r\n'))
+  }
+}
+
+function isSocketPath(url: string | undefined): boolean {
+  return url === socketPath || url?.startsWith(`${socketPath}?`) === true
+}
+
+const asText = { binary: false, compress: false } as const
+const asBinary = { binary: true, compress: false } as const
+
+/** A WebSocket as it carries a connection. */
+export class SocketTransport implements Transport {
+  readonly #ws: WebSocket
+  readonly #socket: Duplex
+
+  constructor(ws: WebSocket, socket: Duplex) {
+    this.#ws = ws
+    this.#socket = socket
+  }
+
+  get open(): boolean {
+    return this.#ws.readyState === WebSocket.OPEN
+  }
+
+  get pending(): number {
+    return this.#ws.bufferedAmount
+  }
+
+  get full(): boolean {
+    return this.#socket.writableNeedDrain
+  }
+
+  send(bytes: Buffer, binary: boolean, taken?: () => void): void {
+    this.#ws.send(bytes, binary ? asBinary : asText, taken)
+  }
+
+  cork(): void {
+    this.#socket.cork()
+  }
+
+  uncork(): void {
+    this.#socket.uncork()
+  }
+
+  pause(): void {
+    this.#ws.pause()
+  }
+
+  resume(): void {
+    this.#ws.resume()
+  }
+
+  close(code: number, reason: string): void {
+    const ws = this.#ws
+    if (ws.readyState === WebSocket.CLOSED) return
+    ws.close(code, reason)
+    const timer = setTimeout(() => ws.terminate(), closeGraceMs)
+    ws.once('close', () => clearTimeout(timer))
+  }
+
+  on(event: 'drain' | 'close', listener: () => void): void {
+    if (event === 'drain') this.#socket.on('drain', listener)
+    else this.#ws.once('close', listener)
   }
 }

@@ -1,52 +1,65 @@
 /** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
 import { breathe } from '../breath.ts'
-import type { Logger } from '../log/log.ts'
+import type { Environment } from '../environment.ts'
 import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
+import type { Fanout } from './fanout.ts'
 import type { Journal } from './journal.ts'
 import type { Watermark } from './types.ts'
 
 /**
- * Frames that wait for the disk may take this much memory. Beyond it volatile ones are left out (their offsets show the gap);
- * durable ones come from work that waits for the same disk, so they stop by themselves.
+ * What frames of all streams together may take while they wait for the disk and their hand-over. Beyond half of it volatile frames are
+ * left out (their offsets show the gap). Beyond all of it durable events take a number but go neither to disk nor to sockets:
+ * subscribers get `resync_required`, and so does every cursor before the gap.
  */
-const queueBytes = 32 * 1024 * 1024
+export const defaultWaitingBytes = 64 * 1024 * 1024
+/** With more than this waiting, handing over no longer lets others have their turn: emitters in this process get slower instead. */
+const yieldBytes = 4 * 1024 * 1024
+/** Guess for what a frame takes beside its bytes. */
+const frameBytes = 512
 
-/** Guess for a frame that has no bytes yet. */
-const unmergedBytes = 512
-
-export interface StreamOptions {
-  readonly id: string
-  readonly log: Logger
-  openJournal(): Promise<Journal>
-  /** Receives frames in order. Must not throw. */
-  deliver(frame: EventFrame): void
-}
-
-interface Waiter {
-  readonly count: number
-  readonly resolve: () => void
+/** What the streams of one hub share. */
+export interface StreamParts {
+  readonly fanout: Fanout
+  /** Bytes that wait in all streams, and what they may be. */
+  readonly waiting: { bytes: number; readonly limit: number }
+  openJournal(id: string): Promise<Journal>
+  /** Subscribers missed events: everything up to `at`. */
+  missed(id: string, at: Watermark): void
+  /** Everything that was pushed has been handed over. */
+  idle(stream: Stream): void
 }
 
 export class Stream {
   readonly id: string
-  readonly #options: StreamOptions
+  /** Somebody opened it and will close it; otherwise it goes when it is idle and nobody is subscribed. */
+  kept = false
+  /** Subscriptions and readers that are under way. */
+  users = 0
+  readonly #env: Environment
+  readonly #parts: StreamParts
   #journal: Journal | undefined
   #opening: Promise<Journal> | undefined
+  #rereading = false
+  /** Events that came before the journal was open. */
   #early: Draft[] = []
+  /** Durable events that were left out before the journal was open. */
+  #earlyGap = 0
   #queue: EventFrame[] = []
-  #bytes = 0
-  #pumping = false
+  /** Numbers up to `seq` were left out; until that is told, every durable event is. */
+  #gap = false
+  #pumping: Promise<void> | undefined
   /** Highest number given out. */
   #seq = 0
   #delivered = 0
   #accepted = 0
   #done = 0
-  #waiters: Waiter[] = []
+  #waiters: { readonly count: number; readonly resolve: () => void }[] = []
   #closed = false
 
-  constructor(options: StreamOptions) {
-    this.id = options.id
-    this.#options = options
+  constructor(env: Environment, id: string, parts: StreamParts) {
+    this.#env = env
+    this.id = id
+    this.#parts = parts
   }
 
   get closed(): boolean {
@@ -63,6 +76,10 @@ export class Stream {
     return this.#delivered
   }
 
+  get idle(): boolean {
+    return !this.#pumping && this.#early.length === 0 && !this.#rereading
+  }
+
   /** Opens the journal once. What was emitted before gets its numbers now. */
   open(): Promise<Journal> {
     this.#opening ??= this.#open()
@@ -71,12 +88,19 @@ export class Stream {
 
   /** Takes an event; its number is given now, or when the journal has opened. */
   push(draft: Draft): void {
-    if (!draft.spec.durable && this.#bytes > queueBytes) return
+    const { durable } = draft.spec
+    const { bytes, limit } = this.#parts.waiting
+    if (durable ? bytes > limit || this.#gap || this.#earlyGap > 0 : bytes > limit / 2) {
+      if (durable) this.#leaveOut()
+      return
+    }
     this.#accepted++
-    if (this.#journal) {
+    if (this.#journal && !this.#rereading) {
       this.#take(this.#journal, draft)
+      if (!this.kept && this.idle) this.#parts.idle(this)
     } else {
       this.#early.push(draft)
+      this.#parts.waiting.bytes += cost(draft.text.length)
       void this.open()
     }
   }
@@ -90,13 +114,14 @@ export class Stream {
   /** Opens the file anew, because another process has owned it since; true when it holds something else than it did. */
   async reread(): Promise<boolean> {
     const old = await this.open()
-    await this.settled()
-    const fresh = await this.#options.openJournal()
+    // What is emitted while the file is read gets its number from what the file says, not from what we knew.
+    this.#rereading = true
+    while (this.#pumping) await this.#pumping
+    const fresh = await this.#parts.openJournal(this.id)
     const changed = fresh.epoch !== old.epoch || fresh.seq !== old.seq
-    this.#journal = fresh
+    this.#rereading = false
     this.#opening = Promise.resolve(fresh)
-    this.#seq = fresh.seq
-    this.#delivered = fresh.seq
+    this.#begin(fresh)
     await old.close()
     return changed
   }
@@ -106,55 +131,79 @@ export class Stream {
     this.#closed = true
     if (!this.#opening) return
     const journal = await this.#opening
-    while (this.#done < this.#accepted) await this.settled()
+    while (this.#pumping) await this.#pumping
     await journal.close()
   }
 
   async #open(): Promise<Journal> {
-    const journal = await this.#options.openJournal()
+    const journal = await this.#parts.openJournal(this.id)
+    this.#begin(journal)
+    return journal
+  }
+
+  #begin(journal: Journal): void {
     this.#journal = journal
     this.#seq = journal.seq
     this.#delivered = journal.seq
-    for (const draft of this.#early.splice(0)) this.#take(journal, draft)
-    return journal
+    for (const draft of this.#early.splice(0)) {
+      this.#parts.waiting.bytes -= cost(draft.text.length)
+      this.#take(journal, draft)
+    }
+    for (; this.#earlyGap > 0; this.#earlyGap--) this.#leaveOut()
+    if (!this.kept && this.idle) this.#parts.idle(this)
   }
 
   #take(journal: Journal, draft: Draft): void {
     const { durable } = draft.spec
     const frame = numberFrame(draft, durable ? ++this.#seq : this.#seq, journal.epoch)
-    if (!durable && this.#queue.length === 0 && !this.#pumping) {
+    this.#parts.waiting.bytes += frameCost(frame)
+    if (!durable && !this.#pumping) {
       this.#handOver(frame)
-      return
+    } else {
+      this.#queue.push(frame)
+      this.#pumping ??= this.#pump(journal)
     }
-    this.#queue.push(frame)
-    this.#bytes += frame.line?.length ?? unmergedBytes
-    if (!this.#pumping) void this.#pump(journal)
+  }
+
+  /** The event keeps its number, so that nobody takes what follows for what was left out. */
+  #leaveOut(): void {
+    if (!this.#journal || this.#rereading) {
+      this.#earlyGap++
+    } else {
+      this.#seq++
+      this.#gap = true
+      this.#pumping ??= this.#pump(this.#journal)
+    }
   }
 
   async #pump(journal: Journal): Promise<void> {
-    this.#pumping = true
     await null // the lines of this tick share one write
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#gap) {
+      const gap = this.#gap // then everything before it is in this batch
       const batch = this.#queue
       this.#queue = []
-      this.#bytes = 0
-      const durable = batch.filter(frame => frame.draft.spec.durable)
-      const lost = durable.length > 0 && !(await this.#write(journal, durable))
+      const { epoch } = journal
+      const written = await this.#write(journal, batch)
       await this.#handOverAll(batch)
-      // Their bytes carry the old epoch; they must not get into the next file.
-      if (lost) for (const frame of this.#queue.splice(0)) this.#handOver(frame)
+      if (!written) this.#handOverOld(epoch)
+      if (gap) await this.#skip(journal)
     }
-    this.#pumping = false
+    this.#pumping = undefined
+    if (!this.kept) this.#parts.idle(this)
   }
 
-  /** False when the disk did not take the frames: then the epoch has changed. */
-  async #write(journal: Journal, frames: readonly EventFrame[]): Promise<boolean> {
-    const lines = frames.flatMap(frame => frame.line ?? [])
+  /** False when the disk did not take the durable frames: then the epoch has changed. */
+  async #write(journal: Journal, batch: readonly EventFrame[]): Promise<boolean> {
+    const frames = batch.filter(frame => frame.spec.durable)
+    if (frames.length === 0) return true
     try {
-      await journal.append(lines, frames[0]?.seq ?? 0)
+      await journal.append(
+        frames.flatMap(frame => frame.line ?? []),
+        frames[0]?.seq ?? 0
+      )
       return true
     } catch (err) {
-      this.#options.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
+      this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
       await journal.abandon(this.#seq)
       return false
     }
@@ -163,16 +212,49 @@ export class Stream {
   /** Hands a batch over in shares of the event loop: after a slow write it can be long, and each frame goes to many sockets. */
   async #handOverAll(batch: readonly EventFrame[]): Promise<void> {
     for (const frame of batch) {
-      const others = breathe()
+      const others = this.#parts.waiting.bytes < yieldBytes ? breathe() : undefined
       if (others) await others
       this.#handOver(frame)
     }
   }
 
+  /** Frames whose bytes carry an epoch that has ended; they must not get into the next file. */
+  #handOverOld(epoch: string): void {
+    const queue = this.#queue
+    this.#queue = queue.filter(frame => frame.epoch !== epoch)
+    for (const frame of queue) if (frame.epoch === epoch) this.#handOver(frame)
+  }
+
+  /** Ends the replayable part of the journal at the gap and tells the subscribers. */
+  async #skip(journal: Journal): Promise<void> {
+    const seq = this.#seq
+    const { epoch } = journal
+    this.#gap = false
+    this.#env.log.error({ stream: this.id, seq }, 'more events than the disk takes: some are left out, subscribers resync')
+    try {
+      await journal.skip(seq)
+    } catch (err) {
+      this.#env.log.error({ err, stream: this.id }, 'a gap could not be journaled; the journal begins anew')
+      await journal.abandon(this.#seq)
+      this.#handOverOld(epoch)
+    }
+    this.#delivered = Math.max(this.#delivered, seq)
+    this.#parts.missed(this.id, { seq: this.#delivered, epoch: journal.epoch })
+  }
+
   #handOver(frame: EventFrame): void {
-    if (frame.draft.spec.durable) this.#delivered = frame.seq
-    this.#options.deliver(frame)
+    this.#parts.waiting.bytes -= frameCost(frame)
+    if (frame.spec.durable) this.#delivered = frame.seq
+    this.#parts.fanout.deliver(frame)
     this.#done++
     while (this.#waiters[0] && this.#waiters[0].count <= this.#done) this.#waiters.shift()?.resolve()
   }
+}
+
+function frameCost(frame: EventFrame): number {
+  return cost(frame.line === undefined ? frame.draft.text.length : frame.line.length)
+}
+
+function cost(bytes: number): number {
+  return bytes + frameBytes
 }

@@ -1,27 +1,26 @@
 /** Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. */
-
 import type { EventSpec } from '../contract.ts'
+import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import type { Logger } from '../log/log.ts'
 import type { ClientConnection } from './connection.ts'
+import type { SubjectRule } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, JournalReader } from './journal.ts'
-import { type Cursor, type Decision, decideReplay, keepFor, type ResyncReason, sendLines } from './replay.ts'
+import { type Decision, decideReplay, keepFor, linesOf } from './replay.ts'
 import type { Stream } from './stream.ts'
 import { isStreamId, type StreamTable } from './stream-table.ts'
-import type { Watermark } from './types.ts'
+import type { Cursor, ResyncReason, Watermark } from './types.ts'
 
 export interface SubscriptionsOptions {
   readonly fanout: Fanout
   readonly table: StreamTable
   readonly hooks: KernelHooks
-  readonly log: Logger
-  now(): Date
   spec(type: string): EventSpec | undefined
+  subject(): SubjectRule | undefined
 }
 
 export interface SubscribeWish {
-  /** Agents to show; null shows all, undefined keeps the filter of an earlier subscription. */
+  /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
   readonly filter?: readonly string[] | null | undefined
   readonly cursor?: Cursor | undefined
 }
@@ -43,35 +42,36 @@ interface Replay {
 
 type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: 'gone' }
 
-const missing: Subscribed = { found: false, resync: false }
-
 export class Subscriptions {
+  readonly #env: Environment
   readonly #options: SubscriptionsOptions
 
-  constructor(options: SubscriptionsOptions) {
+  constructor(env: Environment, options: SubscriptionsOptions) {
+    this.#env = env
     this.#options = options
   }
 
   /** Resolves when everything the cursor asked for was sent and the connection is live. */
   async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
-    if (!isStreamId(session_id) || !(await this.#attach(session_id))) return missing
-    const stream = this.#options.table.get(session_id)
-    const journal = await stream.open()
-    const start = await this.#begin(connection, stream, journal, wish)
-    if (start.kind === 'gone') {
-      if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
-      return { found: false, resync: wish.cursor !== undefined }
-    }
-    if (start.kind === 'replay' && (await this.#replay(connection, session_id, start))) return { found: true, resync: false }
-    if (start.kind === 'current') return { found: true, resync: false }
-    const reason = start.kind === 'resync' ? start.reason : 'buffer_overflow'
-    this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
-    return { found: true, resync: true }
+    if (!isStreamId(session_id) || !(await this.#attach(session_id))) return { found: false, resync: false }
+    return await this.#options.table.using(session_id, async (stream, journal) => {
+      const start = await this.#begin(connection, stream, journal, wish)
+      if (start.kind === 'gone') {
+        if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
+        return { found: false, resync: wish.cursor !== undefined }
+      }
+      if (start.kind === 'replay' && (await this.#replay(connection, session_id, start))) return { found: true, resync: false }
+      if (start.kind === 'current') return { found: true, resync: false }
+      const reason = start.kind === 'resync' ? start.reason : 'buffer_overflow'
+      this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
+      return { found: true, resync: true }
+    })
   }
 
   unsubscribe(connection: ClientConnection, session_id: string): void {
     this.#options.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)
+    this.#options.table.released(session_id)
   }
 
   /** Last number that was handed to the sockets; undefined while the session's journal is not open. */
@@ -80,25 +80,31 @@ export class Subscriptions {
     return stream?.watermark && { seq: stream.delivered, epoch: stream.watermark.epoch }
   }
 
+  /** Tells a client to take the snapshot and to go on from there. */
+  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
+    const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
+    connection.send({ type: 'resync_required', timestamp: this.#env.now().toISOString(), payload })
+  }
+
   async #attach(session_id: string): Promise<boolean> {
-    try {
-      const answer = await this.#options.hooks.attachStream.promise(session_id)
-      // Without anybody who knows sessions, an open journal is proof enough.
-      return answer === 'live' || (answer === undefined && this.#options.table.find(session_id)?.watermark !== undefined)
-    } catch (err) {
-      this.#options.log.error({ err, session_id }, 'a session could not be loaded for its subscriber')
-      return false
-    }
+    const { guard, options } = this.#env
+    const { attachStream } = this.#options.hooks
+    const pack = attachStream.taps[0]?.name ?? 'kernel'
+    const ask = async (): Promise<'live' | 'missing' | 'unknown'> => (await attachStream.promise(session_id)) ?? 'unknown'
+    const answer = await guard.settle(pack, 'tap of attachStream', ask, options.frameTimeoutMs, 'missing')
+    // Without anybody who knows sessions, an open journal is proof enough.
+    return answer === 'live' || (answer === 'unknown' && this.#options.table.find(session_id)?.watermark !== undefined)
   }
 
   /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
-    const { fanout, log } = this.#options
+    const { fanout, hooks } = this.#options
+    const { log, guard } = this.#env
     let reader: JournalReader | undefined
     for (;;) {
       // It may be part of the cursor's snapshot already, so it counts as past.
       await stream.settled()
-      let decision: Decision = wish.cursor ? decideReplay(wish.cursor, stream, journal) : { kind: 'current' }
+      let decision: Decision = wish.cursor ? decideReplay(wish.cursor, journal, stream.delivered) : { kind: 'current' }
       if (decision.kind === 'replay' && !reader) {
         reader = await journal.reader().catch(err => {
           log.error({ err, stream: stream.id }, 'an event journal could not be read')
@@ -117,8 +123,8 @@ export class Subscriptions {
         fanout.subscribe(stream.id, connection)
         connection.remember(stream.id, wish.filter)
       }
-      const release = decision.kind === 'replay' && !gone ? connection.outbox.hold() : undefined
-      if (wish.cursor && !gone) this.#options.hooks.subscribed.call(stream.id)
+      const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
+      if (wish.cursor && !gone) guard.call('kernel', 'tap of subscribed', () => hooks.subscribed.call(stream.id), undefined)
       if (decision.kind === 'replay' && reader && release) {
         return { kind: 'replay', reader, offsets: journal.offsets(decision.from, decision.to), release }
       }
@@ -128,22 +134,20 @@ export class Subscriptions {
   }
 
   /** False when the file did not have what the index promised. */
-  async #replay(connection: ClientConnection, session_id: string, start: Replay): Promise<boolean> {
+  async #replay(connection: ClientConnection, session_id: string, { reader, offsets, release }: Replay): Promise<boolean> {
+    const keep = keepFor(connection, session_id, this.#options.subject(), this.#options.spec)
     try {
-      await sendLines(connection, start.reader.handle, start.offsets, keepFor(connection, session_id, this.#options.spec))
+      for await (const lines of linesOf(reader.handle, offsets)) {
+        if (!connection.open) break
+        await connection.pass(keep ? lines.filter(keep) : lines)
+      }
       return true
     } catch (err) {
-      this.#options.log.error({ err, session_id }, 'an event journal could not be replayed')
+      this.#env.log.error({ err, session_id }, 'an event journal could not be replayed')
       return false
     } finally {
-      start.release()
-      await start.reader.handle.close()
+      release()
+      await reader.handle.close()
     }
-  }
-
-  /** Tells a client to take the snapshot and to go on from there. */
-  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
-    const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
-    connection.send({ type: 'resync_required', timestamp: this.#options.now().toISOString(), payload })
   }
 }

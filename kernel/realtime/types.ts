@@ -1,5 +1,6 @@
 /** Types of the event side: what packs emit and hear, and what a connection offers them. */
 import type { Static } from '@sinclair/typebox'
+import type { Principal } from '../access/principal.ts'
 import type { EventScope, EventSpec } from '../contract.ts'
 import type { SlotHost } from '../lifecycle/slot.ts'
 import type { JournaledEvent } from './journal-reverse.ts'
@@ -7,8 +8,8 @@ import type { JournaledEvent } from './journal-reverse.ts'
 /** Whom a session event belongs to. */
 export interface EventTarget {
   readonly session_id: string
-  /** Default `main`. */
-  readonly agent_id?: string
+  /** Whom it is about within the session; default: the fallback of the subject rule. */
+  readonly subject?: string
   /** Instant of the fact; then `payload.time` (ms) and `timestamp` say the same. Default: stamped at emission, without `time`. */
   readonly time?: Date
   /** Cumulative offset of a text stream in UTF-16 units, put on the frame. */
@@ -29,7 +30,8 @@ export interface EmittedEvent<P = unknown> {
   readonly payload: P
   /** `__global__` for global events. */
   readonly session_id: string
-  readonly agent_id: string
+  /** Whom it is about; empty when nobody says so. */
+  readonly subject: string
   readonly durable: boolean
   readonly offset?: number | undefined
   readonly at: Date
@@ -43,9 +45,25 @@ export interface Watermark {
   readonly epoch: string
 }
 
+/** Last durable event that somebody has applied. Without `epoch` the journal's incarnation is not checked. */
+export interface Cursor {
+  readonly seq: number
+  readonly epoch?: string | undefined
+}
+
+export type ResyncReason = 'buffer_overflow' | 'session_recreated' | 'epoch_changed'
+
+/** What a journal has after a cursor. */
+export interface JournalSlice extends Watermark {
+  /** Why the cursor cannot be served; then there are no events: read the state anew and go on from `seq`. */
+  readonly resync?: ResyncReason
+  /** The events after the cursor up to `seq`, oldest first. Rejects when the file is replaced or damaged meanwhile. */
+  readonly events: AsyncIterable<JournaledEvent>
+}
+
 /** The journals of this process, seen by packs. */
 export interface Streams {
-  /** Opens the journal of a session (creating it) so that `watermark` is known. Idempotent. */
+  /** Opens the journal of a session (creating it) so that `watermark` is known; `close` ends that. Idempotent. */
   open(session_id: string): Promise<Watermark>
   /** Like `open`, for a journal that another process has written to so far: subscribers are asked to resync when they missed something. */
   takeOver(session_id: string): Promise<Watermark>
@@ -53,9 +71,14 @@ export interface Streams {
   watermark(session_id: string): Watermark | undefined
   /** Resolves when everything emitted so far is on disk and handed to the sockets. */
   flushed(session_id?: string): Promise<void>
-  /** Flushes and closes a journal; subscriptions end silently. */
+  /** Flushes and closes a journal; subscriptions end silently. An event that comes later opens it only until it is written. */
   close(session_id: string): Promise<void>
-  /** Journaled events of a session, newest first, as far back as they can be replayed; those emitted before the call are among them. */
+  /**
+   * Journaled events after a cursor, under the rules of a replay (at most the newest 1000); those emitted before the call are among
+   * them. Also of a session that is not open. Undefined when there is no journal; nothing is created.
+   */
+  read(session_id: string, after: Cursor): Promise<JournalSlice | undefined>
+  /** Journaled events, newest first, as far back as they can be replayed; those emitted before the call are among them. Creates nothing. */
   backwards(session_id: string): AsyncIterable<JournaledEvent>
   /** Connections subscribed to the session. */
   subscribers(session_id: string): number
@@ -70,18 +93,35 @@ export interface ConnectionInfo {
   readonly subscriptions: string[]
 }
 
-/** One WebSocket client, seen by frame handlers. Slots hang on it; it closes when the socket does. */
+export interface SendOptions {
+  /** Makes it a binary message: the frame as one line of JSON, a newline, and these bytes. */
+  readonly bytes?: Uint8Array
+  /**
+   * Whose events that wait for their batch (at most 16 ms) go first: those of one session, or with null of none, so that frequent
+   * output leaves the batching of sessions alone. Default: of every session this connection subscribed to.
+   */
+  readonly after?: string | null
+}
+
+/** One client, seen by frame handlers. Slots hang on it; it closes when the socket (or the other end in this process) does. */
 export interface Connection extends SlotHost {
   readonly id: string
+  /** Who connected, as the gate found it. */
+  readonly principal: Principal
   info(): ConnectionInfo
-  /** Sends a frame at once, after everything already queued for this connection. */
-  send(frame: object): void
+  /** Sends a frame at once, behind what `after` says. A client that leaves more unsent than its budget is closed with 1013. */
+  send(frame: object, options?: SendOptions): void
+  /** False while the client has not taken what was sent: who sends much waits for `drained`. */
+  readonly writable: boolean
+  /** Resolves when the connection is writable, or over. */
+  drained(): Promise<void>
   /** Subscribes to a session's events as `subscribe` does; false when the session is missing. Keeps an existing filter when `filter` is undefined. */
   subscribe(session_id: string, filter?: readonly string[]): Promise<boolean>
   subscribed(session_id: string): boolean
   /**
-   * Hides events of a session on this connection while `hide(type, agent_id)` is true, live and in replay. One rule per owner;
-   * undefined removes it. Global and unfiltered events are never hidden.
+   * Hides events of a session on this connection while `hide(type, subject)` is true, live and in replay, until the returned undo or
+   * the end of the subscription. One rule per pack, named by `pack`; a rule that throws hides nothing. Global and unfiltered events
+   * are never hidden.
    */
-  suppress(session_id: string, owner: string, hide: ((type: string, agent_id: string) => boolean) | undefined): void
+  suppress(session_id: string, pack: string, hide: (type: string, subject: string) => boolean): () => void
 }

@@ -1,30 +1,18 @@
 /** A process of its own with a hub: emits without end and prints every number a connected client has seen. Arguments: directory. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { pino } from 'pino'
-import { ulid } from 'ulid'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
-import { Hosts } from '../../kernel/lifecycle/slot.ts'
-import { createHub } from '../../kernel/realtime/hub.ts'
+import { Hub } from '../../kernel/realtime/hub.ts'
 import { SocketClient } from '../../kernel/testing/socket.ts'
+import { testEnvironment } from '../../kernel/testing.ts'
 import { openGate } from './gate.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
 const hooks = createKernelHooks()
 hooks.attachStream.tap('child', () => 'live')
-const hub = createHub({
-  dir: process.argv[2] ?? '',
-  gate: openGate(),
-  hosts: new Hosts(),
-  hooks,
-  log: pino({ level: 'silent' }),
-  now: () => new Date(),
-  newId: () => ulid(),
-  strict: false,
-  onViolation: () => undefined,
-  server_id: ulid()
-})
+const env = testEnvironment({ strict: false })
+const hub = new Hub(env, { dir: process.argv[2] ?? '', gate: openGate(), hooks, server_id: env.newId(), subject: () => undefined })
 const server = createServer()
 server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
 server.listen(0, '127.0.0.1', async () => {

@@ -3,40 +3,44 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { pino } from 'pino'
-import { ulid } from 'ulid'
+import type { SubjectRule } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
-import { Hosts } from '../../kernel/lifecycle/slot.ts'
-import { createHub, type HubOptions } from '../../kernel/realtime/hub.ts'
+import { Hub, type HubOptions } from '../../kernel/realtime/hub.ts'
 import { SocketClient, type SocketOptions } from '../../kernel/testing/socket.ts'
+import { testEnvironment } from '../../kernel/testing.ts'
 import { openGate } from './gate.ts'
 import { freshDir } from './temp.ts'
 
-export interface TestHubOptions extends Partial<HubOptions> {
+export interface TestHubOptions extends Partial<Omit<HubOptions, 'subject'>> {
   /** Sessions that exist; default: all. */
   readonly sessions?: readonly string[]
+  /** See the kernel's `connectionBufferBytes`. */
+  readonly bufferBytes?: number
+  /** See the kernel's option of that name. */
+  readonly frameTimeoutMs?: number
+  /** See the kernel's option of that name. */
+  readonly graceMs?: number
+  /** Whom events are about; default: agents, as the sessions pack says. Null: nobody says so. */
+  readonly subject?: SubjectRule | null
 }
+
+export const agents: SubjectRule = { field: 'agentId', fallback: 'main', filter: 'agent_filter' }
 
 /** Starts a hub that stops with the test. Clock at 0, every session exists, violations are collected. */
 export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   const dir = options.dir ?? (await freshDir())
   const violations: Error[] = []
   const hooks = options.hooks ?? createKernelHooks()
-  const { sessions } = options
+  const { sessions, bufferBytes, frameTimeoutMs, graceMs, subject = agents, ...own } = options
   hooks.attachStream.tap('test', id => (sessions && !sessions.includes(id) ? 'missing' : 'live'))
-  const hub = createHub({
-    gate: openGate(),
-    hosts: new Hosts(),
-    log: pino({ level: 'silent' }),
+  const env = testEnvironment({
     now: () => new Date(0),
-    newId: () => ulid(),
-    strict: true,
     onViolation: error => violations.push(error),
-    server_id: ulid(),
-    ...options,
-    dir,
-    hooks
+    ...(bufferBytes === undefined ? {} : { connectionBufferBytes: bufferBytes }),
+    ...(frameTimeoutMs === undefined ? {} : { frameTimeoutMs }),
+    ...(graceMs === undefined ? {} : { graceMs })
   })
+  const hub = new Hub(env, { gate: openGate(), server_id: env.newId(), ...own, subject: () => subject ?? undefined, dir, hooks })
   const server = createServer()
   server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
   server.listen(0, '127.0.0.1')
@@ -47,5 +51,5 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
     server.close()
   })
   const connect = (options: SocketOptions = {}) => SocketClient.open(url, 'good', options)
-  return { hub, dir, hooks, violations, url, connect }
+  return { hub, dir, hooks, violations, url, connect, guard: env.guard }
 }

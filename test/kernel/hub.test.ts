@@ -22,7 +22,7 @@ test('durable events are numbered from 1 and lie on disk as they are sent', asyn
   const { hub, dir } = await startHub(t)
   hub.emit(noted, { text: 'a' }, 's1')
   hub.emit(typed, { delta: 'x' }, 's1')
-  hub.emit(noted, { text: 'b' }, { session_id: 's1', agent_id: 'agent-1', time: new Date(5) })
+  hub.emit(noted, { text: 'b' }, { session_id: 's1', subject: 'agent-1', time: new Date(5) })
   await hub.flushed('s1')
 
   const [header, first, second, ...rest] = await lines(join(dir, 's1.jsonl'))
@@ -52,6 +52,7 @@ test('the number of an event is known at once when the journal is open', async t
 
 test('a new hub on the same directory goes on with epoch and numbers', async t => {
   const first = await startHub(t)
+  await first.hub.open('s1')
   first.hub.emit(noted, { text: 'a' }, 's1')
   first.hub.emit(changed, { id: 'x' })
   await first.hub.flushed()

@@ -35,5 +35,5 @@ test('the text that is told of an object is sent in replies and events, and noth
   assert.match(String(body), /^\{"code":0,"msg":"success","data":\{"a": 1\},"request_id":"\w{26}"\}$/)
   const journal = await readFile(join(home, 'server', 'events', '__global__.jsonl'), 'utf8')
   assert.ok(journal.endsWith(',"fields":["a","\\"b\\""],"big":{"a": 1}}}\n'), journal)
-  assert.deepEqual(frame.payload, { type: changed.type, agentId: 'main', sessionId: '__global__', fields: ['a', '"b"'], big: { a: 1 } })
+  assert.deepEqual(frame.payload, { type: changed.type, sessionId: '__global__', fields: ['a', '"b"'], big: { a: 1 } })
 })

@@ -19,7 +19,8 @@ const range = (from: number, to: number) => Array.from({ length: to - from + 1 }
 type TestHub = Awaited<ReturnType<typeof startHub>>
 
 async function emitNotes({ hub }: Pick<TestHub, 'hub'>, count: number, agent_id = 'main') {
-  for (let n = 1; n <= count; n++) hub.emit(noted, { n }, { session_id: 's1', agent_id })
+  await hub.open('s1')
+  for (let n = 1; n <= count; n++) hub.emit(noted, { n }, { session_id: 's1', subject: agent_id })
   await hub.flushed('s1')
   return hub.watermark('s1')!
 }

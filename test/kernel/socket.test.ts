@@ -103,8 +103,8 @@ test('agent_filter hides other agents but not unfiltered and global session even
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'], agent_filter: { s1: ['agent-1'] } })
   hub.emit(noted, { text: 'main' }, 's1')
-  hub.emit(noted, { text: 'one' }, { session_id: 's1', agent_id: 'agent-1' })
-  hub.emit(born, {}, { session_id: 's1', agent_id: 'agent-2' })
+  hub.emit(noted, { text: 'one' }, { session_id: 's1', subject: 'agent-1' })
+  hub.emit(born, {}, { session_id: 's1', subject: 'agent-2' })
   hub.emit(worked, { busy: true }, 's1')
   await hub.flushed()
   assert.deepEqual(texts(await received(client)), ['one', 'agent.born', 'event.session.worked'])
@@ -227,7 +227,7 @@ test('client_hello subscribes, filters and is remembered', async t => {
   })
   assert.equal(hub.connections()[0]?.has_client_hello, true)
   hub.emit(noted, { text: 'hidden' }, 's1')
-  hub.emit(noted, { text: 'shown' }, { session_id: 's1', agent_id: 'agent-1' })
+  hub.emit(noted, { text: 'shown' }, { session_id: 's1', subject: 'agent-1' })
   await hub.flushed()
   assert.deepEqual(texts(await received(client)), ['shown'])
 })
@@ -335,13 +335,15 @@ test('slots of a connection are closed with it, and it leaves the list at once',
 
 test('suppressed events stay away, other agents and unfiltered ones do not', async t => {
   const { connect, hub } = await startHub(t)
+  let undo: (() => void) | undefined
   const watch = defineFrame({ type: 'watch', payload: Type.Object({ on: Type.Boolean() }), ack: Type.Object({}) })
   hub.setFrames([
     mounted(
       watch,
       async ({ payload, connection }: { payload: { on: boolean }; connection: import('../../kernel/index.ts').Connection }) => {
         await connection.subscribe('s1')
-        connection.suppress('s1', 'test', payload.on ? (type, agent) => type === 'note.added' && agent === 'main' : undefined)
+        if (payload.on) undo = connection.suppress('s1', 'test', (type, agent) => type === 'note.added' && agent === 'main')
+        else undo?.()
         return {}
       }
     )
@@ -349,7 +351,7 @@ test('suppressed events stay away, other agents and unfiltered ones do not', asy
   const client = await connect()
   await client.request('watch', { on: true })
   hub.emit(noted, { text: 'hidden' }, 's1')
-  hub.emit(noted, { text: 'shown' }, { session_id: 's1', agent_id: 'agent-1' })
+  hub.emit(noted, { text: 'shown' }, { session_id: 's1', subject: 'agent-1' })
   hub.emit(born, {}, 's1')
   await hub.flushed()
   await client.request('watch', { on: false })

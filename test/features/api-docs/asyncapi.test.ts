@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { asyncapiDocument } from '../../../features/api-docs/asyncapi.ts'
-import { defineEvent, defineFrame, defineOutFrame, definePack, type EventSpec, errorSpec, Type } from '../../../kernel/index.ts'
+import {
+  defineEvent,
+  defineFrame,
+  defineOutFrame,
+  definePack,
+  type EventSpec,
+  EventSubject,
+  errorSpec,
+  Type
+} from '../../../kernel/index.ts'
 import { coreFrames, systemFrames } from '../../../kernel/realtime/control-frames.ts'
-import { startTestKernel } from '../../../kernel/testing.ts'
+import { startTestKernel, stub } from '../../../kernel/testing.ts'
 import { asyncapiProblems, type Document, schemaJudge } from '../../helpers/documents.ts'
+import { agents } from '../../helpers/hub.ts'
 
 const info = { title: 'svc-code', version: '1.2.3' }
 const Full = errorSpec('full', 42966, 'too many notes')
@@ -26,7 +36,7 @@ const noteOutput = defineOutFrame({ type: 'note_output', payload: Type.Object({ 
 
 /** The document of the kernel's own frames and these declarations. */
 function documentOf(events: readonly EventSpec[] = [noteTyped, noteAdded], frames = [watchNotes], outFrames = [noteOutput]): Document {
-  return asyncapiDocument({ events, frames: [...coreFrames, ...frames], outFrames, systemFrames }, info)
+  return asyncapiDocument({ events, frames: [...coreFrames(agents), ...frames], outFrames, systemFrames, subject: agents }, info)
 }
 
 const payloadOf = (message: string) => ['components', 'messages', message, 'payload']
@@ -112,7 +122,7 @@ test('the frames that a server really sends fit their messages', async t => {
       }
     }
   })
-  const { connect, kernel } = await startTestKernel(t, { packs: [pack] })
+  const { connect, kernel } = await startTestKernel(t, { packs: [pack, stub(EventSubject, agents)] })
   const judge = schemaJudge(documentOf())
   const socket = await connect()
   await kernel.hub.open('s1')

@@ -1,0 +1,183 @@
+/** Who is connected, by socket or within this process: how a connection begins, what it is told, how it ends. */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Gate } from '../access/gate.ts'
+import type { Principal } from '../access/principal.ts'
+import type { EventSpec } from '../contract.ts'
+import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
+import type { KernelHooks } from '../lifecycle/hooks.ts'
+import type { MountedFrame } from '../lifecycle/registry.ts'
+import { late, waitAtMost } from '../lifecycle/wait.ts'
+import { ClientConnection, type Transport } from './connection.ts'
+import { controlHandlers } from './control-frames.ts'
+import type { SubjectRule } from './event-frame.ts'
+import type { Fanout } from './fanout.ts'
+import { FrameQueue, Frames } from './frames.ts'
+import { replayLimit } from './journal.ts'
+import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
+import { Sockets } from './sockets.ts'
+import type { StreamTable } from './stream-table.ts'
+import { Subscriptions } from './subscriptions.ts'
+import type { ConnectionInfo, Watermark } from './types.ts'
+
+export interface ConnectionsOptions {
+  readonly gate: Gate
+  readonly hooks: KernelHooks
+  readonly fanout: Fanout
+  readonly table: StreamTable
+  /** See HubOptions. */
+  readonly messageBytes?: number | undefined
+  spec(type: string): EventSpec | undefined
+  subject(): SubjectRule | undefined
+}
+
+const defaultMessageBytes = 16 * 1024 * 1024
+const inProcess: Principal = { id: 'in-process', kind: 'in-process', scopes: 'all' }
+
+/** What the list of connections tells about the other side. */
+interface Peer {
+  readonly principal: Principal
+  readonly remote_address: string | null
+  readonly user_agent: string | null
+}
+
+export class Connections {
+  readonly #env: Environment
+  readonly #options: ConnectionsOptions
+  readonly #subscriptions: Subscriptions
+  readonly #frames: Frames
+  readonly #sockets: Sockets
+  /** In order of arrival. */
+  readonly #open = new Set<ClientConnection>()
+  /** Connections that are closing, and slots being closed. */
+  readonly #leaving = new Set<Promise<void>>()
+  #closing: Promise<void> | undefined
+
+  constructor(env: Environment, options: ConnectionsOptions) {
+    this.#env = env
+    this.#options = options
+    const { gate, subject } = options
+    this.#subscriptions = new Subscriptions(env, options)
+    const checkToken = (token: string) => gate.bypass || gate.checkToken(token)
+    this.#frames = new Frames(env, controlHandlers({ subscriptions: this.#subscriptions, checkToken, subject }))
+    this.#sockets = new Sockets(env, {
+      gate,
+      messageBytes: options.messageBytes ?? defaultMessageBytes,
+      closing: () => this.#closing !== undefined,
+      accept: (ws, transport, principal, req) => {
+        const { remoteAddress = null } = req.socket
+        const connection = this.#begin(transport, {
+          principal,
+          remote_address: remoteAddress,
+          user_agent: req.headers['user-agent'] ?? null
+        })
+        const queue = new FrameQueue(env, this.#frames, connection, transport)
+        // An oversized or broken message ends in an error event: ws closes that connection by itself.
+        ws.on('error', err => env.log.debug({ err, connection: connection.id }, 'a socket failed'))
+        ws.on('message', (data: Buffer, binary) => queue.receive(data, binary)) // ws hands out buffers unless told otherwise
+      }
+    })
+  }
+
+  mount(frames: readonly MountedFrame[]): void {
+    this.#frames.mount(frames)
+  }
+
+  list(): ConnectionInfo[] {
+    return [...this.#open].map(connection => connection.info())
+  }
+
+  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#sockets.upgrade(req, socket, head)
+  }
+
+  connect(client: LocalClient): LocalConnection {
+    if (this.#closing) throw developerError('server_stopping')
+    const transport = new LocalTransport(client, this.#env.log)
+    const { principal = inProcess, user_agent = null } = client
+    const connection = this.#begin(transport, { principal, remote_address: null, user_agent })
+    const queue = new FrameQueue(this.#env, this.#frames, connection, transport)
+    return {
+      id: connection.id,
+      async send(frame, bytes) {
+        const text = Buffer.from(JSON.stringify(frame))
+        if (connection.open) queue.receive(bytes ? Buffer.concat([text, Buffer.from('\n'), bytes]) : text, bytes !== undefined)
+        await transport.ready()
+      },
+      close: () => transport.finish(1000, '')
+    }
+  }
+
+  disconnect(which: (principal: Principal) => boolean, reason: string): void {
+    for (const connection of [...this.#open]) if (which(connection.principal)) connection.shut(1008, reason)
+  }
+
+  /** Subscribers of the session missed events. */
+  resync(session_id: string, at: Watermark): void {
+    for (const connection of this.#open) {
+      if (connection.subscribed(session_id)) this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at)
+    }
+  }
+
+  /** The session is closed: its subscriptions end without a word. */
+  endSubscriptions(session_id: string): void {
+    this.#options.fanout.end(session_id)
+    for (const connection of this.#open) connection.forget(session_id)
+  }
+
+  /** Closes all with 1001; resolves when every one is gone and its slots are closed. */
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll()
+    return this.#closing
+  }
+
+  async #closeAll(): Promise<void> {
+    this.#options.fanout.flush()
+    for (const connection of [...this.#open]) connection.shut(1001, 'server shutting down')
+    while (this.#leaving.size > 0) await Promise.all(this.#leaving)
+  }
+
+  #begin(transport: Transport, peer: Peer): ClientConnection {
+    const { fanout } = this.#options
+    const now = this.#env.now().toISOString()
+    const connection = new ClientConnection(this.#env, {
+      id: `conn_${this.#env.newId()}`,
+      transport,
+      ...peer,
+      connected_at: now,
+      flush: session_id => fanout.flush(session_id),
+      subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,
+      onEnd: self => this.#end(self)
+    })
+    this.#open.add(connection)
+    connection.send({
+      type: 'server_hello',
+      timestamp: now,
+      payload: {
+        ws_connection_id: connection.id,
+        protocol_version: 2,
+        max_event_buffer_size: replayLimit,
+        capabilities: { event_batching: false, compression: false }
+      }
+    })
+    fanout.add(connection)
+    return connection
+  }
+
+  #end(connection: ClientConnection): void {
+    this.#open.delete(connection)
+    this.#options.fanout.remove(connection)
+    for (const session_id of connection.sessions()) this.#subscriptions.unsubscribe(connection, session_id)
+    const leaving = this.#leave(connection).finally(() => this.#leaving.delete(leaving))
+    this.#leaving.add(leaving)
+  }
+
+  async #leave(connection: ClientConnection): Promise<void> {
+    const { log, options } = this.#env
+    const errors = await waitAtMost(connection.closeHost(), options.graceMs)
+    if (errors === late) log.error({ connection: connection.id }, 'clean-up of a connection takes too long and was given up')
+    else for (const err of errors) log.error({ err, connection: connection.id }, 'clean-up of a connection failed')
+    await connection.closed
+  }
+}

@@ -1,0 +1,227 @@
+/** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
+import { defaultScope, mayUse } from '../access/principal.ts'
+import { tidy } from '../clean.ts'
+import type { FrameSpec } from '../contract.ts'
+import type { Environment } from '../environment.ts'
+import { AppError, generalErrors, InternalError, invalid, ScopeMissing, ValidationFailed } from '../errors.ts'
+import type { MountedFrame } from '../lifecycle/registry.ts'
+import type { FrameHandler } from '../pack.ts'
+import { problems } from '../schema.ts'
+import type { ClientConnection, Transport } from './connection.ts'
+import type { CoreHandler } from './control-frames.ts'
+
+/** A well-formed request frame. */
+interface RequestFrame {
+  readonly type: string
+  readonly id: string
+  readonly payload: unknown
+  /** What follows the line of JSON in a binary message; undefined in other messages. */
+  readonly bytes: Buffer | undefined
+}
+
+interface Ack {
+  readonly code: number
+  readonly msg: string
+  readonly payload: unknown
+  /** Close with 1000 after the ack. */
+  readonly close?: boolean | undefined
+}
+
+/** Beyond these the client is not read until frames are done: the sender waits, nothing is lost. */
+const maxWaiting = 256
+const maxWaitingBytes = 1024 * 1024
+
+/** What answers the frames of all connections. */
+export class Frames {
+  readonly #env: Environment
+  readonly #core: ReadonlyMap<string, CoreHandler>
+  #mounted: ReadonlyMap<string, MountedFrame> = new Map()
+
+  constructor(env: Environment, core: ReadonlyMap<string, CoreHandler>) {
+    this.#env = env
+    this.#core = core
+  }
+
+  /** Replaces the frames of packs. Frames being handled go on with what they began with. */
+  mount(frames: readonly MountedFrame[]): void {
+    this.#mounted = new Map(frames.map(frame => [frame.spec.type, frame]))
+  }
+
+  /** Undefined: no ack. */
+  async answer(frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
+    const core = this.#core.get(frame.type)
+    const mounted = core ? undefined : this.#mounted.get(frame.type)
+    try {
+      if (mounted) return await this.#ask(mounted, frame, connection)
+      if (!core) return unknownFrame(frame)
+      requireScope(connection, defaultScope)
+      const { code = 0, msg = 'success', payload, close } = await core(asFields(frame.payload), connection)
+      return { code, msg, payload, close }
+    } catch (err) {
+      if (AppError.is(err)) return { code: err.spec.code, msg: err.message, payload: err.data ?? {} }
+      // A handler that meets a connection that has gone is no bug of its pack.
+      if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
+      else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')
+      return { code: InternalError.code, msg: InternalError.message, payload: {} }
+    }
+  }
+
+  async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
+    const { spec, activity, before } = mounted
+    const work = activity.enter()
+    if (!work) return unknownFrame(frame)
+    const ended = new AbortController()
+    const end = () => ended.abort(work.signal.aborted ? work.signal.reason : new Error('the connection is over'))
+    const ms = this.#env.options.frameTimeoutMs
+    const timer = setTimeout(() => ended.abort(new Error(`took longer than ${ms} ms and was given up`)), ms)
+    work.signal.addEventListener('abort', end, { once: true })
+    connection.scope.signal.addEventListener('abort', end, { once: true })
+    const handle = async () => {
+      requireScope(connection, spec.scope)
+      if (before) await before({ payload: frame.payload, connection, signal: ended.signal })
+      const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
+      const payload = checked(spec, frame)
+      return (await handler({ payload, bytes: frame.bytes ?? noBytes, connection, signal: ended.signal })) ?? {}
+    }
+    try {
+      const reply = await untilAborted(handle(), ended.signal)
+      this.#checkAck(spec, reply)
+      return { code: 0, msg: 'success', payload: reply }
+    } catch (err) {
+      this.#checkError(spec, err)
+      throw err
+    } finally {
+      clearTimeout(timer)
+      work.signal.removeEventListener('abort', end)
+      connection.scope.signal.removeEventListener('abort', end)
+      work.leave()
+    }
+  }
+
+  #checkAck(spec: FrameSpec, reply: unknown): void {
+    const { strict, onViolation } = this.#env.options
+    if (!strict) return
+    const [first] = problems(spec.ack, reply)
+    if (first) onViolation(new Error(`ack of frame '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
+  }
+
+  #checkError(spec: FrameSpec, err: unknown): void {
+    const { strict, onViolation } = this.#env.options
+    if (!strict || !AppError.is(err)) return
+    const declared = [...generalErrors, ...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])]
+    if (!declared.some(known => known.code === err.spec.code))
+      onViolation(new Error(`frame '${spec.type}' answered ${err.spec.name} (${err.spec.code}), which it does not declare`))
+  }
+}
+
+/** The frames of one connection. */
+export class FrameQueue {
+  readonly #env: Environment
+  readonly #frames: Frames
+  readonly #connection: ClientConnection
+  readonly #transport: Transport
+  readonly #waiting: { readonly frame: RequestFrame; readonly size: number }[] = []
+  #bytes = 0
+  #running = false
+  #paused = false
+
+  constructor(env: Environment, frames: Frames, connection: ClientConnection, transport: Transport) {
+    this.#env = env
+    this.#frames = frames
+    this.#connection = connection
+    this.#transport = transport
+  }
+
+  /** Takes a message. What is no frame is dropped silently (ws-protocol rule: never close for it). */
+  receive(data: Buffer, binary: boolean): void {
+    const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
+    if (!frame) return
+    this.#waiting.push({ frame, size: data.length })
+    this.#bytes += data.length
+    if (this.#waiting.length > maxWaiting || this.#bytes > maxWaitingBytes) this.#pause(true)
+    if (!this.#running) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      this.#bytes -= next.size
+      if (this.#waiting.length <= maxWaiting / 2 && this.#bytes <= maxWaitingBytes) this.#pause(false)
+      if (!this.#connection.open) break
+      await this.#handle(next.frame)
+    }
+    this.#running = false
+  }
+
+  async #handle(frame: RequestFrame): Promise<void> {
+    try {
+      const ack = await this.#frames.answer(frame, this.#connection)
+      if (!ack) return
+      this.#connection.send({ type: 'ack', id: frame.id, code: ack.code, msg: ack.msg, payload: ack.payload })
+      if (ack.close) this.#connection.shut(1000, '')
+    } catch (err) {
+      this.#env.log.error({ err, frame: frame.type }, 'an ack could not be sent')
+    }
+  }
+
+  #pause(paused: boolean): void {
+    if (paused === this.#paused) return
+    this.#paused = paused
+    if (paused) this.#transport.pause()
+    else this.#transport.resume()
+  }
+}
+
+const noBytes = Buffer.alloc(0)
+
+function requireScope({ principal }: ClientConnection, scope: string | undefined): void {
+  if (!mayUse(principal, scope)) throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope ?? defaultScope}'` })
+}
+
+/** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
+function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
+  const tidied = tidy(spec.payload, payload)
+  const details = problems(spec.payload, tidied)
+  if (details.length > 0) throw spec.invalid ? new AppError(spec.invalid) : invalid(details)
+  if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
+  return tidied as never
+}
+
+function parseFrame(text: Buffer): RequestFrame | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text.toString('utf8'))
+  } catch {
+    return undefined // text that is not JSON is dropped
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const { type, id, payload } = value as { type?: unknown; id?: unknown; payload?: unknown }
+  if (typeof type !== 'string') return undefined
+  return { type, id: typeof id === 'string' ? id : '', payload: payload ?? {}, bytes: undefined }
+}
+
+/** A binary message with bytes: a line of JSON, then the bytes. Other binary messages are read as text. */
+function withBytes(data: Buffer): RequestFrame | undefined {
+  const end = data.indexOf(10)
+  const frame = end < 0 ? undefined : parseFrame(data.subarray(0, end))
+  return frame && { ...frame, bytes: data.subarray(end + 1) }
+}
+
+/** Never an answer without an id: the sender does not wait for one (this covers `pong`). */
+function unknownFrame(frame: RequestFrame): Ack | undefined {
+  if (frame.id === '') return undefined
+  return { code: ValidationFailed.code, msg: `unknown frame type '${frame.type.slice(0, 80)}'`, payload: {} }
+}
+
+/** The work's end, or the abort's reason if that comes first: the work itself may never end. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function asFields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}
