@@ -1,24 +1,19 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
 import { type Detail, problems, REDACTED, type TSchema } from '../../kernel/index.ts'
-import { mapValue } from './casing.ts'
-import { badRows, changedRows, isMap } from './rows.ts'
+import { mapValue } from './key-case.ts'
 import type { ConfigDiagnostic, ConfigSection } from './service.ts'
-import { freeze, isTable, overlay, own, same, type Table } from './tables.ts'
+import { freeze, isTable, overlay, own, type Table } from './tables.ts'
 
 /** A domain as it counts. */
 export interface Effective {
   readonly value: unknown
   readonly diagnostics: readonly ConfigDiagnostic[]
-  /** What it was made of. */
-  readonly sources: Sources
+  /** Values of the file that it was made of. */
+  readonly stored: Stored
 }
 
-interface Sources {
-  /** Values of the file under the names of the domain. */
-  readonly stored: readonly unknown[]
-  readonly environment: unknown
-  readonly reports: readonly string[]
-}
+/** What the file says under the name of the domain and under its other one. */
+type Stored = readonly [under: unknown, over: unknown]
 
 type Report = (message: string) => void
 
@@ -29,11 +24,11 @@ const MAX_REPORTS = 20
 export function effective(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Effective {
   const diagnostics: ConfigDiagnostic[] = []
   const report = (message: string) => diagnostics.push({ domain: section.name, message })
-  const sources = sourcesOf(section, file, env)
-  const { environment } = sources
-  const stored = storedOf(sources)
-  let value = stored === undefined ? section.default : fromFile(section, stored, report)
-  sources.reports.forEach(report)
+  const stored = storedOf(section, file)
+  const [under, over] = stored
+  const given = over === undefined ? under : overlay(under, over)
+  let value = given === undefined ? section.default : fromFile(section, given, report)
+  const environment: unknown = section.overlay?.(env, (variable, problem) => report(`${variable} ${problem}`))
   // One by one: a value that does not fit must not take the others with it.
   for (const part of isTable(environment) ? Object.entries(environment).map(([key, item]) => ({ [key]: item })) : [environment]) {
     if (part === undefined) continue
@@ -42,26 +37,16 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
     if (first) report(`environment: ${pathOf(section.name, first.path)}: ${first.message}; the environment is ignored here`)
     else value = merged
   }
-  return { value: freeze(overlay(undefined, value)), diagnostics, sources }
+  return { value: freeze(overlay(undefined, value)), diagnostics, stored }
 }
 
 /** Would `effective` answer the same? Parts of a file that did not change are the same objects. */
-export function isCurrent({ sources }: Effective, section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): boolean {
-  const { stored, environment, reports } = sourcesOf(section, file, env)
-  const unchanged = stored.every((value, index) => value === sources.stored[index])
-  return unchanged && same(environment, sources.environment) && same(reports, sources.reports)
+export function isCurrent({ stored }: Effective, section: ConfigSection, file: Table): boolean {
+  return storedOf(section, file).every((value, index) => value === stored[index])
 }
 
-function sourcesOf(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Sources {
-  const { name, alias } = section
-  const reports: string[] = []
-  const environment = section.overlay?.(env, (variable, problem) => reports.push(`${variable} ${problem}`))
-  return { stored: [own(file, name), alias === undefined ? undefined : own(file, alias)], environment, reports }
-}
-
-/** What the file says of a domain, under both of its names. */
-function storedOf({ stored: [stored, over] }: Sources): unknown {
-  return over === undefined ? stored : overlay(stored, over)
+function storedOf({ name, alias }: ConfigSection, file: Table): Stored {
+  return [own(file, name), alias === undefined ? undefined : own(file, alias)]
 }
 
 function fromFile(section: ConfigSection, stored: unknown, report: Report): unknown {
@@ -72,30 +57,15 @@ function fromFile(section: ConfigSection, stored: unknown, report: Report): unkn
   for (const { path, message } of wrong.slice(0, MAX_REPORTS)) {
     report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
   }
-  for (const { path, message } of remarksOf(section, value)) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+  for (const { path, message } of section.review?.(value) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
   for (const [key, replacement] of Object.entries(section.retired ?? {})) {
     if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
   }
   return value
 }
 
-/** The last map that a section's review had nothing to say about. */
-const quiet = new WeakMap<ConfigSection, Table>()
-
-function remarksOf(section: ConfigSection, value: unknown): readonly Detail[] {
-  if (!section.review) return []
-  if (!isMap(section) || !isTable(value)) return section.review(value)
-  const before = quiet.get(section)
-  if (value === before) return []
-  if (section.review(changedRows(before, value)).length > 0) return section.review(value)
-  if (Object.isFrozen(value)) quiet.set(section, value)
-  return []
-}
-
 /** The first problem of every entry of a map or list; of anything else the first one. Names in maps may be any text. */
 function wrongParts(schema: TSchema, value: unknown): Detail[] {
-  const rows = mapValue(schema)
-  if (rows && isTable(value)) return badRows(rows, value).flatMap(key => problems(rows, value[key], key).slice(0, 1))
   const entries = entriesOf(schema, value)
   if (!entries) return problems(schema, value).slice(0, 1)
   return entries.flatMap(([key, item, inner]) => problems(inner, item, key).slice(0, 1))
@@ -122,13 +92,6 @@ function validEntries({ schema, default: instead }: ConfigSection, value: unknow
 function entriesOf(schema: TSchema, value: unknown): (readonly [key: string, item: unknown, inner: TSchema])[] | undefined {
   const inner = isTable(value) ? mapValue(schema) : Array.isArray(value) ? (schema.items as TSchema | undefined) : undefined
   return inner && Object.entries(value as object).map(([key, item]) => [key, item, inner] as const)
-}
-
-/** What a change would make wrong, with paths below the section. Broken entries of a map that it leaves as they are stand in nobody's way. */
-export function newProblems(section: ConfigSection, before: unknown, after: unknown): Detail[] {
-  const inner = isTable(after) ? mapValue(section.schema) : undefined
-  if (!inner) return problems(section.schema, withDefault(section, after))
-  return Object.entries(changedRows(before, after as Table)).flatMap(([key, item]) => problems(inner, item, key))
 }
 
 /** A file value completed with the section's default. */

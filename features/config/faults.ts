@@ -1,47 +1,53 @@
 /** What a change of the configuration may not bring in. What was there before stands in nobody's way. */
-import type { Detail } from '../../kernel/index.ts'
-import { newProblems, pathOf, salvaged, withDefault } from './effective.ts'
-import { changedRows, isMap, rowsLike } from './rows.ts'
+import { breathe, type Detail, problems } from '../../kernel/index.ts'
+import { pathOf, salvaged, withDefault } from './effective.ts'
+import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
-import { isTable, put, type Table } from './tables.ts'
+import { isTable, own, put, same, type Table } from './tables.ts'
 
-/** Rows that are looked at together. */
-const PART = 32
+/** Records of a map that are looked at together. */
+const PART = 64
 
 /**
- * Faults of a domain that is `stored` now: what cannot be written, what misses the schema, and where neither is the case what the review
- * refuses. Yields often.
+ * Faults of a domain that is `stored` now: what cannot be written, what misses the schema, and what the review refuses of the rest. Of a
+ * map only records that changed count; long maps are looked at in shares of the event loop.
  */
-export function* faultsOf(
-  name: string,
-  section: ConfigSection | undefined,
-  before: unknown,
-  stored: unknown
-): Generator<void, Detail[], void> {
+export async function faultsOf(section: ConfigSection | undefined, name: string, before: unknown, stored: unknown): Promise<Detail[]> {
   const details: Detail[] = []
   for (const [old, part] of section && isMap(section) && isTable(stored) ? parts(before, stored) : [[before, stored]]) {
     const odd = unsayable(part, name)
-    const wrong = section && part !== undefined ? newProblems(section, old, part).map(detail => within(name, detail)) : []
+    const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
-    if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => within(name, detail)))
-    yield
+    if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => below(name, detail)))
+    await breathe()
   }
   return details
 }
 
-function within(name: string, { path, message }: Detail): Detail {
+function below(name: string, { path, message }: Detail): Detail {
   return { path: pathOf(name, path), message }
 }
 
-/** Changed rows of a map, a few at a time, with those that they replace. */
-function* parts(before: unknown, map: Table): Generator<readonly [old: Table, rows: Table], void, void> {
-  const changed = changedRows(before, map)
-  const keys = Object.keys(changed)
-  for (let from = 0; from < keys.length; from += PART) {
-    const rows: Table = {}
-    for (const key of keys.slice(from, from + PART)) put(rows, key, changed[key])
-    yield [rowsLike(before, rows), rows]
+/** Changed records of a map, some at a time, with those that they replace. */
+function* parts(before: unknown, map: Table): Generator<readonly [old: Table, records: Table], void, void> {
+  const known = isTable(before) ? before : {}
+  const changed = Object.keys(map).filter(key => !same(own(known, key), map[key], true))
+  for (let from = 0; from < changed.length; from += PART) {
+    const keys = changed.slice(from, from + PART)
+    yield [picked(known, keys), picked(map, keys)]
   }
+}
+
+function picked(map: Table, keys: readonly string[]): Table {
+  const records: Table = {}
+  for (const key of keys) if (Object.hasOwn(map, key)) put(records, key, map[key])
+  return records
+}
+
+function misfits(section: ConfigSection, value: unknown): Detail[] {
+  const record = isTable(value) ? mapValue(section.schema) : undefined
+  if (!record) return problems(section.schema, withDefault(section, value))
+  return Object.entries(value as Table).flatMap(([key, item]) => problems(record, item, key))
 }
 
 /** What the section's review would not let in and was not there before. */

@@ -3,10 +3,9 @@ import type { BigIntStats } from 'node:fs'
 import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { breathe, withLock } from '../../kernel/index.ts'
-import { inSlices } from './slices.ts'
-import type { Table } from './tables.ts'
-import { TomlProblem } from './toml.ts'
-import { editToml, openToml, type TomlDocument } from './toml-document.ts'
+import { freeze, type Table } from './tables.ts'
+import { readLongToml, TomlProblem } from './toml.ts'
+import { editToml } from './toml-edit.ts'
 
 /** What the file holds right now. `problem`: it cannot be used. A missing file is empty. */
 export interface FileContent {
@@ -20,15 +19,12 @@ export class FileProblem extends Error {}
 /** What was read last. `text` is undefined for bytes that are no text. */
 interface Known extends FileContent {
   readonly text: string | undefined
-  readonly document?: TomlDocument
 }
 
 export class ConfigFile {
   readonly path: string
   #stamp: string | undefined
   #known: Known | undefined
-  /** The last content that could be used: the next one takes over what is the same. */
-  #good: TomlDocument | undefined
 
   constructor(home: string) {
     this.path = join(home, 'config.toml')
@@ -57,14 +53,14 @@ export class ConfigFile {
   async change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
     return withLock(`${this.path}.lock`, async () => {
       // The file itself, for a stamp could be too coarse to tell two writes within one tick.
-      const before = await this.#read()
-      if (!before.document) throw before.problem
-      const next = await change(before.document.table)
-      if (next === undefined) return before
-      const document = await inSlices(editToml(before.document, next))
+      const { text, table, problem } = await this.#read()
+      if (text === undefined || !table) throw problem
+      const next = await change(table)
+      if (next === undefined) return { table }
       await breathe()
-      this.#stamp = await replace(this.path, document.text)
-      return this.#keep(document)
+      const edited = await editToml({ text, table }, next)
+      this.#stamp = await replace(this.path, edited.text)
+      return this.#keep(edited.text, edited.table)
     })
   }
 
@@ -79,7 +75,7 @@ export class ConfigFile {
     }
     if (this.#known?.text === text) return this.#known
     try {
-      return this.#keep(await inSlices(openToml(text, this.#good)))
+      return this.#keep(text, await readLongToml(text))
     } catch (error) {
       if (!(error instanceof TomlProblem)) throw error
       this.#known = { text, problem: new FileProblem(error.message, { cause: error }) }
@@ -87,9 +83,8 @@ export class ConfigFile {
     }
   }
 
-  #keep(document: TomlDocument): Known {
-    this.#good = document
-    this.#known = { text: document.text, table: document.table, document }
+  #keep(text: string, table: Table): Known {
+    this.#known = { text, table: freeze(table) }
     return this.#known
   }
 }

@@ -1,6 +1,6 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
 import type { Detail } from '../../kernel/index.ts'
-import { both, convertKeys, toSnake } from './casing.ts'
+import { both, convertKeys, toSnake } from './key-case.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'

@@ -1,8 +1,8 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
 import { AppError, breathe, definePack, invalid, type Static } from '../../kernel/index.ts'
-import { asSent } from './casing.ts'
 import type { ConfigObject } from './contract.ts'
 import { ConfigFile } from './file.ts'
+import { asSent } from './key-case.ts'
 import { LiveSpecs } from './live-specs.ts'
 import { applyBody, readBody } from './merge-patch.ts'
 import { ownSections } from './sections.ts'
@@ -33,22 +33,29 @@ export default definePack({
     await settings.ready()
     ctx.provide(Config, settings)
 
-    const whole = () => view.config() as Static<typeof ConfigObject>
+    const answer = async () => {
+      const config = await view.prepare()
+      await breathe() // a large answer is written in a turn of its own
+      return config as Static<typeof ConfigObject>
+    }
     const emitChanged = ctx.event(specs.change)
-    ctx.own(settings.onChange(({ fields }) => emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: whole() })))
+    ctx.own(
+      settings.onChange(({ fields }) =>
+        emitChanged({ changed_fields: [...fields], changedFields: [...fields], config: view.config as Static<typeof ConfigObject> })
+      )
+    )
     const refresh = () => settings.reload().catch((err: unknown) => ctx.log.warn({ err }, 'config.toml could not be read'))
 
     ctx.route(specs.read, async () => {
       await refresh()
-      await view.prepare()
-      await breathe() // a large answer is written in a turn of its own
-      return whole()
+      return answer()
     })
     ctx.route(specs.patch, async ({ body }) => {
+      await breathe() // a large body was parsed in this turn
       const patch = readBody(body as Table, settings)
       if (patch.fields.length > 0 || patch.faults.length > 0) {
         await settings
-          .save(table => applyBody(table, patch, settings, view.config(), env), { announce: patch.fields, faults: patch.faults })
+          .save(table => applyBody(table, patch, settings, view.config, env), { announce: patch.fields, faults: patch.faults })
           .catch((error: unknown) => {
             if (!AppError.is(error) || !Array.isArray(error.details)) throw error
             throw invalid(
@@ -56,9 +63,8 @@ export default definePack({
               error
             )
           })
-        await breathe()
       }
-      return whole()
+      return answer()
     })
 
     ctx.background(async signal => {

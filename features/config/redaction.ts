@@ -17,77 +17,44 @@ export interface RedactOptions {
 
 /**
  * The value without secrets: their keys are gone, user names, passwords and keys are taken out of URLs, what looks like a credential out of
- * other texts, and so is the word after `--token` in a list. Booleans are never secret. Parts that hold none are shared, not copied.
+ * other texts, and so is the word after `--token` in a list. Booleans are never secret.
  * The result is JSON: dates, integers beyond 2^53, inf and nan become text.
  */
-export function redact(value: unknown, { names = false, secrets }: RedactOptions = {}): unknown {
-  return strip(value, names, secrets && placesOf(secrets))
+export function redact(value: unknown, { names = false, secrets = [] }: RedactOptions = {}): unknown {
+  return strip(value, names, splitPaths(secrets))
 }
 
-function strip(value: unknown, names: boolean, places: Places | undefined): unknown {
+/** Declared secrets at and below a place: the parts of their paths from there on. */
+export type SecretPaths = readonly (readonly string[])[]
+
+export function splitPaths(secrets: readonly string[]): SecretPaths {
+  return secrets.map(path => path.split('.'))
+}
+
+/** What is left of the paths that lead through a key. An empty rest means the key itself. */
+export function pathsBelow(paths: SecretPaths, key: string): SecretPaths {
+  return paths.length === 0 ? paths : paths.filter(([head]) => head === '*' || head === key).map(([, ...rest]) => rest)
+}
+
+function strip(value: unknown, names: boolean, paths: SecretPaths): unknown {
   if (typeof value === 'string') return redactText(redactUrls(value))
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'number' && !Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value < 0 ? '-inf' : 'inf'
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) {
-    const items = value.map((item, index) =>
-      follows(value[index - 1], item) ? REDACTED : strip(item, false, below(places, String(index)))
-    )
-    return items.every((item, index) => item === value[index]) ? value : items
+    return value.map((item, index) => (follows(value[index - 1], item) ? REDACTED : strip(item, false, pathsBelow(paths, String(index)))))
   }
-  return isTable(value) ? stripTable(value, names, places) : value
+  return isTable(value) ? stripTable(value, names, paths) : value
 }
 
-function stripTable(table: Table, names: boolean, places: Places | undefined): Table {
-  const keys = Object.keys(table)
-  let result: Table | undefined
-  for (const [index, key] of keys.entries()) {
-    const item = table[key]
-    const inner = below(places, key)
-    const hidden = inner?.secret || (!names && typeof item !== 'boolean' && isSecretKey(key))
-    const clean = hidden ? undefined : strip(item, false, inner)
-    if (!result && (hidden || clean !== item)) {
-      result = {}
-      for (const before of keys.slice(0, index)) put(result, before, table[before])
-    }
-    if (result && !hidden) put(result, key, clean)
+function stripTable(table: Table, names: boolean, paths: SecretPaths): Table {
+  const result: Table = {}
+  for (const [key, item] of Object.entries(table)) {
+    if (!names && typeof item !== 'boolean' && isSecretKey(key)) continue
+    const inner = pathsBelow(paths, key)
+    if (!inner.some(({ length }) => length === 0)) put(result, key, strip(item, false, inner))
   }
-  return result ?? table
-}
-
-/** Declared secrets at and below a place. */
-interface Places {
-  /** The place itself is one. */
-  readonly secret: boolean
-  readonly named: ReadonlyMap<string, Places>
-  /** For keys without a name of their own. */
-  readonly any: Places | undefined
-}
-
-const known = new WeakMap<readonly string[], Places>()
-
-function placesOf(secrets: readonly string[]): Places {
-  let places = known.get(secrets)
-  if (!places) {
-    places = gather(secrets.map(path => path.split('.')))
-    known.set(secrets, places)
-  }
-  return places
-}
-
-function gather(paths: readonly (readonly string[])[]): Places {
-  const through = (...heads: string[]) =>
-    gather(paths.flatMap(([head, ...rest]) => (head !== undefined && heads.includes(head) ? [rest] : [])))
-  const heads = new Set(paths.flatMap(([head]) => (head === undefined ? [] : [head])))
-  return {
-    secret: paths.some(path => path.length === 0),
-    named: new Map([...heads].filter(head => head !== '*').map(head => [head, through(head, '*')])),
-    any: heads.has('*') ? through('*') : undefined
-  }
-}
-
-function below(places: Places | undefined, key: string): Places | undefined {
-  return places && (places.named.get(key) ?? places.any)
+  return result
 }
 
 /** `['--api-key', '<key>']`: the arguments of a command. */

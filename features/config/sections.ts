@@ -1,8 +1,7 @@
 /** Domains that this pack contributes itself: plain settings that several packs read (contract 1, Configuration object). */
-import { oneOf, Type } from '../../kernel/index.ts'
+import { oneOf, type Static, Type } from '../../kernel/index.ts'
 import { defined, Environment, experimentalFlags, serviceOf } from './environment.ts'
-import { reviewPool } from './secondary-model.ts'
-import type { ConfigSection } from './service.ts'
+import type { ConfigRemark, ConfigSection } from './service.ts'
 
 const flag = Type.Boolean()
 const text = Type.String()
@@ -166,6 +165,18 @@ export const secondaryModelSection: ConfigSection<typeof SecondaryModel> = {
   schema: SecondaryModel,
   default: {},
   review: reviewPool
+}
+
+/** What makes the pool useless. A patch may still store it, so that it can be put together in steps. */
+function reviewPool({ default_model, models, force }: Static<typeof SecondaryModel>): ConfigRemark[] {
+  const remarks: ConfigRemark[] = []
+  const remark = (path: string, message: string) => remarks.push({ path, message, refused: false })
+  if (models && Object.hasOwn(models, 'primary')) remark('models.primary', 'this name is reserved')
+  if (models && default_model === undefined) remark('default_model', 'is required beside models')
+  if (models && default_model !== undefined && !Object.hasOwn(models, default_model)) remark('default_model', 'is none of models')
+  if (force && default_model === undefined) remark('force', 'needs default_model')
+  if (force && models) remark('force', 'excludes models')
+  return remarks
 }
 
 const Experimental = Type.Record(Type.String(), Type.Boolean())

@@ -60,8 +60,8 @@ export interface Config {
   /** Deep-merge patch in file form (snake_case), validated whole, written in one atomic save. null deletes a key here. Throws 40001. */
   patch(change: Readonly<Record<string, unknown>>): Promise<void>
   /**
-   * Read-modify-write of the latest file content (plain objects, snake_case) in one save, serialised across processes. The records of a map
-   * (`providers`, `models`) are frozen: put another one in the place of one that changes.
+   * Read-modify-write of the latest file content (a copy: plain objects, snake_case) in one save, serialised across processes. Throws 40001
+   * like `patch`.
    */
   update(change: (file: Record<string, unknown>) => void): Promise<void>
   /** Called after every change of the file's content, whoever made it (a patch, an outside edit, another process). */

@@ -3,11 +3,8 @@ import { AppError, breathe, type Detail, invalid, type Logger, type Static, type
 import { type Effective, effective, isCurrent } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
-import { isMap } from './rows.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
-import { draftOf, settleDraft } from './sharing.ts'
-import { inSlices } from './slices.ts'
-import { changedKeys, copy, freeze, isTable, own, put, type Table } from './tables.ts'
+import { changedKeys, copy, freeze, isTable, own, put, same, type Table } from './tables.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
@@ -18,7 +15,7 @@ export interface SettingsOptions {
   /** Sections that count while nobody contributes one of their name. */
   readonly standIns?: readonly ConfigSection[]
   /** Work on new content that listeners will ask for, done in shares of the event loop before they hear of it. */
-  readonly prepare?: () => Promise<void>
+  readonly prepare?: () => Promise<unknown>
 }
 
 export interface SaveOptions {
@@ -33,8 +30,10 @@ export class Settings implements Config {
   readonly #listeners = new Set<(change: ConfigChange) => void>()
   #byName = new Map<string, ConfigSection>()
   #clashes: ConfigDiagnostic[] = []
-  #values = new Map<ConfigSection, Effective>()
+  readonly #values = new Map<ConfigSection, Effective>()
   #table: Table = freeze({})
+  /** What `#table` was made of. */
+  #source: Table | undefined
   #problem: FileProblem | undefined
   #reported = new Set<string>()
   #last: Promise<unknown> = Promise.resolve()
@@ -107,7 +106,7 @@ export class Settings implements Config {
         this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
     }
     for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
-    this.#forget()
+    this.#values.clear()
     this.#revision++
     this.#warn()
   }
@@ -132,17 +131,21 @@ export class Settings implements Config {
       const edit = async (before: Table) => {
         take({ table: before })
         await this.#options.prepare?.()
-        const draft = draftOf(before, name => this.#isMap(name))
+        const draft = copy(before)
         await breathe()
         change(draft)
         await breathe()
-        const next = await inSlices(settleDraft(before, draft))
+        const next = copy(draft) // without what is undefined
+        await breathe()
         for (const name of changedKeys(before, next)) touched.add(name)
-        const details = [...faults, ...(await inSlices(this.#check(before, next, touched)))]
+        const details = [...faults]
+        for (const name of touched) details.push(...(await faultsOf(this.#byName.get(name), name, own(before, name), own(next, name))))
         if (details.length > 0) throw invalid(details)
         return touched.size > 0 ? next : undefined
       }
-      take(await this.#options.file.change(edit).catch(refusal))
+      const content = await this.#options.file.change(edit).catch(refusal)
+      await breathe()
+      take(content)
       return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
     })
     return saved.then(
@@ -154,17 +157,6 @@ export class Settings implements Config {
     )
   }
 
-  #isMap(name: string): boolean {
-    const section = this.#byName.get(name)
-    return section !== undefined && isMap(section)
-  }
-
-  *#check(before: Table, file: Table, touched: Iterable<string>): Generator<void, Detail[], void> {
-    const details: Detail[] = []
-    for (const name of touched) details.push(...(yield* faultsOf(name, this.#byName.get(name), own(before, name), own(file, name))))
-    return details
-  }
-
   #effective(section: ConfigSection): Effective {
     let result = this.#values.get(section)
     if (!result) {
@@ -174,27 +166,26 @@ export class Settings implements Config {
     return result
   }
 
-  /** Answers the top-level keys that changed. */
+  /** Answers the top-level keys that changed; the values of the others stay the same objects. */
   #take({ table, problem }: FileContent): string[] {
     this.#problem = problem
-    let changed: string[] = []
-    if (table && table !== this.#table) {
-      changed = changedKeys(this.#table, table)
-      this.#table = table
-      this.#forget()
+    const changed: string[] = []
+    if (table && table !== this.#source) {
+      const before = this.#table
+      const next: Table = {}
+      for (const key of Object.keys(table)) {
+        const kept = same(own(before, key), table[key], true)
+        put(next, key, kept ? before[key] : table[key])
+        if (!kept) changed.push(key)
+      }
+      changed.push(...Object.keys(before).filter(key => !Object.hasOwn(table, key)))
+      this.#source = table
+      this.#table = Object.freeze(next)
+      for (const [section, value] of this.#values) if (!isCurrent(value, section, next)) this.#values.delete(section)
       this.#revision++
     }
     this.#warn()
     return changed
-  }
-
-  /** Lets go of values that may have changed. */
-  #forget(): void {
-    const { env } = this.#options
-    for (const [section, value] of this.#values) {
-      const current = this.#byName.get(section.name) === section && isCurrent(value, section, this.#table, env)
-      if (!current) this.#values.delete(section)
-    }
   }
 
   async #prepared(fields: readonly string[]): Promise<readonly string[]> {
@@ -237,7 +228,7 @@ function merge(table: Table, key: string, value: unknown): void {
   else if (value === undefined) return
   else if (isTable(value)) {
     const before = own(table, key)
-    const target = !isTable(before) ? {} : Object.isFrozen(before) ? { ...before } : before
+    const target = isTable(before) ? before : {}
     for (const [name, item] of Object.entries(value)) merge(target, name, item)
     put(table, key, target)
   } else put(table, key, copy(value))

@@ -16,42 +16,25 @@ export function put(table: Table, key: string, value: unknown): void {
   else table[key] = value
 }
 
-const keysOfLarge = new WeakMap<Table, readonly string[]>()
-
-/** Own keys. Those of large frozen tables are remembered: they are looked through many times. */
-export function keysOf(table: Table): readonly string[] {
-  const known = keysOfLarge.get(table)
-  if (known) return known
-  const keys = Object.keys(table)
-  if (keys.length > 64 && Object.isFrozen(table)) keysOfLarge.set(table, keys)
-  return keys
-}
-
 /** The own value of a key. */
 export function own(table: Table, key: string): unknown {
   return Object.hasOwn(table, key) ? table[key] : undefined
 }
 
-/** Deep copy with ordinary prototypes. Dates are shared: nobody changes them. */
+/** Deep copy with ordinary prototypes and without undefined values. Dates are shared: nobody changes them. */
 export function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copy) as T
   if (!isTable(value)) return value
-  const table: Table = { ...value }
-  for (const key of Object.keys(table)) if (typeof table[key] === 'object') put(table, key, copy(table[key]))
+  const table: Table = {}
+  for (const key of Object.keys(value)) {
+    const item = value[key]
+    if (item !== undefined) put(table, key, typeof item === 'object' ? copy(item) : item)
+  }
   return table as T
 }
 
-/** The same, frozen. */
-export function settled<T>(value: T): T {
-  if (Array.isArray(value)) return Object.freeze(value.map(settled)) as T
-  if (!isTable(value)) return value
-  const table: Table = { ...value }
-  for (const key of Object.keys(table)) if (typeof table[key] === 'object') put(table, key, settled(table[key]))
-  return Object.freeze(table) as T
-}
-
-/** Equal as TOML values; the order of keys does not matter. */
-export function same(a: unknown, b: unknown): boolean {
+/** Equal as TOML values. The order of keys matters only when asked for. */
+export function same(a: unknown, b: unknown, ordered = false): boolean {
   if (Object.is(a, b)) return true
   if (typeof a === 'bigint' || typeof b === 'bigint') {
     return (
@@ -60,16 +43,12 @@ export function same(a: unknown, b: unknown): boolean {
   }
   if (a === 0 && b === 0) return true // TOML writes -0 as 0
   if (a instanceof Date && b instanceof Date) return a.toISOString() === b.toISOString()
-  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => same(item, b[index]))
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => same(item, b[index], ordered))
   if (!isTable(a) || !isTable(b)) return false
-  const keys = keysOf(a)
-  if (keys.length !== keysOf(b).length) return false
-  for (const key of keys) {
-    if (!Object.hasOwn(b, key)) return false
-    const value = a[key]
-    if (value !== b[key] && !same(value, b[key])) return false
-  }
-  return true
+  const keys = Object.keys(a)
+  const others = Object.keys(b)
+  if (keys.length !== others.length) return false
+  return keys.every((key, at) => (ordered ? key === others[at] : Object.hasOwn(b, key)) && same(a[key], b[key], ordered))
 }
 
 /** Freezes tables and arrays deeply. What is frozen already is taken to be so all the way down. */

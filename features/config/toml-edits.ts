@@ -1,62 +1,60 @@
-/** Collects what changes in a document and puts it in: edits, new lines of tables that are there, new tables. */
-import { cut, recut } from './toml-cut.ts'
-import { isHeader } from './toml-scan.ts'
-import { Segment } from './toml-segment.ts'
-import { find, type Node, type Path, startsWith } from './toml-tree.ts'
-import { keyText } from './toml-value.ts'
+/** Collects what changes in a TOML text and puts it in: edits, new lines of tables that are there, new tables. */
+import { stringify } from 'smol-toml'
+import { isTable } from './tables.ts'
+import { find, type Node, type Path, startsWith } from './toml-index.ts'
+import type { Block } from './toml-scan.ts'
 
-/** Replaces `[start, end)` of a segment; insertions have no extent. Edits at one place apply in their order. */
+/** Replaces `[start, end)` of the text; insertions have no extent. Edits at one place apply in their order. */
 interface Edit {
   readonly start: number
   readonly end: number
   readonly text: string
-}
-
-/** A place in a segment. */
-interface Place {
-  readonly segment: number
-  readonly at: number
+  /** Takes out a table with its header. */
+  readonly table?: boolean
 }
 
 export class Edits {
-  readonly segments: readonly Segment[]
   readonly newline: string
+  readonly #text: string
   readonly #root: Node
-  /** By segment. */
-  readonly #edits = new Map<number, Edit[]>()
-  readonly #lines = new Map<number, string[]>()
+  readonly #edits: Edit[] = []
+  readonly #lines = new Map<Block, string[]>()
   /** New tables by their header. */
-  readonly #blocks = new Map<string, { path: Path; array: boolean; lines: string[] }>()
+  readonly #tables = new Map<string, { path: Path; array: boolean; lines: string[] }>()
   readonly #renamed: { readonly path: Path; readonly to: string }[] = []
 
-  constructor(segments: readonly Segment[], root: Node) {
-    this.segments = endingInLine(segments)
+  /** The text ends with a line break, so that something can be put behind the last line. */
+  constructor(text: string, root: Node) {
+    this.#text = text
     this.#root = root
-    this.newline = segments.some(({ text }) => text.includes('\r\n')) ? '\r\n' : '\n'
+    this.newline = text.includes('\r\n') ? '\r\n' : '\n'
   }
 
-  edit(segment: number, start: number, end: number, text: string): void {
-    const edits = this.#edits.get(segment)
-    if (edits) edits.push({ start, end, text })
-    else this.#edits.set(segment, [{ start, end, text }])
+  edit(start: number, end: number, text: string): void {
+    this.#edits.push({ start, end, text })
+  }
+
+  /** A table goes, with the blank lines behind it when there is one before it. */
+  removeTable({ start, contentEnd }: Block): void {
+    this.#edits.push({ start, end: contentEnd, text: '', table: true })
   }
 
   /** A new line at the end of a table that has a header. */
-  line(segment: number, line: string): void {
-    const lines = this.#lines.get(segment)
+  line(block: Block, line: string): void {
+    const lines = this.#lines.get(block)
     if (lines) lines.push(line)
-    else this.#lines.set(segment, [line])
+    else this.#lines.set(block, [line])
   }
 
   /** Lines of a new table, or of one more element of an array of tables; more can be pushed. */
-  block(path: Path, array: boolean): string[] {
-    const key = array ? `${this.#blocks.size} ${JSON.stringify(path)}` : JSON.stringify(path)
-    let block = this.#blocks.get(key)
-    if (!block) {
-      block = { path, array, lines: [] }
-      this.#blocks.set(key, block)
+  table(path: Path, array: boolean): string[] {
+    const key = array ? `${this.#tables.size} ${JSON.stringify(path)}` : JSON.stringify(path)
+    let table = this.#tables.get(key)
+    if (!table) {
+      table = { path, array, lines: [] }
+      this.#tables.set(key, table)
     }
-    return block.lines
+    return table.lines
   }
 
   /** The headers of a table change its name. What is below it is still told under the old path. */
@@ -64,68 +62,60 @@ export class Edits {
     this.#renamed.push({ path, to })
   }
 
-  /** The segments with all edits. What an edit leaves without a header of its own goes to the segment before. */
-  *result(): Generator<void, readonly Segment[], void> {
-    this.#placeLines()
-    yield* this.#placeBlocks()
-    if (this.#edits.size === 0) return this.segments
-    const result: Segment[] = []
-    let changed = ''
-    for (const [index, segment] of this.segments.entries()) {
-      const edits = this.#edits.get(index)
-      if (edits) changed += rest(segment, edits, changed || (result.at(-1)?.text ?? ''))
-      else {
-        if (index > 0) yield* join(result, changed)
-        changed = ''
-        result.push(segment)
-      }
-      if (index % 256 === 255) yield
+  /** The text with all edits. */
+  result(): string {
+    for (const [block, lines] of this.#lines) this.#placeLines(block, lines)
+    for (const { path, array, lines } of this.#tables.values()) this.#placeTable(path, array, lines)
+    const pieces: string[] = []
+    let tail = '\n\n'
+    let swallow = false
+    const emit = (piece: string) => {
+      const rest = swallow && /\n[ \t]*\r?\n$/.test(tail) ? piece.replace(/^(?:[ \t]*\r?\n)+/, '') : piece
+      if (rest === '') return
+      swallow = false
+      tail = (tail + rest).slice(-8)
+      pieces.push(rest)
     }
-    yield* join(result, changed)
-    return result
+    let at = 0
+    for (const { start, end, text, table } of this.#edits.sort((a, b) => a.start - b.start)) {
+      emit(this.#text.slice(at, Math.max(at, start)))
+      emit(text)
+      swallow ||= table === true
+      at = Math.max(at, end)
+    }
+    emit(this.#text.slice(at))
+    return pieces.join('')
   }
 
-  #placeLines(): void {
-    for (const [segment, lines] of this.#lines) {
-      const { entries, contentEnd } = this.segments[segment]!
-      const empty = segment === 0 && entries.length === 0
-      const at = empty ? this.#rootStart() : contentEnd
-      const open = empty && this.#touches({ segment, at })
-      this.edit(segment, at, at, [...lines, ...(open ? [''] : []), ''].join(this.newline))
-    }
+  #placeLines(block: Block, lines: readonly string[]): void {
+    const empty = block.names.length === 0 && block.entries.length === 0
+    const at = empty ? this.#rootStart(block) : block.contentEnd
+    const open = empty && this.#touches(at)
+    this.edit(at, at, [...lines, ...(open ? [''] : []), ''].join(this.newline))
   }
 
   /** Behind the comment that opens the file, when a blank line sets it apart. */
-  #rootStart(): number {
-    const { text, bodyStart } = this.segments[0]!
-    if (this.segments.length === 1) return text.length
-    const opening = /^(?:[ \t]*#[^\n]*\n)+[ \t]*\r?\n/.exec(text.slice(bodyStart))
-    return bodyStart + (opening?.[0].length ?? 0)
+  #rootStart({ end, contentEnd }: Block): number {
+    if (end === this.#text.length) return end
+    const opening = /^(?:[ \t]*#[^\n]*\n)+[ \t]*\r?\n/.exec(this.#text.slice(contentEnd, end))
+    return contentEnd + (opening?.[0].length ?? 0)
   }
 
   /** Text follows without a blank line between. */
-  #touches({ segment, at }: Place): boolean {
-    const { text } = this.segments[segment]!
-    const after = at < text.length ? text.slice(at, at + 2) : this.segments[segment + 1]?.text.slice(0, 2)
-    return after !== undefined && !/^\r?\n/.test(after)
+  #touches(at: number): boolean {
+    return at < this.#text.length && !/^\r?\n/.test(this.#text.slice(at, at + 2))
   }
 
-  *#placeBlocks(): Generator<void, void, void> {
-    let first = this.#edits.size === 0 // something placed before is not in the text yet
-    for (const { path, array, lines } of this.#blocks.values()) {
-      const place = this.#endOfKin(path)
-      const { segment, at } = place
-      const header = this.#newPath(path)
-        .filter(part => typeof part === 'string')
-        .map(keyText)
-        .join('.')
-      const head = array ? `[[${header}]]` : `[${header}]`
-      const apart = (first && segment === 0 && at === 0) || /\n\r?\n$/.test(this.segments[segment]!.text.slice(Math.max(0, at - 3), at))
-      const text = [...(apart ? [] : ['']), head, ...lines, ...(this.#touches(place) ? [''] : []), ''].join(this.newline)
-      this.edit(segment, at, at, text)
-      first = false
-      yield
-    }
+  #placeTable(path: Path, array: boolean, lines: readonly string[]): void {
+    const at = this.#endOfKin(path)
+    const header = this.#newPath(path)
+      .filter(part => typeof part === 'string')
+      .map(keyText)
+      .join('.')
+    const head = array ? `[[${header}]]` : `[${header}]`
+    const isFirst = at === 0 && this.#edits.length === 0
+    const apart = isFirst || /\n\r?\n$/.test(this.#text.slice(Math.max(0, at - 3), at))
+    this.edit(at, at, [...(apart ? [] : ['']), head, ...lines, ...(this.#touches(at) ? [''] : []), ''].join(this.newline))
   }
 
   /** The path with the new names of renamed tables. */
@@ -135,44 +125,41 @@ export class Edits {
     return result
   }
 
-  /** Behind the last table that shares the longest part of the path; the end of the file when none does. */
-  #endOfKin(path: Path): Place {
+  /** Behind the last table that shares the longest part of the path; the end of the text when none does. */
+  #endOfKin(path: Path): number {
     for (let length = path.length; length > 0; length--) {
       const kin = find(this.#root, path.slice(0, length))
-      if (kin) return { segment: kin.last, at: this.segments[kin.last]!.contentEnd }
+      if (kin) return kin.last.contentEnd
     }
-    const segment = this.segments.length - 1
-    return { segment, at: this.segments[segment]!.text.length }
+    return this.#text.length
   }
 }
 
-/** The last line gets its line break, so that something can be put behind it. */
-function endingInLine(segments: readonly Segment[]): readonly Segment[] {
-  const { text } = segments.at(-1)!
-  return text === '' || text.endsWith('\n') ? segments : segments.with(-1, new Segment(`${text}\n`, segments.length === 1))
+export function keyText(key: string | number): string {
+  const name = String(key)
+  return /^[A-Za-z0-9_-]+$/.test(name) ? name : scalar(name)
 }
 
-/** Puts a text behind the segments. Lines without a header of their own go to the last one. */
-function* join(segments: Segment[], text: string): Generator<void, void, void> {
-  if (text === '' && segments.length > 0) return
-  const whole = segments.length === 0 || isHeader(text, 0) ? text : segments.pop()!.text + text
-  segments.push(...(segments.length === 0 ? yield* recut(whole, []) : yield* cut(whole)))
-}
-
-/** A segment with its edits. A table that went takes the blank lines behind it along when there is one before it. */
-function rest(segment: Segment, edits: readonly Edit[], before: string): string {
-  const text = applied(segment.text, edits)
-  const gone = segment.names.length > 0 && edits.some(({ start, end, text }) => start === 0 && end > 0 && text === '')
-  return gone && (before === '' || /\n[ \t]*\r?\n$/.test(before.slice(-8))) ? text.replace(/^(?:[ \t]*\r?\n)+/, '') : text
-}
-
-function applied(text: string, edits: readonly Edit[]): string {
-  let result = ''
-  let at = 0
-  for (const edit of [...edits].sort((a, b) => a.start - b.start)) {
-    if (edit.start > at) result += text.slice(at, edit.start)
-    result += edit.text
-    at = Math.max(at, edit.end)
+/** A value on one line; an array of tables gets one line per element. */
+export function inline(value: unknown, newline: string): string {
+  if (Array.isArray(value)) {
+    if (value.length > 0 && value.every(isTable)) {
+      return `[${newline}${value.map(item => `  ${inline(item, newline)}`).join(`,${newline}`)}${newline}]`
+    }
+    return `[${value.map(item => inline(item, newline)).join(', ')}]`
   }
-  return result + text.slice(at)
+  if (!isTable(value)) return scalar(value)
+  const fields = Object.entries(value)
+  if (fields.length === 0) return '{}'
+  return `{ ${fields.map(([key, item]) => `${keyText(key)} = ${inlineFlat(item)}`).join(', ')} }`
+}
+
+/** Inside an inline table no line may break. */
+function inlineFlat(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(inlineFlat).join(', ')}]` : inline(value, ' ')
+}
+
+function scalar(value: unknown): string {
+  const text = stringify({ k: value })
+  return text.slice(text.indexOf('=') + 1).trim()
 }

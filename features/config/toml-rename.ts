@@ -1,5 +1,5 @@
 /** Tells a renamed table from one that went and another that came, so that it keeps its place and its comments. */
-import { isTable, keysOf, own, same, type Table } from './tables.ts'
+import { isTable, own, same, type Table } from './tables.ts'
 
 /** At one place: when hundreds of tables come and go together, they are new ones. */
 const MAX_COMPARISONS = 2_500
@@ -33,7 +33,7 @@ export function renamedTables(before: Table, next: Table): Map<string, string> {
 function gaps(table: Table, other: Table): Map<string | undefined, string[]> {
   const found = new Map<string | undefined, string[]>()
   let last: string | undefined
-  for (const key of keysOf(table)) {
+  for (const key of Object.keys(table)) {
     if (Object.hasOwn(other, key)) last = key
     else if (isTable(table[key])) {
       const names = found.get(last)

@@ -3,23 +3,15 @@
  * never an error: whoever uses the places has a parser look at what lies there.
  */
 import { parse } from 'smol-toml'
+import { breathe } from '../../kernel/index.ts'
 
 /** Extent of one name in a header. */
-export interface Name {
+interface Name {
   readonly start: number
   readonly end: number
 }
 
-export interface Header {
-  readonly names: readonly string[]
-  /** As many as there are names. */
-  readonly extents: readonly Name[]
-  readonly array: boolean
-  /** After its line break. */
-  readonly end: number
-}
-
-/** A key with its value. */
+/** A key with its value. Positions count from the beginning of the text. */
 export interface Entry {
   /** Names of the dotted key. */
   readonly names: readonly string[]
@@ -31,6 +23,64 @@ export interface Entry {
   readonly end: number
 }
 
+/** A header with all lines up to the next one. */
+export class Block {
+  /** Names of the header; none in the first block of a text, which has no header and may be empty. */
+  readonly names: readonly string[]
+  /** Where the names stand. */
+  readonly extents: readonly Name[]
+  /** `[[names]]`. */
+  readonly array: boolean
+  readonly start: number
+  readonly end: number
+  readonly #text: string
+  readonly #bodyStart: number
+  #entries: readonly Entry[] | undefined
+
+  constructor(text: string, start: number, end: number, { names, extents, array, end: bodyStart }: Header) {
+    this.#text = text
+    this.#bodyStart = bodyStart
+    this.start = start
+    this.end = end
+    this.names = names
+    this.extents = extents
+    this.array = array
+  }
+
+  get entries(): readonly Entry[] {
+    this.#entries ??= readEntries(this.#text, this.#bodyStart, this.end)
+    return this.#entries
+  }
+
+  /** After the last entry and before comments that may belong to what follows. */
+  get contentEnd(): number {
+    return this.entries.at(-1)?.end ?? this.#bodyStart
+  }
+}
+
+interface Header {
+  readonly names: readonly string[]
+  readonly extents: readonly Name[]
+  readonly array: boolean
+  /** After its line break. */
+  readonly end: number
+}
+
+/** The blocks of a text, the first one without a header. A long text is scanned in shares of the event loop. */
+export async function scanToml(text: string): Promise<readonly Block[]> {
+  const first = text.startsWith('\uFEFF') ? 1 : 0 // a byte order mark
+  let at = isHeader(text, first) ? first : nextHeader(text, first)
+  const blocks = [new Block(text, 0, at, { names: [], extents: [], array: false, end: first })]
+  while (at < text.length) {
+    const header = readHeader(text, at)
+    const end = nextHeader(text, header.end)
+    blocks.push(new Block(text, at, end, header))
+    at = end
+    if (blocks.length % 64 === 0) await breathe()
+  }
+  return blocks
+}
+
 const BRACKET = 0x5b
 const HASH = 0x23
 const LINE_FEED = 0x0a
@@ -39,14 +89,13 @@ const RETURN = 0x0d
 /** A key with a value on one line, as nearly all are. */
 const plainLine = /[ \t]*[\w-]+[ \t]*=[ \t]*(?:"[^"\\\n]*"|'[^'\n]*'|[\w.:+-]+)[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y
 
-/** Is there a header in the line that begins at `at`? */
-export function isHeader(text: string, at: number): boolean {
+function isHeader(text: string, at: number): boolean {
   return text.charCodeAt(skipBlank(text, at)) === BRACKET
 }
 
-/** Where the next header line begins, or the text ends, counted from the line at `from`, which may be a header itself. */
-export function nextHeader(text: string, from: number): number {
-  let at = isHeader(text, from) ? lineEnd(text, skipHeader(text, from)) : from
+/** Where the next header line begins, or the text ends, counted from the line at `from`. */
+function nextHeader(text: string, from: number): number {
+  let at = from
   while (at < text.length) {
     plainLine.lastIndex = at
     if (plainLine.test(text)) {
@@ -56,28 +105,25 @@ export function nextHeader(text: string, from: number): number {
     const here = skipBlank(text, at)
     const char = text.charCodeAt(here)
     if (char === BRACKET) return at
-    if (char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
-    else at = readEntry(text, at).end
+    at = isEmpty(char) ? lineEnd(text, here) : readEntry(text, at).end
   }
   return at
 }
 
 /** The header in the line that begins at `from`. */
-export function readHeader(text: string, from: number): Header {
+function readHeader(text: string, from: number): Header {
   const open = skipBlank(text, from)
   const array = text.charCodeAt(open + 1) === BRACKET
   const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
   return { names, extents, array, end: lineEnd(text, after) }
 }
 
-/** The entries of a text without headers. */
-export function readEntries(text: string, from: number): Entry[] {
+function readEntries(text: string, from: number, to: number): Entry[] {
   const entries: Entry[] = []
-  for (let at = from; at < text.length; ) {
+  for (let at = from; at < to; ) {
     const here = skipBlank(text, at)
-    const char = text.charCodeAt(here)
-    if (Number.isNaN(char)) break
-    if (char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
+    if (here >= to) break
+    if (isEmpty(text.charCodeAt(here))) at = lineEnd(text, here)
     else {
       const entry = readEntry(text, at)
       entries.push(entry)
@@ -87,16 +133,16 @@ export function readEntries(text: string, from: number): Entry[] {
   return entries
 }
 
+/** A comment or nothing at all follows on the line. */
+function isEmpty(char: number): boolean {
+  return char === HASH || char === LINE_FEED || char === RETURN
+}
+
 function readEntry(text: string, start: number): Entry {
   const { names, after } = readKey(text, skipBlank(text, start))
   const valueStart = skipBlank(text, after + 1)
   const valueEnd = skipValue(text, valueStart)
   return { names, start, valueStart, valueEnd, end: lineEnd(text, valueEnd) }
-}
-
-function skipHeader(text: string, from: number): number {
-  const open = skipBlank(text, from)
-  return readKey(text, open + (text.charCodeAt(open + 1) === BRACKET ? 2 : 1)).after
 }
 
 function skipBlank(text: string, from: number): number {

@@ -1,100 +1,102 @@
-/** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. What did not change is not made again. */
-import { withJsonText } from '../../kernel/index.ts'
-import { MapView, member, type Shown } from './map-view.ts'
-import { isMap } from './rows.ts'
+/** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. */
+import { breathe } from '../../kernel/index.ts'
+import { convertKeys, isMap } from './key-case.ts'
+import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
-import { inSlices } from './slices.ts'
-import { isTable, type Table } from './tables.ts'
-import { domainToWire, rawToWire } from './wire.ts'
+import { isTable, own, put, type Table } from './tables.ts'
 
-interface Domain {
+/** A domain as it was shown last. */
+interface Shown {
   readonly section: ConfigSection | undefined
-  readonly map: MapView
-  /** What was shown last. */
   readonly from: unknown
-  readonly shown: Shown
+  readonly value: unknown
 }
 
+/** Records of a map that are shown together. */
+const PART = 32
+
+/** Made once for each revision of the settings, in shares of the event loop; domains that did not change are taken over. */
 export class ConfigView {
   readonly #settings: Settings
-  readonly #domains = new Map<string, Domain>()
-  readonly #raw = new Map<string, Domain>()
-  #shown: { readonly revision: number; readonly config: Table } | undefined
+  readonly #domains = new Map<string, Shown>()
+  readonly #raw = new Map<string, Shown>()
+  #revision = -1
+  #config: Table = {}
 
   constructor(settings: Settings) {
     this.#settings = settings
   }
 
-  /** As of now. */
-  config(): Table {
-    if (this.#shown?.revision === this.#settings.revision) return this.#shown.config
-    for (const work = this.#build(); ; ) {
-      const step = work.next()
-      if (step.done) return step.value
+  /** As of the last `prepare`. Nobody changes it. */
+  get config(): Table {
+    return this.#config
+  }
+
+  /** Makes the object as of now and answers it. */
+  async prepare(): Promise<Table> {
+    while (this.#revision !== this.#settings.revision) {
+      const { revision } = this.#settings
+      const config = await this.#build()
+      if (revision !== this.#settings.revision) continue // something changed meanwhile
+      this.#config = config
+      this.#revision = revision
     }
+    return this.#config
   }
 
-  /** Makes what `config` will answer, in shares of the event loop. */
-  async prepare(): Promise<void> {
-    if (this.#shown?.revision !== this.#settings.revision) await inSlices(this.#build())
-  }
-
-  *#build(): Generator<void, Table, void> {
+  async #build(): Promise<Table> {
     const settings = this.#settings
-    const { revision, table } = settings
-    const config = new Members()
+    const config: Table = {}
     for (const section of settings.sections()) {
-      const show = (value: unknown) => domainToWire(section, value)
-      config.add(section.name, yield* showDomain(this.#domains, section.name, section, settings.get(section), show))
-      yield
+      const value = await show(this.#domains, section.name, section, settings.get(section), part => domainToWire(section, part))
+      if (value !== undefined) put(config, section.name, value)
     }
-    config.add('yolo', plain(config.value.default_permission_mode === 'yolo'))
-    const raw = new Members()
-    for (const [name, stored] of Object.entries(table)) {
+    config.yolo = config.default_permission_mode === 'yolo'
+    const raw: Table = {}
+    for (const [name, stored] of Object.entries(settings.table)) {
       const section = settings.section(name)
-      raw.add(name, yield* showDomain(this.#raw, name, section, stored, value => rawToWire(name, section, value)))
-      yield
+      put(raw, name, await show(this.#raw, name, section, stored, part => rawToWire(name, section, part)))
     }
-    config.add('raw', { text: raw.text(), value: () => raw.value })
-    this.#shown = { revision, config: withJsonText(config.value, config.text()) }
-    return config.value
+    config.raw = raw
+    return config
   }
 }
 
-function* showDomain(
-  known: Map<string, Domain>,
+async function show(
+  known: Map<string, Shown>,
   name: string,
   section: ConfigSection | undefined,
   from: unknown,
-  show: (value: unknown) => unknown
-): Generator<void, Shown, void> {
+  toWire: (part: unknown) => unknown
+): Promise<unknown> {
   const last = known.get(name)
-  const before = last?.section === section ? last : undefined
-  if (before && before.from === from) return before.shown
-  const map = before?.map ?? new MapView(show)
-  const shown = section && isMap(section) && isTable(from) ? yield* map.show(from) : plain(show(from))
-  known.set(name, { section, map, from, shown })
+  if (last && last.section === section && last.from === from) return last.value
+  const value = section && isMap(section) && isTable(from) ? await showRecords(from, toWire) : toWire(from)
+  await breathe()
+  known.set(name, { section, from, value })
+  return value
+}
+
+async function showRecords(map: Table, toWire: (part: unknown) => unknown): Promise<Table> {
+  const shown: Table = {}
+  const entries = Object.entries(map)
+  for (let from = 0; from < entries.length; from += PART) {
+    const part = toWire(Object.fromEntries(entries.slice(from, from + PART))) as Table
+    for (const [key, value] of Object.entries(part)) put(shown, key, value)
+    await breathe()
+  }
   return shown
 }
 
-function plain(value: unknown): Shown {
-  return { text: JSON.stringify(value), value: () => value }
+/** A domain as clients see it: the section's own wire form, or the value without secrets in camelCase. */
+function domainToWire(section: ConfigSection, value: unknown): unknown {
+  if (section.toWire) return redact(section.toWire(value), { names: isMap(section) })
+  return convertKeys(section.name, redact(value, { names: isMap(section), secrets: section.secrets }), 'camel', section.schema)
 }
 
-/** An object and its text, put together member by member. */
-class Members {
-  readonly value: Table = {}
-  readonly #texts: string[] = []
-
-  add(key: string, { text, value }: Shown): void {
-    const both = member(key, text)
-    if (both === undefined) return
-    Object.defineProperty(this.value, key, { get: value, enumerable: true, configurable: true })
-    this.#texts.push(both)
-  }
-
-  text(): string {
-    return `{${this.#texts.join(',')}}`
-  }
+/** A domain of the file in its own spelling, without secrets. */
+function rawToWire(name: string, section: ConfigSection | undefined, value: unknown): unknown {
+  if (!section) return own(redact({ [name]: value }) as Table, name)
+  return redact(value, { names: isMap(section), secrets: section.secrets })
 }

@@ -81,18 +81,6 @@ const cases: readonly Case[] = [
     shown: { offline: true },
     patch: { offline: true, plan_mode: true },
     stored: { plan_mode: true }
-  },
-  {
-    variables: { TOKEN_COUNTING_STRATEGY: 'measured', DISABLE_CRON: '1', CRON_POLL_INTERVAL_MS: '5', MCP_STARTUP_TIMEOUT_MS: '6' },
-    shown: { token_counting: { strategy: 'measured' }, cron: { disabled: true, pollIntervalMs: 5 }, mcp: { startupTimeoutMs: 6 } },
-    patch: { token_counting: { strategy: 'measured' }, cron: { disabled: true, debug: true }, mcp: { toolTimeoutMs: 1 } },
-    stored: { cron: { debug: true }, mcp: { tool_timeout_ms: 1 } }
-  },
-  {
-    variables: { IMAGE_MAX_EDGE_PX: '10', BUILTIN_PRODUCT_SKILLS: '0', IDENTITY_NAME: 'Ada', IDENTITY_SLUG: 'ada' },
-    shown: { image: { maxEdgePx: 10, readByteBudget: 262_144 }, builtin_product_skills: false, identity: { name: 'Ada', slug: 'ada' } },
-    patch: { image: { maxEdgePx: 10, readByteBudget: 5 }, builtin_product_skills: false, identity: { name: 'Ada' } },
-    stored: { image: { read_byte_budget: 5 } }
   }
 ]
 
@@ -186,7 +174,6 @@ const odd: Readonly<Record<string, string>> = {
   EXPERIMENTAL_ONE: 'ODD-3',
   EXPERIMENTAL_TWO: 'on',
   DISABLE_TELEMETRY: 'ODD-4',
-  IMAGE_MAX_EDGE_PX: '-1',
   MODEL_NAME: 'large-1',
   MODEL_API_KEY: 'ODD-5',
   MODEL_MAX_CONTEXT_SIZE: 'ODD-6',
@@ -209,7 +196,6 @@ test('a variable that cannot be read is named in the log without its value; what
   assert.deepEqual(answer.services.svcSearch, { baseUrl: 'https://file.example' })
   assert.deepEqual(answer.experimental, { stored: true, mine: true, two: true })
   assert.equal(answer.telemetry, false)
-  assert.equal(answer.image.maxEdgePx, 2000)
   assert.equal(answer.models['environment/large-1'].maxContextSize, 262_144)
   const fine = ['LOOP_MAX_ATTEMPTS_PER_STEP', 'WEB_SEARCH_API_KEY', 'EXPERIMENTAL_TWO', 'MODEL_NAME', 'MODEL_API_KEY']
   const log = lines.join('')

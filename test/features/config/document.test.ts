@@ -1,36 +1,22 @@
-/** Documents in pieces: they read as the parser reads the whole text, and what did not change stays the same object. */
+/** Long texts are read part by part as the parser reads the whole, and edits say what was meant. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
-import { draftOf, settleDraft } from '../../../features/config/sharing.ts'
-import { put, same, type Table } from '../../../features/config/tables.ts'
-import { readToml, TomlProblem } from '../../../features/config/toml.ts'
-import { editToml, openToml, type TomlDocument } from '../../../features/config/toml-document.ts'
-import { atOnce } from './at-once.ts'
-
-const open = (text: string, before?: TomlDocument) => atOnce(openToml(text, before))
+import { copy, put, same, type Table } from '../../../features/config/tables.ts'
+import { readLongToml, readToml, TomlProblem } from '../../../features/config/toml.ts'
+import { editToml } from '../../../features/config/toml-edit.ts'
 
 /** With the order of keys. */
 const shown = (table: Table) => inspect(table, { depth: null })
 
 /** What a text says; or where it is broken. */
-function outcome(read: () => Table): string {
+async function outcome(read: () => Table | Promise<Table>): Promise<string> {
   try {
-    return shown(read())
+    return shown(await read())
   } catch (error) {
     assert.ok(error instanceof TomlProblem)
     return error.message
-  }
-}
-
-/** Undefined for what is not TOML. */
-function opened(text: string): TomlDocument | undefined {
-  try {
-    return open(text)
-  } catch (error) {
-    assert.ok(error instanceof TomlProblem)
-    return undefined
   }
 }
 
@@ -81,31 +67,20 @@ const text = fc
   .tuple(fc.constantFrom('', '\uFEFF'), fc.array(line, { maxLength: 12 }), fc.constantFrom('', '\n'))
   .map(([start, all, end]) => start + all.join('\n') + end)
 
-test('a document reads as the parser reads the whole text', () => {
-  fc.assert(
-    fc.property(text, source => {
-      assert.equal(
-        outcome(() => open(source).table),
-        outcome(() => readToml(source))
-      )
+test('a text that is read in parts says what it says as a whole, or is broken at the same place', async () => {
+  await fc.assert(
+    fc.asyncProperty(text, fc.constantFrom(1, 20), async (source, partChars) => {
+      assert.equal(await outcome(() => readLongToml(source, partChars)), await outcome(() => readToml(source)))
     }),
-    { numRuns: 3_000 }
+    { numRuns: 5_000 }
   )
 })
 
-test('a document that takes over from another one reads the same', () => {
-  const some = fc.array(line, { maxLength: 6 })
-  fc.assert(
-    fc.property(some, text, some, text, (head, one, tail, two) => {
-      const around = (middle: string) => [...head, middle, ...tail].join('\n')
-      const before = opened(around(one))
-      assert.equal(
-        outcome(() => open(around(two), before).table),
-        outcome(() => readToml(around(two)))
-      )
-    }),
-    { numRuns: 3_000 }
-  )
+test('a thousand providers are read in parts, in the order of the file', async () => {
+  const rows = Array.from({ length: 1_000 }, (_, n) => `[providers.p${n}]\ntype = "x" # ${n}\n[providers.p${n}.env]\nA = "${n}"\n`)
+  const source = `# top\ntelemetry = true\n${rows.join('')}[[hooks]]\nevent = "Stop"\n[models.m]\nprovider = "p1"\n[[hooks]]\nevent = "x"`
+
+  assert.equal(shown(await readLongToml(source)), shown(readToml(source)))
 })
 
 const name = fc.constantFrom('a', 'b', 'c', 'list', 'x.y', '__proto__')
@@ -124,54 +99,23 @@ function apply(table: Table, [name, ...rest]: readonly string[], value: unknown)
   else put(table, name!, value)
 }
 
-test('a document that was edited over and over says what was meant, and so does its text', () => {
-  fc.assert(
-    fc.property(text, fc.array(change, { maxLength: 6 }), (source, changes) => {
-      let document = opened(source) ?? open('')
+test('a document that was edited over and over says what was meant, and so does its text', async () => {
+  await fc.assert(
+    fc.asyncProperty(text, fc.array(change, { maxLength: 6 }), async (source, changes) => {
+      let document = { text: source, table: {} as Table }
+      try {
+        document.table = readToml(source)
+      } catch {
+        document.text = ''
+      }
       for (const [path, item] of changes) {
-        const draft = draftOf(document.table, () => false)
+        const draft = copy(document.table)
         apply(draft, path, item)
-        const next = atOnce(settleDraft(document.table, draft))
-        document = atOnce(editToml(document, next))
-        assert.ok(same(document.table, next))
+        document = await editToml(document, draft)
+        assert.ok(same(document.table, draft))
         assert.equal(shown(document.table), shown(readToml(document.text)))
       }
     }),
     { numRuns: 1_000 }
   )
-})
-
-const providers = ['one', 'two', 'three'].map(id => `[providers.${id}]\ntype = "x"\nmodels = ["m"]\n`).join('\n')
-
-test('what did not change is the same object in the next document', () => {
-  const before = open(`${providers}\n[models.m]\nprovider = "one"\n`)
-  const after = open(before.text.replace('[providers.two]\ntype = "x"', '[providers.two]\ntype = "y"'), before)
-
-  const rows = (document: TomlDocument) => document.table.providers as Table
-  assert.equal(rows(after).one, rows(before).one)
-  assert.notEqual(rows(after).two, rows(before).two)
-  assert.equal(rows(after).three, rows(before).three)
-  assert.equal(after.table.models, before.table.models)
-})
-
-test('a document cannot be changed from outside', () => {
-  const { table } = open(`${providers}[[hooks]]\nevent = "Stop"\n`)
-  const rows = table.providers as Record<string, { models: string[] }>
-
-  assert.throws(() => put(table, 'new', 1), TypeError)
-  assert.throws(() => delete rows.one, TypeError)
-  assert.throws(() => rows.one!.models.push('n'), TypeError)
-  assert.throws(() => (table.hooks as unknown[]).pop(), TypeError)
-})
-
-test('a draft leaves what it was made of alone', () => {
-  const before = open(providers)
-  const draft = draftOf(before.table, () => false)
-  ;(draft.providers as Record<string, { models: string[] }>).one!.models.push('n')
-
-  const next = atOnce(settleDraft(before.table, draft))
-
-  assert.deepEqual((before.table.providers as Table).one, { type: 'x', models: ['m'] })
-  assert.deepEqual((next.providers as Table).one, { type: 'x', models: ['m', 'n'] })
-  assert.equal((next.providers as Table).two, (before.table.providers as Table).two)
 })

@@ -5,8 +5,7 @@ import fc from 'fast-check'
 import { stringify } from 'smol-toml'
 import { copy, type Table } from '../../../features/config/tables.ts'
 import { readToml, TomlProblem } from '../../../features/config/toml.ts'
-import { editToml, openToml } from '../../../features/config/toml-document.ts'
-import { atOnce } from './at-once.ts'
+import { editToml } from '../../../features/config/toml-edit.ts'
 
 const text = `# Settings of mine
 
@@ -36,18 +35,18 @@ command = "x"
 load = ["a", "b"] # mine
 `
 
-const written = (start: string, next: Table) => atOnce(editToml(atOnce(openToml(start)), next)).text
+const written = async (text: string, next: Table) => (await editToml({ text, table: readToml(text) }, next)).text
 
-function edited(change: (table: Table) => void): string {
+async function edited(change: (table: Table) => void): Promise<string> {
   const next = copy(readToml(text))
   change(next)
-  const result = written(text, next)
+  const result = await written(text, next)
   assert.deepEqual(readToml(result), readToml(stringify(next)))
   return result
 }
 
-test('a changed value changes its own characters only', () => {
-  const result = edited(table => {
+test('a changed value changes its own characters only', async () => {
+  const result = await edited(table => {
     table.default_model = 'c/d'
     ;(table.providers as Record<string, Table>)['x/y']!.api_key = 'new'
     ;(table.hooks as Table[])[0]!.command = 'y'
@@ -55,8 +54,8 @@ test('a changed value changes its own characters only', () => {
   assert.equal(result, text.replace('"a/b"', '"c/d"').replace('"k"', '"new"').replace('"x"', '"y"'))
 })
 
-test('a renamed table keeps its place, its comments and what is below it', () => {
-  const result = edited(table => {
+test('a renamed table keeps its place, its comments and what is below it', async () => {
+  const result = await edited(table => {
     const { 'x/y': first, z } = table.providers as Record<string, Table>
     table.providers = { 'new name': { ...first, type: 'svc', oauth: { key: 'q' } }, z }
   })
@@ -69,14 +68,14 @@ test('a renamed table keeps its place, its comments and what is below it', () =>
   )
 })
 
-test('a table that stands partly in lines of another one is not renamed by its header', () => {
+test('a table that stands partly in lines of another one is not renamed by its header', async () => {
   const dotted = 'p.a.x = 1\n[p.a.sub] # s\ny = 2\n'
   const next = { p: { b: { x: 1, sub: { y: 2 } } } }
-  assert.deepEqual(readToml(written(dotted, next)), next)
+  assert.deepEqual(readToml(await written(dotted, next)), next)
 })
 
-test('new keys join their table and new tables their kin', () => {
-  const result = edited(table => {
+test('new keys join their table and new tables their kin', async () => {
+  const result = await edited(table => {
     table.telemetry = true
     ;(table.providers as Record<string, Table>)['x/y']!.type = 'svc'
     ;(table.providers as Record<string, Table>).n = { type: 'compat_chat', oauth: { key: 'q' } }
@@ -92,8 +91,8 @@ test('new keys join their table and new tables their kin', () => {
   assert.equal(result.replace(/\n{2,}/g, '\n'), `${expected}\n[loop_control]\nmax_steps_per_turn = 3\n`.replace(/\n{2,}/g, '\n'))
 })
 
-test('a removed table takes its lines and nobody else with it', () => {
-  const result = edited(table => {
+test('a removed table takes its lines and nobody else with it', async () => {
+  const result = await edited(table => {
     delete (table.providers as Table).z
     delete table.when
   })
@@ -121,12 +120,12 @@ const { table } = fc.letrec<{ table: Table; value: unknown }>(tie => ({
   value: fc.oneof({ maxDepth: 3 }, scalar, fc.array(scalar, { maxLength: 3 }), fc.array(tie('table'), { maxLength: 3 }), tie('table'))
 }))
 
-test('any content turns into any other', () => {
-  fc.assert(
-    fc.property(table, table, fc.boolean(), (before, next, mine) => {
+test('any content turns into any other', async () => {
+  await fc.assert(
+    fc.asyncProperty(table, table, fc.boolean(), async (before, next, mine) => {
       const start = mine ? text : stringify(before)
       const to = mine ? { ...copy(readToml(start)), ...next } : next
-      assert.deepEqual(readToml(written(start, to)), readToml(stringify(to)))
+      assert.deepEqual(readToml(await written(start, to)), readToml(stringify(to)))
     }),
     { numRuns: 300 }
   )

@@ -3,16 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { copy, type Table } from '../../../features/config/tables.ts'
 import { readToml } from '../../../features/config/toml.ts'
-import { editToml, openToml } from '../../../features/config/toml-document.ts'
-import { atOnce } from './at-once.ts'
-
-const written = (start: string, next: Table) => atOnce(editToml(atOnce(openToml(start)), next)).text
+import { editToml } from '../../../features/config/toml-edit.ts'
 
 /** Changes a copy of what the text says; answers the new text. */
-function edited(text: string, change: (table: Record<string, Table>) => void): string {
-  const next = copy(readToml(text)) as Record<string, Table>
+async function edited(text: string, change: (table: Record<string, Table>) => void): Promise<string> {
+  const table = readToml(text)
+  const next = copy(table) as Record<string, Table>
   change(next)
-  return written(text, next)
+  return (await editToml({ text, table }, next)).text
 }
 
 const files = {
@@ -23,9 +21,9 @@ const files = {
 }
 
 for (const [what, text] of Object.entries(files)) {
-  test(`providers that come and go again and again: ${what}`, () => {
-    const round = (start: string) => {
-      const more = edited(start, table => {
+  test(`providers that come and go again and again: ${what}`, async () => {
+    const round = async (start: string) => {
+      const more = await edited(start, table => {
         table.providers = { ...table.providers, x: { type: 'svc', env: { A: '1' } } }
         table.models = { ...table.models, 'x/a': { provider: 'x' }, 'x/b': { provider: 'x' } }
       })
@@ -35,9 +33,9 @@ for (const [what, text] of Object.entries(files)) {
         if (Object.keys(table.models!).length === 0) delete table.models
       })
     }
-    const once = round(text)
+    const once = await round(text)
     let often = once
-    for (let times = 0; times < 5; times++) often = round(often)
+    for (let times = 0; times < 5; times++) often = await round(often)
 
     assert.equal(often, once)
     assert.ok(!/\n\s*\n\s*\n/.test(once), once)
@@ -45,18 +43,9 @@ for (const [what, text] of Object.entries(files)) {
   })
 }
 
-test('a removed table takes one blank line with it, not the one between its neighbours, nor comments', () => {
+test('a removed table takes one blank line with it, not the one between its neighbours, nor comments', async () => {
   const text = '[a]\nx = 1\n\n[b]\nx = 2\n\n\n# about c\n[c]\nx = 3\n'
-  assert.equal(
-    edited(text, table => delete table.b),
-    '[a]\nx = 1\n\n# about c\n[c]\nx = 3\n'
-  )
-  assert.equal(
-    edited(text, table => delete table.a),
-    '[b]\nx = 2\n\n\n# about c\n[c]\nx = 3\n'
-  )
-  assert.equal(
-    edited('[a]\nx = 1\n[b]\nx = 2\n\n[c]\nx = 3\n', table => delete table.b),
-    '[a]\nx = 1\n\n[c]\nx = 3\n'
-  )
+  assert.equal(await edited(text, table => delete table.b), '[a]\nx = 1\n\n# about c\n[c]\nx = 3\n')
+  assert.equal(await edited(text, table => delete table.a), '[b]\nx = 2\n\n\n# about c\n[c]\nx = 3\n')
+  assert.equal(await edited('[a]\nx = 1\n[b]\nx = 2\n\n[c]\nx = 3\n', table => delete table.b), '[a]\nx = 1\n\n[c]\nx = 3\n')
 })

@@ -1,5 +1,6 @@
-/** Key spelling: the file is snake_case, the inside of a domain on the wire is camelCase, names that users choose stay as they are. */
+/** Key case: the file is snake_case, the inside of a domain on the wire is camelCase, names that users choose stay as they are. */
 import type { TSchema } from '../../kernel/index.ts'
+import type { ConfigSection } from './service.ts'
 import { isTable, own, put, remembered, type Table } from './tables.ts'
 
 /** `maxContextSize`, `HTTPPort` to `max_context_size`, `http_port`. */
@@ -58,6 +59,11 @@ export function both(first: unknown, second: unknown): unknown {
 export function mapValue(schema: TSchema | undefined): TSchema | undefined {
   const patterns = schema?.patternProperties as Record<string, TSchema> | undefined
   return patterns && schema?.properties === undefined ? Object.values(patterns)[0] : undefined
+}
+
+/** True for a domain whose keys are names. */
+export function isMap({ schema }: ConfigSection): boolean {
+  return mapValue(schema) !== undefined
 }
 
 /** A path in file spelling, as the sender spelled it: `models.a.b.maxContextSize` for an alias `a.b`. What was not sent stays as it is. */
