@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { chmod, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -65,7 +66,9 @@ test('death right before any step of a save leaves the old content or the new on
     assert.equal(await readFile(path, 'utf8'), left.replace('# kept\n', `# kept\n\nnext = ${step}\n`))
   }
   assert.ok(files.includes('old') && files.includes('new'), files.join())
-  assert.deepEqual((await readdir(home)).sort(), ['config.toml'], 'nothing is left over')
+  // An empty lock file may be one that a living process is about to fill, so nobody clears it away.
+  const left = (await readdir(home)).filter(name => !name.startsWith('config.toml.lock~') || statSync(join(home, name)).size > 0)
+  assert.deepEqual(left, ['config.toml'], 'nothing else is left over')
 })
 
 test('two processes that patch at once lose neither patch', async t => {
