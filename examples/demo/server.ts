@@ -11,7 +11,7 @@ export interface DemoServer {
   stop(): Promise<void>
 }
 
-const main = fileURLToPath(new URL('../../features/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../bundle/main.js', import.meta.url))
 const pack = fileURLToPath(new URL('../demo-model/pack.js', import.meta.url))
 
 export async function startServer(home: string): Promise<DemoServer> {

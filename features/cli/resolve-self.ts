@@ -1,4 +1,8 @@
-/** Module hook: `svc-code/kernel`, `svc-code/kernel/testing` and `svc-code/features/<pack>` mean this installation. */
+/**
+ * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`,
+ * `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
+ */
+import { basename } from 'node:path'
 
 interface Resolved {
   url: string
@@ -6,10 +10,23 @@ interface Resolved {
 }
 type Next = (specifier: string, context: unknown) => Promise<Resolved>
 
+const here = new URL('.', import.meta.url)
+const bundled = basename(here.pathname) === 'bundle'
+const compiled = import.meta.url.endsWith('.js')
+const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
+
 export async function resolve(specifier: string, context: unknown, next: Next): Promise<Resolved> {
-  const match = /^svc-code\/(kernel|kernel\/testing|features\/([a-z0-9-]+))$/.exec(specifier)
-  if (!match) return next(specifier, context)
-  const own = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const file = match[1] === 'kernel' ? 'kernel/index' : match[1] === 'kernel/testing' ? 'kernel/testing' : `features/${match[2]}/index`
-  return { url: new URL(`../../${file}.${own}`, import.meta.url).href, shortCircuit: true }
+  const named = /^svc-code\/(kernel|kernel\/testing|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
+  if (named !== undefined) return { url: door(named), shortCircuit: true }
+  const resolved = await next(specifier, context)
+  if (!resolved.url.startsWith(root)) return resolved
+  const file = /^(?:dist\/)?(kernel\/(?:index|testing)|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
+  return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '')) }
+}
+
+/** File of a door in the form in which this module itself runs: bundled, compiled, or as source. */
+function door(name: string): string {
+  if (bundled) return new URL(`${name.replace('/', '-')}.js`, here).href
+  const file = name === 'kernel/testing' ? name : `${name}/index`
+  return new URL(`../../${file}.${compiled ? 'js' : 'ts'}`, here).href
 }

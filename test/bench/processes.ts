@@ -40,7 +40,7 @@ export async function startServer(options: { upstream?: string; bench?: boolean 
   await mkdir(workspace, { recursive: true })
   await writeFile(join(home, 'config.toml'), configuration(options.upstream ?? 'http://127.0.0.1:9999/v1'))
   const pack = options.bench === false ? [] : ['--pack', here('./pack.js')]
-  const child = await start([here('../../features/main.js'), '--port', '0', ...pack], {
+  const child = await start([here('../../bundle/main.js'), '--port', '0', ...pack], {
     SVC_CODE_HOME: home,
     SVC_CODE_CATALOG_URL: 'off' // nobody outside is asked
   })

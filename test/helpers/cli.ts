@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const main = fileURLToPath(new URL('../../features/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../bundle/main.js', import.meta.url))
 
 export interface Ended {
   readonly code: number | null

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { run, runWith, serve } from '../../helpers/cli.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
-const main = fileURLToPath(new URL('../../../features/main.js', import.meta.url))
+const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
 const mkfifo = async (path: string) => promisify(execFile)('mkfifo', ['-m', '600', path])
 
 test('a pipe in place of the token file stops the start', async () => {
