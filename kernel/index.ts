@@ -63,7 +63,7 @@ export {
   type Undo
 } from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
-export type { JournaledEvent } from './realtime/journal-reverse.ts'
+export { type Journal, type JournaledEvent, type JournalReader, type Journals, type JournalView, replayLimit } from './realtime/journal.ts'
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
 export type {
   Connection,

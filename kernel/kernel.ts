@@ -18,6 +18,7 @@ import type { KernelOptions } from './options.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
 import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
+import { createJournals } from './realtime/file-journals.ts'
 import { Hub } from './realtime/hub.ts'
 import type { LocalClient, LocalConnection } from './realtime/local.ts'
 import { createStorage } from './storage/index.ts'
@@ -87,9 +88,11 @@ export class Kernel {
     const { strict, onViolation } = options
     this.server_id = newId()
     this.started_at = now()
-    this.#storage = (options.storage ?? createStorage)({ home: this.home, server_id: this.server_id, log, now, newId })
+    const engine = { home: this.home, server_id: this.server_id, log, now, newId }
+    this.#storage = (options.storage ?? createStorage)(engine)
+    const journals = (options.journal ?? createJournals)(engine)
     const subject = () => this.#services.get(EventSubject.id) as SubjectRule | undefined
-    this.hub = new Hub(env, { gate, hooks: this.hooks, server_id: this.server_id, subject })
+    this.hub = new Hub(env, { gate, hooks: this.hooks, journals, subject })
     this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())

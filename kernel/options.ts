@@ -3,6 +3,7 @@ import { randomFillSync } from 'node:crypto'
 import { monotonicFactory } from 'ulid'
 import type { LogOptions } from './log/log.ts'
 import type { Pack } from './pack.ts'
+import type { Journals } from './realtime/journal.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
 
 export interface KernelOptions {
@@ -22,6 +23,8 @@ export interface KernelOptions {
   readonly log?: LogOptions
   /** The engine behind the stores of all packs; default: files below the home. */
   readonly storage?: (env: EngineEnvironment) => Storage
+  /** The engine behind the journals of events; default: files below the home. */
+  readonly journal?: (env: EngineEnvironment) => Journals
   readonly now?: () => Date
   /** Default: monotonic ULIDs (they sort by creation, also within one millisecond). */
   readonly newId?: () => string
@@ -53,7 +56,7 @@ export interface KernelOptions {
 /** Options with every default filled in. */
 export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
 
-type Unfilled = 'password' | 'storage'
+type Unfilled = 'password' | 'storage' | 'journal'
 
 export function withDefaults(options: KernelOptions): FilledOptions {
   return {

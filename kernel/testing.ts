@@ -1,6 +1,7 @@
 /** The door for tests of packs. */
 
 export { type CallInput, type Envelope, RestClient } from './testing/client.ts'
+export { journalSuite, type OpenedJournals } from './testing/journal-suite.ts'
 export { assertNothingMore, openResources, type Resources } from './testing/leaks.ts'
 export { type Frame, SocketClient } from './testing/socket.ts'
 export { blobSpec, documentSpec, kvSpec, logSpec, type OpenedStorage, storageSuite } from './testing/storage-suite.ts'

@@ -1,6 +1,5 @@
 /** The event side of a kernel: emission, listeners, journals and connections behind one object. */
 import type { IncomingMessage } from 'node:http'
-import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
@@ -14,7 +13,7 @@ import { Connections } from './connections.ts'
 import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
-import { type JournaledEvent, readBackwards } from './journal-reverse.ts'
+import { type JournaledEvent, type Journals, readBackwards } from './journal.ts'
 import { Listeners } from './listeners.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
 import { readAfter } from './replay.ts'
@@ -24,11 +23,9 @@ import type { ConnectionInfo, Cursor, EmittedEvent, EventTarget, JournalSlice, S
 export interface HubOptions {
   readonly gate: Gate
   readonly hooks: KernelHooks
-  readonly server_id: string
+  readonly journals: Journals
   /** The rule of the pack that knows whom events are about, if there is one. */
   subject(): SubjectRule | undefined
-  /** Directory of the journals, made when the first event needs it; default `<home>/server/events`. */
-  readonly dir?: string | undefined
   /** Largest message a client may send, in bytes; default 16 MiB. Larger ones close the connection with 1009. */
   readonly messageBytes?: number | undefined
   /** What events of all streams may take while they wait for disk and sockets, in bytes; default 64 MiB. */
@@ -53,8 +50,7 @@ export class Hub implements Streams {
     this.#listeners = new Listeners(env, options.hooks)
     this.#fanout = new Fanout(env)
     this.#table = new StreamTable(env, {
-      dir: options.dir ?? join(env.options.home, 'server', 'events'),
-      server_id: options.server_id,
+      journals: options.journals,
       fanout: this.#fanout,
       waitingBytes: options.waitingBytes,
       missed: (id, at) => this.#connections.resync(id, at)

@@ -1,85 +1,365 @@
-/** Surgery on journal files: creating, opening for appends, copying the newest part, setting a damaged one aside. */
-import { constants } from 'node:fs'
-import { copyFile, type FileHandle, mkdir, open, rename, stat, unlink, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import type { JournalHeader } from './journal-scan.ts'
-
-/** Creates a journal with its header; rejects when the file exists. Resolves to its size in bytes. */
-export async function createFile(path: string, header: JournalHeader): Promise<number> {
-  const line = headerLine(header)
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  await writeFile(path, line, { flag: 'wx', mode: 0o600 })
-  return line.length
-}
-
 /**
- * Opens a journal whose good lines end at `good`, and cuts what follows: a torn write of a killed process, or of our own failed
- * attempt. Rejects when the size is not `expected` (if given) or below `good`: then somebody else has written.
+ * The file behind one event stream: a header line and then each durable frame exactly as sent. Only byte offsets of the newest lines stay
+ * in memory.
  */
-export async function openForAppend(path: string, good: number, expected: number | undefined): Promise<FileHandle> {
-  const handle = await open(path, constants.O_WRONLY | constants.O_APPEND)
-  try {
-    const { size } = await handle.stat()
-    if (size < good || (expected !== undefined && size !== expected)) throw new Error('the journal file was changed by somebody else')
-    if (size > good) await handle.truncate(good)
-    return handle
-  } catch (err) {
-    await handle.close()
-    throw err
-  }
+import { constants } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Line, LineFiles } from '../storage/line-file.ts'
+import type { EngineEnvironment } from '../storage/ports.ts'
+import { type Journal, type JournalReader, type JournalView, replayLimit } from './journal.ts'
+
+/** First line of a journal file. */
+interface JournalHeader {
+  readonly kind: 'journal_header'
+  readonly version: 1
+  readonly epoch: string
+  /** Epoch milliseconds. */
+  readonly created_at: number
+  /** Number of the first event when it is not 1: a journal that took over a running stream, or was shortened. */
+  readonly first_seq?: number
 }
 
-/** Writes a header and the bytes `from`..`to` of a journal to a synced file beside it, which the caller renames into place. */
-export async function copyTail(
-  path: string,
-  header: JournalHeader,
-  from: number,
-  to: number
-): Promise<{ temp: string; headBytes: number }> {
-  const head = headerLine(header)
-  const temp = `${path}.tmp`
-  const source = await open(path, constants.O_RDONLY)
-  try {
-    const target = await open(temp, 'w', 0o600)
+export type JournalFileEnvironment = Pick<EngineEnvironment, 'log' | 'now' | 'newId'>
+
+/** A file with more events or bytes is rewritten with the newest `replayLimit`. */
+const rewriteEvents = 4000
+const rewriteBytes = 32 * 1024 * 1024
+const retryDelaysMs = [20, 100, 300]
+/** After a failure for good the next try waits. */
+const pauseMs = 1000
+const groupBytes = 256 * 1024
+
+export class JournalFile implements Journal {
+  readonly #env: JournalFileEnvironment
+  readonly #path: string
+  readonly #lines: LineFiles
+  #header: JournalHeader
+  #seq = 0
+  /** Byte offsets of the newest unbroken run of lines, oldest first, up to `seq`. */
+  #starts: number[] = []
+  #end = 0
+  /** More than `#end` while a torn tail waits for the first append. */
+  #size = 0
+  #ino = 0
+  #events = 0
+  #rewriteAt = rewriteBytes
+  /** `repair`: damaged lines to leave out. `replace`: nothing usable on disk, the next append starts a file. */
+  #state: 'ok' | 'repair' | 'replace' = 'ok'
+  #retryAt = 0
+  /** False for a view: somebody else may rewrite the file. */
+  #isOwned = true
+  /** Counts rewrites: offsets of one generation mean nothing in the next. */
+  #generation = 0
+
+  private constructor(env: JournalFileEnvironment, path: string, lines: LineFiles) {
+    this.#env = env
+    this.#path = path
+    this.#lines = lines
+    this.#header = this.#newHeader()
+  }
+
+  /** See `Journals.open`. */
+  static async open(env: JournalFileEnvironment, path: string, lines: LineFiles): Promise<JournalFile> {
+    const journal = new JournalFile(env, path, lines)
     try {
-      await target.writeFile(head)
-      await copyRange(source, target, from, to)
-      await target.datasync()
-    } finally {
-      await target.close()
+      await journal.#repeated(retryDelaysMs, async () => {
+        if (!(await journal.#load())) await journal.#create()
+      })
+    } catch (err) {
+      env.log.error({ err, path }, 'an event journal could not be opened; events are live only until it can be written')
+      journal.#state = 'replace'
     }
-  } catch (err) {
-    await unlink(temp).catch(() => undefined) // the first error is the one to tell
-    throw err
-  } finally {
-    await source.close()
+    return journal
   }
-  return { temp, headBytes: head.length }
+
+  /** See `Journals.find`. */
+  static async find(env: JournalFileEnvironment, path: string, lines: LineFiles): Promise<JournalView | undefined> {
+    const journal = new JournalFile(env, path, lines)
+    journal.#isOwned = false
+    return (await journal.#load()) && journal.#state !== 'replace' ? journal : undefined
+  }
+
+  get epoch(): string {
+    return this.#header.epoch
+  }
+
+  get seq(): number {
+    return this.#seq
+  }
+
+  get first(): number {
+    return this.#seq - this.#starts.length + 1
+  }
+
+  async reader(): Promise<JournalReader> {
+    for (;;) {
+      const generation = this.#generation
+      const handle = await open(this.#path, constants.O_RDONLY)
+      const { ino } = await handle.stat()
+      if (ino === this.#ino && generation === this.#generation) return this.#readerOf(handle, generation)
+      await handle.close()
+      if (generation !== this.#generation) continue
+      if (this.#isOwned) throw new Error('the journal file was replaced by somebody else')
+      await this.#load()
+    }
+  }
+
+  async append(lines: readonly Uint8Array[], first: number): Promise<void> {
+    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw new Error('the journal is waiting for its next try')
+    try {
+      await this.#repeated(this.#state === 'replace' ? [] : retryDelaysMs, () => this.#write(lines, first))
+    } catch (error) {
+      this.#retryAt = performance.now() + pauseMs
+      throw error
+    }
+    if (this.#events > rewriteEvents || this.#end > this.#rewriteAt) await this.#shorten()
+  }
+
+  async abandon(seq: number): Promise<void> {
+    if (this.#state !== 'replace') {
+      this.#generation++
+      this.#header = this.#newHeader()
+      this.#starts = []
+      this.#state = 'replace'
+      // Where even that fails, the numbers of the file end before `seq`.
+      await this.#quarantine().catch(err =>
+        this.#env.log.error({ err, path: this.#path }, 'a damaged event journal could not be moved out of the way')
+      )
+    }
+    this.#seq = seq
+  }
+
+  async skip(seq: number): Promise<void> {
+    if (this.#state === 'repair') await this.#repair()
+    this.#seq = seq
+    this.#starts = []
+    if (this.#state === 'ok') await this.#rewrite(0)
+  }
+
+  close(): Promise<void> {
+    return this.#lines
+      .release(this.#path)
+      .catch(err => this.#env.log.warn({ err, path: this.#path }, 'a journal file could not be closed properly'))
+  }
+
+  #newHeader(): JournalHeader {
+    const { now, newId } = this.#env
+    return { kind: 'journal_header', version: 1, epoch: `ep_${newId()}`, created_at: now().getTime() }
+  }
+
+  /** False when there is no file, or an empty one, as a kill between creation and header leaves it. */
+  async #load(): Promise<boolean> {
+    const scan = new Scan()
+    const reading = await this.#lines.read(this.#path, line => scan.take(line))
+    if (reading.size === 0) return false
+    this.#generation++
+    this.#size = reading.size
+    this.#ino = reading.ino
+    if (!scan.header) {
+      this.#env.log.warn({ path: this.#path }, 'an event journal has no readable header; the stream starts a new epoch')
+      this.#state = 'replace'
+      return true
+    }
+    this.#header = scan.header
+    this.#seq = scan.lastSeq
+    this.#starts = scan.starts
+    this.#end = reading.end
+    this.#events = scan.events
+    this.#state = reading.damaged > 0 ? 'repair' : 'ok'
+    return true
+  }
+
+  async #create(): Promise<void> {
+    await this.#replaced(this.#lines.append(this.#path, [headerLine(this.#header)], 'empty'))
+    this.#events = 0
+    this.#state = 'ok'
+  }
+
+  async #write(lines: readonly Uint8Array[], first: number): Promise<void> {
+    if (this.#state === 'replace') await this.#restart(first)
+    if (this.#state === 'repair') await this.#repair()
+    const end = await this.#lines.append(this.#path, lines, { end: this.#end, size: this.#size })
+    for (const line of lines) {
+      this.#starts.push(this.#end)
+      this.#end += line.length
+    }
+    this.#size = end
+    this.#seq += lines.length
+    this.#events += lines.length
+    if (this.#starts.length > replayLimit * 2) this.#starts = this.#starts.slice(-replayLimit)
+  }
+
+  async #restart(first_seq: number): Promise<void> {
+    await this.#quarantine()
+    this.#header = { ...this.#header, first_seq }
+    this.#seq = first_seq - 1
+    this.#starts = []
+    await this.#create()
+  }
+
+  async #repair(): Promise<void> {
+    await this.#rewrite(this.#starts.length)
+    this.#state = 'ok'
+  }
+
+  async #shorten(): Promise<void> {
+    try {
+      await this.#rewrite(Math.min(replayLimit, this.#starts.length))
+    } catch (err) {
+      this.#env.log.warn({ err, path: this.#path }, 'an event journal could not be shortened')
+      this.#rewriteAt = this.#end * 2
+      this.#events = 0
+    }
+  }
+
+  /** Puts a file with header and newest `count` lines in place. */
+  async #rewrite(count: number): Promise<void> {
+    const starts = count > 0 ? this.#starts.slice(-count) : []
+    const from = starts[0] ?? this.#end
+    const head = headerLine({ ...this.#header, first_seq: this.#seq - starts.length + 1 })
+    const end = head.length + this.#end - from
+    await this.#replaced(this.#lines.replace(this.#path, contentOf(head, this.#path, from, this.#end)).then(() => end))
+    this.#starts = starts.map(start => start + head.length - from)
+    this.#events = starts.length
+    this.#rewriteAt = Math.max(rewriteBytes, end * 2)
+  }
+
+  /** Another file lies at the path now; `end` is where its lines end. */
+  async #replaced(work: Promise<number>): Promise<void> {
+    const end = await work
+    this.#generation++
+    this.#end = end
+    this.#size = end
+    this.#ino = (await stat(this.#path)).ino
+  }
+
+  async #quarantine(): Promise<void> {
+    const moved_to = await this.#lines.quarantine(this.#path)
+    if (moved_to) this.#env.log.warn({ path: this.#path, moved_to }, 'a damaged event journal was moved out of the way')
+  }
+
+  async #repeated(delaysMs: readonly number[], work: () => Promise<void>): Promise<void> {
+    for (const ms of delaysMs) {
+      try {
+        return await work()
+      } catch (err) {
+        this.#env.log.warn({ err, path: this.#path }, 'work on an event journal failed and is repeated')
+      }
+      await delay(ms)
+    }
+    await work()
+  }
+
+  #readerOf(handle: FileHandle, generation: number): JournalReader {
+    const isCurrent = () => generation === this.#generation
+    return {
+      get current() {
+        return isCurrent()
+      },
+      lines: (from, to) => {
+        if (!isCurrent() || from < this.first || to > this.#seq) throw new Error('the journal does not have these lines any more')
+        const at = from - this.first
+        return linesBetween(handle, [...this.#starts, this.#end].slice(at, at + to - from + 2))
+      },
+      close: () => handle.close()
+    }
+  }
 }
 
-/** Moves or copies a file to `aside`; false when there is none. */
-export async function setAside(path: string, aside: string, how: 'move' | 'copy'): Promise<boolean> {
-  if (!(await stat(path).catch(missingIsUndefined))) return false
-  await (how === 'move' ? rename(path, aside) : copyFile(path, aside))
-  return true
+/** The lines between offsets (the last one is the end), group by group. */
+async function* linesBetween(handle: FileHandle, offsets: readonly number[]): AsyncGenerator<Buffer[]> {
+  const offsetAt = (index: number) => offsets[index] ?? 0
+  for (let first = 0; first < offsets.length - 1; ) {
+    const start = offsetAt(first)
+    let last = first + 1
+    while (last < offsets.length - 1 && offsetAt(last + 1) - start <= groupBytes) last++
+    const length = offsetAt(last) - start
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
+    if (bytesRead !== length) throw new Error('the journal is shorter than its index')
+    yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsetAt(first + i + 1) - start - 1))
+    first = last
+  }
 }
 
 function headerLine(header: JournalHeader): Buffer {
   return Buffer.from(`${JSON.stringify(header)}\n`)
 }
 
-async function copyRange(source: FileHandle, target: FileHandle, from: number, to: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(1024 * 1024, Math.max(1, to - from)))
-  for (let position = from; position < to; ) {
-    const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, to - position), position)
-    if (bytesRead === 0) throw new Error('the journal file is shorter than it was')
-    await target.writeFile(buffer.subarray(0, bytesRead))
-    position += bytesRead
+async function* contentOf(head: Buffer, path: string, from: number, to: number): AsyncGenerator<Buffer> {
+  yield head
+  const source = await open(path, constants.O_RDONLY)
+  try {
+    for (let position = from; position < to; ) {
+      const length = Math.min(groupBytes, to - position)
+      const { bytesRead, buffer } = await source.read(Buffer.allocUnsafe(length), 0, length, position)
+      if (bytesRead === 0) throw new Error('the journal file is shorter than it was')
+      yield buffer.subarray(0, bytesRead)
+      position += bytesRead
+    }
+  } finally {
+    await source.close()
   }
 }
 
-/** For `catch`: a missing file is undefined, other failures go on. */
-export function missingIsUndefined(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT') return undefined
-  throw error
+/** What the lines of a file tell, front to back. */
+class Scan {
+  header: JournalHeader | undefined
+  starts: number[] = []
+  events = 0
+  #seq = 0
+  /** Damaged lines since the last good one. */
+  #trailing = 0
+
+  /** A damaged last line may be an event that was seen: its number must not be given out again. */
+  get lastSeq(): number {
+    const before = this.events === 0 ? (this.header?.first_seq ?? 1) - 1 : this.#seq
+    return before + this.#trailing
+  }
+
+  /** Why a line is of no use; undefined when it is, or is only torn. */
+  take({ text, start, ended }: Line): string | undefined {
+    if (!ended) return undefined
+    const value = parse(text)
+    if (start === 0) {
+      this.header = asHeader(value)
+      return undefined
+    }
+    const seq = eventSeq(value)
+    if (seq === undefined || seq <= this.#seq) {
+      this.#trailing++
+      this.starts = []
+      return seq === undefined ? 'no event' : 'its number came before'
+    }
+    // A hole means that an event is lost: nothing before it may be replayed across it.
+    if (seq !== this.#seq + 1) this.starts = []
+    this.#seq = seq
+    this.#trailing = 0
+    this.events++
+    this.starts.push(start)
+    if (this.starts.length > replayLimit * 2) this.starts = this.starts.slice(-replayLimit)
+    return undefined
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // counts as damaged
+  }
+}
+
+function asHeader(value: unknown): JournalHeader | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const header = value as Partial<JournalHeader>
+  const known =
+    header.kind === 'journal_header' && header.version === 1 && typeof header.epoch === 'string' && /^[\w-]{1,64}$/.test(header.epoch)
+  return known ? (value as JournalHeader) : undefined
+}
+
+function eventSeq(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { seq, type } = value as { seq?: unknown; type?: unknown }
+  return typeof type === 'string' && Number.isSafeInteger(seq) ? (seq as number) : undefined
 }

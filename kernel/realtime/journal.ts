@@ -1,337 +1,90 @@
 /**
- * The file behind one event stream: `<dir>/<id>.jsonl`, a header line and then each durable frame exactly as sent.
- * Appends are made by one caller at a time; only byte offsets of the newest lines stay in memory.
+ * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it), and reading events
+ * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
-import { constants } from 'node:fs'
-import { type FileHandle, open, rename } from 'node:fs/promises'
-import type { Logger } from '../log/log.ts'
-import { copyTail, createFile, missingIsUndefined, openForAppend, setAside } from './journal-file.ts'
-import type { JournalPool, Pooled } from './journal-pool.ts'
-import { type JournalHeader, scanJournal } from './journal-scan.ts'
 
-/** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). */
+/** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
 export const replayLimit = 1000
-/** A file with more events or bytes is rewritten with the newest `replayLimit`. */
-const rewriteEvents = 4000
-const rewriteBytes = 32 * 1024 * 1024
-const retryDelaysMs = [20, 100, 300]
 
-export interface JournalOptions {
-  readonly path: string
-  readonly pool: JournalPool
-  readonly log: Logger
-  now(): Date
-  newId(): string
-}
-
-/** An open file that stays readable whatever happens to the journal meanwhile. `starts` are offsets as of `generation`. */
-export interface JournalReader {
-  readonly handle: FileHandle
-  readonly generation: number
-}
-
-export class Journal implements Pooled {
-  readonly #options: JournalOptions
-  #header: JournalHeader
-  /** Highest number on disk (or given up, after a write failure). */
-  #seq = 0
-  #starts: number[] = []
-  #good = 0
-  /** What the file must measure when it is opened for appending, else somebody else wrote; undefined after a failed write of our own. */
-  #expected: number | undefined = 0
-  #events = 0
-  #rewriteAt = rewriteBytes
-  /** `repair`: damaged lines to set aside. `replace`: nothing usable on disk, the next append starts a file. */
-  #state: 'ok' | 'repair' | 'replace' = 'ok'
-  #handle: FileHandle | undefined
-  #busy = false
-  #unsynced = false
-  #closing: Promise<unknown> = Promise.resolve()
-  #syncing: Promise<void> | undefined
-  #retryAt = 0
-  generation = 0
-
-  private constructor(options: JournalOptions) {
-    this.#options = options
-    this.#header = this.#newHeader()
-  }
-
-  /**
-   * Opens or creates a journal. Never rejects: a file that cannot be read or made costs the stream its persistence, not its life
-   * (logged; tried again at later appends). An existing file is only read here; repairs wait for the first append, because
-   * another process may still own it.
-   */
-  static async open(options: JournalOptions): Promise<Journal> {
-    const journal = new Journal(options)
-    try {
-      await journal.#load()
-    } catch (err) {
-      options.log.error({ err, path: options.path }, 'an event journal could not be opened; events are live only until it can be written')
-      journal.#state = 'replace'
-    }
-    return journal
-  }
-
-  /** Reads a journal that is there, for readers; undefined when there is none (or its header tells nothing). Rejects when it cannot be read. */
-  static async find(options: JournalOptions): Promise<Journal | undefined> {
-    const journal = new Journal(options)
-    return (await journal.#scan()) && journal.#state !== 'replace' ? journal : undefined
-  }
-
-  get epoch(): string {
-    return this.#header.epoch
-  }
-
-  get seq(): number {
-    return this.#seq
-  }
-
+/** A journal as readers see it. */
+export interface JournalView {
+  /** Changes when numbers are no longer those of before; every old cursor then needs a resync. */
+  readonly epoch: string
+  /** Highest number on record (or given up); 0 when there is none. */
+  readonly seq: number
   /** Lowest number that can be replayed; `seq + 1` when there is nothing. */
-  get first(): number {
-    return this.#seq - this.#starts.length + 1
-  }
+  readonly first: number
+  /** Rejects when the record cannot be opened. The caller closes the reader. */
+  reader(): Promise<JournalReader>
+}
 
-  /** Byte offsets of the lines `from`..`to` and, last, the end of `to`. Both must lie between `first` and `seq`. */
-  offsets(from: number, to: number): number[] {
-    const at = from - this.first
-    const slice = this.#starts.slice(at, at + (to - from) + 1)
-    slice.push(this.#starts[at + (to - from) + 1] ?? this.#good)
-    return slice
-  }
-
-  /** Opens the file for reading; compare `generation` with the journal's before using offsets. The caller closes the handle. */
-  async reader(): Promise<JournalReader> {
-    for (;;) {
-      const generation = this.generation
-      const handle = await open(this.#options.path, constants.O_RDONLY)
-      if (generation === this.generation) return { handle, generation }
-      await handle.close()
-    }
-  }
-
+/** Reads lines. What it reads stays readable whatever happens to the journal meanwhile. */
+export interface JournalReader {
+  /** False once the journal was rewritten after the reader was opened: open another one. */
+  readonly current: boolean
   /**
-   * Puts lines (each with its newline) on disk, numbered `first` onwards. Resolves when they would survive `kill -9`.
-   * A failed write is repeated three times within half a second, then the call rejects and nothing of it counts.
+   * The lines `from`..`to`, both between the journal's `first` and `seq`, without their newlines, oldest first in groups of 256 KiB or
+   * one line. The range is fixed by the call, which throws when the reader is not current or has no such lines.
    */
-  async append(lines: readonly Uint8Array[], first: number): Promise<void> {
-    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw new Error('the journal is waiting for its next try')
-    const delays = this.#state === 'replace' ? [] : retryDelaysMs
-    this.#busy = true
-    try {
-      for (let attempt = 0; ; attempt++) {
-        try {
-          await this.#write(lines, first)
-          break
-        } catch (err) {
-          await this.#drop()
-          const delay = delays[attempt]
-          if (delay === undefined) {
-            this.#retryAt = performance.now() + 1000
-            throw err
-          }
-          this.#options.log.warn({ err, path: this.#options.path }, 'a journal write failed and is repeated')
-          await new Promise(resolve => setTimeout(resolve, delay))
-        }
-      }
-      if (this.#events > rewriteEvents || this.#good > this.#rewriteAt) await this.#shorten()
-    } finally {
-      this.#busy = false
-    }
-  }
+  lines(from: number, to: number): AsyncIterable<readonly Buffer[]>
+  close(): Promise<void>
+}
 
+/** The journal of one stream, written by one caller at a time. */
+export interface Journal extends JournalView {
   /**
-   * Ends this incarnation after a write failure: numbers up to `seq` may have been seen, so they never come again, and a new
-   * epoch makes every old cursor ask for a resync. The old file is put aside; where even that fails, its numbers end before `seq`.
+   * Takes lines (each with its newline) numbered `first` onwards. Resolves when they would survive `kill -9`; when it rejects, nothing of
+   * them counts.
    */
-  async abandon(seq: number): Promise<void> {
-    if (this.#state === 'replace') {
-      this.#seq = seq
-      return
-    }
-    await this.#drop()
-    this.generation++
-    this.#header = this.#newHeader()
-    this.#seq = seq
-    this.#starts = []
-    this.#state = 'replace'
-    await this.#setAside('move').catch(err =>
-      this.#options.log.error({ err, path: this.#options.path }, 'a damaged journal could not be set aside')
-    )
-  }
+  append(lines: readonly Uint8Array[], first: number): Promise<void>
+  /**
+   * Ends this epoch after a write failure: numbers up to `seq` may have been seen, so they never come again. Never rejects; while nothing
+   * can be written the journal lives in memory only.
+   */
+  abandon(seq: number): Promise<void>
+  /** Gives up the numbers up to `seq` without their events: nothing up to there can be replayed. Rejects when that cannot be recorded. */
+  skip(seq: number): Promise<void>
+  /** The caller has no append running. */
+  close(): Promise<void>
+}
 
-  /** Gives up the numbers up to `to` without their events: nothing before them can be replayed any more. Rejects when the disk does not take that. */
-  async skip(to: number): Promise<void> {
-    this.#busy = true
-    try {
-      if (this.#state === 'repair') await this.#repair()
-      this.#seq = to
-      this.#starts = []
-      if (this.#state === 'ok') await this.#rewrite(0)
-    } finally {
-      this.#busy = false
-    }
-  }
+/** The journals of a home. Ids are session ids (safe file names) and `__global__`, whose events belong to this process alone. */
+export interface Journals {
+  /**
+   * Opens or creates a journal. Never rejects: one that cannot be read or made costs the stream its persistence, not its life (logged;
+   * tried again at later appends). Nothing of an existing record is changed before the first append: another process may still own it.
+   */
+  open(id: string): Promise<Journal>
+  /** A journal as it is on record, whether it is open or not; undefined when there is none. Creates nothing. */
+  find(id: string): Promise<JournalView | undefined>
+  /** After all journals are closed. */
+  close(): Promise<void>
+}
 
-  park(): Promise<unknown> | undefined {
-    return this.#busy ? undefined : this.#drop()
-  }
+/** A durable event as it was journaled. */
+export interface JournaledEvent {
+  readonly seq: number
+  readonly type: string
+  readonly timestamp: string
+  /** With the base fields (`type`, `agentId`, `sessionId`). */
+  readonly payload: Readonly<Record<string, unknown>>
+}
 
-  async sync(): Promise<void> {
-    const handle = this.#handle
-    if (!handle || !this.#unsynced) return
-    this.#unsynced = false
-    this.#syncing = handle.datasync()
-    try {
-      await this.#syncing
-    } finally {
-      this.#syncing = undefined
-    }
-  }
+const pageLines = 64
 
-  /** Syncs and closes. The caller has no append running. */
-  async close(): Promise<void> {
-    await this.#drop()
-    await this.#closing
-  }
-
-  #newHeader(first_seq?: number): JournalHeader {
-    const { now, newId } = this.#options
-    const base = { kind: 'journal_header', version: 1, epoch: `ep_${newId()}`, created_at: now().getTime() } as const
-    return first_seq === undefined ? base : { ...base, first_seq }
-  }
-
-  async #load(): Promise<void> {
-    if (!(await this.#scan())) await this.#create()
-  }
-
-  /** False when there is no file. */
-  async #scan(): Promise<boolean> {
-    const { path, log } = this.#options
-    const handle = await open(path, constants.O_RDONLY).catch(missingIsUndefined)
-    if (!handle) return false
-    try {
-      const scan = await scanJournal(handle, replayLimit)
-      this.#expected = scan.size
-      if (!scan.header) {
-        log.warn({ path }, 'an event journal has no readable header; the stream starts a new epoch')
-        this.#state = 'replace'
-        return true
+/** Newest first, one page in memory. Ends early (and does not throw) where the journal was rewritten meanwhile. */
+export async function* readBackwards(journal: JournalView): AsyncGenerator<JournaledEvent> {
+  if (journal.first > journal.seq) return
+  const reader = await journal.reader()
+  try {
+    for (let to = journal.seq; to >= journal.first && reader.current; to -= pageLines) {
+      const page: JournaledEvent[] = []
+      for await (const lines of reader.lines(Math.max(journal.first, to - pageLines + 1), to)) {
+        for (const line of lines) page.push(JSON.parse(line.toString('utf8')) as JournaledEvent)
       }
-      this.#header = scan.header
-      this.#seq = scan.seq
-      this.#starts = scan.starts
-      this.#good = scan.good
-      this.#events = scan.events
-      if (scan.size > scan.good) log.warn({ path, bytes: scan.size - scan.good }, 'an event journal ends in a torn line, which is left out')
-      if (scan.damaged > 0) {
-        log.warn({ path, lines: scan.damaged }, 'damaged lines of an event journal are skipped and will be set aside')
-        this.#state = 'repair'
-      }
-      return true
-    } finally {
-      await handle.close()
+      yield* page.reverse()
     }
-  }
-
-  async #create(): Promise<void> {
-    this.#good = await createFile(this.#options.path, this.#header)
-    this.#expected = this.#good
-    this.#events = 0
-    this.#state = 'ok'
-  }
-
-  async #write(lines: readonly Uint8Array[], first: number): Promise<void> {
-    if (this.#state === 'replace') await this.#replace(first)
-    if (this.#state === 'repair') await this.#repair()
-    const handle = this.#handle ?? (await this.#openForAppend())
-    await this.#options.pool.touch(this)
-    const total = lines.reduce((sum, line) => sum + line.length, 0)
-    this.#expected = undefined
-    const { bytesWritten } = await handle.writev([...lines])
-    if (bytesWritten !== total) throw new Error(`only ${bytesWritten} of ${total} bytes were written`)
-    for (const line of lines) {
-      this.#starts.push(this.#good)
-      this.#good += line.length
-    }
-    if (this.#starts.length > replayLimit * 2) this.#starts = this.#starts.slice(-replayLimit)
-    this.#expected = this.#good
-    this.#seq += lines.length
-    this.#events += lines.length
-    this.#unsynced = true
-    this.#options.pool.dirty(this)
-  }
-
-  async #openForAppend(): Promise<FileHandle> {
-    await this.#closing
-    this.#handle = await openForAppend(this.#options.path, this.#good, this.#expected)
-    return this.#handle
-  }
-
-  async #replace(first_seq: number): Promise<void> {
-    await this.#setAside('move')
-    this.#header = { ...this.#header, first_seq }
-    this.#seq = first_seq - 1
-    await this.#create()
-  }
-
-  async #repair(): Promise<void> {
-    await this.#setAside('copy')
-    await this.#rewrite(this.#starts.length)
-    this.#state = 'ok'
-  }
-
-  async #shorten(): Promise<void> {
-    try {
-      await this.#rewrite(Math.min(replayLimit, this.#starts.length))
-    } catch (err) {
-      this.#options.log.warn({ err, path: this.#options.path }, 'an event journal could not be shortened')
-      this.#rewriteAt = this.#good * 2
-      this.#events = 0
-    }
-  }
-
-  /** Writes header and newest `count` lines to a new file and puts it in place. */
-  async #rewrite(count: number): Promise<void> {
-    const { path } = this.#options
-    const starts = count > 0 ? this.#starts.slice(-count) : []
-    const from = starts[0] ?? this.#good
-    const { temp, headBytes } = await copyTail(path, { ...this.#header, first_seq: this.#seq - starts.length + 1 }, from, this.#good)
-    await this.#drop()
-    await rename(temp, path)
-    const shift = headBytes - from
-    this.generation++
-    this.#starts = starts.map(start => start + shift)
-    this.#good += shift
-    this.#expected = this.#good
-    this.#events = starts.length
-    this.#rewriteAt = Math.max(rewriteBytes, this.#good * 2)
-  }
-
-  async #setAside(how: 'move' | 'copy'): Promise<void> {
-    const aside = `${this.#options.path}.damaged-${this.#options.newId()}`
-    if (await setAside(this.#options.path, aside, how)) this.#options.log.warn({ path: aside }, 'a damaged event journal was set aside')
-  }
-
-  /** Lets go of the file; it is opened again at the next append. */
-  #drop(): Promise<unknown> {
-    const handle = this.#handle
-    if (!handle) return this.#closing
-    this.#handle = undefined
-    this.#options.pool.forget(this)
-    const unsynced = this.#unsynced
-    this.#unsynced = false
-    const syncing = this.#syncing
-    const close = async () => {
-      try {
-        await syncing
-        if (unsynced) await handle.datasync()
-      } finally {
-        await handle.close()
-      }
-    }
-    this.#closing = close().catch(err =>
-      this.#options.log.warn({ err, path: this.#options.path }, 'a journal file could not be closed properly')
-    )
-    return this.#closing
+  } finally {
+    await reader.close()
   }
 }

@@ -1,19 +1,14 @@
-/** All event streams of a process by id, and where their journals lie. */
-import { join } from 'node:path'
+/** All event streams of a process by id. */
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { globalStream } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
-import { type GlobalPlace, globalPlace } from './global-journal.ts'
-import { Journal } from './journal.ts'
-import { JournalPool } from './journal-pool.ts'
+import type { Journal, Journals, JournalView } from './journal.ts'
 import { defaultWaitingBytes, Stream, type StreamParts } from './stream.ts'
 import type { Watermark } from './types.ts'
 
 export interface StreamTableOptions {
-  /** `<home>/server/events`. */
-  readonly dir: string
-  readonly server_id: string
+  readonly journals: Journals
   readonly fanout: Fanout
   /** What events of all streams may take while they wait, in bytes; default 64 MiB. */
   readonly waitingBytes?: number | undefined
@@ -25,15 +20,12 @@ export class StreamTable {
   readonly #env: Environment
   readonly #options: StreamTableOptions
   readonly #parts: StreamParts
-  readonly #pool: JournalPool
   readonly #streams = new Map<string, Stream>()
   readonly #closing = new Map<string, Promise<void>>()
-  #place: GlobalPlace | undefined
 
   constructor(env: Environment, options: StreamTableOptions) {
     this.#env = env
     this.#options = options
-    this.#pool = new JournalPool(env.log)
     this.#parts = {
       fanout: options.fanout,
       waiting: { bytes: 0, limit: options.waitingBytes ?? defaultWaitingBytes },
@@ -70,13 +62,10 @@ export class StreamTable {
     }
   }
 
-  /** The journal as it is on disk, of a stream that is not open; undefined when there is none. Nothing is created; nobody appends to it. */
-  async stored(id: string): Promise<Journal | undefined> {
+  /** The journal as it is on record, of a stream that is not open; undefined when there is none. Nothing is created. */
+  async stored(id: string): Promise<JournalView | undefined> {
     await this.#closing.get(id)
-    const { log, now, newId } = this.#env
-    return isStreamId(id)
-      ? await Journal.find({ path: join(this.#options.dir, `${id}.jsonl`), pool: this.#pool, log, now, newId })
-      : undefined
+    return isStreamId(id) ? await this.#options.journals.find(id) : undefined
   }
 
   async settled(id?: string): Promise<void> {
@@ -105,9 +94,7 @@ export class StreamTable {
   async closeAll(): Promise<void> {
     while (this.#streams.size > 0) await Promise.all([...this.#streams.keys()].map(id => this.close(id)))
     await Promise.all(this.#closing.values())
-    this.#pool.close()
-    await this.#place?.release()
-    this.#place = undefined
+    await this.#options.journals.close()
   }
 
   /** Closes a stream that only late events or subscribers had opened. */
@@ -119,21 +106,7 @@ export class StreamTable {
 
   async #openJournal(id: string): Promise<Journal> {
     await this.#closing.get(id)
-    const { log, now, newId } = this.#env
-    return await Journal.open({ path: await this.#path(id), pool: this.#pool, log, now, newId })
-  }
-
-  async #path(id: string): Promise<string> {
-    const { dir, server_id } = this.#options
-    const { log } = this.#env
-    if (id !== globalStream) return join(dir, `${id}.jsonl`)
-    try {
-      this.#place = await globalPlace(dir, server_id, log)
-      return this.#place.path
-    } catch (err) {
-      log.error({ err }, 'there is no place for the journal of global events')
-      return join(dir, `${globalStream}.${server_id}.jsonl`)
-    }
+    return await this.#options.journals.open(id)
   }
 }
 

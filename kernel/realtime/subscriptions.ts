@@ -6,7 +6,7 @@ import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, JournalReader } from './journal.ts'
-import { type Decision, decideReplay, keepFor, linesOf } from './replay.ts'
+import { type Decision, decideReplay, keepFor } from './replay.ts'
 import type { Stream } from './stream.ts'
 import { isStreamId, type StreamTable } from './stream-table.ts'
 import type { Cursor, ResyncReason, Watermark } from './types.ts'
@@ -35,7 +35,7 @@ export interface Subscribed {
 interface Replay {
   readonly kind: 'replay'
   readonly reader: JournalReader
-  readonly offsets: readonly number[]
+  readonly lines: ReturnType<JournalReader['lines']>
   /** Lets the live frames go that came meanwhile. */
   readonly release: () => void
 }
@@ -113,8 +113,8 @@ export class Subscriptions {
         if (reader) continue
         decision = { kind: 'resync', reason: 'buffer_overflow' }
       }
-      if (decision.kind === 'replay' && reader?.generation !== journal.generation) {
-        await reader?.handle.close()
+      if (decision.kind === 'replay' && !reader?.current) {
+        await reader?.close()
         reader = undefined
         continue
       }
@@ -126,20 +126,20 @@ export class Subscriptions {
       const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
       if (wish.cursor && !gone) guard.call('kernel', 'tap of subscribed', () => hooks.subscribed.call(stream.id), undefined)
       if (decision.kind === 'replay' && reader && release) {
-        return { kind: 'replay', reader, offsets: journal.offsets(decision.from, decision.to), release }
+        return { kind: 'replay', reader, lines: reader.lines(decision.from, decision.to), release }
       }
-      void reader?.handle.close().catch(err => log.warn({ err }, 'a journal file could not be closed properly'))
+      void reader?.close().catch(err => log.warn({ err }, 'a journal file could not be closed properly'))
       return gone || decision.kind === 'replay' ? { kind: 'gone' } : decision
     }
   }
 
   /** False when the file did not have what the index promised. */
-  async #replay(connection: ClientConnection, session_id: string, { reader, offsets, release }: Replay): Promise<boolean> {
+  async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<boolean> {
     const keep = keepFor(connection, session_id, this.#options.subject(), this.#options.spec)
     try {
-      for await (const lines of linesOf(reader.handle, offsets)) {
+      for await (const group of lines) {
         if (!connection.open) break
-        await connection.pass(keep ? lines.filter(keep) : lines)
+        await connection.pass(keep ? group.filter(keep) : group)
       }
       return true
     } catch (err) {
@@ -147,7 +147,7 @@ export class Subscriptions {
       return false
     } finally {
       release()
-      await reader.handle.close()
+      await reader.close()
     }
   }
 }

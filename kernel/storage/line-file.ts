@@ -13,6 +13,7 @@ import {
   type FileContent,
   isMissing,
   nodeFiles,
+  quarantineFile,
   readIfThere,
   removeFile,
   replaceFile,
@@ -45,6 +46,8 @@ export interface Line {
 }
 
 export interface Reading extends KnownEnd {
+  /** Tells the file from one that replaces it; 0 when there was none. */
+  readonly ino: number
   /** Lines that could not be used. */
   readonly damaged: number
 }
@@ -83,9 +86,10 @@ export class LineFiles {
    * `kill -9` (with `flush: 'each'` a power loss, too). When it rejects, nothing of them is in the file or comes back later.
    *
    * `known`, as the last call or a reading told it: what follows the good lines is cut, and a file that somebody else has written to or
-   * removed is refused. `new`: the file must not be there. Without it the tail is repaired: a last line that only lacks its newline stays.
+   * removed is refused. `empty`: the file must be empty or missing. Without it the tail is repaired: a last line that only lacks its
+   * newline stays.
    */
-  append(file: string, lines: readonly Uint8Array[], known?: KnownEnd | 'new'): Promise<number> {
+  append(file: string, lines: readonly Uint8Array[], known?: KnownEnd | 'empty'): Promise<number> {
     return this.#queue.run(file, async () => {
       const opened = await this.#get(file, known)
       try {
@@ -123,6 +127,15 @@ export class LineFiles {
     })
   }
 
+  /** Moves the file out of the way; answers where it is now, or undefined when it was not there. */
+  quarantine(file: string): Promise<string | undefined> {
+    return this.#queue.run(file, async () => {
+      await this.#close(file)
+      this.#cutTo.delete(file)
+      return quarantineFile(file, this.#files)
+    })
+  }
+
   /** Closes a file; what waits for the medium is flushed first. */
   release(file: string): Promise<void> {
     return this.#queue.run(file, () => this.#close(file))
@@ -147,7 +160,7 @@ export class LineFiles {
     let room = quarantineBytes
     let count = 0
     let first: { first_byte: number; reason: string } | undefined
-    const ends = await eachLine(file, this.#open.get(file)?.end ?? this.#cutTo.get(file) ?? Number.POSITIVE_INFINITY, line => {
+    const ends = await eachLine(this.#files, file, this.#open.get(file)?.end ?? this.#cutTo.get(file) ?? Number.POSITIVE_INFINITY, line => {
       const reason = take(line)
       if (reason === undefined) return
       count++
@@ -157,17 +170,17 @@ export class LineFiles {
     })
     if (first) {
       this.#options.warn(file, 'damaged lines skipped, copied to the .damaged file beside', { count, ...first })
-      await this.#quarantine(file, damaged)
+      await this.#keepDamaged(file, damaged)
     }
     return { ...ends, damaged: count }
   }
 
-  async #get(file: string, known: KnownEnd | 'new' | undefined): Promise<OpenFile> {
+  async #get(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
     const kept = this.#open.get(file)
     if (kept) {
       // One look at every use: lines for a removed file would be lost, and what somebody else has written must not be mixed with ours.
       const { nlink, size } = await kept.handle.stat()
-      if (nlink > 0 && size === kept.end && (known === undefined || (known !== 'new' && known.end === size))) {
+      if (nlink > 0 && size === kept.end && (known === undefined || (known === 'empty' ? size === 0 : known.end === size))) {
         this.#open.delete(file)
         this.#open.set(file, kept)
         return kept
@@ -180,7 +193,7 @@ export class LineFiles {
     return opened
   }
 
-  async #make(file: string, known: KnownEnd | 'new' | undefined): Promise<OpenFile> {
+  async #make(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
     const handle = await this.#openAppend(file, known)
     try {
       const { size } = await handle.stat()
@@ -197,9 +210,9 @@ export class LineFiles {
     }
   }
 
-  async #openAppend(file: string, known: KnownEnd | 'new' | undefined): Promise<FileHandle> {
+  async #openAppend(file: string, known: KnownEnd | 'empty' | undefined): Promise<FileHandle> {
     if (typeof known === 'object') return this.#files.open(file, constants.O_RDWR | constants.O_APPEND)
-    const open = () => this.#files.open(file, known === 'new' ? 'ax+' : 'a+', 0o600)
+    const open = () => this.#files.open(file, 'a+', 0o600)
     try {
       return await open()
     } catch (error) {
@@ -209,11 +222,12 @@ export class LineFiles {
     }
   }
 
-  async #goodEnd(file: string, handle: FileHandle, size: number, known: KnownEnd | 'new' | undefined): Promise<number> {
+  async #goodEnd(file: string, handle: FileHandle, size: number, known: KnownEnd | 'empty' | undefined): Promise<number> {
     const cutTo = this.#cutTo.get(file)
     if (cutTo !== undefined && cutTo <= size) return cutTo
-    if (typeof known !== 'object') return repairTail(handle, size)
-    if (size === known.size && size >= known.end) return known.end
+    if (known === undefined) return repairTail(handle, size)
+    if (known === 'empty' && size === 0) return 0
+    if (known !== 'empty' && size >= known.end && (size === known.size || size === known.end)) return known.end
     throw new AppError(PersistenceFailed, { message: 'the file was changed by somebody else' })
   }
 
@@ -275,7 +289,7 @@ export class LineFiles {
     return opened.flushing
   }
 
-  async #quarantine(file: string, lines: readonly string[]): Promise<void> {
+  async #keepDamaged(file: string, lines: readonly string[]): Promise<void> {
     const place = `${file}.damaged`
     const known = (await readIfThere(place, this.#files)) ?? ''
     const seen = new Set(known.split('\n'))
@@ -309,16 +323,17 @@ export const maxLineBytes = 64 * 1024 * 1024
 const headBytes = 4096
 
 /** Visits the lines that begin before `to`. Answers where the last ended line ends, and how far the reading went. */
-async function eachLine(file: string, to: number, visit: (line: Line) => void): Promise<KnownEnd> {
+async function eachLine(files: FileCalls, file: string, to: number, visit: (line: Line) => void): Promise<Omit<Reading, 'damaged'>> {
   let handle: FileHandle
   try {
-    handle = await nodeFiles.open(file, 'r')
+    handle = await files.open(file, 'r')
   } catch (error) {
-    if (isMissing(error)) return { end: 0, size: 0 }
+    if (isMissing(error)) return { end: 0, size: 0, ino: 0 }
     throw error
   }
   try {
-    return await sliceLines(handle, to, visit)
+    const { ino } = await handle.stat()
+    return { ...(await sliceLines(handle, to, visit)), ino }
   } finally {
     await handle.close()
   }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
+import { createJournals } from '../../kernel/realtime/file-journals.ts'
 import { Hub } from '../../kernel/realtime/hub.ts'
 import { SocketClient } from '../../kernel/testing/socket.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
@@ -12,7 +13,9 @@ const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true,
 const hooks = createKernelHooks()
 hooks.attachStream.tap('child', () => 'live')
 const env = testEnvironment({ strict: false })
-const hub = new Hub(env, { dir: process.argv[2] ?? '', gate: openGate(), hooks, server_id: env.newId(), subject: () => undefined })
+const dir = process.argv[2] ?? ''
+const journals = createJournals({ ...env, home: dir, server_id: env.newId() }, { dir })
+const hub = new Hub(env, { journals, gate: openGate(), hooks, subject: () => undefined })
 const server = createServer()
 server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
 server.listen(0, '127.0.0.1', async () => {

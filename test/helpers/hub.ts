@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { SubjectRule } from '../../kernel/index.ts'
 import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
+import { createJournals } from '../../kernel/realtime/file-journals.ts'
 import { Hub, type HubOptions } from '../../kernel/realtime/hub.ts'
 import { SocketClient, type SocketOptions } from '../../kernel/testing/socket.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
@@ -12,6 +13,10 @@ import { openGate } from './gate.ts'
 import { freshDir } from './temp.ts'
 
 export interface TestHubOptions extends Partial<Omit<HubOptions, 'subject'>> {
+  /** Directory of the journals. */
+  readonly dir?: string
+  /** Id of the server, which names the file of its global events beside another server. */
+  readonly server_id?: string
   /** Sessions that exist; default: all. */
   readonly sessions?: readonly string[]
   /** See the kernel's `connectionBufferBytes`. */
@@ -31,7 +36,7 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
   const dir = options.dir ?? (await freshDir())
   const violations: Error[] = []
   const hooks = options.hooks ?? createKernelHooks()
-  const { sessions, bufferBytes, frameTimeoutMs, graceMs, subject = agents, ...own } = options
+  const { sessions, dir: _, server_id, bufferBytes, frameTimeoutMs, graceMs, subject = agents, ...own } = options
   hooks.attachStream.tap('test', id => (sessions && !sessions.includes(id) ? 'missing' : 'live'))
   const env = testEnvironment({
     now: () => new Date(0),
@@ -40,7 +45,8 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
     ...(frameTimeoutMs === undefined ? {} : { frameTimeoutMs }),
     ...(graceMs === undefined ? {} : { graceMs })
   })
-  const hub = new Hub(env, { gate: openGate(), server_id: env.newId(), ...own, subject: () => subject ?? undefined, dir, hooks })
+  const journals = createJournals({ ...env, home: dir, server_id: server_id ?? env.newId() }, { dir })
+  const hub = new Hub(env, { gate: openGate(), journals, ...own, subject: () => subject ?? undefined, hooks })
   const server = createServer()
   server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
   server.listen(0, '127.0.0.1')

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { definePack, defineRoute, defineStore, Type } from '../../kernel/index.ts'
-import { startTestKernel, storageSuite } from '../../kernel/testing.ts'
+import { defineEvent, definePack, defineRoute, defineStore, Type } from '../../kernel/index.ts'
+import { journalSuite, startTestKernel, storageSuite } from '../../kernel/testing.ts'
+import { type MemoryOfJournals, memoryJournals } from '../helpers/memory-journals.ts'
 import { type Memory, memoryStorage } from '../helpers/memory-storage.ts'
 
 storageSuite('memory', async () => {
@@ -17,6 +18,11 @@ storageSuite('memory', async () => {
       return memoryStorage(memory)
     }
   }
+})
+
+journalSuite('memory', async () => {
+  const memory: MemoryOfJournals = new Map()
+  return { journals: memoryJournals(memory), reopen: async () => memoryJournals(memory) }
 })
 
 const note = Type.Object({ text: Type.String() })
@@ -50,4 +56,33 @@ test('a kernel keeps what its packs store in the engine that it was given, and c
   assert.ok(!(await readdir(home, { recursive: true })).includes(join('server', 'kv')))
   await stop()
   assert.deepEqual(ends, ['closed'])
+})
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: note })
+const emitter = definePack({
+  name: 'emitter',
+  setup(ctx) {
+    const emit = ctx.event(noted)
+    ctx.tap(ctx.hooks.attachStream, () => 'live' as const)
+    ctx.route(addNote, async ({ body }) => {
+      emit(body, 's1')
+      await ctx.streams.flushed('s1')
+      return body
+    })
+  }
+})
+
+test('events are journaled in the engine that the kernel was given, and replayed from it', async t => {
+  const memory: MemoryOfJournals = new Map()
+  const { call, connect, home } = await startTestKernel(t, { packs: [emitter], journal: () => memoryJournals(memory) })
+  for (const text of ['a', 'b', 'c']) await call(addNote, { body: { text } })
+  const { epoch, seq } = memory.get('s1') ?? {}
+  assert.equal(seq, 3)
+  const socket = await connect()
+  await socket.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  assert.deepEqual(
+    socket.frames.filter(frame => frame.type === noted.type).map(frame => frame.seq),
+    [2, 3]
+  )
+  assert.ok(!(await readdir(home, { recursive: true })).some(name => name.endsWith('.jsonl')))
 })

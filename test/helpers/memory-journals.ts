@@ -1,0 +1,65 @@
+/** An engine of journals that keeps everything in memory, for as long as its map lives. */
+import { type Journal, type JournalReader, type Journals, replayLimit } from '../../kernel/index.ts'
+
+export type MemoryOfJournals = Map<string, MemoryJournal>
+
+export function memoryJournals(memory: MemoryOfJournals = new Map()): Journals {
+  return {
+    open: async id => {
+      const journal = memory.get(id) ?? new MemoryJournal()
+      memory.set(id, journal)
+      return journal
+    },
+    find: async id => memory.get(id),
+    close: async () => undefined
+  }
+}
+
+let epochs = 0
+
+export class MemoryJournal implements Journal {
+  epoch = `memory-${++epochs}`
+  seq = 0
+  /** Without their newlines, up to `seq`. */
+  #lines: Buffer[] = []
+
+  get first(): number {
+    return this.seq - this.#lines.length + 1
+  }
+
+  async append(lines: readonly Uint8Array[]): Promise<void> {
+    this.#lines = [...this.#lines, ...lines.map(line => Buffer.from(line).subarray(0, -1))].slice(-replayLimit)
+    this.seq += lines.length
+  }
+
+  async abandon(seq: number): Promise<void> {
+    this.epoch = `memory-${++epochs}`
+    await this.skip(seq)
+  }
+
+  async skip(seq: number): Promise<void> {
+    this.seq = seq
+    this.#lines = []
+  }
+
+  async reader(): Promise<JournalReader> {
+    const { epoch } = this
+    const isCurrent = () => this.epoch === epoch
+    return {
+      get current() {
+        return isCurrent()
+      },
+      lines: (from, to) => {
+        if (!isCurrent() || from < this.first || to > this.seq) throw new Error('no such lines')
+        return groupOf(this.#lines.slice(from - this.first, to - this.first + 1))
+      },
+      close: async () => undefined
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+async function* groupOf(lines: readonly Buffer[]): AsyncGenerator<readonly Buffer[]> {
+  if (lines.length > 0) yield lines
+}
