@@ -1,8 +1,7 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import type { BigIntStats } from 'node:fs'
-import { type FileHandle, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { breathe, withLock } from '../../kernel/index.ts'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { breathe, type FileStamp, replaceFile, withLock } from '../../kernel/index.ts'
 import { freeze, type Table } from './tables.ts'
 import { readLongToml, TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -51,7 +50,7 @@ export class ConfigFile {
    * the new content is on disk. Throws FileProblem while the file cannot be used. Callers wait for each other.
    */
   async change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
-    return withLock(`${this.path}.lock`, async () => {
+    return withLock(`${this.path}.lock`, async lock => {
       // The file itself, for a stamp could be too coarse to tell two writes within one tick.
       const { text, table, problem } = await this.#read()
       if (text === undefined || !table) throw problem
@@ -59,7 +58,8 @@ export class ConfigFile {
       if (next === undefined) return { table }
       await breathe()
       const edited = await editToml({ text, table }, next)
-      this.#stamp = await replace(this.path, edited.text)
+      const target = await linkedPath(this.path)
+      this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
     })
   }
@@ -98,6 +98,16 @@ async function bytesOf(path: string): Promise<Uint8Array> {
   }
 }
 
+/** Where the content lies: a link to a file elsewhere stays a link. */
+async function linkedPath(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (isMissing(error)) return path
+    throw error
+  }
+}
+
 async function stampOf(path: string): Promise<string> {
   try {
     return stampText(await stat(path, { bigint: true }))
@@ -107,61 +117,8 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
-/** A replaced file has another inode, even within one tick of the clock. */
-function stampText({ ino, size, mtimeNs }: BigIntStats): string {
+function stampText({ ino, size, mtimeNs }: FileStamp): string {
   return `${ino} ${size} ${mtimeNs}`
-}
-
-/** Answers the stamp of the new content. Through a temporary file beside the real one, so that a link to a file elsewhere stays a link. The lock serialises callers. */
-async function replace(path: string, text: string): Promise<string> {
-  const target = await realpath(path).catch((error: unknown) => {
-    if (isMissing(error)) return path
-    throw error
-  })
-  const temporary = join(dirname(target), `${basename(target)}~`)
-  const handle = await create(temporary)
-  let stamp: string
-  try {
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-      stamp = stampText(await handle.stat({ bigint: true }))
-    } finally {
-      await handle.close()
-    }
-    await rename(temporary, target)
-  } catch (error) {
-    await unlink(temporary).catch(() => undefined) // the first error tells more
-    throw error
-  }
-  await syncDirectory(dirname(target))
-  return stamp
-}
-
-/** Opens a new file for its owner alone. What a crash left there goes: it may have been made with other rights. */
-async function create(path: string): Promise<FileHandle> {
-  const fresh = () => open(path, 'wx', 0o600)
-  try {
-    return await fresh()
-  } catch (error) {
-    if (isMissing(error)) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    else if ((error as NodeJS.ErrnoException).code === 'EEXIST') await unlink(path)
-    else throw error
-    return fresh()
-  }
-}
-
-/** Flushes the new name. Best effort: some platforms cannot open or flush a directory. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r').catch(() => undefined) // as above
-  if (!handle) return
-  try {
-    await handle.sync()
-  } catch {
-    // as above
-  } finally {
-    await handle.close()
-  }
 }
 
 function isMissing(error: unknown): boolean {

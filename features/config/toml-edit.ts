@@ -4,9 +4,9 @@ import { breathe } from '../../kernel/index.ts'
 import { isTable, own, same, type Table } from './tables.ts'
 import { readLongToml, TomlProblem } from './toml.ts'
 import { Edits, inline, keyText } from './toml-edits.ts'
-import { blocksOf, find, indexBlocks, type Node, type Path, startsWith } from './toml-index.ts'
+import { BlockIndex, type Path, startsWith } from './toml-index.ts'
 import { renamedTables } from './toml-rename.ts'
-import { type Block, type Entry, scanToml } from './toml-scan.ts'
+import { type Entry, scanToml } from './toml-scan.ts'
 
 /** A text with its content. */
 export interface TomlDocument {
@@ -32,21 +32,21 @@ export async function editToml({ text, table }: TomlDocument, next: Table): Prom
 }
 
 async function editText(text: string, before: Table, next: Table): Promise<string> {
-  const root = indexBlocks(await scanToml(text))
+  const index = new BlockIndex(await scanToml(text))
   await breathe()
-  const edits = new Edits(text, root)
-  new Editor(edits, root).diff([], before, next)
+  const edits = new Edits(text, index)
+  new Editor(edits, index).diff([], before, next)
   await breathe()
   return edits.result()
 }
 
 class Editor {
   readonly #edits: Edits
-  readonly #root: Node
+  readonly #index: BlockIndex
 
-  constructor(edits: Edits, root: Node) {
+  constructor(edits: Edits, index: BlockIndex) {
     this.#edits = edits
-    this.#root = root
+    this.#index = index
   }
 
   /** Takes down what has to change below `path`. */
@@ -62,16 +62,16 @@ class Editor {
       if (!targets.has(key) && !same(old, value)) this.#change([...path, key], old, value)
     }
     // An empty table lives on only by a header of its own.
-    if (path.length > 0 && Object.keys(next).length === 0 && !find(this.#root, path)?.block) this.#edits.table(path, false)
+    if (path.length > 0 && Object.keys(next).length === 0 && !this.#index.at(path)?.block) this.#edits.table(path, false)
   }
 
   /** Changes the name in every header of a table. False: it stands elsewhere, too, in lines of other tables. */
   #rename(path: Path, to: string): boolean {
-    const node = find(this.#root, path)
+    const place = this.#index.at(path)
     const elsewhere = [...this.#above(path)].some(({ entries, rest }) => entries.some(({ names }) => startsWith(names, rest)))
-    if (!node || elsewhere) return false
+    if (!place || elsewhere) return false
     const at = path.filter(part => typeof part === 'string').length - 1
-    for (const { extents } of blocksOf(node)) {
+    for (const { extents } of place.blocks) {
       const { start, end } = extents[at]!
       this.#edits.edit(start, end, keyText(to))
     }
@@ -85,7 +85,7 @@ class Editor {
       this.#edits.edit(entry.valueStart, entry.valueEnd, inline(value, this.#edits.newline))
     } else if (isTable(old) && isTable(value)) {
       this.diff(path, old, value)
-    } else if (Array.isArray(old) && Array.isArray(value) && value.length > 0 && value.every(isTable) && find(this.#root, path)?.elements) {
+    } else if (Array.isArray(old) && Array.isArray(value) && value.length > 0 && value.every(isTable) && this.#index.at([...path, 0])) {
       this.#diffTables(path, old as Table[], value)
     } else {
       this.#remove(path)
@@ -104,11 +104,10 @@ class Editor {
   }
 
   /** Tables above a place whose own lines may speak of it: `b.c = 1` in `[a]` of `a.b`. `rest` is the way from there. */
-  *#above(path: Path): Generator<{ readonly block: Block; readonly entries: readonly Entry[]; readonly rest: Path }, void, void> {
-    let node: Node | undefined = this.#root
-    for (let depth = 0; node && depth < path.length; depth++) {
-      if (node.block) yield { block: node.block, entries: node.block.entries, rest: path.slice(depth) }
-      node = find(node, [path[depth]!])
+  *#above(path: Path): Generator<{ readonly entries: readonly Entry[]; readonly rest: Path }, void, void> {
+    for (const depth of path.keys()) {
+      const block = this.#index.at(path.slice(0, depth))?.block
+      if (block) yield { entries: block.entries, rest: path.slice(depth) }
     }
   }
 
@@ -123,8 +122,7 @@ class Editor {
 
   /** Takes out all lines of a place. Comments behind the last entry of a removed table stay: they may belong to what follows. */
   #remove(path: Path): void {
-    const node = find(this.#root, path)
-    if (node) for (const block of blocksOf(node)) this.#edits.removeTable(block)
+    for (const block of this.#index.at(path)?.blocks ?? []) this.#edits.removeTable(block)
     for (const { entries, rest } of this.#above(path)) {
       for (const { names, start, end } of entries) if (startsWith(names, rest)) this.#edits.edit(start, end, '')
     }
@@ -138,7 +136,7 @@ class Editor {
   }
 
   #addLine(table: Path, line: string): void {
-    const block = find(this.#root, table)?.block
+    const block = this.#index.at(table)?.block
     const dotted = block ? undefined : this.#dotted(table)
     if (block) this.#edits.line(block, line)
     else if (dotted) this.#edits.edit(dotted.end, dotted.end, `${dotted.prefix}.${line}${this.#edits.newline}`)

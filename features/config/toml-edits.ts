@@ -1,7 +1,7 @@
 /** Collects what changes in a TOML text and puts it in: edits, new lines of tables that are there, new tables. */
 import { stringify } from 'smol-toml'
 import { isTable } from './tables.ts'
-import { find, type Node, type Path, startsWith } from './toml-index.ts'
+import { type BlockIndex, type Path, startsWith } from './toml-index.ts'
 import type { Block } from './toml-scan.ts'
 
 /** Replaces `[start, end)` of the text; insertions have no extent. Edits at one place apply in their order. */
@@ -16,7 +16,7 @@ interface Edit {
 export class Edits {
   readonly newline: string
   readonly #text: string
-  readonly #root: Node
+  readonly #index: BlockIndex
   readonly #edits: Edit[] = []
   readonly #lines = new Map<Block, string[]>()
   /** New tables by their header. */
@@ -24,9 +24,9 @@ export class Edits {
   readonly #renamed: { readonly path: Path; readonly to: string }[] = []
 
   /** The text ends with a line break, so that something can be put behind the last line. */
-  constructor(text: string, root: Node) {
+  constructor(text: string, index: BlockIndex) {
     this.#text = text
-    this.#root = root
+    this.#index = index
     this.newline = text.includes('\r\n') ? '\r\n' : '\n'
   }
 
@@ -128,8 +128,8 @@ export class Edits {
   /** Behind the last table that shares the longest part of the path; the end of the text when none does. */
   #endOfKin(path: Path): number {
     for (let length = path.length; length > 0; length--) {
-      const kin = find(this.#root, path.slice(0, length))
-      if (kin) return kin.last.contentEnd
+      const kin = this.#index.at(path.slice(0, length))
+      if (kin) return kin.blocks.at(-1)!.contentEnd
     }
     return this.#text.length
   }
