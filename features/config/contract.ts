@@ -1,5 +1,5 @@
 /** Wire of the config pack (contract 1, Configuration). */
-import { defineEvent, defineRoute, nullable, oneOf, type TSchema, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, oneOf, Type } from '../../kernel/index.ts'
 
 const open = Type.Record(Type.String(), Type.Unknown())
 
@@ -28,35 +28,11 @@ export const ConfigObject = Type.Object(
   { description: 'Keys at the top are snake_case, those inside a domain camelCase' }
 )
 
-const patchOf = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema))
-const loose = patchOf(open)
-
-/** Partial configuration. Keys may be snake_case or camelCase at any depth. Absent and null keep, tables merge, arrays and scalars replace. */
-export const ConfigPatch = Type.Object(
-  {
-    providers: loose,
-    default_provider: patchOf(Type.String()),
-    default_model: patchOf(Type.String()),
-    models: loose,
-    thinking: loose,
-    plan_mode: patchOf(Type.Boolean()),
-    yolo: patchOf(Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' })),
-    default_permission_mode: patchOf(mode),
-    default_plan_mode: patchOf(Type.Boolean()),
-    permission: loose,
-    hooks: patchOf(Type.Array(Type.Unknown())),
-    services: loose,
-    merge_all_available_skills: patchOf(Type.Boolean()),
-    extra_skill_dirs: patchOf(Type.Array(Type.String())),
-    loop_control: loose,
-    background: loose,
-    subagent: loose,
-    secondary_model: loose,
-    experimental: loose,
-    telemetry: patchOf(Type.Boolean())
-  },
-  { additionalProperties: Type.Unknown() }
-)
+/**
+ * Partial configuration. Keys may be snake_case or camelCase at any depth. Absent and null keep, tables merge, arrays and scalars replace.
+ * The mounted route knows every domain.
+ */
+export const ConfigPatch = Type.Record(Type.String(), Type.Unknown())
 
 export const readConfig = defineRoute({ method: 'GET', path: '/api/v1/config', summary: 'Effective configuration', data: ConfigObject })
 

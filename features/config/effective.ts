@@ -8,12 +8,7 @@ import { freeze, isTable, overlay, own, type Table } from './tables.ts'
 export interface Effective {
   readonly value: unknown
   readonly diagnostics: readonly ConfigDiagnostic[]
-  /** Values of the file that it was made of. */
-  readonly stored: Stored
 }
-
-/** What the file says under the name of the domain and under its other one. */
-type Stored = readonly [under: unknown, over: unknown]
 
 type Report = (message: string) => void
 
@@ -24,9 +19,8 @@ const MAX_REPORTS = 20
 export function effective(section: ConfigSection, file: Table, env: NodeJS.ProcessEnv): Effective {
   const diagnostics: ConfigDiagnostic[] = []
   const report = (message: string) => diagnostics.push({ domain: section.name, message })
-  const stored = storedOf(section, file)
-  const [under, over] = stored
-  const given = over === undefined ? under : overlay(under, over)
+  const over = section.alias === undefined ? undefined : own(file, section.alias)
+  const given = over === undefined ? own(file, section.name) : overlay(own(file, section.name), over)
   let value = given === undefined ? section.default : fromFile(section, given, report)
   const environment: unknown = section.overlay?.(env, (variable, problem) => report(`${variable} ${problem}`))
   // One by one: a value that does not fit must not take the others with it.
@@ -37,16 +31,7 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
     if (first) report(`environment: ${pathOf(section.name, first.path)}: ${first.message}; the environment is ignored here`)
     else value = merged
   }
-  return { value: freeze(overlay(undefined, value)), diagnostics, stored }
-}
-
-/** Would `effective` answer the same? Parts of a file that did not change are the same objects. */
-export function isCurrent({ stored }: Effective, section: ConfigSection, file: Table): boolean {
-  return storedOf(section, file).every((value, index) => value === stored[index])
-}
-
-function storedOf({ name, alias }: ConfigSection, file: Table): Stored {
-  return [own(file, name), alias === undefined ? undefined : own(file, alias)]
+  return { value: freeze(overlay(undefined, value)), diagnostics }
 }
 
 function fromFile(section: ConfigSection, stored: unknown, report: Report): unknown {

@@ -3,10 +3,7 @@ import { breathe, type Detail, problems } from '../../kernel/index.ts'
 import { pathOf, salvaged, withDefault } from './effective.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
-import { isTable, own, put, same, type Table } from './tables.ts'
-
-/** Records of a map that are looked at together. */
-const PART = 64
+import { isTable, own, same, type Table } from './tables.ts'
 
 /**
  * Faults of a domain that is `stored` now: what cannot be written, what misses the schema, and what the review refuses of the rest. Of a
@@ -14,7 +11,7 @@ const PART = 64
  */
 export async function faultsOf(section: ConfigSection | undefined, name: string, before: unknown, stored: unknown): Promise<Detail[]> {
   const details: Detail[] = []
-  for (const [old, part] of section && isMap(section) && isTable(stored) ? parts(before, stored) : [[before, stored]]) {
+  for (const [old, part] of section && isMap(section) && isTable(stored) ? changedRecords(before, stored) : [[before, stored]]) {
     const odd = unsayable(part, name)
     const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
@@ -28,20 +25,12 @@ function below(name: string, { path, message }: Detail): Detail {
   return { path: pathOf(name, path), message }
 }
 
-/** Changed records of a map, some at a time, with those that they replace. */
-function* parts(before: unknown, map: Table): Generator<readonly [old: Table, records: Table], void, void> {
-  const known = isTable(before) ? before : {}
-  const changed = Object.keys(map).filter(key => !same(own(known, key), map[key], true))
-  for (let from = 0; from < changed.length; from += PART) {
-    const keys = changed.slice(from, from + PART)
-    yield [picked(known, keys), picked(map, keys)]
+/** Records of a map that differ, each in a map of its own, with those that they replace. */
+function* changedRecords(before: unknown, map: Table): Generator<readonly [old: Table, record: Table], void, void> {
+  for (const [key, record] of Object.entries(map)) {
+    const old = isTable(before) ? own(before, key) : undefined
+    if (!same(old, record, true)) yield [old === undefined ? {} : Object.fromEntries([[key, old]]), Object.fromEntries([[key, record]])]
   }
-}
-
-function picked(map: Table, keys: readonly string[]): Table {
-  const records: Table = {}
-  for (const key of keys) if (Object.hasOwn(map, key)) put(records, key, map[key])
-  return records
 }
 
 function misfits(section: ConfigSection, value: unknown): Detail[] {

@@ -1,6 +1,6 @@
 /** The routes and the event with the inner shape of every domain, made of the file shapes that packs contribute. */
 import { nullable, type TObject, type TSchema, Type } from '../../kernel/index.ts'
-import { ConfigObject, ConfigPatch, configChanged, patchConfig, readConfig } from './contract.ts'
+import { ConfigObject, type ConfigPatch, configChanged, patchConfig, readConfig } from './contract.ts'
 import { mapValue, toCamel } from './key-case.ts'
 import { isSecretKey, pathsBelow, type SecretPaths, splitPaths } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
@@ -44,7 +44,7 @@ export class LiveSpecs {
   #now(): Shapes {
     if (!this.#shapes) {
       const answer = answerSchema(ConfigObject, this.#sections()) as unknown as typeof ConfigObject
-      const patch = patchSchema(ConfigPatch, this.#sections()) as unknown as typeof ConfigPatch
+      const patch = patchSchema(this.#sections()) as unknown as typeof ConfigPatch
       const change = Type.Object({ ...configChanged.payload.properties, config: answer })
       this.#shapes = { answer, patch, change }
     }
@@ -72,9 +72,9 @@ function answerSchema(base: TObject, sections: readonly ConfigSection[]): TObjec
  * described only. Sections check the values, because both spellings and unknown keys may be in them, and so that one refusal names all
  * that is wrong.
  */
-function patchSchema(base: TObject, sections: readonly ConfigSection[]): TObject {
+function patchSchema(sections: readonly ConfigSection[]): TObject {
   const asInFile: Spelling = key => key
-  const shapes: Fields = { ...base.properties }
+  const shapes: Fields = { yolo: Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' }) }
   for (const { name, schema, toWire } of sections) shapes[name] = nullable(partial(schema, toWire ? asInFile : toCamel))
   const fields = Object.entries(shapes).map(([name, shape]) => [name, Type.Optional(Type.Unknown(shape))])
   return Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() })

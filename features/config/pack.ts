@@ -35,7 +35,7 @@ export default definePack({
 
     const answer = async () => {
       const config = await view.prepare()
-      await breathe() // a large answer is written in a turn of its own
+      await breathe() // a large answer is written in a share of its own
       return config as Static<typeof ConfigObject>
     }
     const emitChanged = ctx.event(specs.change)
@@ -51,7 +51,7 @@ export default definePack({
       return answer()
     })
     ctx.route(specs.patch, async ({ body }) => {
-      await breathe() // a large body was parsed in this turn
+      await breathe() // a large body was parsed just now
       const patch = readBody(body as Table, settings)
       if (patch.fields.length > 0 || patch.faults.length > 0) {
         await settings

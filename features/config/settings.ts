@@ -1,6 +1,6 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
 import { AppError, breathe, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
-import { type Effective, effective, isCurrent } from './effective.ts'
+import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
@@ -113,7 +113,7 @@ export class Settings implements Config {
 
   /** Takes in what is in the file now; listeners hear of changes. An unparsable file leaves the last good content in force. */
   reload(): Promise<readonly string[]> {
-    return this.#turn(async () => this.#prepared(this.#take(await this.#options.file.read()))).then(fields => this.#tell(fields))
+    return this.#queued(async () => this.#prepared(this.#take(await this.#options.file.read()))).then(fields => this.#tell(fields))
   }
 
   /**
@@ -127,7 +127,7 @@ export class Settings implements Config {
     const take = (content: FileContent) => {
       for (const field of this.#take(content)) elsewhere.add(field)
     }
-    const saved = this.#turn(async () => {
+    const saved = this.#queued(async () => {
       const edit = async (before: Table) => {
         take({ table: before })
         await this.#options.prepare?.()
@@ -181,7 +181,9 @@ export class Settings implements Config {
       changed.push(...Object.keys(before).filter(key => !Object.hasOwn(table, key)))
       this.#source = table
       this.#table = Object.freeze(next)
-      for (const [section, value] of this.#values) if (!isCurrent(value, section, next)) this.#values.delete(section)
+      for (const section of this.#values.keys()) {
+        if (changed.includes(section.name) || changed.includes(section.alias ?? section.name)) this.#values.delete(section)
+      }
       this.#revision++
     }
     this.#warn()
@@ -215,9 +217,9 @@ export class Settings implements Config {
     this.#reported = new Set(now.map(({ message }) => message))
   }
 
-  #turn<T>(work: () => Promise<T>): Promise<T> {
+  #queued<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work, work)
-    this.#last = result.catch(() => undefined) // the caller of this turn gets the failure; the next one only waits
+    this.#last = result.catch(() => undefined) // the caller gets the failure; the next one only waits
     return result
   }
 }

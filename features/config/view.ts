@@ -13,9 +13,6 @@ interface Shown {
   readonly value: unknown
 }
 
-/** Records of a map that are shown together. */
-const PART = 32
-
 /** Made once for each revision of the settings, in shares of the event loop; domains that did not change are taken over. */
 export class ConfigView {
   readonly #settings: Settings
@@ -80,10 +77,9 @@ async function show(
 
 async function showRecords(map: Table, toWire: (part: unknown) => unknown): Promise<Table> {
   const shown: Table = {}
-  const entries = Object.entries(map)
-  for (let from = 0; from < entries.length; from += PART) {
-    const part = toWire(Object.fromEntries(entries.slice(from, from + PART))) as Table
-    for (const [key, value] of Object.entries(part)) put(shown, key, value)
+  for (const [key, record] of Object.entries(map)) {
+    const value = own(toWire(Object.fromEntries([[key, record]])) as Table, key)
+    if (value !== undefined) put(shown, key, value)
     await breathe()
   }
   return shown

@@ -24,7 +24,7 @@ export async function manyProviders(runs: number): Promise<Row[]> {
     rows.push({ what: `${what}, ${COUNT} providers`, ours: median(times), spread: [least, most], unit: 'ms', budget: '' })
     rows.push({ what: `loop delay during ${what}`, ours: loop, unit: 'ms', budget: '< 20', holds: loop < 20 })
   }
-  for (const path of ['/providers', '/models', '/auth']) await row(`GET ${path}`, () => send(server, 'GET', `/api/v1${path}`))
+  for (const path of ['/config', '/providers', '/models', '/auth']) await row(`GET ${path}`, () => send(server, 'GET', `/api/v1${path}`))
   await row('POST /config with one field', round => send(server, 'POST', '/api/v1/config', { telemetry: round % 2 === 0 }))
   await row('POST /providers', async () => {
     const models = ['a', 'b', 'c'].map(model => ({ model, max_context_size: 1000 }))
