@@ -37,7 +37,7 @@ async function editText(text: string, before: Table, next: Table): Promise<strin
   const edits = new Edits(text, index)
   new Editor(edits, index).diff([], before, next)
   await breathe()
-  return edits.result()
+  return await edits.result()
 }
 
 class Editor {

@@ -1,5 +1,6 @@
 /** Collects what changes in a TOML text and puts it in: edits, new lines of tables that are there, new tables. */
 import { stringify } from 'smol-toml'
+import { breathe } from '../../kernel/index.ts'
 import { isTable } from './tables.ts'
 import { type BlockIndex, type Path, startsWith } from './toml-index.ts'
 import type { Block } from './toml-scan.ts'
@@ -63,9 +64,12 @@ export class Edits {
   }
 
   /** The text with all edits. */
-  result(): string {
+  async result(): Promise<string> {
     for (const [block, lines] of this.#lines) this.#placeLines(block, lines)
-    for (const { path, array, lines } of this.#tables.values()) this.#placeTable(path, array, lines)
+    for (const { path, array, lines } of this.#tables.values()) {
+      this.#placeTable(path, array, lines)
+      await breathe()
+    }
     const pieces: string[] = []
     let tail = '\n\n'
     let swallow = false
