@@ -1,41 +1,117 @@
-/** Loads a third-party pack from a path or a module name. Its `svc-code/...` imports resolve to this very installation. */
-import { existsSync } from 'node:fs'
+/** Loads third-party packs from paths and module names. Their `svc-code/...` imports resolve to this very installation. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire, register } from 'node:module'
-import { isAbsolute, join, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import type { Pack } from '../../kernel/index.ts'
+import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { definePack, type Pack } from '../../kernel/index.ts'
+import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
+
+/** Time limit of an import, ms: a top-level await without end must not hold up the start. */
+const importLimitMs = 10_000
 
 let hooked = false
 
-/** `default` (or `packs`) of the module must be a pack (or packs). Throws with the spec named. */
-export async function loadPack(spec: string, from: string): Promise<Pack[]> {
-  const url = locate(spec, from)
+export interface LoadedPacks {
+  /** In the order they are named; what cannot run is among them as a pack that fails with the reason. */
+  readonly packs: Pack[]
+  /** Name and reason of those. */
+  readonly failed: string[]
+}
+
+/**
+ * Imports the modules side by side. A pack with a name in `taken`, or of one before it, fails as well, under the name of its file. Never
+ * rejects.
+ */
+export async function loadPacks(
+  modules: readonly { readonly spec: string; readonly from: string }[],
+  taken: readonly string[],
+  limitMs = importLimitMs
+): Promise<LoadedPacks> {
+  const loaded = await Promise.all(modules.map(({ spec, from }) => loadPack(spec, from, limitMs)))
+  const names = new Set(taken)
+  const packs: Pack[] = []
+  const failed: string[] = []
+  const fail = (spec: string, reason: Error) => {
+    const name = freeName(nameOf(spec), names)
+    packs.push(failedPack(name, reason))
+    failed.push(`${name}: ${reason.message}`)
+    return name
+  }
+  for (const { spec, place, found } of loaded) {
+    for (const pack of found instanceof Error ? [found] : found) {
+      if (pack instanceof Error) names.add(fail(spec, pack))
+      else if (names.has(pack.name)) names.add(fail(spec, new Error(`${place}: a pack named '${pack.name}' is there already`)))
+      else {
+        packs.push(pack)
+        names.add(pack.name)
+      }
+    }
+  }
+  return { packs, failed }
+}
+
+/** The packs of a module: its `default` export and those in `packs`; or why there are none, with file and line. */
+async function loadPack(spec: string, from: string, limitMs: number): Promise<{ spec: string; place: string; found: Pack[] | Error }> {
+  let place = spec
+  try {
+    const url = locate(spec, from)
+    if (url.startsWith('file:')) place = fileURLToPath(url)
+    const loaded = await waitAtMost(importModule(url), limitMs)
+    if (loaded === late) throw new Error(`the import took longer than ${limitMs} ms and was given up`)
+    const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)
+    if (found.length === 0) throw new Error('there is no pack as its default export (made with definePack)')
+    return { spec, place, found }
+  } catch (cause) {
+    const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)
+    return { spec, place, found: new Error(`${await placeOf(cause, place)}: ${reason}`, { cause }) }
+  }
+}
+
+/** Stands in for a pack that cannot run: known by its name, never active. */
+export function failedPack(name: string, reason: Error): Pack {
+  return definePack({
+    name,
+    setup() {
+      throw reason
+    }
+  })
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  let free = name
+  for (let n = 2; taken.has(free); n++) free = `${name}-${n}`
+  return free
+}
+
+/** What a pack is called before it could say so itself: after its module or file, or after the folder of an `index.js` or `pack.js`. */
+function nameOf(spec: string): string {
+  const path = spec.replace(/^[a-z]+:/, '')
+  const file = basename(path, extname(path))
+  const name = file === 'index' || file === 'pack' ? basename(dirname(resolve(path))) : file
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+}
+
+async function importModule(url: string): Promise<{ default?: unknown; packs?: unknown }> {
   if (/\.[cm]?ts$/.test(url) && !('typescript' in process.features && process.features.typescript)) {
-    throw new Error(`pack ${spec} is TypeScript, which needs Node 22.18 or newer; give its compiled .js file`)
+    throw new Error('a TypeScript pack needs Node 22.18 or newer; give its compiled .js file')
   }
   if (!hooked) {
     hooked = true
     register('./resolve-self.js', import.meta.url)
   }
-  let loaded: { default?: unknown; packs?: unknown }
-  try {
-    loaded = (await import(url)) as typeof loaded
-  } catch (cause) {
-    throw new Error(`pack ${spec} could not be loaded: ${(cause as Error).message}`, { cause })
-  }
-  const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)
-  if (found.length === 0) throw new Error(`pack ${spec} has no pack as its default export (made with definePack)`)
-  return found
+  return await import(url)
 }
 
 function locate(spec: string, from: string): string {
   const path = isAbsolute(spec) ? spec : resolve(from, spec)
   if (isAbsolute(spec) || spec.startsWith('.') || existsSync(path)) {
-    if (!existsSync(path)) throw new Error(`pack ${spec}: there is no file ${path}`)
+    if (!existsSync(path)) throw new Error(`there is no file ${path}`)
     return pathToFileURL(path).href
   }
   try {
-    return pathToFileURL(createRequire(join(from, 'package.json')).resolve(spec)).href
+    const found = createRequire(join(from, 'package.json')).resolve(spec)
+    return isAbsolute(found) ? pathToFileURL(found).href : spec // a built-in module has no file
   } catch {
     return spec // a module that only `import` can resolve; a failure there names the spec
   }
@@ -43,4 +119,46 @@ function locate(spec: string, from: string): string {
 
 function isPack(value: unknown): value is Pack {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'pack'
+}
+
+/** `file:line` of a failed import, as far as it can be told. */
+async function placeOf(error: unknown, entry: string): Promise<string> {
+  if (!(error instanceof Error)) return entry
+  const importer = / imported from (\S+)/.exec(error.message)?.[1]
+  if (importer !== undefined) return importPlace(importer, error.message)
+  return frameOf(error.stack ?? '') ?? (error instanceof SyntaxError ? await syntaxPlace(entry) : undefined) ?? entry
+}
+
+const here = new URL('.', import.meta.url).href
+
+/** The topmost frame of a stack that is neither Node's nor comes after ours: those below have only asked for the import. */
+function frameOf(stack: string): string | undefined {
+  for (const [, file = '', line] of stack.matchAll(/(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm)) {
+    if (file.startsWith(here)) return undefined
+    return `${file.startsWith('file:') ? fileURLToPath(file) : file}:${line}`
+  }
+  return undefined
+}
+
+/** Where a file imports what the message says is missing. */
+function importPlace(importer: string, message: string): string {
+  const missing = basename(/Cannot find \w+ '([^']+)'/.exec(message)?.[1] ?? '')
+  const lines = existsSync(importer) ? readFileSync(importer, 'utf8').split('\n') : []
+  const at = lines.findIndex(line => line.includes(missing) && /\b(import|from)\b/.test(line))
+  return at < 0 ? importer : `${importer}:${at + 1}`
+}
+
+/** Node tells the place of a syntax error only where it prints it: each file that the module imports by path is checked, until one fails. */
+async function syntaxPlace(entry: string): Promise<string | undefined> {
+  const files = new Set([entry])
+  for (const file of files) {
+    if (files.size > 100 || !existsSync(file)) continue
+    const stderr = await new Promise<string>(done => execFile(process.execPath, ['--check', file], (_error, _out, text) => done(text)))
+    const line = /^\S+?:(\d+)$/m.exec(stderr)?.[1]
+    if (line !== undefined) return `${file}:${line}`
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/\bimport\b[^'"]*['"](\.[^'"]+)['"]|\bfrom\s*['"](\.[^'"]+)['"]/g)) {
+      if (path !== '') files.add(resolve(dirname(file), path))
+    }
+  }
+  return undefined
 }

@@ -1,5 +1,6 @@
 /** Services of the default packs are theirs: another pack provides one only where the operator names it in `[packs.replace]`. */
 import type { Pack } from '../../kernel/index.ts'
+import { failedPack } from './load-pack.ts'
 
 /** A default pack, loaded on demand. */
 export type DefaultPack = () => Promise<Pack>
@@ -23,24 +24,12 @@ export async function checkReplacements(
   }
   return packs.map(pack => {
     const taken = pack.provides.find(({ id }) => owners.has(id) && named[id] !== pack.name)
-    return taken ? failing(pack, `it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`) : pack
+    return taken
+      ? failedPack(pack.name, new Error(`it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`))
+      : pack
   })
 }
 
 function hint(id: string, name: string): string {
   return `where that is meant, config.toml says so: [packs.replace] ${/^[\w-]+$/.test(id) ? id : JSON.stringify(id)} = ${JSON.stringify(name)}`
-}
-
-/** In the place of the pack: known by its name, never active. */
-function failing(pack: Pack, reason: string): Pack {
-  return {
-    ...pack,
-    needs: {},
-    optional: {},
-    provides: [],
-    config: undefined,
-    setup() {
-      throw new Error(reason)
-    }
-  }
 }

@@ -24,6 +24,9 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })) {
     out(`warning: ${warning}\n`)
   }
+  const forgotten: unknown[] = []
+  const collect = (reason: unknown) => forgotten.push(reason)
+  process.on('unhandledRejection', collect) // of an import: there is no log yet
   const packs = await deploymentPacks(deployment)
   for (const name of Object.keys(deployment.config)) {
     const known = packs.some(pack => pack.name === name) || deployment.disable.includes(name)
@@ -33,6 +36,8 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
   const stop = onSignals(kernel, out)
   const faults = onFaults(kernel)
+  process.off('unhandledRejection', collect)
+  for (const err of forgotten) kernel.log.error({ err }, notHandled)
   try {
     const { url } = await kernel.start()
     out(banner(url, kernel, readToken(kernel.home) ?? '', options))
@@ -44,18 +49,27 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   }
 }
 
-export async function deploymentPacks(deployment: Deployment): Promise<Pack[]> {
+const notHandled = 'a rejected promise was not handled'
+
+/**
+ * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them
+ * as a pack that fails with the reason. `importMs`: time limit of an import. Throws when a name in `disable` or `require` is nobody's.
+ */
+export async function deploymentPacks(deployment: Deployment, importMs?: number): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
+  const failed: string[] = []
   if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
-    const { loadPack } = await import('./load-pack.ts')
-    const others: Pack[] = []
-    for (const { spec, from } of deployment.load) others.push(...(await loadPack(spec, from)))
+    const { loadPacks } = await import('./load-pack.ts')
+    const loaded = await loadPacks(deployment.load, Object.keys(defaultPacks), importMs)
+    failed.push(...loaded.failed)
     const { checkReplacements } = await import('./replacements.ts')
     const defaults = Object.values(defaultPacks).map(load => async () => (await load()).default)
-    packs.push(...(await checkReplacements(others, deployment.replace, defaults)))
+    packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
   }
   const known = [...new Set([...Object.keys(defaultPacks), ...packs.map(pack => pack.name)])]
-  checkPackNames('disable', deployment.disable, known)
+  if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
+  const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
+  if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
   checkPackNames('require', deployment.require, known)
   return packs.filter(pack => !deployment.disable.includes(pack.name))
 }
@@ -118,7 +132,7 @@ function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
  */
 function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
   let fatal = false
-  const rejected = (err: unknown) => kernel.log.error({ err }, 'a rejected promise was not handled')
+  const rejected = (err: unknown) => kernel.log.error({ err }, notHandled)
   const thrown = (err: unknown) => {
     kernel.log.fatal({ err }, 'an exception was not handled; the server stops')
     if (!fatal) process.stderr.write('svc-code: stopping after an internal error; the log has it\n')
