@@ -129,15 +129,16 @@ async function placeOf(error: unknown, entry: string): Promise<string> {
   return frameOf(error.stack ?? '') ?? (error instanceof SyntaxError ? await syntaxPlace(entry) : undefined) ?? entry
 }
 
-const here = new URL('.', import.meta.url).href
+const frame = /(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm
 
-/** The topmost frame of a stack that is neither Node's nor comes after ours: those below have only asked for the import. */
+/** This file as stacks name it: with source maps it is another one than `import.meta.url`. */
+const ourselves = new Error().stack?.matchAll(frame).next().value?.[1]
+
+/** The topmost frame of a stack that is neither Node's nor below ours: those have only asked for the import. */
 function frameOf(stack: string): string | undefined {
-  for (const [, file = '', line] of stack.matchAll(/(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm)) {
-    if (file.startsWith(here)) return undefined
-    return `${file.startsWith('file:') ? fileURLToPath(file) : file}:${line}`
-  }
-  return undefined
+  const [, file, line] = stack.matchAll(frame).next().value ?? []
+  if (file === undefined || file === ourselves) return undefined
+  return `${file.startsWith('file:') ? fileURLToPath(file) : file}:${line}`
 }
 
 /** Where a file imports what the message says is missing. */
