@@ -1,10 +1,9 @@
 /** Mode and remembered approvals of one agent, kept in its history. */
 import type { History } from '../history/index.ts'
-import { type Pattern, parsePattern } from './rules.ts'
-import type { PermissionMode } from './service.ts'
+import type { Approval, PermissionMode } from './contract.ts'
 
 const MODE = 'permission.mode'
-const RULE = 'permission.rule'
+const APPROVAL = 'permission.approval'
 
 /** Only explicit settings are recorded; without a history they live in memory. */
 export class AgentPermissions {
@@ -12,13 +11,16 @@ export class AgentPermissions {
   readonly fallback: PermissionMode
   readonly #history: History | undefined
   #mode: PermissionMode | undefined
-  readonly #rules = new Map<string, Pattern>()
+  readonly #approvals: Approval[] = []
 
   constructor(history: History | undefined, fallback: PermissionMode) {
     this.fallback = fallback
     this.#history = history
     for (const { mode } of history?.records(MODE) ?? []) if (isMode(mode)) this.#mode = mode
-    for (const { rule } of history?.records(RULE) ?? []) if (typeof rule === 'string') this.#keep(rule)
+    for (const { tool, argument } of history?.records(APPROVAL) ?? []) {
+      if (typeof tool === 'string' && (argument === undefined || typeof argument === 'string'))
+        this.#approvals.push(approval(tool, argument))
+    }
   }
 
   /** The mode that was set for this agent; undefined when none was. */
@@ -26,8 +28,8 @@ export class AgentPermissions {
     return this.#mode
   }
 
-  get rules(): readonly Pattern[] {
-    return [...this.#rules.values()]
+  get approvals(): readonly Approval[] {
+    return this.#approvals
   }
 
   async setMode(mode: PermissionMode): Promise<void> {
@@ -36,18 +38,15 @@ export class AgentPermissions {
     this.#mode = mode
   }
 
-  /** Throws on a text that is no rule pattern: it would be forgotten at the next start. */
-  async remember(rule: string): Promise<void> {
-    if (this.#rules.has(rule)) return
-    if (!parsePattern(rule)) throw new Error(`not a permission rule: ${rule.slice(0, 200)}`)
-    await this.#history?.append({ type: RULE, rule })
-    this.#keep(rule)
+  async remember({ tool, argument }: Approval): Promise<void> {
+    if (this.#approvals.some(each => each.tool === tool && each.argument === argument)) return
+    await this.#history?.append({ type: APPROVAL, ...approval(tool, argument) })
+    this.#approvals.push(approval(tool, argument))
   }
+}
 
-  #keep(rule: string): void {
-    const pattern = parsePattern(rule)
-    if (pattern) this.#rules.set(rule, pattern)
-  }
+function approval(tool: string, argument: string | undefined): Approval {
+  return argument === undefined ? { tool } : { tool, argument }
 }
 
 function isMode(value: unknown): value is PermissionMode {

@@ -1,5 +1,29 @@
-/** Sections of the user's configuration that permissions read (contract 1, `default_permission_mode`, `permission`). */
-import { oneOf, problems, type Static, Type } from '../../kernel/index.ts'
+/** What others see of permissions: the service, and the sections of the configuration (contract 1, `default_permission_mode`, `permission`). */
+import { oneOf, problems, type Static, serviceToken, Type } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+
+/** manual asks, yolo approves what no rule or danger holds back, auto approves everything that no rule denies. */
+export type PermissionMode = 'manual' | 'auto' | 'yolo'
+
+/** An approval for the rest of a session: calls of the tool with this very argument, or every call of it. */
+export interface Approval {
+  readonly tool: string
+  readonly argument?: string
+}
+
+/** Permission modes and remembered approvals per agent. */
+export interface Permissions {
+  /** Current mode; default: config `default_permission_mode`, else manual. */
+  mode(agent: AgentHost): Promise<PermissionMode>
+  /** Mode of an agent for which none was set: config `default_permission_mode`. */
+  defaultMode(): Promise<PermissionMode>
+  /** Recorded on disk before it resolves. */
+  setMode(agent: AgentHost, mode: PermissionMode): Promise<void>
+  /** Recorded on disk before it resolves. */
+  remember(agent: AgentHost, approval: Approval): Promise<void>
+}
+
+export const Permissions = serviceToken<Permissions>('permissions')
 
 /** `Tool` or `Tool(argument)`; the tool part is a glob. */
 const pattern = Type.String({ minLength: 1, pattern: '^[^()\\s]+(\\([\\s\\S]*\\))?$' })

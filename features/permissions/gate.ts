@@ -3,14 +3,14 @@ import { realpath } from 'node:fs/promises'
 import type { Logger } from '../../kernel/index.ts'
 import type { ApprovalAnswer, Interactions } from '../interactions/index.ts'
 import type { ToolCallContext, ToolDisplay, ToolVerdict } from '../tools/index.ts'
-import { decide } from './decide.ts'
-import { findWorkTree } from './git.ts'
-import type { Pattern, Rule } from './rules.ts'
-import type { Permissions } from './service.ts'
+import { decide } from './chain.ts'
+import type { Approval, Permissions } from './contract.ts'
+import { findWorkTree } from './control-files.ts'
+import type { Rule } from './rules.ts'
 
 export interface GatePorts {
   readonly permissions: Permissions
-  readonly remembered: (context: ToolCallContext) => Promise<readonly Pattern[]>
+  readonly remembered: (context: ToolCallContext) => Promise<readonly Approval[]>
   readonly rules: () => Promise<{ readonly rules: readonly Rule[]; readonly unsure: boolean }>
   readonly interactions: () => Interactions | undefined
   readonly log: Logger
@@ -51,7 +51,8 @@ async function askUser(context: ToolCallContext, ports: GatePorts): Promise<Tool
   if (answer.decision !== 'approved') return deny(context, refusalText(context.tool.name, answer))
   if (answer.scope === 'session') {
     try {
-      await ports.permissions.remember(agent, context.execution.approval_rule)
+      const { approval_argument: argument } = context.execution
+      await ports.permissions.remember(agent, { tool: context.tool.name, ...(argument === undefined ? {} : { argument }) })
     } catch (error) {
       ports.log.error({ err: error, tool: context.tool.name }, 'an approval could not be remembered; it counts for this call only')
     }

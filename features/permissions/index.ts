@@ -1,3 +1,2 @@
 /** Public face of the permissions pack. */
-export { defaultModeSection, permissionSection } from './contract.ts'
-export * from './service.ts'
+export { type Approval, defaultModeSection, type PermissionMode, Permissions, permissionSection } from './contract.ts'

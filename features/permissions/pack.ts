@@ -1,4 +1,6 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
+import { realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
@@ -6,10 +8,9 @@ import { Interactions } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority } from '../tools/index.ts'
 import { AgentPermissions } from './agent-permissions.ts'
-import { defaultModeSection, permissionSection } from './contract.ts'
+import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
 import { permit } from './gate.ts'
-import { type Rule, rulesOf } from './rules.ts'
-import { Permissions } from './service.ts'
+import { meansPath, type Rule, rulesOf } from './rules.ts'
 
 export default definePack({
   name: 'permissions',
@@ -44,15 +45,15 @@ export default definePack({
         const reached = agent.record.type === 'main' ? agent.session.agents() : [agent]
         await Promise.all([...new Set([agent, ...reached])].map(async each => (await each.get(slot)).setMode(mode)))
       },
-      async remember(agent, rule) {
-        await (await agent.get(slot)).remember(rule)
+      async remember(agent, approval) {
+        await (await agent.get(slot)).remember(approval)
       }
     }
     ctx.provide(Permissions, permissions)
 
     /** An agent may do what was approved for itself or for those that called it. */
-    const remembered = async (agent: AgentHost | undefined): Promise<AgentPermissions['rules']> =>
-      agent ? [...(await agent.get(slot)).rules, ...(await remembered(parent(agent)))] : []
+    const remembered = async (agent: AgentHost | undefined): Promise<readonly Approval[]> =>
+      agent ? [...(await agent.get(slot)).approvals, ...(await remembered(parent(agent)))] : []
 
     let parsed: { readonly from: object; readonly rules: readonly Rule[] } | undefined
     /** The file has been readable at some time, so its last good rules count. */
@@ -71,7 +72,13 @@ export default definePack({
     ctx.background(rules)
 
     ctx.provide(ToolAuthority, {
-      permit: context => permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log })
+      permit: context =>
+        permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log }),
+      async readable({ cwd }) {
+        const places = { cwd: await realpath(cwd).catch(() => cwd), home: homedir() } // a vanished directory is compared by its name
+        const denying = (await rules()).rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
+        return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
+      }
     })
   }
 })

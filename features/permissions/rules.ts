@@ -1,22 +1,32 @@
 /** Permission rules: the pattern language, the configuration's forms of a rule, and matching against a call. */
 import type { Static } from '../../kernel/index.ts'
-import { matchText, type RuleReading, type ToolExecution } from '../tools/index.ts'
+import { matchPath, matchText, type RulePart, type ToolExecution } from '../tools/index.ts'
 import type { permissionSection } from './contract.ts'
 
 /** `Tool(args)` taken apart. */
 export interface Pattern {
   /** Glob on the tool's name. */
   readonly tool: string
-  /** Handed to the call's matcher; undefined: any arguments. */
+  /** Handed to the parts of the call; undefined: any arguments. */
   readonly args?: string
-  /** A leading `!` in the argument part: every call that does not match. */
+  /** A leading `!` in the argument part: everything that does not match. */
   readonly not: boolean
 }
 
+export type Decision = 'allow' | 'deny' | 'ask'
+
 export interface Rule {
-  readonly decision: 'allow' | 'deny' | 'ask'
+  readonly decision: Decision
   readonly pattern: Pattern
   readonly reason?: string
+}
+
+/** A call and the rules that may concern it. */
+export interface RuledCall {
+  readonly tool: string
+  readonly execution: Pick<ToolExecution, 'approval_argument' | 'parts' | 'uncertain'>
+  /** In order. */
+  readonly rules: readonly Rule[]
 }
 
 /** Parses `Tool`, `Tool(args)`, `Tool(!args)`; empty parentheses mean no arguments given. Undefined when the text is no pattern. */
@@ -30,16 +40,37 @@ export function parsePattern(text: string): Pattern | undefined {
   return args === '' ? { tool, not: false } : { tool, args, not }
 }
 
-/**
- * Whether a pattern covers a call; allowing patterns are read as `every`, others as `some`. A call without a matcher is covered only by
- * patterns without arguments.
- */
-export function covers(pattern: Pattern, tool: string, execution: ToolExecution, reading: RuleReading): boolean {
-  if (!matchText(pattern.tool, tool)) return false
-  if (pattern.args === undefined) return true
-  if (!execution.matches) return false
-  if (!pattern.not) return execution.matches(pattern.args, reading)
-  return !execution.matches(pattern.args, reading === 'every' ? 'some' : 'every')
+/** The first rule of a denying or asking kind that means the call: any part of it is enough, read widely. */
+export function ruleFor({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): Rule | undefined {
+  return rules.find(({ decision: kind, pattern: { tool: name, args, not } }) => {
+    if (kind !== decision || !matchText(name, tool)) return false
+    return args === undefined || partsOf(execution).some(part => (not ? !part.covers(args) : part.names(args)))
+  })
+}
+
+/** Whether the allowing rules together cover the call: each part is covered by one of them, read narrowly. */
+export function allows({ tool, execution, rules }: RuledCall): boolean {
+  const allowing = rules.filter(({ decision, pattern }) => decision === 'allow' && matchText(pattern.tool, tool)).map(rule => rule.pattern)
+  const parts = partsOf(execution)
+  const covered = (part: RulePart) =>
+    allowing.some(({ args, not }) => args !== undefined && (not ? !execution.uncertain && !part.names(args) : part.covers(args)))
+  return allowing.some(({ args }) => args === undefined) || (parts.length > 0 && parts.every(covered))
+}
+
+/** Whether a rule of this kind looks at what the call does. */
+export function argumentRule({ tool, rules }: RuledCall, decision: Decision): boolean {
+  return rules.some(rule => rule.decision === decision && rule.pattern.args !== undefined && matchText(rule.pattern.tool, tool))
+}
+
+/** Whether a pattern means a file as this tool would touch it. */
+export function meansPath({ tool, args, not }: Pattern, name: string, path: string, places: { cwd: string; home: string }): boolean {
+  return matchText(tool, name) && (args === undefined || matchPath(args, path, places) !== not)
+}
+
+function partsOf({ parts, approval_argument: text }: RuledCall['execution']): readonly RulePart[] {
+  if (parts) return parts
+  const matches = (pattern: string) => matchText(pattern, text ?? '')
+  return text === undefined ? [] : [{ covers: matches, names: matches }]
 }
 
 /** The rules of the configuration in list order: `rules` first, then the shorthand tables. Rules of scope `session-runtime` do not count. */

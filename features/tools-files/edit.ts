@@ -29,7 +29,7 @@ export function createEdit({ ops, seen }: FilePorts): Tool<typeof editParameters
         description: `Editing ${place.path}`,
         display: { kind: 'file_io', operation: 'edit', path: place.path, before: args.old_string, after: args.new_string },
         accesses: [{ kind: 'readwrite' as const, path: place.real }],
-        ...pathRule('Edit', place, env.cwd),
+        ...pathRule(place, env.cwd),
         async run() {
           try {
             await assertSame(place, ops)

@@ -8,6 +8,8 @@ export interface FileFacts {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number
   readonly mtimeMs: number
+  /** Names of the file (hard links). */
+  readonly links: number
 }
 
 /** Paths are absolute. Failures reject with Node's errno codes. */
@@ -28,7 +30,12 @@ export const nodeFileOps: FileOps = {
   async stat(path) {
     try {
       const found = await stat(path)
-      return { kind: found.isFile() ? 'file' : found.isDirectory() ? 'directory' : 'other', size: found.size, mtimeMs: found.mtimeMs }
+      return {
+        kind: found.isFile() ? 'file' : found.isDirectory() ? 'directory' : 'other',
+        size: found.size,
+        mtimeMs: found.mtimeMs,
+        links: found.nlink
+      }
     } catch (error) {
       if (isMissing(error)) return undefined
       throw error
@@ -45,7 +52,8 @@ export const nodeFileOps: FileOps = {
       await writeSynced(temporary, content, old?.mode)
     } catch (error) {
       await rm(temporary, { force: true })
-      if (old && isDenied(error)) return writeFile(path, content) // the directory takes no new file, but the file itself may be writable
+      // the directory takes no new file, but the file itself may be writable; one with other names would change under these, too
+      if (old?.nlink === 1 && isDenied(error)) return writeFile(path, content)
       throw error
     }
     try {

@@ -1,11 +1,11 @@
 /** The Glob tool: files by name, newest first. */
 import { join } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { isSensitive, matchText, type Tool, ToolRefusal } from '../tools/index.ts'
+import { isInside, isSensitive, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
 import type { FileOps } from './file-ops.ts'
 import { newestFirst } from './newest.ts'
-import { isInside, locate } from './places.ts'
+import { locate, searchRule } from './places.ts'
 import { SEARCH_BYTES, type SearchEngine } from './search.ts'
 import { globOf } from './walker.ts'
 
@@ -14,6 +14,8 @@ type Arguments = Static<typeof globParameters>
 export interface SearchPorts {
   readonly ops: FileOps
   readonly engine: () => Promise<SearchEngine>
+  /** Whether a file (absolute) may be shown to the agent. */
+  readonly readable: (env: ToolEnv) => Promise<(path: string) => boolean>
   /** Aborts with the pack. */
   readonly signal: AbortSignal
 }
@@ -21,7 +23,7 @@ export interface SearchPorts {
 /** Paths in one answer. */
 const SHOWN = 100
 
-export function createGlob({ ops, engine, signal: end }: SearchPorts): Tool<typeof globParameters> {
+export function createGlob({ ops, engine, readable, signal: end }: SearchPorts): Tool<typeof globParameters> {
   return {
     name: 'Glob',
     description:
@@ -36,16 +38,16 @@ export function createGlob({ ops, engine, signal: end }: SearchPorts): Tool<type
         description: `Finding ${args.pattern}`,
         display: { kind: 'file_io', operation: 'glob', path: root.path, detail: args.pattern },
         accesses: [{ kind: 'search' as const, path: root.real, recursive: true }],
-        approval_rule: 'Glob',
-        matches: pattern => matchText(pattern, args.pattern),
+        ...searchRule(args.pattern),
         async run(_progress, signal) {
           const below = `${root.path}/`
           const fits = globOf(args.pattern.startsWith(below) ? args.pattern.slice(root.path.length) : args.pattern)
+          const mayRead = await readable(env)
           const found: string[] = []
           let bytes = 0
           const request = { root: root.real, include_ignored: args.include_ignored ?? false }
           const collect = (path: string) => {
-            if (!fits(path) || isSensitive(path)) return true
+            if (!fits(path) || isSensitive(path) || !mayRead(join(root.real, path))) return true
             found.push(path)
             bytes += path.length + 1
             return bytes <= SEARCH_BYTES

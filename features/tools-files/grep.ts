@@ -1,11 +1,11 @@
 /** The Grep tool: files by content. */
 import { basename, dirname, join, relative } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { boundText, isSensitive, matchText, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { boundText, isInside, isSensitive, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
 import { newestFirst } from './newest.ts'
-import { isInside, locate } from './places.ts'
+import { locate, searchRule } from './places.ts'
 import type { FileMatches, GrepRequest, Partial } from './search.ts'
 
 type Arguments = Static<typeof grepParameters>
@@ -13,7 +13,7 @@ type Arguments = Static<typeof grepParameters>
 /** Result lines in one answer, unless `head_limit` says otherwise. */
 const SHOWN = 250
 
-export function createGrep({ ops, engine, signal: end }: SearchPorts): Tool<typeof grepParameters> {
+export function createGrep({ ops, engine, readable, signal: end }: SearchPorts): Tool<typeof grepParameters> {
   return {
     name: 'Grep',
     description:
@@ -32,13 +32,13 @@ export function createGrep({ ops, engine, signal: end }: SearchPorts): Tool<type
         description: `Searching for ${args.pattern}`,
         display: { kind: 'file_io', operation: 'grep', path: place.path, detail: args.pattern },
         accesses: [{ kind: 'search' as const, path: place.real, recursive: !single }],
-        approval_rule: 'Grep',
-        matches: pattern => matchText(pattern, args.pattern),
+        ...searchRule(args.pattern),
         async run(_progress, signal) {
+          const mayRead = await readable(env)
           const found: FileMatches[] = []
           let hidden = 0
           const collect = (matches: FileMatches) => {
-            if (isSensitive(matches.path)) hidden++
+            if (isSensitive(matches.path) || !mayRead(join(root, matches.path))) hidden++
             else found.push(matches)
           }
           const request = requestOf(args, root, single ? basename(place.real) : undefined)
@@ -92,7 +92,7 @@ function show(
   if (request.mode === 'count_matches')
     notes.push(`(${files.reduce((sum, file) => sum + (file.count ?? 0), 0)} matches in ${files.length} files)`)
   if (shown.length < rows.length) notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}; go on with offset)`)
-  if (hidden > 0) notes.push(`(${hidden} sensitive ${hidden === 1 ? 'file was' : 'files were'} left out)`)
+  if (hidden > 0) notes.push(`(${hidden} ${hidden === 1 ? 'file' : 'files'} that must not be read left out)`)
   if (partial)
     notes.push(partial === 'time' ? '(the search was stopped after 20 s; there may be more)' : '(too many results; there are more)')
   const { text, truncated } = boundText((shown.length > 0 ? shown : ['No matches found.']).join('\n'), {

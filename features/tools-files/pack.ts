@@ -19,7 +19,7 @@ export default definePack({
   description: 'Read, Write, Edit, Glob and Grep',
   needs: { authority: ToolAuthority },
   optional: { histories: Histories },
-  setup(ctx, { histories }) {
+  setup(ctx, { authority, histories }) {
     const slot = defineSlot<Promise<FilesSeen>, AgentHost>(
       'tools-files',
       async agent => new FilesSeen(await histories()?.of(agent), ctx.log)
@@ -39,6 +39,7 @@ export default definePack({
         engine ??= find()
         return engine
       },
+      readable: (env: ToolEnv) => authority.readable(env),
       signal: ctx.signal
     }
 

@@ -1,7 +1,7 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { escapeGlob, isSensitive, matchPath, type RuleReading, ToolRefusal } from '../tools/index.ts'
+import { isInside, isSensitive, matchPath, matchText, type RulePart, ToolRefusal } from '../tools/index.ts'
 import { type FileOps, isMissing } from './file-ops.ts'
 
 export interface Place {
@@ -32,34 +32,31 @@ export async function locate(given: string, cwd: string, ops: FileOps): Promise<
   return { path, real, cwd: realCwd }
 }
 
-/** True for the directory itself and everything below it. */
-export function isInside(path: string, dir: string): boolean {
-  const below = relative(dir, path)
-  return below === '' || (!/^\.\.(?:[/\\]|$)/.test(below) && !isAbsolute(below))
-}
-
 /** Throws ToolRefusal when the path leads elsewhere by now: what was checked and approved is no longer what would be touched. */
 export async function assertSame(place: Place, ops: FileOps): Promise<void> {
   if ((await realOf(place.path, ops)) !== place.real) throw new ToolRefusal(`${place.path} leads to another file now. Make the call again.`)
 }
 
 /**
- * Rule and matcher of a call on a path. What counts is the file that is touched: a rule that allows must cover it, not just a link that
- * leads to it. Links on the way to the working directory are no detour.
+ * What approvals and rules see of a call on a path. What counts is the file that is touched: a rule that allows must cover it, not just a
+ * link that leads to it. Links on the way to the working directory are no detour.
  */
-export function pathRule(
-  tool: string,
-  place: Place,
-  cwd: string
-): { approval_rule: string; matches: (pattern: string, reading: RuleReading) => boolean } {
+export function pathRule(place: Place, cwd: string): { readonly approval_argument: string; readonly parts: readonly RulePart[] } {
   const home = homedir()
   const direct = place.real === place.path || place.real === join(place.cwd, relative(cwd, place.path))
-  return {
-    approval_rule: `${tool}(${escapeGlob(place.real)})`,
-    matches: (pattern, reading) =>
-      matchPath(pattern, place.real, { cwd: place.cwd, home }) ||
-      ((direct || reading === 'some') && matchPath(pattern, place.path, { cwd, home }))
+  const real = (pattern: string) => matchPath(pattern, place.real, { cwd: place.cwd, home })
+  const given = (pattern: string) => matchPath(pattern, place.path, { cwd, home })
+  const part = {
+    covers: (pattern: string) => real(pattern) || (direct && given(pattern)),
+    names: (pattern: string) => real(pattern) || given(pattern)
   }
+  return { approval_argument: place.real, parts: [part] }
+}
+
+/** What rules see of a search: its pattern. An approval for the session covers every search. */
+export function searchRule(pattern: string): { readonly parts: readonly RulePart[] } {
+  const matches = (rule: string) => matchText(rule, pattern)
+  return { parts: [{ covers: matches, names: matches }] }
 }
 
 /** Errno of a failed operation as a sentence for the model. */

@@ -37,7 +37,7 @@ export function createRead({ ops, seen }: FilePorts): Tool<typeof readParameters
         description: `Reading ${place.path}`,
         display: { kind: 'file_io', operation: 'read', path: place.path },
         accesses: [{ kind: 'read' as const, path: place.real }],
-        ...pathRule('Read', place, env.cwd),
+        ...pathRule(place, env.cwd),
         run: async (_progress, signal) => {
           try {
             await assertSame(place, ops)

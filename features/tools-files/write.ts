@@ -18,23 +18,24 @@ export function createWrite({ ops, seen }: FilePorts): Tool<typeof writeParamete
     async prepare(args: Arguments, env) {
       const place = await locate(args.path, env.cwd, ops)
       const files = await seen(env)
-      /** Refuses anything but an absent or known regular file. */
-      const check = async (turn?: number) => {
+      const append = args.mode === 'append'
+      /** Refuses anything but an absent or known regular file. Whether a change of it shows under other names, too. */
+      const check = async (turn?: number): Promise<boolean> => {
         const facts = await ops.stat(place.real)
         if (facts && facts.kind !== 'file') throw new ToolRefusal(`${place.path} is not a regular file.`)
         files.check(place.real, place.path, facts, turn)
+        return append && (facts?.links ?? 1) > 1
       }
-      await check(env.turn_id)
-      const append = args.mode === 'append'
+      const shared = await check(env.turn_id)
       return {
         description: `${append ? 'Appending to' : 'Writing'} ${place.path}`,
         display: { kind: 'file_io', operation: 'write', path: place.path, content: args.content, ...(append ? { detail: 'append' } : {}) },
-        accesses: [{ kind: 'write' as const, path: place.real }],
-        ...pathRule('Write', place, env.cwd),
+        accesses: [{ kind: 'write' as const, path: place.real, shared }],
+        ...pathRule(place, env.cwd),
         async run() {
           try {
             await assertSame(place, ops)
-            await check()
+            if ((await check()) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
             await (append ? ops.append(place.real, args.content) : ops.replace(place.real, args.content))
             const written = await ops.stat(place.real)
             if (written) files.record(place.real, written.mtimeMs)

@@ -3,12 +3,12 @@ import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { escapeGlob, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
 import { commandEnv } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
-import { coversLine, namesCommand } from './rule-match.ts'
+import { readLine } from './shell-line.ts'
 
 type Arguments = Static<typeof bashParameters>
 
@@ -46,8 +46,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      // The same words elsewhere are another deed: an exact rule names the other directory, too.
-      const subject = resolve(cwd) === resolve(env.cwd) ? args.command : `cd '${cwd.replaceAll("'", "'\\''")}' && ${args.command}`
+      const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd)
       return {
         description: `Running: ${args.command}`,
         display: {
@@ -57,19 +56,14 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
           ...(args.description === undefined ? {} : { description: args.description }),
           language: 'bash'
         },
-        accesses: [{ kind: 'exclusive' as const }],
-        approval_rule: `Bash(${escapeGlob(subject)})`,
-        matches: (pattern, reading) =>
-          reading === 'some' ? namesCommand(pattern, args.command) : coversLine(pattern, hasWildcard(pattern) ? args.command : subject),
+        accesses: [{ kind: 'exclusive' as const }, ...accesses],
+        approval_argument: subject,
+        parts,
+        uncertain,
         run: (progress, signal) => run(args, cwd, env, progress, signal, ports)
       }
     }
   }
-}
-
-/** Whether a rule says more than one exact text. */
-function hasWildcard(pattern: string): boolean {
-  return /[*?]/.test(pattern.replace(/\\./gs, ''))
 }
 
 function directory(given: string | undefined, cwd: string): string {

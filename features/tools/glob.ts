@@ -11,11 +11,6 @@ interface Class {
   readonly ranges: readonly (readonly [string, string])[]
 }
 
-/** Makes a text match itself only. */
-export function escapeGlob(text: string): string {
-  return text.replace(/[\\*?[\]{}]/g, '\\$&').replace(/^!/, '\\!')
-}
-
 /**
  * Matches a text as one piece: `*` is any run of characters (slashes, blanks, line breaks too), `?` one character, `\` escapes.
  * `fixed`: positions of the text that only a plain character of the pattern may match, never `*` or `?`.

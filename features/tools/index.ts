@@ -1,7 +1,7 @@
 /** Public face of the tools pack: the service types, the route, and the rules that tool packs share. */
 export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.ts'
 export { listTools, ToolEntry } from './contract.ts'
-export { compilePathGlob, escapeGlob, matchPath, matchText } from './glob.ts'
-export { isSensitive } from './sensitive.ts'
+export { compilePathGlob, matchPath, matchText } from './glob.ts'
+export { isInside, isSensitive } from './paths.ts'
 export * from './service.ts'
 export { isUserAbort } from './texts.ts'

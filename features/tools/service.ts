@@ -21,7 +21,14 @@ export interface ToolUpdate {
 /** Resources a call touches; paths absolute. Calls that do not conflict run side by side. `exclusive` conflicts with all. */
 export type ToolAccess =
   | { readonly kind: 'exclusive' }
-  | { readonly kind: 'read' | 'write' | 'readwrite' | 'search'; readonly path: string; readonly recursive?: boolean }
+  | {
+      readonly kind: 'read' | 'write' | 'readwrite' | 'search'
+      readonly path: string
+      /** Everything below the path, too. */
+      readonly recursive?: boolean
+      /** The file has further names (hard links), and the change shows under all of them. */
+      readonly shared?: boolean
+    }
 
 export interface ToolResult {
   readonly output: string | readonly LlmContent[]
@@ -43,11 +50,13 @@ export interface ToolEnv {
   readonly now: () => Date
 }
 
-/**
- * How a rule is read where a call has several sides (the commands of a line, the names of a file): an allowing rule must cover `every`
- * one, for a denying or asking rule `some` is enough.
- */
-export type RuleReading = 'every' | 'some'
+/** One of the things of a call that permission rules judge: a command of a line, the file that is touched, the pattern searched for. */
+export interface RulePart {
+  /** Narrow reading, for rules that allow: the argument pattern stands for all of this part and for nothing else. */
+  covers(pattern: string): boolean
+  /** Wide reading, for rules that deny or ask: the argument pattern means this part, or something in it. */
+  names(pattern: string): boolean
+}
 
 /** A call that was understood: what it will do, before anything happens. */
 export interface ToolExecution {
@@ -55,10 +64,15 @@ export interface ToolExecution {
   readonly description: string
   readonly display?: ToolDisplay
   readonly accesses: readonly ToolAccess[]
-  /** Rule remembered by "approve for this session": `Bash(ls -la)`, glob characters escaped. */
-  readonly approval_rule: string
-  /** Matches the argument part of a permission rule against this call; absent: rules with arguments never match. */
-  readonly matches?: (argument_pattern: string, reading: RuleReading) => boolean
+  /**
+   * What "approve for this session" covers: calls of this tool with the very same text (the command line, the file's path). Taken as it is,
+   * nothing needs escaping. Absent: every call of the tool.
+   */
+  readonly approval_argument?: string
+  /** What rules with an argument judge; a rule must allow every part, and denies by any. Absent: `approval_argument`, matched as a text. */
+  readonly parts?: readonly RulePart[]
+  /** The call does something that its parts do not name. Under a denying or asking rule with an argument it is asked for. */
+  readonly uncertain?: boolean
   run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
 }
 
@@ -132,6 +146,8 @@ export type ToolVerdict = { readonly kind: 'run' } | ToolDenial
  */
 export interface ToolAuthority {
   permit(context: ToolCallContext): Promise<ToolVerdict>
+  /** What a search may show: whether a file (absolute path, links resolved) is free of rules that deny reading it. */
+  readable(env: Pick<ToolEnv, 'agent' | 'cwd'>): Promise<(path: string) => boolean>
 }
 export const ToolAuthority = serviceToken<ToolAuthority>('tool-authority')
 

@@ -70,7 +70,8 @@ test('an authority that throws or says nothing clear refuses, and no guard can p
     name: 'odd',
     provides: [ToolAuthority],
     // what a pack without types might answer
-    setup: ctx => ctx.provide(ToolAuthority, { permit: async () => answers.shift()?.() as { kind: 'run' } })
+    setup: ctx =>
+      ctx.provide(ToolAuthority, { permit: async () => answers.shift()?.() as { kind: 'run' }, readable: async () => () => true })
   })
   const { turn } = await conversation(t, { packs: packs => [...without('permissions')(packs), odd, pack] })
   for (let left = answers.length; left > 0; left--) assert.equal((await turn([['Danger', {}]])).results[0]?.is_error, true)
@@ -93,7 +94,7 @@ const dummy = `import { definePack } from 'svc-code/kernel'
     provides: [Permissions, ToolAuthority],
     setup(ctx) {
       ctx.provide(Permissions, { mode: async () => 'auto', defaultMode: async () => 'auto', setMode: async () => {}, remember: async () => {} })
-      ctx.provide(ToolAuthority, { permit: async () => ({ kind: 'run' }) })
+      ctx.provide(ToolAuthority, { permit: async () => ({ kind: 'run' }), readable: async () => () => true })
     }
   })`
 

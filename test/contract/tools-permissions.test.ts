@@ -1,8 +1,11 @@
 /** The permission chain as a client meets it: real tools, real configuration, approvals over REST. */
 import assert from 'node:assert/strict'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { Tools } from '../../features/tools/index.ts'
+import { definePack } from '../../kernel/index.ts'
+import { scripted } from '../features/tools/fakes.ts'
 import { conversation } from '../helpers/conversation.ts'
 
 test('an allow rule with a wildcard does not let a second command through', async t => {
@@ -98,4 +101,109 @@ test('sensitive and git control paths are asked for in yolo mode, and nothing is
   const refused = await turn([['Write', { path: '.env', content: 'x' }]])
   assert.deepEqual(refused.asked, [])
   assert.match(refused.results[0]?.output ?? '', /off limits/)
+})
+
+test('writing what makes git, a shell or an editor run something is asked for, also in yolo mode', async t => {
+  const { turn, cwd } = await conversation(t)
+  await mkdir(join(cwd, '.git'))
+  await writeFile(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
+  await mkdir(join(cwd, 'half/objects'), { recursive: true })
+  await mkdir(join(cwd, 'bare'))
+  await writeFile(join(cwd, 'bare/HEAD'), 'ref: refs/heads/main\n')
+  const control = [
+    '.husky/pre-commit',
+    '.envrc',
+    'sub/.envrc',
+    '.vscode/tasks.json',
+    'new/HEAD',
+    'half/config',
+    'bare/objects/a',
+    'bare/hooks/b'
+  ]
+  const ordinary = ['src/config.ts', 'src/objects/a.ts', '.vscode/extensions.json', 'config/a.json', 'lone/config']
+  for (const permission_mode of ['manual', 'yolo']) {
+    const { asked } = await turn(
+      [...control, ...ordinary].map(path => ['Write', { path, content: permission_mode }]),
+      { permission_mode },
+      { decision: 'rejected' }
+    )
+    assert.deepEqual(
+      asked,
+      control.map(path => `Writing ${join(cwd, path)}`),
+      permission_mode
+    )
+  }
+})
+
+test('appending through a hard link counts as writing outside, a link made meanwhile is refused', async t => {
+  const { turn, cwd } = await conversation(t)
+  const other = await conversation(t)
+  await mkdir(join(cwd, '.git'))
+  await writeFile(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
+  const outside = join(other.cwd, 'outside')
+  for (const name of ['outside', 'later']) await writeFile(join(other.cwd, name), 'kept')
+  await link(outside, join(cwd, 'inside'))
+  await writeFile(join(cwd, 'own'), 'own')
+  await turn([
+    ['Read', { path: 'inside' }],
+    ['Read', { path: 'own' }]
+  ])
+  const append = (path: string) => ['Write', { path, content: '+', mode: 'append' }] as const
+  const { asked, results } = await turn([append('inside'), append('own')], {}, { decision: 'rejected' })
+  assert.deepEqual(asked, [`Appending to ${join(cwd, 'inside')}`])
+  assert.equal(results[1]?.is_error, false)
+  const swapped = await turn([['Bash', { command: `ln own ${join(other.cwd, 'second')}` }], append('own')])
+  assert.match(swapped.results[1]?.output ?? '', /another name by now/)
+  assert.equal((await turn([['Write', { path: 'inside', content: 'new' }]])).asked.length, 0, 'replacing leaves the other name alone')
+  assert.equal(await readFile(outside, 'utf8'), 'kept')
+  assert.equal(await readFile(join(other.cwd, 'second'), 'utf8'), 'own+')
+})
+
+test('Grep and Glob leave out what a rule forbids to Read, and say so', async t => {
+  const { turn, cwd } = await conversation(t, { toml: 'permission.deny = [{ tool = "Read", match = "secret/**" }]' })
+  await mkdir(join(cwd, 'secret'))
+  await writeFile(join(cwd, 'secret/a.txt'), 'needle')
+  await writeFile(join(cwd, 'b.txt'), 'needle')
+  for (const permission_mode of ['manual', 'yolo', 'auto']) {
+    const { results } = await turn(
+      [
+        ['Grep', { pattern: 'needle', output_mode: 'content' }],
+        ['Glob', { pattern: '*.txt' }],
+        ['Grep', { pattern: 'needle', path: join(cwd, 'secret'), output_mode: 'count_matches' }],
+        ['Grep', { pattern: 'needle', path: 'secret/a.txt' }]
+      ],
+      { permission_mode }
+    )
+    const outputs = results.map(result => result.output)
+    assert.deepEqual(outputs.slice(0, 2), ['b.txt:1:needle\n(1 file that must not be read left out)', 'b.txt'])
+    assert.match(outputs[2]!, /^No matches found/)
+    assert.match(outputs[3]!, /forbids/)
+  }
+})
+
+test('an approval for the session covers the same argument as a text, whatever characters it has', async t => {
+  let ran = 0
+  const weather = {
+    ...scripted({ name: 'Weather' }),
+    prepare: ({ path = '' }: { path?: string }) => ({
+      description: `Weather in ${path}`,
+      accesses: [],
+      approval_argument: path,
+      run: async () => ({ output: `run ${++ran}` })
+    })
+  }
+  const more = definePack({ name: 'weather', setup: ctx => ctx.contribute(Tools, weather) })
+  const { turn } = await conversation(t, {
+    packs: packs => [...packs, more],
+    toml: 'permission.rules = [{ decision = "allow", pattern = "Weather(New *)" }, { decision = "deny", pattern = "Weather(?tlantis)" }]'
+  })
+  const session = { decision: 'approved', scope: 'session' }
+  for (const path of ['*', '!Rome', '']) assert.equal((await turn([['Weather', { path }]], {}, session)).asked.length, 1)
+  const { asked, results } = await turn(
+    ['*', '!Rome', '', 'Paris', 'New Delhi', 'Atlantis'].map(path => ['Weather', { path }]),
+    {},
+    { decision: 'rejected' }
+  )
+  assert.deepEqual(asked, ['Weather in Paris'])
+  assert.match(results[5]?.output ?? '', /forbids/)
 })

@@ -10,19 +10,20 @@ function fakeHistory(records: HistoryRecord[]): History {
   } as Partial<History> as History // only what permissions use
 }
 
-test('mode and remembered rules come back with the history; the default is not recorded', async () => {
+test('mode and remembered approvals come back with the history; the default is not recorded', async () => {
   const records: HistoryRecord[] = []
   const first = new AgentPermissions(fakeHistory(records), 'manual')
   assert.equal(first.mode, undefined)
   await first.setMode('auto')
   await first.setMode('yolo')
-  await first.remember('Bash(ls \\*)')
-  await first.remember('Bash(ls \\*)')
-  await assert.rejects(first.remember('not a rule'))
+  await first.remember({ tool: 'Bash', argument: 'ls *' })
+  await first.remember({ tool: 'Bash', argument: 'ls *' })
+  await first.remember({ tool: 'Bash', argument: '' })
+  await first.remember({ tool: 'Grep' })
 
   const second = new AgentPermissions(fakeHistory(records), 'manual')
 
   assert.equal(second.mode, 'yolo')
-  assert.deepEqual(second.rules, [{ tool: 'Bash', args: 'ls \\*', not: false }])
-  assert.equal(records.length, 3)
+  assert.deepEqual(second.approvals, [{ tool: 'Bash', argument: 'ls *' }, { tool: 'Bash', argument: '' }, { tool: 'Grep' }])
+  assert.equal(records.length, 5)
 })

@@ -154,7 +154,7 @@ test('modes: yolo runs without asking, and the mode of the main agent reaches al
 test('what was approved for an agent counts for the agents it called', async t => {
   const { danger, permissions, agent } = await server(t)
   const child = agent.session.add('agent-0', { type: 'sub', parent_agent_id: 'main' })
-  await permissions.remember(agent, 'Danger')
+  await permissions.remember(agent, { tool: 'Danger' })
   assert.equal((await danger(undefined, child))[0]?.result.is_error, undefined)
 })
 

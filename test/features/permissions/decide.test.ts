@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { decide } from '../../../features/permissions/decide.ts'
-import { findWorkTree } from '../../../features/permissions/git.ts'
-import { parsePattern, rulesOf } from '../../../features/permissions/rules.ts'
-import type { PermissionMode } from '../../../features/permissions/service.ts'
-import { matchPath, matchText, type ToolAccess } from '../../../features/tools/index.ts'
+import { decide } from '../../../features/permissions/chain.ts'
+import type { Approval, PermissionMode } from '../../../features/permissions/contract.ts'
+import { findWorkTree } from '../../../features/permissions/control-files.ts'
+import { rulesOf } from '../../../features/permissions/rules.ts'
+import type { ToolAccess } from '../../../features/tools/index.ts'
+import { pathRule } from '../../../features/tools-files/places.ts'
 import { temporary } from '../tools/fakes.ts'
 
 interface Case {
@@ -16,7 +17,9 @@ interface Case {
   readonly access?: 'read' | 'write'
   readonly mode?: PermissionMode
   readonly config?: Parameters<typeof rulesOf>[0]
-  readonly remembered?: readonly string[]
+  readonly remembered?: readonly Approval[]
+  readonly uncertain?: boolean
+  readonly shared?: boolean
 }
 
 /** What the chain says of a call, for a working directory inside a git work tree (or not). */
@@ -28,21 +31,22 @@ async function chain(options: { readonly git?: boolean } = {}) {
   }
   const judge = async (given: Case) => {
     const { tool = 'Bash', mode = 'manual', command, path } = given
-    const accesses: ToolAccess[] = path === undefined ? [{ kind: 'exclusive' }] : [{ kind: given.access ?? 'write', path }]
+    const accesses: ToolAccess[] =
+      path === undefined ? [{ kind: 'exclusive' }] : [{ kind: given.access ?? 'write', path, shared: given.shared ?? false }]
     const opinion = await decide({
       tool,
       mode,
       rules: rulesOf(given.config ?? {}),
-      remembered: (given.remembered ?? []).map(text => parsePattern(text)!),
+      remembered: given.remembered ?? [],
       cwd,
       workTree: () => findWorkTree(cwd),
       unsure: false,
       execution: {
         description: tool,
         accesses,
-        approval_rule: tool,
-        ...(command === undefined ? {} : { matches: (pattern: string) => matchText(pattern, command) }),
-        ...(path === undefined ? {} : { matches: (pattern: string) => matchPath(pattern, path, { cwd, home: '/home/me' }) }),
+        ...(command === undefined ? {} : { approval_argument: command }),
+        ...(path === undefined ? {} : pathRule({ path, real: path, cwd }, cwd)),
+        uncertain: given.uncertain ?? false,
         run: async () => ({ output: '' })
       }
     })
@@ -85,7 +89,7 @@ test('auto approves all but deny rules, and questions', async () => {
 
 test('deny comes before what was remembered, remembered before ask, ask before allow', async () => {
   const { judge } = await chain()
-  const remembered = ['Bash(ls)']
+  const remembered = [{ tool: 'Bash', argument: 'ls' }]
   assert.equal(await judge({ command: 'ls', remembered }), 'approve')
   assert.equal(await judge({ command: 'ls -a', remembered }), 'ask')
   assert.equal(await judge({ command: 'ls', remembered, config: { ask: [{ tool: 'Bash' }] } }), 'approve')

@@ -10,14 +10,14 @@ import { createRead } from '../../../features/tools-files/read.ts'
 import type { SearchEngine } from '../../../features/tools-files/search.ts'
 import { walker } from '../../../features/tools-files/walker.ts'
 import { createWrite } from '../../../features/tools-files/write.ts'
-import { fakeAgent, scene, silent, type TestLike, temporary } from '../tools/fakes.ts'
+import { fakeAgent, permissive, scene, silent, type TestLike, temporary } from '../tools/fakes.ts'
 
 export async function files(t: TestLike, engine: SearchEngine = walker) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const cwd = agent.session.cwd
   const seen = new FilesSeen(undefined, silent)
   const ports = { ops: nodeFileOps, seen: async () => seen }
-  const search = { ops: nodeFileOps, engine: async () => engine, signal: new AbortController().signal }
+  const search = { ops: nodeFileOps, engine: async () => engine, readable: permissive.readable, signal: new AbortController().signal }
   const tools = [createRead(ports), createWrite(ports), createEdit(ports), createGlob(search), createGrep(search)]
   const stage = await scene(t, tools, { agent })
   let turn = 0

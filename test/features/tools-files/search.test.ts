@@ -45,7 +45,7 @@ for (const [name, engine] of engines) {
 
   test(`${name}: Grep lists files, shows lines with context, and counts`, async t => {
     const { call, cwd } = await project(t, engine)
-    assert.equal((await call('Grep', { pattern: 'needle' })).output, 'src/a.ts\n(1 sensitive file was left out)')
+    assert.equal((await call('Grep', { pattern: 'needle' })).output, 'src/a.ts\n(1 file that must not be read left out)')
     assert.deepEqual((await call('Grep', { pattern: 'needle', '-i': true, glob: '*.ts' })).output.split('\n'), [
       'src/deep/b.ts',
       'src/a.ts'

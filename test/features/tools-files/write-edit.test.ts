@@ -81,7 +81,7 @@ test('what an agent has seen comes back with its history', async () => {
     append: async (...added: HistoryRecord[]) => void records.push(...added)
   } as Partial<History> as History // only what FilesSeen uses
   new FilesSeen(history, silent).record('/a', 5)
-  const facts = { kind: 'file', size: 1, mtimeMs: 5 } as const
+  const facts = { kind: 'file', size: 1, mtimeMs: 5, links: 1 } as const
   new FilesSeen(history, silent).check('/a', '/a', facts)
   assert.throws(() => new FilesSeen(undefined, silent).check('/a', '/a', facts), /not been read/)
 })

@@ -138,6 +138,9 @@ export interface Scene {
   run(calls: readonly (readonly [string, string, string?])[], options?: { signal?: AbortSignal; turn_id?: number }): Promise<ToolResult[]>
 }
 
+/** Permits every call. */
+export const permissive: ToolAuthority = { permit: async () => ({ kind: 'run' }), readable: async () => () => true }
+
 /** A runner over these tools, for one fresh agent; the authority permits everything. */
 export async function scene(
   t: TestLike,
@@ -157,7 +160,7 @@ export async function scene(
   const runner = createRunner({
     registry: new Registry({ tools: () => tools, policies: () => options.policies ?? [] }),
     hooks,
-    authority: () => ({ permit: async () => ({ kind: 'run' }), ...options.authority }),
+    authority: () => permissive,
     log: silent,
     now: () => new Date(0),
     newId: () => `id${ids++}`,
@@ -201,7 +204,6 @@ export function scripted({ name, parameters, accesses, run }: ScriptedTool): Too
     prepare: (args: Record<string, unknown>) => ({
       description: `${name}: ${args.path ?? ''}`,
       accesses: accesses?.(args) ?? [],
-      approval_rule: name,
       run: async (_progress, signal) => (run ? run(args, signal) : { output: `${name} ${args.path ?? ''}` })
     })
   }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { escapeGlob, isSensitive, matchPath, matchText } from '../../../features/tools/index.ts'
+import { isSensitive, matchPath, matchText } from '../../../features/tools/index.ts'
 
 test('a text glob spans blanks, slashes and lines, and an escaped text matches itself only', () => {
   assert.ok(matchText('git *', 'git push origin/main\nnow'))
   assert.ok(!matchText('git *', 'gitk'))
   assert.ok(matchText('l?', 'ls'))
-  for (const text of ['ls *', 'echo [a] {b} \\ ?', '!important']) assert.ok(matchText(escapeGlob(text), text))
-  assert.ok(!matchText(escapeGlob('ls *'), 'ls -la'))
+  assert.ok(matchText('ls \\*', 'ls *'))
+  assert.ok(!matchText('ls \\*', 'ls -la'))
 })
 
 test('a hostile text cannot make a glob slow', () => {

@@ -1,4 +1,11 @@
-/** Names of files that usually hold credentials, this server's own among them: refused by file tools, filtered from searches, asked for in permissions. */
+/** Questions about paths that tools and permissions ask: what lies where, and which names usually hold credentials. */
+import { isAbsolute, relative } from 'node:path'
+
+/** True for the directory itself and everything below it. */
+export function isInside(path: string, dir: string): boolean {
+  const below = relative(dir, path)
+  return below === '' || (!/^\.\.(?:[/\\]|$)/.test(below) && !isAbsolute(below))
+}
 
 const plain = new Set(['.env', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'credentials', 'server.token'])
 const suffixed = /^(?:id_rsa|id_ed25519|id_ecdsa|credentials)(?:[-_].*|\.(?:bak|backup|copy|disabled|key|old|orig|pem|save|tmp))$/

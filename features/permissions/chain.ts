@@ -1,0 +1,140 @@
+/**
+ * The permission chain: policies from top to bottom, the first opinion wins, nobody's opinion means ask. The list at the end of this file
+ * is the whole decision; what rules look like is in `rules.ts`, what control files are in `control-files.ts`.
+ */
+import { homedir } from 'node:os'
+import { sep } from 'node:path'
+import { isInside, isSensitive, type ToolAccess, type ToolExecution } from '../tools/index.ts'
+import type { Approval, PermissionMode } from './contract.ts'
+import { isControlFile, type WorkTree } from './control-files.ts'
+import { allows, argumentRule, meansPath, type Rule, ruleFor } from './rules.ts'
+
+/** What a policy sees of a call. */
+export interface CallFacts {
+  readonly tool: string
+  readonly execution: ToolExecution
+  readonly mode: PermissionMode
+  /** Rules of the configuration, in order. */
+  readonly rules: readonly Rule[]
+  /** Rules of the configuration are missing because they cannot be read. */
+  readonly unsure: boolean
+  /** Approvals remembered for the session. */
+  readonly remembered: readonly Approval[]
+  /** Working directory, symbolic links resolved. */
+  readonly cwd: string
+  /** The git work tree around the working directory; looked up at the first call. */
+  readonly workTree: () => Promise<WorkTree | undefined>
+}
+
+/** `deny` carries the text for the model. */
+export type Opinion = { readonly kind: 'approve' } | { readonly kind: 'ask' } | { readonly kind: 'deny'; readonly text: string }
+
+/** One rule of judgement; undefined means no opinion. */
+type Policy = (facts: CallFacts) => Opinion | undefined | Promise<Opinion | undefined>
+
+const approve: Opinion = { kind: 'approve' }
+const ask: Opinion = { kind: 'ask' }
+
+/** Nobody is there to answer in auto mode, so questions to the user are denied. */
+const questionInAutoMode: Policy = ({ mode, tool }) =>
+  mode === 'auto' && tool === 'AskUserQuestion'
+    ? { kind: 'deny', text: 'Questions are not possible in auto mode: decide on your own with what you know.' }
+    : undefined
+
+/** The user's deny rules win over every mode and every approval. Those of Read and Write hold for files that other tools touch, too. */
+const denyRule: Policy = facts => {
+  const rule =
+    ruleFor(facts, 'deny') ??
+    pathsOf(facts)
+      .map(access => deniedAccess(facts, access))
+      .find(found => found)
+  if (!rule) return undefined
+  const reason = rule.reason === undefined ? '' : ` Reason: ${rule.reason}`
+  return { kind: 'deny', text: `A permission rule of the user forbids this call of ${facts.tool}.${reason}` }
+}
+
+/** A rule that cannot be read may be one that denies: until it is corrected, nothing goes unasked. */
+const unreadableRules: Policy = ({ unsure }) => (unsure ? ask : undefined)
+
+/** What the user approved for the session needs no second answer. */
+const rememberedApproval: Policy = ({ remembered, tool, execution }) =>
+  remembered.some(approval => approval.tool === tool && approval.argument === execution.approval_argument) ? approve : undefined
+
+/** A command that does not tell what it runs may run what a rule denies. */
+const uncertainUnderDenyRule: Policy = facts => (facts.execution.uncertain && argumentRule(facts, 'deny') ? ask : undefined)
+
+/** Auto mode approves everything that no deny rule forbids. */
+const autoMode: Policy = ({ mode }) => (mode === 'auto' ? approve : undefined)
+
+/** The user's ask rules: asked in manual and in yolo mode. */
+const askRule: Policy = facts => (ruleFor(facts, 'ask') || (facts.execution.uncertain && argumentRule(facts, 'ask')) ? ask : undefined)
+
+/** The user's allow rules: together they cover every part of the call. */
+const allowRules: Policy = facts => (allows(facts) ? approve : undefined)
+
+/** Files that usually hold credentials are never touched unasked. */
+const sensitivePath: Policy = facts => (pathsOf(facts).some(({ path }) => isSensitive(path)) ? ask : undefined)
+
+/** Files that make other programs run code (of git, of editors) are never touched unasked. */
+const controlFile: Policy = async facts => {
+  for (const access of pathsOf(facts)) if (await isControlFile(access, facts)) return ask
+  return undefined
+}
+
+/** Yolo mode approves what the earlier policies did not hold back. */
+const yoloMode: Policy = ({ mode }) => (mode === 'yolo' ? approve : undefined)
+
+/** Tools that only read, or that ask on their own. */
+const safe = new Set(
+  (
+    'Read Grep Glob ReadMediaFile TodoList TaskList TaskOutput WaitFor CronList WebSearch FetchURL Agent AgentSwarm AskUserQuestion ' +
+    'Skill EnterPlanMode ExitPlanMode CreateGoal GetGoal SetGoalBudget UpdateGoal select_tools'
+  ).split(' ')
+)
+const safeTool: Policy = ({ tool }) => (safe.has(tool) ? approve : undefined)
+
+/** Changes below the working directory are undoable when git watches over it, unless the file has another name elsewhere. */
+const workTreeWrite: Policy = async facts => {
+  if ((facts.tool !== 'Write' && facts.tool !== 'Edit') || sep !== '/') return undefined
+  const written = pathsOf(facts).filter(({ kind }) => kind === 'write' || kind === 'readwrite')
+  if (written.length === 0 || !written.every(({ path, shared }) => isInside(path, facts.cwd) && !shared)) return undefined
+  return (await facts.workTree()) ? approve : undefined
+}
+
+const chain: readonly Policy[] = [
+  questionInAutoMode,
+  denyRule,
+  unreadableRules,
+  rememberedApproval,
+  uncertainUnderDenyRule,
+  autoMode,
+  askRule,
+  allowRules,
+  sensitivePath,
+  controlFile,
+  yoloMode,
+  safeTool,
+  workTreeWrite
+]
+
+export async function decide(facts: CallFacts): Promise<Opinion> {
+  for (const policy of chain) {
+    const opinion = await policy(facts)
+    if (opinion) return opinion
+  }
+  return ask
+}
+
+type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
+
+/** Files that the call touches. */
+function pathsOf({ execution }: CallFacts): FileAccess[] {
+  return execution.accesses.filter(access => access.kind !== 'exclusive')
+}
+
+/** The deny rule of Read or Write for a file. What a search finds is filtered by the search itself (`ToolAuthority.readable`). */
+function deniedAccess({ rules, cwd }: CallFacts, { kind, path, recursive }: FileAccess): Rule | undefined {
+  if (recursive || kind === 'readwrite') return undefined
+  const tool = kind === 'write' ? 'Write' : 'Read'
+  return rules.find(rule => rule.decision === 'deny' && meansPath(rule.pattern, tool, path, { cwd, home: homedir() }))
+}

@@ -1,0 +1,195 @@
+/**
+ * One reading of a command line for all permission rules, from its syntax tree. Allowing is read narrowly: a line is the sum of its simple
+ * commands, and no wildcard stands for anything that makes the shell do more than run one of them. Denying and asking are read widely.
+ */
+import { realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type Assignment, type Command, forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode } from 'unbash'
+import { isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
+import { CommandsIn, LEVELS } from './commands-in.ts'
+import { hasRiskyFlags, mustSpell } from './programs.ts'
+import { isPlain, literal } from './words.ts'
+
+export interface ShellLine {
+  /** The line as rules see it: in another directory than the session's, `cd '<cwd>' && <line>`. */
+  readonly subject: string
+  /** Its simple commands, and what is no simple command as a whole. */
+  readonly parts: readonly RulePart[]
+  /** The line runs something that its text does not name. */
+  readonly uncertain: boolean
+  /** Files that redirections read and write, links resolved. */
+  readonly accesses: readonly FileAccess[]
+}
+
+/** Longer lines are not taken apart. */
+const READ_CHARS = 100_000
+const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefined, commands: [], errors: [{ message: 'too long', pos: 0 }] }
+
+type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
+
+/** Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. The parser is loaded with the first line. */
+export async function readLine(line: string, cwd: string, base: string): Promise<ShellLine> {
+  const { parse } = await import('unbash')
+  const script = line.length <= READ_CHARS ? parse(line) : UNREAD
+  const files = await filesOf(script, cwd)
+  const change = resolve(cwd) === resolve(base) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`
+  const subject = change === undefined ? line : `${change} && ${line}`
+  const nodes = script.errors?.length ? [] : leavesOf(script)
+  const read = (node: SyntaxNode, pieces: readonly Piece[]) => {
+    const commands = new CommandsIn(parse)
+    commands.visit(node)
+    return { part: partOf(pieces, [...commands.forms], subject), uncertain: commands.uncertain }
+  }
+  const found = nodes.map(node => read(node, piecesOf(node, line, files)))
+  if (found.length === 0) found.push(read(script, [{ text: line, spelled: true }]))
+  if (change !== undefined) found.push(read(parse(change), [{ text: change, spelled: false }]))
+  const whole = (pattern: string) => matchText(pattern, line) || matchText(pattern, subject)
+  return {
+    subject,
+    parts: found.map(({ part }, index) => (index > 0 ? part : { ...part, names: pattern => part.names(pattern) || whole(pattern) })),
+    uncertain: found.some(each => each.uncertain),
+    accesses: [...files.known.values()]
+  }
+}
+
+/** The commands that lists, pipelines, groups and branches are made of. What assigns, defines or computes stays whole. */
+function leavesOf(node: SyntaxNode): SyntaxNode[] {
+  switch (node.type) {
+    case 'Script':
+    case 'CompoundList':
+    case 'AndOr':
+    case 'Pipeline':
+      return node.commands.flatMap(leavesOf)
+    case 'Statement':
+      return leavesOf(node.command)
+    case 'Subshell':
+    case 'BraceGroup':
+      return leavesOf(node.body)
+    case 'If':
+      return [node.clause, node.then, ...node.elif.flatMap(each => [each.clause, each.then]), ...(node.else ? [node.else] : [])].flatMap(
+        leavesOf
+      )
+    case 'While':
+      return [node.clause, node.body].flatMap(leavesOf)
+    case 'Case':
+      if (![node.word, ...node.items.flatMap(item => item.pattern)].every(isPlain)) return [node]
+      return node.items.flatMap(item => leavesOf(item.body))
+    case 'Redirected':
+      return node.redirects.every(isHarmless) ? leavesOf(node.command) : [node]
+    default:
+      return [node]
+  }
+}
+
+/** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */
+interface Piece {
+  readonly text: string
+  readonly spelled: boolean
+}
+
+function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
+  if (node.type !== 'Command' || !node.name) return [{ text: line.slice(node.pos, node.end), spelled: true }]
+  const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? each.value : each.text))]
+  const spelled = mustSpell(words)
+  const flags = hasRiskyFlags(words)
+  const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
+  const name = { text: node.name.text, spelled: spelled.has(0) || literal(node.name) === undefined }
+  let index = 0
+  const suffix = node.suffix.map(each => {
+    if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, false)
+    const hidden = flags && each.type === 'Word' && each.parts?.[0]?.type === 'Glob'
+    return pieceOf(each, line, files, spelled.has(++index) || hidden)
+  })
+  return [...prefix, name, ...suffix].filter(piece => piece !== undefined)
+}
+
+/** Undefined for what changes nothing: output thrown away, a stream joined to another. */
+function pieceOf(
+  node: Command['prefix'][number] | Command['suffix'][number],
+  line: string,
+  files: Files,
+  spelled: boolean
+): Piece | undefined {
+  const text = line.slice(node.pos, node.end)
+  switch (node.type) {
+    case 'Word':
+      return { text, spelled: spelled || !isPlain(node) }
+    case 'Assignment':
+      return { text, spelled: spelled || !isPlainAssignment(node) }
+    case 'Redirect':
+      return isHarmless(node) ? undefined : { text, spelled: node.operator !== '<' || !files.mayRead(node) }
+    case 'HereString':
+      return { text, spelled: !node.target || !isPlain(node.target) }
+    case 'HereDoc':
+      return { text, spelled: !isPlain(node.body) }
+  }
+}
+
+function isPlainAssignment({ value, index }: Assignment): boolean {
+  return index === undefined && value.type === 'Word' && isPlain(value)
+}
+
+/** A redirection to or from nowhere, or between descriptors. `&>` is none: other shells than bash read a `&` there. */
+function isHarmless(node: Redirection): boolean {
+  if (node.type !== 'Redirect' || node.operator.startsWith('&')) return false
+  const target = node.target && literal(node.target)
+  if (target === '/dev/null') return true
+  return (node.operator === '>&' || node.operator === '<&') && target !== undefined && /^(?:\d+-?|-)$/.test(target)
+}
+
+interface Files {
+  /** By redirection; those whose target the line does not tell are missing. */
+  readonly known: ReadonlyMap<Redirect, FileAccess>
+  /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
+  mayRead(node: Redirect): boolean
+}
+
+async function filesOf(script: ParsedScript, cwd: string): Promise<Files> {
+  const known = new Map<Redirect, FileAccess>()
+  const nodes: Redirect[] = []
+  let moves = false
+  let level = 0
+  const visit = (node: SyntaxNode): void => {
+    if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
+    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) moves = true
+    if (level === LEVELS) return
+    level++
+    forEachChild(node, visit)
+    level--
+  }
+  visit(script)
+  for (const node of nodes) {
+    const target = node.target && literal(node.target)
+    if (target === undefined || /^~[^/]/.test(target)) continue
+    const path = target === '~' || target.startsWith('~/') ? join(homedir(), target.slice(1)) : resolve(cwd, target)
+    known.set(node, { kind: kindOf(node), path: await realpath(path).catch(() => path) }) // absent: its name is all there is
+  }
+  const root = await realpath(cwd).catch(() => cwd) // vanished: nothing is below it
+  return {
+    known,
+    mayRead(node) {
+      const access = known.get(node)
+      return access?.kind === 'read' && !moves && isInside(access.path, root)
+    }
+  }
+}
+
+function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {
+  if (operator === '<' || operator === '<&') return 'read'
+  return operator === '<>' ? 'readwrite' : 'write'
+}
+
+function partOf(pieces: readonly Piece[], forms: readonly string[], subject: string): RulePart {
+  const text = pieces.map(piece => piece.text).join(' ')
+  const spelled = pieces.flatMap(piece => [...new Array<boolean>(piece.text.length).fill(piece.spelled), false])
+  return {
+    covers(pattern) {
+      if (/^\*+$/.test(pattern)) return true
+      if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return matchText(pattern, text, at => spelled[at] === true)
+      return matchText(pattern, subject) || matchText(pattern, text)
+    },
+    // `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs)
+    names: pattern => forms.some(form => matchText(pattern, form) || matchText(pattern, `${form} `))
+  }
+}

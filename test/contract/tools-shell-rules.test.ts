@@ -1,0 +1,198 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: shell text
+/** Rules on shell lines as the server applies them: one syntax tree serves allow, ask and deny. Each row is a call in a turn of the full server. */
+import assert from 'node:assert/strict'
+import { readdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { conversation } from '../helpers/conversation.ts'
+
+/** Lines that delete `x`; those in `asked` do not tell which command they run. */
+const deny = {
+  denied: [
+    'rm</dev/null -f x',
+    'rm>/dev/null -f x',
+    'time -p rm -f x',
+    'function f { rm -f x; }; f',
+    'coproc N { rm -f x; }',
+    'a[0]=1 rm -f x',
+    '{fd}</dev/null rm -f x',
+    'bash <<<"rm -f x"',
+    "trap 'rm -f x' EXIT",
+    'flock f rm x',
+    "script -qc 'rm x'",
+    "script -qc'rm x'",
+    ". /dev/stdin <<<'rm x'",
+    "mapfile -C 'rm x;' -c 1 <<< a",
+    'echo x | xargs rm',
+    "git -c alias.z='!rm x' z",
+    `find . ${'-name a -o '.repeat(8)}-name x -exec rm {} \\;`,
+    `env ${Array.from({ length: 30 }, (_, at) => `A${at}=1`).join(' ')} rm x`,
+    "$'\\x72m' x",
+    '\\rm x',
+    '"r"m x',
+    'command rm x',
+    'exec -a other rm x',
+    'if ! rm x; then :; fi',
+    'case a in a) rm x;; esac',
+    'while rm x; do :; done',
+    'echo $((a[$(rm x)]))',
+    "printf -v 'a[$(rm x)]' y",
+    "[[ 'a[$(rm x)]' -eq 0 ]]",
+    'echo ${a:-$(rm x)}',
+    'cat <(rm x)',
+    'cat <<EOF\n$(rm x)\nEOF',
+    'sh -c "sh -c \'rm x\'"',
+    'sudo sh -ec "rm x"',
+    "PAGER='rm x' git log",
+    'busybox rm x',
+    'git bisect run rm x',
+    "git submodule foreach 'rm x'",
+    'hash -p /bin/rm ls; ls x',
+    "r''m x; echo 'unfinished",
+    'nohup nice -n 5 timeout -k 1 9 rm x'
+  ],
+  asked: [
+    '$x rm',
+    'rm${IFS}-f x',
+    '{rm,-f,x}',
+    '/bin/r? x',
+    'r$(true)m x',
+    'env $x x',
+    'eval "$x"',
+    'bash -c "$x"',
+    'echo cm0gLWYgeAo= | base64 -d | sh',
+    'bash < /dev/stdin',
+    '. <(echo rm x)',
+    "echo 'unfinished"
+  ]
+}
+
+for (const permission_mode of ['manual', 'yolo', 'auto']) {
+  test(`in ${permission_mode} mode no line gets a denied command past its rule`, async t => {
+    const { turn, cwd } = await conversation(t, {
+      toml: 'permission.rules = [{ decision = "deny", pattern = "Bash(rm *)" }, { decision = "allow", pattern = "Bash(*)" }]'
+    })
+    await writeFile(join(cwd, 'x'), '')
+    const lines = [...deny.denied, ...deny.asked]
+    const { asked, results } = await turn(
+      lines.map(command => ['Bash', { command }]),
+      { permission_mode },
+      { decision: 'rejected' }
+    )
+    for (const [index, line] of lines.entries()) assert.equal(results[index]?.is_error, true, line)
+    for (const [index, line] of deny.denied.entries())
+      assert.match(results[index]?.output ?? '', /A permission rule of the user forbids/, line)
+    assert.deepEqual(
+      asked,
+      deny.asked.map(line => `Running: ${line}`)
+    )
+    assert.deepEqual(await readdir(cwd), ['x'])
+  })
+}
+
+test('an ask rule asks for a command that does not tell its name, a remembered answer is enough, and mere mentions pass', async t => {
+  const { turn } = await conversation(t, {
+    toml: 'permission.rules = [{ decision = "ask", pattern = "Bash(rm *)" }, { decision = "allow", pattern = "Bash(*)" }]'
+  })
+  const { asked } = await turn([['Bash', { command: '$x a' }]], {}, { decision: 'approved', scope: 'session' })
+  assert.deepEqual(asked, ['Running: $x a'])
+  const { asked: more } = await turn([
+    ['Bash', { command: '$x a' }],
+    ['Bash', { command: 'echo rm x; : git commit -m "rm the file"' }]
+  ])
+  assert.deepEqual(more, [])
+})
+
+/** Lines that would run `touch p`, write `p` or reach a port, by the rule that does not stand for that. */
+const allow: Readonly<Record<string, readonly string[]>> = {
+  'printf *': ["printf -v 'a[$(touch p)]' x"],
+  'test *': ["test -v 'a[$(touch p)]'"],
+  '[[ *': ["[[ 'a[$(touch p)]' -eq 0 ]]"],
+  'let *': ["let 'a[$(touch p)]'"],
+  'read *': ["read 'a[$(touch p)]' <<< x"],
+  'declare *': ["declare -i 'x=a[$(touch p)]'"],
+  'git *': ["git -c alias.z='!touch p' z", 'git diff --no-index --output=p x y'],
+  'find *': ['find . -maxdepth 0 -exec touch p \\;', 'find . -name nothing -delete'],
+  'sort *': ['sort -o p x'],
+  'sed *': ["sed 'w p' x"],
+  'xargs *': ['xargs touch p'],
+  'ls*': ['ls </dev/tcp/127.0.0.1/PORT', 'ls < /etc/passwd'],
+  'echo *': ['echo a; touch p', 'echo $(touch p)', 'echo a > p', 'echo `touch p`'],
+  '!rm *': ['ls; rm x', 'ls; $x']
+}
+
+test('a rule that allows with a wildcard does not stand for what runs, writes or reads something else', async t => {
+  let connections = 0
+  const listener = createServer(socket => {
+    connections++
+    socket.destroy()
+  })
+  await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
+  t.after(() => listener.close())
+  const port = String((listener.address() as { port: number }).port)
+  for (const [rule, rows] of Object.entries(allow)) {
+    const { turn, cwd } = await conversation(t, { toml: `permission.allow = [{ tool = "Bash", match = ${JSON.stringify(rule)} }]` })
+    await writeFile(join(cwd, 'x'), 'text\n')
+    const lines = rows.map(line => line.replace('PORT', port))
+    const { asked } = await turn(
+      lines.map(command => ['Bash', { command }]),
+      {},
+      { decision: 'rejected' }
+    )
+    assert.deepEqual(
+      asked,
+      lines.map(line => `Running: ${line}`),
+      rule
+    )
+    assert.deepEqual(await readdir(cwd), ['x'], rule)
+  }
+  assert.equal(connections, 0)
+})
+
+test('the parts of a line are checked against all rules together, and a wildcard rule binds the directory', async t => {
+  const patterns = ['cd *', 'npm test*', 'git status', 'head *', 'true*']
+  const rules = patterns.map(pattern => `{ decision = "allow", pattern = "Bash(${pattern})" }`).join(', ')
+  const { turn, cwd } = await conversation(t, { toml: `permission.rules = [${rules}]` })
+  await writeFile(join(cwd, 'package.json'), '{ "scripts": { "test": "true" } }')
+  const { asked } = await turn(
+    [
+      ['Bash', { command: 'cd . && npm test --silent' }],
+      ['Bash', { command: 'git status 2>&1 | head -3' }],
+      ['Bash', { command: 'cd . && npm install' }]
+    ],
+    {},
+    { decision: 'rejected' }
+  )
+  assert.deepEqual(asked, ['Running: cd . && npm install'])
+
+  const bound = await conversation(t, { toml: 'permission.rules = [{ decision = "allow", pattern = "Bash(true *)" }]' })
+  const elsewhere = await bound.turn(
+    [
+      ['Bash', { command: 'true a' }],
+      ['Bash', { command: 'true b', cwd: '/tmp' }]
+    ],
+    {},
+    { decision: 'rejected' }
+  )
+  assert.deepEqual(elsewhere.asked, ['Running: true b'])
+})
+
+test('rules about files hold for redirections', async t => {
+  const { turn, cwd } = await conversation(t, {
+    toml: 'permission.deny = [{ tool = "Read", match = "secret/**" }, { tool = "Write", match = "kept.txt" }]'
+  })
+  const { results, asked } = await turn(
+    [
+      ['Bash', { command: 'cat < secret/a' }],
+      ['Bash', { command: 'echo a > kept.txt' }],
+      ['Bash', { command: 'cat < .env' }]
+    ],
+    { permission_mode: 'yolo' },
+    { decision: 'rejected' }
+  )
+  assert.match(results[0]?.output ?? '', /forbids/)
+  assert.match(results[1]?.output ?? '', /forbids/)
+  assert.deepEqual(asked, ['Running: cat < .env'], 'a sensitive file is asked for in yolo mode, too')
+  assert.deepEqual(await readdir(cwd), [])
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readLine } from '../../../features/tools-shell/shell-line.ts'
+
+const cwd = '/srv/app'
+
+/** Whether these allowing rules together cover the line. */
+async function covers(rules: string | readonly string[], line: string, dir = cwd): Promise<boolean> {
+  const { parts } = await readLine(line, dir, cwd)
+  return parts.every(part => [rules].flat().some(rule => part.covers(rule)))
+}
+
+/** What a denying rule makes of the line: `found`, `unsure` when a command does not tell its name, or nothing. */
+async function named(rule: string, line: string): Promise<'found' | 'unsure' | undefined> {
+  const { parts, uncertain } = await readLine(line, cwd, cwd)
+  return parts.some(part => part.names(rule)) ? 'found' : uncertain ? 'unsure' : undefined
+}
+
+test('an allowing rule with a wildcard covers a line only when it covers each of its commands', async () => {
+  const covered = [
+    'git status',
+    '  git   status  ',
+    'git status; git log',
+    'git fetch && git log | git shortlog',
+    'git log\ngit status',
+    'git log &',
+    'git commit -m "fix; rm -rf x"',
+    "git commit -m 'a && b | c > d `e` $(f)'",
+    'git log 2>&1',
+    'git log >/dev/null 2>&1',
+    'git apply < patch',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: shell text
+    'git log "$branch" ${other} $1',
+    'git log \\; x',
+    'git commit -m "a \\" ; b"'
+  ]
+  for (const line of covered) assert.equal(await covers('git *', line), true, line)
+})
+
+test('nothing rides along with an allowed command', async () => {
+  const refused = [
+    'git status; rm -rf x',
+    'git status;rm -rf x',
+    'git status && rm x',
+    'git status || rm x',
+    'git log | sh',
+    'git log |& sh',
+    'git log & rm x',
+    'git status\nrm x',
+    'rm x; git status',
+    'git log $(rm x)',
+    'git log "$(rm x)"',
+    'git log `rm x`',
+    'git log "`rm x`"',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: shell text
+    'git log ${x:-$(rm x)}',
+    'git log $[$(rm x)]',
+    'git diff <(rm x)',
+    'git log >(sh)',
+    'git log > .bashrc',
+    'git log >> .bashrc',
+    'git log >| x',
+    'git log &> x',
+    'git log >& x',
+    'git log > /dev/null/../../etc/x',
+    'git log <> x',
+    'git log <<EOF\n$(rm x)\nEOF',
+    "git log # it's\nrm x #'",
+    "git log $'a\\'; rm x #'",
+    '(git log; rm x)',
+    'git() { rm x; }',
+    'FOO=1 git log',
+    'sudo git log',
+    "git log 'open; rm x"
+  ]
+  for (const line of refused) assert.equal(await covers('git *', line), false, line)
+})
+
+test('the parts of a line are checked against all rules together', async () => {
+  assert.equal(await covers(['cd *', 'npm test*'], 'cd sub && npm test'), true)
+  assert.equal(await covers(['git status', 'head *'], 'git status 2>&1 | head -3'), true)
+  assert.equal(await covers(['npm test*'], 'cd sub && npm test'), false)
+  assert.equal(await covers(['git *', 'test -f *'], 'if test -f x; then (git log; git diff) | { git shortlog; }; fi'), true)
+  assert.equal(await covers(['git *'], 'for f in -c; do git $f; done'), false, 'a loop assigns')
+})
+
+test('without a wildcard a rule is the whole line, or one command of it', async () => {
+  assert.equal(await covers('git log; rm \\*', 'git log; rm *'), true)
+  assert.equal(await covers('git log; rm \\*', 'git log; rm *; rm y'), false)
+  assert.equal(await covers('ls', 'ls\nls'), true)
+  assert.equal(await covers('ls', 'ls >/dev/null'), true)
+  assert.equal(await covers('*', 'a; b $(c) > d'), true, 'a lone star allows everything')
+})
+
+test('redirections and substitutions are allowed where the rule itself spells them', async () => {
+  assert.equal(await covers('echo * > out.txt', 'echo a b > out.txt'), true)
+  assert.equal(await covers('echo * > out.txt', 'echo a > b > out.txt'), false)
+  assert.equal(await covers('tag $(date) *', 'tag $(date) x'), true)
+  assert.equal(await covers('tag $(date) *', 'tag $(date) $(rm x)'), false)
+})
+
+test('a rule with a wildcard counts in the directory of the session only', async () => {
+  assert.equal(await covers('npm *', 'npm test', '/srv/app/sub'), false)
+  assert.equal(await covers(['npm *', 'cd *'], 'npm test', '/srv/app/sub'), true)
+  assert.equal(await covers("cd '/srv/app/sub' && npm test", 'npm test', '/srv/app/sub'), true)
+})
+
+test('a denying rule finds its command anywhere in the line', async () => {
+  const found = [
+    'rm -rf x',
+    'git status; rm -rf x',
+    'true && rm x',
+    'echo a | xargs rm x',
+    'echo "$(rm x)"',
+    'echo `rm x`',
+    '(cd y; rm x)',
+    '{ rm x; }',
+    'if true; then rm x; fi',
+    'for f in a; do rm $f; done',
+    'FOO=1 rm x',
+    '2>/dev/null rm x',
+    '> out rm x',
+    'sudo -u root rm x',
+    'env A=b /bin/rm x',
+    '/bin/rm x',
+    "'rm' x",
+    'r\\m x',
+    'rm   x',
+    'bash -c "cd /; rm x"',
+    "eval 'true && rm x'",
+    'find . -exec rm {} \\;',
+    'git log # x\nrm x'
+  ]
+  for (const line of found) assert.equal(await named('rm *', line), 'found', line)
+})
+
+test('a denying rule leaves mere mentions alone', async () => {
+  for (const line of ['git commit -m "fix; rm the file"', 'echo rm x', 'warm x', 'ls rm']) {
+    assert.equal(await named('rm *', line), undefined, line)
+  }
+})
+
+test('what allows a program does not allow what makes it run or write something else', async () => {
+  const refused: Readonly<Record<string, readonly string[]>> = {
+    'git *': [
+      "git -c alias.z='!touch p' z",
+      'git -C /elsewhere log',
+      'git diff --output=p',
+      'git diff --outp=p',
+      'git grep -Otouch x',
+      'git --exec-path=. log',
+      'git rebase -x "touch p" HEAD~1',
+      'git submodule foreach touch',
+      'git config core.pager touch',
+      'git clone ext::touch x',
+      'git bisect run touch p'
+    ],
+    'find *': ['find . -exec touch p \\;', 'find . -name a -delete', 'find . -fprint p', 'find . -okdir touch p \\;'],
+    'sort *': ['sort -o p x', 'sort -uo p x', 'sort --outp=p x', 'sort --compress-program=touch x', 'sort *'],
+    'sed *': [
+      'sed w\\ p x',
+      "sed -n 's/a/b/w p' x",
+      "sed 's/a/touch p/e' x",
+      "sed -e p -e 'w p' x",
+      'sed -i s/a/b/ x',
+      "sed --expression='w p' x"
+    ],
+    'xargs *': ['xargs touch', 'xargs -n1 touch'],
+    'awk *': [`awk 'BEGIN { system("touch p") }'`, `awk '{ print > "p" }'`, 'awk -f p.awk'],
+    'rg *': ['rg --pre touch x'],
+    'tar *': ['tar -cf x --checkpoint-action=exec=touch y', 'tar -I touch -cf x y'],
+    'env *': ['env touch p', 'env -S "touch p"', 'env A=b touch p'],
+    'timeout *': ['timeout 5 touch p', 'timeout -s KILL 5 touch p'],
+    'sudo git *': ["sudo git -c alias.z='!touch p' z"],
+    'printf *': ["printf -v 'a[$(touch p)]' x", "printf -v'a[$(touch p)]' x"],
+    'test *': ["test -v 'a[$(touch p)]'", "test x -a -v 'a[$(touch p)]'"],
+    '[ *': ["[ -v 'a[$(touch p)]' ]"],
+    '[[ *': ["[[ 'a[$(touch p)]' -eq 0 ]]", "[[ -v 'a[$(touch p)]' ]]"],
+    'let *': ["let 'a[$(touch p)]'"],
+    'read *': ["read 'a[$(touch p)]' <<< x"],
+    'declare *': ["declare -i 'x=a[$(touch p)]'"],
+    'export *': ['export PATH=.'],
+    'eval *': ['eval touch p'],
+    'trap *': ["trap 'touch p' EXIT"],
+    '. *': ['. /dev/stdin <<<"touch p"'],
+    'ls*': ['ls </dev/tcp/localhost/80', 'ls < /etc/hosts', 'ls < "$x"', 'cd / && ls < etc/hosts', 'ls {a,b}', 'ls <(touch p)']
+  }
+  for (const [rule, lines] of Object.entries(refused))
+    for (const line of lines) assert.equal(await covers(rule, line), false, `${rule}: ${line}`)
+})
+
+test('what allows a program allows its ordinary use', async () => {
+  const allowed: Readonly<Record<string, readonly string[]>> = {
+    'git *': ['git log -p --stat', 'git commit -m "a: b"', 'git push -u origin main', 'git diff HEAD -- "*.ts"'],
+    'find *': ['find . -name "*.ts" -print', 'find src -type f'],
+    'sort *': ['sort -u x', 'sort -k2,2n -r x'],
+    'sed *': ["sed -n '1,5p' x", "sed 's/a/b/g; s|c|d|' x", "sed -n -e '/x/p' y", "sed -E 's#(a)#\\1#' x"],
+    'timeout 5 npm *': ['timeout 5 npm test'],
+    'sudo git *': ['sudo git log'],
+    'awk *': ["awk '{ print $1 }' x"],
+    'cat *': ['cat <<EOF\nplain $name\nEOF', 'cat <<< "$name"', 'cat < notes/a.txt'],
+    'test *': ['test -f x']
+  }
+  for (const [rule, lines] of Object.entries(allowed))
+    for (const line of lines) assert.equal(await covers(rule, line), true, `${rule}: ${line}`)
+})
+
+test('a line that cannot be understood is covered by no wildcard and unsure under a denying rule', async () => {
+  for (const line of ["git 'log", 'git log $(', 'git log &&', 'if git log', `${'('.repeat(300)}git log`]) {
+    assert.equal(await covers('git *', line), false, line)
+    assert.notEqual(await named('rm *', line), undefined, line)
+  }
+})
+
+test('long hostile lines are read within seconds', { timeout: 60_000 }, async () => {
+  for (const part of ['sudo ', '$(', '"$(', 'a;', "bash -c 'x;", '((', '`', "sudo 'a b' ", 'x=', '{a,', 'p;   ']) {
+    const line = part.repeat(20_000)
+    const begun = performance.now()
+    await named('rm *', line)
+    await covers('a*b*c*', line)
+    await covers('sed *', `sed '${line.replaceAll("'", '')}'`)
+    assert.ok(performance.now() - begun < 10_000, `${part}: ${Math.round(performance.now() - begun)} ms`)
+  }
+})
