@@ -1,12 +1,13 @@
 /** The permission gate before a tool call: decides, asks the user where needed, remembers the answer. */
 import { realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import type { Logger } from '../../kernel/index.ts'
 import type { ApprovalAnswer, Interactions } from '../interactions/index.ts'
 import type { ToolCallContext, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
 import { findWorkTree } from './control-files.ts'
-import type { Rule } from './rules.ts'
+import { meansPath, type Rule } from './rules.ts'
 
 export interface GatePorts {
   readonly permissions: Permissions
@@ -25,12 +26,24 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
     mode: await ports.permissions.mode(agent),
     ...(await ports.rules()),
     remembered: await ports.remembered(context),
-    cwd: await realpath(cwd).catch(() => cwd), // a vanished directory contains nothing; its name is still good for comparing
+    cwd: await resolved(cwd),
     workTree: () => findWorkTree(cwd)
   })
   if (opinion.kind === 'approve') return { kind: 'run' }
   if (opinion.kind === 'deny') return deny(context, opinion.text)
   return askUser(context, ports)
+}
+
+/** Whether deny rules of Read leave a file (absolute path, links resolved) to a search that works in `cwd`. */
+export async function readable(rules: readonly Rule[], cwd: string): Promise<(path: string) => boolean> {
+  const places = { cwd: await resolved(cwd), home: homedir() }
+  const denying = rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
+  return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
+}
+
+/** A vanished directory contains nothing; its name is still good for comparing. */
+function resolved(cwd: string): Promise<string> {
+  return realpath(cwd).catch(() => cwd)
 }
 
 async function askUser(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {

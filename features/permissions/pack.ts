@@ -1,6 +1,4 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
-import { realpath } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
@@ -9,8 +7,8 @@ import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority } from '../tools/index.ts'
 import { AgentPermissions } from './agent-permissions.ts'
 import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
-import { permit } from './gate.ts'
-import { meansPath, type Rule, rulesOf } from './rules.ts'
+import { permit, readable } from './gate.ts'
+import { type Rule, rulesOf } from './rules.ts'
 
 export default definePack({
   name: 'permissions',
@@ -74,11 +72,7 @@ export default definePack({
     ctx.provide(ToolAuthority, {
       permit: context =>
         permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log }),
-      async readable({ cwd }) {
-        const places = { cwd: await realpath(cwd).catch(() => cwd), home: homedir() } // a vanished directory is compared by its name
-        const denying = (await rules()).rules.filter(rule => rule.decision === 'deny').map(rule => rule.pattern)
-        return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
-      }
+      readable: async ({ cwd }) => readable((await rules()).rules, cwd)
     })
   }
 })
