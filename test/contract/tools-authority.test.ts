@@ -125,7 +125,7 @@ test('a pack that provides a default service is the one that counts only where t
   await deploy('[packs.replace]\npermision = "dummy"\n')
   assert.match((await run(home, '--port', '0')).stderr, /no default pack provides 'permision'/)
   await deploy('[packs.replace]\npermissions = 1\n')
-  assert.match((await run(home, '--port', '0')).stderr, /packs\.replace\.permissions .* must be the name of a pack/)
+  assert.match((await run(home, '--port', '0')).stderr, /config\.toml:\d+:\d+: packs\.replace\.permissions must be the name of a pack/)
 
   await deploy('')
   const required = await run(home, '--port', '0', '--require', 'dummy')

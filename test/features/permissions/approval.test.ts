@@ -25,16 +25,22 @@ async function server(
   t: TestLike & { after(fn: () => unknown): void },
   options: { readonly without?: string; readonly toml?: string } = {}
 ) {
-  const agent = await fakeAgent(t)
-  const { session } = agent
+  let made: FakeAgent | undefined
+  const host = definePack({
+    name: 'host',
+    setup: async ctx => {
+      made = await fakeAgent(t, { hosts: ctx.hosts })
+    }
+  })
+  const main = () => made as FakeAgent // made by the first pack
   const handles: Partial<Handles> = {}
   const sessions = stub(Sessions, {
-    exists: async id => id === session.id,
-    loaded: id => (id === session.id ? session : undefined),
-    list: async () => [session.state],
+    exists: async id => id === main().session.id,
+    loaded: id => (id === main().session.id ? main().session : undefined),
+    list: async () => [main().session.state],
     load: async id => {
-      if (id !== session.id) throw new AppError(SessionMissing)
-      return session
+      if (id !== main().session.id) throw new AppError(SessionMissing)
+      return main().session
     }
   })
   const probe = definePack({
@@ -47,15 +53,18 @@ async function server(
   })
   const home = await temporary()
   if (options.toml !== undefined) await writeFile(join(home, 'config.toml'), options.toml)
-  const packs: Pack[] = [config, sessions, toolsPack, permissionsPack, interactions, probe].filter(pack => pack.name !== options.without)
+  const packs: Pack[] = [host, config, sessions, toolsPack, permissionsPack, interactions, probe].filter(
+    pack => pack.name !== options.without
+  )
   const kernel = await startTestKernel(t, { packs, home })
   const { runner, permissions, config: settings } = handles as Handles
+  const agent = main()
   return {
     ...kernel,
     agent,
     permissions,
     settings,
-    params: { session_id: session.id },
+    params: { session_id: agent.session.id },
     /** Runs one call of the tool that must be asked for. */
     danger(signal = new AbortController().signal, by: FakeAgent = agent): Promise<readonly ToolOutcome[]> {
       return runner.run({ agent: by, turn_id: 0, calls: [{ id: 'c', name: 'Danger', arguments: '' }], signal, report: () => undefined })

@@ -212,13 +212,19 @@ test('a line that cannot be understood is covered by no wildcard and unsure unde
   }
 })
 
-test('long hostile lines are read within seconds', { timeout: 60_000 }, async () => {
+test('a line costs time by its length, however hostile it is', async () => {
   for (const part of ['sudo ', '$(', '"$(', 'a;', "bash -c 'x;", '((', '`', "sudo 'a b' ", 'x=', '{a,', 'p;   ']) {
-    const line = part.repeat(20_000)
-    const begun = performance.now()
-    await named('rm *', line)
-    await covers('a*b*c*', line)
-    await covers('sed *', `sed '${line.replaceAll("'", '')}'`)
-    assert.ok(performance.now() - begun < 10_000, `${part}: ${Math.round(performance.now() - begun)} ms`)
+    const cost = async (times: number) => {
+      const line = part.repeat(times)
+      const before = process.cpuUsage()
+      await named('rm *', line)
+      await covers('a*b*c*', line)
+      await covers('sed *', `sed '${line.replaceAll("'", '')}'`)
+      const { user, system } = process.cpuUsage(before)
+      return (user + system) / 1000
+    }
+    await cost(1000) // compiled
+    const ms = await cost(8000)
+    assert.ok(ms < 3000, `${part} takes ${ms} ms`)
   }
 })

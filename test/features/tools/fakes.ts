@@ -37,16 +37,20 @@ export class FakeSession extends SlotHost implements Session {
   readonly state: SessionState
   /** What the work was told, in order. */
   readonly told: string[] = []
+  /** Those of the kernel that the slots belong to; its own for a session without a kernel. */
+  readonly hosts: Hosts
   readonly #agents: FakeAgent[] = []
 
   assertWritable(): void {}
 
-  constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly created_at?: string }) {
-    super(new Hosts())
+  constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly hosts?: Hosts }) {
+    const hosts = place.hosts ?? new Hosts()
+    super(hosts)
+    this.hosts = hosts
     this.id = place.id ?? 'session_a'
     this.cwd = place.cwd
     this.dir = place.dir ?? join(place.cwd, '.session')
-    const at = place.created_at ?? '2026-01-01T00:00:00.000Z'
+    const at = '2026-01-01T00:00:00.000Z'
     this.state = {
       id: this.id,
       version: 1,
@@ -107,7 +111,7 @@ export class FakeAgent extends SlotHost implements AgentHost {
   readonly dir: string
 
   constructor(session: FakeSession, id: string, record: AgentRecord) {
-    super(new Hosts())
+    super(session.hosts)
     this.session = session
     this.id = id
     this.record = record
@@ -119,8 +123,9 @@ export class FakeAgent extends SlotHost implements AgentHost {
   }
 }
 
-export async function fakeAgent(t: TestLike, place?: { readonly cwd?: string }): Promise<FakeAgent> {
-  const agent = new FakeSession({ cwd: place?.cwd ?? (await temporary()), dir: await temporary() }).add('main')
+export async function fakeAgent(t: TestLike, place?: { readonly cwd?: string; readonly hosts?: Hosts }): Promise<FakeAgent> {
+  const session = new FakeSession({ ...place, cwd: place?.cwd ?? (await temporary()), dir: await temporary() })
+  const agent = session.add('main')
   t.after(async () => {
     await agent.closeHost()
     await agent.session.closeHost()
