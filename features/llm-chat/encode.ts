@@ -12,7 +12,7 @@ import {
   thinkingFrom
 } from '../llm/index.ts'
 import type { Dialect } from './dialect.ts'
-import { readExtra, readReplayData } from './replay-data.ts'
+import { readExtra, readReplayData, unsigned } from './replay-data.ts'
 
 type WireMessage = Record<string, unknown>
 type AssistantMessage = Extract<LlmMessage, { role: 'assistant' }>
@@ -69,7 +69,15 @@ function encodeMessages(request: LlmRequest, reasoning_key: string | undefined):
     }
     flushImages()
     if (message.role === 'user') wire.push({ role: 'user', content: userContent(message.content) })
-    else wire.push(assistantMessage(message, { ids, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }))
+    else
+      wire.push(
+        assistantMessage(message, {
+          ids,
+          model: model.name,
+          reasoning_key: at < from ? undefined : reasoning_key,
+          signs: request.replayed_thinking === undefined || at >= from
+        })
+      )
   })
   flushImages()
   return wire
@@ -98,6 +106,8 @@ interface Sent {
   readonly model: string
   /** Field for its reasoning; undefined: it stays away. */
   readonly reasoning_key: string | undefined
+  /** Thought signatures of its calls go back. */
+  readonly signs: boolean
 }
 
 /** The wire has one place for each kind: texts are joined, and so is reasoning; within its kind everything keeps its order. */
@@ -131,8 +141,9 @@ function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, 
   return [{ type, [type === 'reasoning.summary' ? 'summary' : 'text']: text, ...entry }]
 }
 
-function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, model }: Sent): WireMessage {
-  const extra_content = readExtra(model, extras)
+function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, model, signs }: Sent): WireMessage {
+  const extra = readExtra(model, extras)
+  const extra_content = signs ? extra : unsigned(extra)
   const call = { id: ids.of(id), type: 'function', function: { name, arguments: argumentsText(text) } }
   return extra_content === undefined ? call : { ...call, extra_content }
 }

@@ -70,7 +70,9 @@ async function located(model: Promise<ResolvedModel>, missing: Endpoint['missing
 /** A rejected key is a wrong argument on this wire; and what passes in seconds has the same words as a quota that is used up. */
 function judge(error: LlmError, said: string): LlmError {
   if (said.includes('"API_KEY_INVALID"')) return { ...error, code: 'provider.auth_error', name: 'AuthError', retryable: false }
-  if (error.code !== 'provider.rate_limit' || said.includes('PerDay')) return error
+  if (error.code !== 'provider.rate_limit') return error
+  // The wire says of a quota of a day, too, that another try in some seconds may help.
+  if (said.includes('PerDay')) return { ...error, name: 'QuotaExhaustedError', retryable: false }
   const delay = Number(/"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(said)?.[1])
   if (!(delay > 0)) return error
   return { ...error, name: 'RateLimitError', retryable: true, retry_after_ms: error.retry_after_ms ?? Math.ceil(delay * 1000) }

@@ -8,9 +8,10 @@ import {
   type LlmMessage,
   type LlmRequest,
   textOf,
-  thinkingFrom
+  thinkingFrom,
+  turnStart
 } from '../llm/index.ts'
-import { budgets, type Family, familyOf, imageTypes, levels } from './names.ts'
+import { budgets, type Family, familyOf, imageTypes, levels, noSignature } from './names.ts'
 import { extraNames, readReplayData } from './replay-data.ts'
 import { toSchema } from './schema.ts'
 
@@ -58,6 +59,8 @@ function encodeContents(request: LlmRequest): Content[] {
   const { messages } = request
   const from = thinkingFrom(request)
   const known = new Map<string, string>()
+  // Newest models refuse the calls of the turn that runs when the first of a step has no signature: another model made it.
+  const signedFrom = familyOf(request.model.name)?.thinks === 'level' ? turnStart(messages) : messages.length
   const contents: Content[] = []
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at]!
@@ -70,8 +73,12 @@ function encodeContents(request: LlmRequest): Content[] {
       continue
     }
     const parts = message.content.flatMap(part =>
-      part.type === 'tool_call' ? [functionCall(part, known)] : contentParts(part, at >= from)
+      part.type === 'tool_call'
+        ? [functionCall(part, known, request.replayed_thinking === undefined || at >= from)]
+        : contentParts(part, at >= from)
     )
+    const first = parts.find(part => 'functionCall' in part)
+    if (first && at >= signedFrom) first.thoughtSignature ??= noSignature
     if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts })
   }
   return contents
@@ -88,13 +95,13 @@ function untilOther(messages: readonly LlmMessage[], from: number): ToolMessage[
 }
 
 /** The id goes out only if the provider gave it: servers of this wire differ in whether they know the field. */
-function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known: Map<string, string>): Part {
+function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known: Map<string, string>, signs: boolean): Part {
   const own = extras?.[extraNames.id]
   if (own !== undefined) known.set(id, own)
   const signature = extras?.[extraNames.signature]
   return {
     functionCall: { ...(own !== undefined && { id: own }), name, args: argumentsObject(text) },
-    ...(signature !== undefined && { thoughtSignature: signature })
+    ...(signs && signature !== undefined && { thoughtSignature: signature })
   }
 }
 

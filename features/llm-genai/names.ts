@@ -22,6 +22,9 @@ export const payerHeader = 'x-goog-user-project'
 /** Publisher of models that do not name theirs. */
 export const publisher = 'google'
 
+/** Stands for the signature of a call that has none, where a model wants one (documented under "thought signatures"). */
+export const noSignature = 'skip_thought_signature_validator'
+
 /** What the wire takes inline. */
 export const imageTypes: readonly string[] = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif']
 

@@ -5,7 +5,7 @@ import { readFailure, readFailureValue, type UpstreamFailure } from './upstream-
 type Headers = Readonly<Record<string, string>>
 type Verdict = Pick<LlmError, 'code' | 'name' | 'retryable'>
 
-/** The words of many servers for one thing: what was sent is longer than the model can read. */
+/** Prompts that are longer than the model can read, in the words of many servers. */
 const overflow = new RegExp(
   [
     'context[ _-]?(length|window|size|limit)',
@@ -16,12 +16,15 @@ const overflow = new RegExp(
     'prompt exceeds',
     'range of input length',
     'too large for model',
+    'inputs.? tokens \\+ .*must be',
     'too many (input )?tokens'
   ].join('|')
 )
 const exhausted =
-  /insufficient[ _](quota|balance|credit|funds)|exceeded[ _](your )?current[ _]quota|quota[ _](has been )?exhausted|billing|credit balance|out of credits|account .*suspended/
-const filtered = /content[ _](filter|management|policy)|safety (system|filter)|high[ _]risk/
+  /insufficient[ _](quota|balance|credit|funds)|exceeded[ _](your )?current[ _]quota|quota[ _](has been )?exhausted|billing|credit balance|out of credits|account .*suspended|reached your specified .*usage limit/
+const filtered = /content[ _](filter|management|policy)|safety (system|filter)|high[ _]risk|flagged/
+/** Words that promise another answer later: of a limit that passes, whatever else they mention. */
+const passing = /per[ -](second|sec|minute|min|hour|day)\b|\b[rt]p[ms]\b|try(ing)? again|retry|please wait|wait (and|before|a )|later/
 const transient = new Set([408, 409, 429, 500, 502, 503, 504, 529])
 
 const verdicts = {
@@ -34,6 +37,19 @@ const verdicts = {
   transient: { code: 'provider.api_error', name: 'ApiError', retryable: true },
   permanent: { code: 'provider.api_error', name: 'ApiError', retryable: false }
 } as const satisfies Record<string, Verdict>
+
+/**
+ * Codes and types of well-known servers, lower case, the first that fits. They say what happened; words only say it where no code does:
+ * texts about a limit that passes talk of billing, and of tokens that were too many.
+ */
+const kinds: readonly (readonly [kind: RegExp, verdict: Verdict])[] = [
+  [/context_(length|window)_exceeded|exceed_context_size|context_limit/, verdicts.overflow],
+  [/insufficient_(quota|balance|credit|funds)|exceeded_current_quota|billing|payment_required|arrear/, verdicts.quota],
+  [/overload|slow_down|\bunavailable\b|service_?unavailable/, verdicts.overloaded],
+  [/rate_?limit|throttl|too_?many_?(requests|tokens)|token_quota_exceeded|limit_(requests|burst)|capacity_exceeded/, verdicts.rate],
+  [/content_?filter|content_policy|content_management|data_inspection|moderation/, verdicts.filtered],
+  [/authenticat|unauthorized|invalid_(api_)?key|permission|access_?denied|account_deactivated/, verdicts.auth]
+]
 
 /** An HTTP answer that is not a success. `body` is the beginning of its text. */
 export function statusError(status: number, body: string, headers: Headers): LlmError {
@@ -91,28 +107,42 @@ export function traceOf(headers: Headers): Pick<LlmError, 'request_id' | 'trace_
 }
 
 function judgeStatus(status: number, failure: UpstreamFailure): Verdict {
-  const words = wordsOf(failure)
-  if (status === 401 || status === 403) return verdicts.auth
-  if ((status === 400 || status === 413 || status === 422) && overflow.test(words)) return verdicts.overflow
+  const words = failure.message.toLowerCase()
+  const asked = status === 400 || status === 413 || status === 422
+  const known = kindOf(failure)
+  // A single request over the limit of a minute is refused for good: it has to become shorter.
+  if (status === 413 && overflow.test(words)) return verdicts.overflow
+  if (known) return known
+  if (status === 402) return verdicts.quota
+  if (status === 401 || status === 403) return status === 403 && filtered.test(words) ? verdicts.filtered : verdicts.auth
+  if (asked && passing.test(words) && /too many tokens|rate limit/.test(words)) return verdicts.rate
+  if (asked && overflow.test(words)) return verdicts.overflow
   if (status === 400 && filtered.test(words)) return verdicts.filtered
-  if (status === 429) return exhausted.test(words) ? verdicts.quota : verdicts.rate
+  if (status === 400 && exhausted.test(words)) return verdicts.quota
+  if (status === 429) return exhausted.test(words) && !passing.test(words) ? verdicts.quota : verdicts.rate
   if (status === 529 || ((status === 500 || status === 503) && words.includes('overload'))) return verdicts.overloaded
   return transient.has(status) || status >= 500 ? verdicts.transient : verdicts.permanent
 }
 
-function judgeWords(failure: UpstreamFailure): Verdict {
-  const words = wordsOf(failure)
-  if (overflow.test(words)) return verdicts.overflow
-  if (exhausted.test(words)) return verdicts.quota
-  if (filtered.test(words)) return verdicts.filtered
-  if (words.includes('overload')) return verdicts.overloaded
-  if (/rate[ _]limit|too many requests/.test(words)) return verdicts.rate
-  if (/authentication|invalid[ _]api[ _]key|permission_(denied|error)/.test(words)) return verdicts.auth
-  return /invalid_request/.test(failure.kind) ? verdicts.permanent : verdicts.transient
+/** What the provider's own code or type says; undefined where it says no more than that something went wrong. */
+function kindOf({ kind }: UpstreamFailure): Verdict | undefined {
+  return kinds.find(([pattern]) => pattern.test(kind))?.[1]
 }
 
-/** Lower case. */
-const wordsOf = (failure: UpstreamFailure) => `${failure.kind} ${failure.message.toLowerCase()}`
+/** Of an error inside a stream that names no status. */
+function judgeWords(failure: UpstreamFailure): Verdict {
+  const known = kindOf(failure)
+  if (known) return known
+  const words = failure.message.toLowerCase()
+  const passes = passing.test(words)
+  if (/rate[ _]limit|too many requests/.test(words) || (passes && /too many tokens/.test(words))) return verdicts.rate
+  if (overflow.test(words)) return verdicts.overflow
+  if (exhausted.test(words) && !passes) return verdicts.quota
+  if (filtered.test(words)) return verdicts.filtered
+  if (words.includes('overload')) return verdicts.overloaded
+  if (/invalid[ _]api[ _]key/.test(words)) return verdicts.auth
+  return /invalid_request|invalid_argument/.test(failure.kind) ? verdicts.permanent : verdicts.transient
+}
 
 const said = ({ message }: UpstreamFailure): string => (message === '' ? '' : `: ${message}`)
 

@@ -68,6 +68,11 @@ export interface LlmRequest {
   readonly effort: string
   /** Limit of the answer in tokens; absent: the adapter knows one, or names none. */
   readonly max_output_tokens?: number
+  /**
+   * Which thinking of the history goes back: that of the turn that runs, or none. Absent: as `thinking_keep` of the model says. Signatures
+   * that a provider demands with its calls are replaced by what it documents for that, where they stay away.
+   */
+  readonly replayed_thinking?: 'turn' | 'none'
   /** What the messages take of the window, measured and estimated; default 0. */
   readonly context_tokens?: number
 }

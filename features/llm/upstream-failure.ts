@@ -35,7 +35,9 @@ export function readFailureValue(value: unknown): UpstreamFailure {
   const message = texts.find(text => typeof text === 'string')
   // A gateway says that its provider failed; what the provider said stands beside it.
   const { raw } = recordOf(inner.metadata)
-  const kind = [inner.code, inner.type, inner.status].filter(word => typeof word === 'string' || typeof word === 'number').join(' ')
+  const kind = [inner.code, inner.type, inner.status, outer.__type]
+    .filter(word => typeof word === 'string' || typeof word === 'number')
+    .join(' ')
   return {
     kind: kind.toLowerCase(),
     message: cut([message, raw].filter(text => typeof text === 'string' && text !== '').join(': '))

@@ -35,12 +35,19 @@ export function credentialHeader({ api_key, bearer }: ResolvedModel, keyHeader?:
 }
 
 /**
- * From which message on thinking goes back: 0 (all), or with `thinking_keep = "off"` the one after the prompt of the turn, because
- * protocols that sign thinking want it back while its tool calls are being answered. What is said to a turn that runs (reminders, steered
- * prompts) follows tool results and begins no other turn.
+ * From which message on thinking goes back: 0 (all), the one after the prompt of the turn with `thinking_keep = "off"` (protocols that sign
+ * thinking want it back while its tool calls are being answered), or past the end (none); `replayed_thinking` wins.
  */
-export function thinkingFrom({ model, messages }: LlmRequest): number {
-  if (model.thinking_keep !== 'off') return 0
+export function thinkingFrom({ model, messages, replayed_thinking }: LlmRequest): number {
+  if (replayed_thinking === 'none') return messages.length
+  return replayed_thinking === 'turn' || model.thinking_keep === 'off' ? turnStart(messages) : 0
+}
+
+/**
+ * The first message after the prompt of the turn that runs. What is said to a turn that runs (reminders, steered prompts) follows tool
+ * results and begins no other turn.
+ */
+export function turnStart(messages: readonly LlmMessage[]): number {
   const begins = (message: LlmMessage, at: number) => message.role === 'user' && messages[before(messages, at)]?.role !== 'tool'
   return messages.findLastIndex(begins) + 1
 }

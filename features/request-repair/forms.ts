@@ -29,20 +29,6 @@ export function strictForm(messages: readonly LlmMessage[]): readonly LlmMessage
   return out.flatMap(message => [message, ...callsOf(message).map(({ id }) => results.get(id)!)])
 }
 
-/** Without the thoughts of earlier answers, and without what seals them and their calls. */
-export function withoutThinking(messages: readonly LlmMessage[]): readonly LlmMessage[] {
-  return messages.map(message => {
-    if (message.role !== 'assistant') return message
-    const content = message.content.flatMap((part): Part[] => {
-      if (part.type === 'thinking') return []
-      if (part.type !== 'tool_call') return [part]
-      const { extras: _, ...call } = part
-      return [call]
-    })
-    return { ...message, content }
-  })
-}
-
 function notEmpty(part: Part): boolean {
   return part.type !== 'text' || part.text.trim() !== ''
 }

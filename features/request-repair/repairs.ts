@@ -1,7 +1,7 @@
 /** What was found out about the requests of a turn, and is kept until it ends. */
-import type { LlmError, LlmRequest } from '../llm/index.ts'
+import { type LlmError, type LlmRequest, thinkingFrom } from '../llm/index.ts'
 import { causesOf } from './causes.ts'
-import { countMedia, dropMedia, strictForm, withoutThinking } from './forms.ts'
+import { countMedia, dropMedia, strictForm } from './forms.ts'
 
 const RECENT_MEDIA = 2
 
@@ -15,16 +15,22 @@ export class Repairs {
   /** Of the others only the most recent go out. */
   #recentOnly = false
   #strict = false
-  #thoughtless = false
+  /** Thinking that still goes back; `none` also asks for none. */
+  #thinking: LlmRequest['replayed_thinking']
+  /** The request that was sent last held thinking of earlier turns. */
+  #earlier = false
 
   /** The request in the form that this turn has found to be needed. */
   apply(turn_id: number, request: LlmRequest): LlmRequest {
     if (turn_id !== this.#turn_id) this.#begin(turn_id)
     this.#sent = countMedia(request.messages)
+    this.#earlier = request.messages
+      .slice(thinkingFrom(request), thinkingFrom({ ...request, replayed_thinking: 'turn' }))
+      .some(({ content }) => content.some(({ type }) => type === 'thinking'))
     let messages = dropMedia(request.messages, this.#recentOnly ? Math.max(this.#dropped, this.#sent - RECENT_MEDIA) : this.#dropped)
-    if (this.#thoughtless) messages = withoutThinking(messages)
     if (this.#strict) messages = strictForm(messages)
-    return messages === request.messages ? request : { ...request, messages }
+    const form = this.#thinking === undefined ? request : withThinking(request, this.#thinking)
+    return messages === request.messages ? form : { ...form, messages }
   }
 
   /** What is tried next, in words for the log; undefined: nothing is left that would help. */
@@ -32,9 +38,9 @@ export class Repairs {
     for (const cause of causesOf(error)) {
       const media = cause === 'media' ? this.#fewerMedia() : undefined
       if (media !== undefined) return media
-      if (cause === 'thinking' && !this.#thoughtless) {
-        this.#thoughtless = true
-        return 'no earlier thinking'
+      if (cause === 'thinking' && this.#thinking !== 'none') {
+        this.#thinking = this.#thinking === undefined && this.#earlier ? 'turn' : 'none'
+        return this.#thinking === 'turn' ? 'no thinking of earlier turns' : 'no thinking'
       }
       if (cause === 'form' && !this.#strict) {
         this.#strict = true
@@ -60,6 +66,11 @@ export class Repairs {
     this.#dropped = 0
     this.#recentOnly = false
     this.#strict = false
-    this.#thoughtless = false
+    this.#thinking = undefined
   }
+}
+
+/** A model that is asked to think wants its thoughts of this turn back: without them it must not be asked. */
+function withThinking(request: LlmRequest, replayed_thinking: 'turn' | 'none'): LlmRequest {
+  return { ...request, replayed_thinking, ...(replayed_thinking === 'none' && { effort: 'off' }) }
 }

@@ -221,7 +221,7 @@ export function llmAdapterSuite({
       ['a rejected key', 401, 'invalid key', 'provider.auth_error', false],
       ['a forbidden model', 403, 'not yours', 'provider.auth_error', false],
       ['too many requests', 429, 'slow down', 'provider.rate_limit', true],
-      ['an exhausted quota', 429, 'You exceeded your current quota, please check your billing', 'provider.rate_limit', false],
+      ['an account without means', 402, 'Insufficient credits', 'provider.rate_limit', false],
       ['a prompt beyond the window', 400, "This model's maximum context length is 8192 tokens", 'context.overflow', false],
       ['a wrong request', 400, 'unknown field', 'provider.api_error', false],
       ['a broken server', 500, 'oops', 'provider.api_error', true],

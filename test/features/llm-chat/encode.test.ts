@@ -140,6 +140,17 @@ test('tool-call ids fit every upstream and stay distinct', () => {
   assert.equal(result?.tool_call_id, ids[1])
 })
 
+test('a thought signature that must not go back is replaced by what its provider documents', () => {
+  const extras = { chat_model: 'm', chat_extra: JSON.stringify({ google: { thought_signature: 's', other: 1 }, more: 2 }) }
+  const request = { messages: [{ role: 'assistant', content: [toolCall('c1', { extras })] }], replayed_thinking: 'none' } as const
+  const [message] = wire(request).messages as WireMessage[]
+
+  assert.deepEqual((message?.tool_calls?.[0] as { extra_content?: unknown } | undefined)?.extra_content, {
+    google: { thought_signature: 'skip_thought_signature_validator', other: 1 },
+    more: 2
+  })
+})
+
 test('broken arguments of an earlier call do not go back as they are', () => {
   const broken = ['{"pa', '', '[1]', 'null', '"text"'].map((text, at) => toolCall(`c${at}`, { arguments: text }))
   const [message] = messages([{ role: 'assistant', content: broken }])

@@ -97,6 +97,32 @@ test('thinking goes back with the signature of this wire only; calls keep theirs
   assert.deepEqual(contents([assistant, user('x')], { thinking_keep: 'off' })[0]?.parts, [{ text: 'so' }, call])
 })
 
+test('the newest models get a signature with the first call of every step of the turn that runs, a placeholder where there is none', () => {
+  const signature = { genai_signature: 's' }
+  const calls = (name: string, request: Partial<LlmRequest> = {}) => {
+    const messages = [
+      user('a'),
+      calling({ id: '1' }),
+      result('1', [text('x')]),
+      { role: 'assistant', content: [text('so')] } as const,
+      user('b'),
+      calling({ id: '2' }, { id: '3' }),
+      result('2', []),
+      result('3', []),
+      calling({ id: '4', extras: signature }),
+      result('4', [])
+    ]
+    const sent = body({ messages, ...request }, { name }).contents as { parts: Record<string, unknown>[] }[]
+    return sent.flatMap(({ parts }) => parts.flatMap(part => ('functionCall' in part ? [part.thoughtSignature] : [])))
+  }
+  const skip = 'skip_thought_signature_validator'
+
+  assert.deepEqual(calls('gemini-3-pro-preview'), [undefined, skip, undefined, 's'])
+  assert.deepEqual(calls('gemini-2.5-pro'), [undefined, undefined, undefined, 's'])
+  assert.deepEqual(calls('gemini-3-pro-preview', { replayed_thinking: 'turn' }), [undefined, skip, undefined, 's'])
+  assert.deepEqual(calls('gemini-3-pro-preview', { replayed_thinking: 'none' }), [undefined, skip, undefined, skip])
+})
+
 test('images go inline or by reference; what the provider cannot take is refused', () => {
   const of = (part: LlmContent) => contents([{ role: 'user', content: [part] }])[0]?.parts[0]
 

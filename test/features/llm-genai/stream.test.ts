@@ -91,7 +91,7 @@ test('errors in words of the wire: a rejected key, a limit that passes, a quota 
   const limit = (quotaId: string) => ({
     error: {
       code: 429,
-      message: words,
+      message: `${words} Please retry in 2.5s.`,
       status: 'RESOURCE_EXHAUSTED',
       details: [{ violations: [{ quotaId }] }, { retryDelay: '2.5s' }]
     }

@@ -1,7 +1,27 @@
 /** How the words of well-known servers are understood. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { statusError, streamError } from '../../../features/llm/index.ts'
+import { errorIn, statusError, streamError } from '../../../features/llm/index.ts'
+import { providerErrors } from './provider-errors.ts'
+
+const meanings = {
+  overflow: ['context.overflow', 'ContextOverflowError', false],
+  quota: ['provider.rate_limit', 'QuotaExhaustedError', false],
+  rate: ['provider.rate_limit', 'RateLimitError', true],
+  overloaded: ['provider.overloaded', 'OverloadedError', true],
+  filtered: ['provider.filtered', 'FilteredError', false],
+  auth: ['provider.auth_error', 'AuthError', false],
+  transient: ['provider.api_error', 'ApiError', true],
+  permanent: ['provider.api_error', 'ApiError', false]
+} as const
+
+for (const { who, status, body, means } of providerErrors) {
+  test(`${who} (${status ?? 'in a stream'}): ${means}`, () => {
+    const error = status === undefined ? streamError(errorIn(body as object) ?? body, {}) : statusError(status, JSON.stringify(body), {})
+
+    assert.deepEqual([error.code, error.name, error.retryable], meanings[means])
+  })
+}
 
 const refusal = (message: string, code?: string) => JSON.stringify({ error: { message, type: 'invalid_request_error', code } })
 

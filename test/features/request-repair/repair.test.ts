@@ -94,6 +94,46 @@ test('thinking that another provider signed is left out', async t => {
   assert.equal(ended()[1]?.reason, 'completed')
 })
 
+test('thinking of earlier turns goes first; the turn that runs keeps its own', async t => {
+  const { upstream, ended, ask } = await bench(t, [
+    [{ thinking: 'earlier' }, { text: 'one' }],
+    [{ thinking: 'of this turn' }, { tool: { name: 'Echo', args: { x: 1 } } }],
+    refuse(400, 'messages.1.content.0: Invalid `signature` in `thinking` block'),
+    [{ text: 'two' }]
+  ])
+
+  await ask('a')
+  await ask('b')
+
+  const said = upstream.requests.map(({ body }) => ['earlier', 'of this turn'].filter(one => JSON.stringify(body.messages).includes(one)))
+  assert.deepEqual(said, [[], ['earlier'], ['earlier', 'of this turn'], ['of this turn']])
+  assert.deepEqual(
+    upstream.requests.map(({ body }) => (body.thinking as { type: string }).type),
+    ['enabled', 'enabled', 'enabled', 'enabled']
+  )
+  assert.equal(ended()[1]?.reason, 'completed')
+})
+
+test('where the thinking of the turn that runs must go, the model is not asked to think', async t => {
+  const { upstream, ended, ask } = await bench(t, [
+    [{ thinking: 'hm' }, { tool: { name: 'Echo', args: { x: 1 } } }],
+    refuse(400, 'messages.1.content.0: Invalid `signature` in `thinking` block'),
+    [{ text: 'done' }]
+  ])
+
+  await ask('a')
+
+  assert.deepEqual(
+    upstream.requests.map(({ body }) => [(body.thinking as { type: string }).type, JSON.stringify(body.messages).includes('"thinking"')]),
+    [
+      ['enabled', false],
+      ['enabled', true],
+      ['disabled', false]
+    ]
+  )
+  assert.equal(ended()[0]?.reason, 'completed')
+})
+
 test('what no other form cures ends the turn at once: a second refusal, a full window, another wrong field', async t => {
   const words: readonly [status: number, message: string, code: string, requests: number][] = [
     [413, 'Request exceeds the maximum size', 'provider.api_error', 1],
