@@ -113,12 +113,11 @@ function judgeStatus(status: number, failure: UpstreamFailure): Verdict {
   // A single request over the limit of a minute is refused for good: it has to become shorter.
   if (status === 413 && overflow.test(words)) return verdicts.overflow
   if (known) return known
-  if (status === 402) return verdicts.quota
   if (status === 401 || status === 403) return status === 403 && filtered.test(words) ? verdicts.filtered : verdicts.auth
   if (asked && passing.test(words) && /too many tokens|rate limit/.test(words)) return verdicts.rate
   if (asked && overflow.test(words)) return verdicts.overflow
   if (status === 400 && filtered.test(words)) return verdicts.filtered
-  if (status === 400 && exhausted.test(words)) return verdicts.quota
+  if ((status === 400 || status === 402) && exhausted.test(words)) return verdicts.quota
   if (status === 429) return exhausted.test(words) && !passing.test(words) ? verdicts.quota : verdicts.rate
   if (status === 529 || ((status === 500 || status === 503) && words.includes('overload'))) return verdicts.overloaded
   return transient.has(status) || status >= 500 ? verdicts.transient : verdicts.permanent
