@@ -1,4 +1,4 @@
-/** Runs a compiled helper in a process of its own and talks to it by lines, so that a test can kill it at any moment. */
+/** Runs a program of test/programs in a process of its own and talks to it by lines, so that a test can kill it at any moment. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -13,7 +13,7 @@ export class Child {
   #wake: () => void = () => undefined
 
   constructor(script: string, args: readonly string[]) {
-    const file = fileURLToPath(new URL(`./${script}.js`, import.meta.url))
+    const file = fileURLToPath(new URL(`../programs/${script}.js`, import.meta.url))
     this.#process = spawn(process.execPath, [file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#ended = once(this.#process, 'close').then(() => this.#wake())
     createInterface({ input: this.#process.stdout! }).on('line', line => {

@@ -37,7 +37,7 @@ test('the file tells who holds the lock, readable by its owner only', async () =
 
 test('a living process keeps its lock, and gives it back when asked', async t => {
   const path = join(await freshDir(), 'lock')
-  const child = startChild(t, 'lock-child', 'hold', path)
+  const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   assert.equal(await acquireLock(path), undefined)
   assert.equal((await lockHolder(path))?.pid, child.pid)
@@ -49,7 +49,7 @@ test('a living process keeps its lock, and gives it back when asked', async t =>
 test('a lock ends with kill -9 of its holder, and of many takers exactly one wins', async t => {
   const dir = await freshDir()
   const path = join(dir, 'lock')
-  const child = startChild(t, 'lock-child', 'hold', path)
+  const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   await child.kill()
   assert.equal(await lockHolder(path), undefined)
@@ -61,7 +61,7 @@ test('a lock ends with kill -9 of its holder, and of many takers exactly one win
 test('a taker that died in the middle of taking over does not block the next one', async t => {
   const dir = await freshDir()
   const path = join(dir, 'lock')
-  const child = startChild(t, 'lock-child', 'hold', path)
+  const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   await child.kill()
   const dead = await readFile(path, 'utf8')
@@ -86,7 +86,7 @@ test('a lock file that a power loss left unreadable is free', async () => {
 test('three processes counting under one lock lose no count', async t => {
   const file = join(await freshDir(), 'count')
   await writeFile(file, '0')
-  const children = [1, 2, 3].map(() => startChild(t, 'lock-child', 'add', file, '40'))
+  const children = [1, 2, 3].map(() => startChild(t, 'lock', 'add', file, '40'))
   const ends = await Promise.all(children.map(child => child.end()))
   assert.deepEqual(ends, [0, 0, 0])
   assert.equal(await readFile(file, 'utf8'), '120')
@@ -95,9 +95,9 @@ test('three processes counting under one lock lose no count', async t => {
 test('takers in several processes killed at random never hold the lock together', async t => {
   const file = join(await freshDir(), 'count')
   await writeFile(file, '0')
-  const steady = startChild(t, 'lock-child', 'add', file, '40')
+  const steady = startChild(t, 'lock', 'add', file, '40')
   for (let i = 0; i < 4; i++) {
-    const victim = startChild(t, 'lock-child', 'hold', `${file}.lock`)
+    const victim = startChild(t, 'lock', 'hold', `${file}.lock`)
     await victim.atLeast(1)
     await victim.kill()
   }
@@ -175,10 +175,10 @@ const canUnshare = process.platform === 'linux' && spawnSync('unshare', [...unsh
 
 test('a process in a namespace of its own keeps its lock', { skip: !canUnshare }, async t => {
   const path = join(await freshDir(), 'lock')
-  const child = startChild(t, 'lock-child', 'hold', path)
+  const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   assert.equal(child.lines[0], 'held')
-  const script = fileURLToPath(new URL('../helpers/lock-child.js', import.meta.url))
+  const script = fileURLToPath(new URL('../programs/lock.js', import.meta.url))
   const other = spawnSync('unshare', [...unshare, process.execPath, script, 'try', path], { encoding: 'utf8' })
   assert.equal(other.stdout.trim(), 'refused', other.stderr)
 })
@@ -204,7 +204,7 @@ test('fencing numbers rise from holder to holder', async t => {
     last = lock.fence
     await lock.release()
   }
-  const child = startChild(t, 'lock-child', 'hold', path)
+  const child = startChild(t, 'lock', 'hold', path)
   await child.atLeast(1)
   const theirs = Number((await lockHolder(path))?.fence)
   await child.kill()

@@ -227,7 +227,7 @@ test('what is on disk is appended to and replayed even when a killed process lef
 
 test('every event a client has seen survives kill -9', async t => {
   const dir = await freshDir()
-  const child = startChild(t, 'hub-child', dir)
+  const child = startChild(t, 'hub', dir)
   await child.atLeast(300)
   await child.kill()
   const [seq, epoch] = (child.lines.at(-1) ?? '').split(' ')

@@ -79,14 +79,14 @@ test('an older document is brought up to date, a newer one is left alone and ref
 
 test('three processes changing one document lose no change', async t => {
   const home = await freshDir()
-  const children = [1, 2, 3].map(() => startChild(t, 'storage-child', 'count', home, '40'))
+  const children = [1, 2, 3].map(() => startChild(t, 'storage', 'count', home, '40'))
   assert.deepEqual(await Promise.all(children.map(child => child.end())), [0, 0, 0])
   assert.equal(await readFile(join(home, 'test', 'counter.json'), 'utf8'), '{"n":120}')
 })
 
 test('documents acknowledged before kill -9 are there after it', async t => {
   const { home, store } = await opened(t, documentSpec)
-  const child = startChild(t, 'storage-child', 'write', home, 'document')
+  const child = startChild(t, 'storage', 'write', home, 'document')
   await child.atLeast(60)
   await child.kill()
   for (let slot = 0; slot < 8; slot++) {
@@ -98,7 +98,7 @@ test('documents acknowledged before kill -9 are there after it', async t => {
 
 test('log records acknowledged before kill -9 are there after it, in order', async t => {
   const { home, store } = await opened(t, logSpec)
-  const child = startChild(t, 'storage-child', 'write', home, 'log')
+  const child = startChild(t, 'storage', 'write', home, 'log')
   await child.atLeast(200)
   await child.kill()
   const read = (await store.read('all')).map(item => item.n)

@@ -42,7 +42,7 @@ async function opened(t: TestContext, home?: string) {
 /** A home whose database belongs to another process. */
 async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Child }> {
   const home = await freshDir()
-  const owner = startChild(t, 'storage-child', 'own', home)
+  const owner = startChild(t, 'storage', 'own', home)
   await owner.atLeast(1)
   return { home, owner }
 }
@@ -128,7 +128,7 @@ test('a stranger that took the port of a dead owner is not believed', async t =>
 
 test('records acknowledged before kill -9 are there after it', async t => {
   const { home, storage } = await opened(t)
-  const child = startChild(t, 'storage-child', 'write', home, 'kv')
+  const child = startChild(t, 'storage', 'write', home, 'kv')
   await child.atLeast(200)
   await child.kill()
   const keys = new Set((await storage.open(recordSpec, place).keys()).map(Number))
@@ -138,7 +138,7 @@ test('records acknowledged before kill -9 are there after it', async t => {
 test('a guest goes on through kill -9 of the owner: it takes over, no acknowledged record is lost', async t => {
   const { home, owner } = await ownedElsewhere(t)
   const { storage } = await opened(t, home)
-  const writer = startChild(t, 'storage-child', 'write', home, 'kv')
+  const writer = startChild(t, 'storage', 'write', home, 'kv')
   const mine = storage.open(kvSpec, place)
   await Promise.all([writer.atLeast(40), mine.put('before', { n: 1 })])
   const during = Promise.all(Array.from({ length: 200 }, (_, n) => mine.put('last', { n })))

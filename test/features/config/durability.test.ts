@@ -19,7 +19,7 @@ async function freshHome(): Promise<string> {
 }
 
 function patcher(t: TestContext, home: string, key: string, rounds: number): ChildProcess {
-  const child = fork(new URL('./patcher.js', import.meta.url), [home, key, String(rounds)])
+  const child = fork(new URL('../../programs/config-patches.js', import.meta.url), [home, key, String(rounds)])
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -49,7 +49,7 @@ test('death right before any step of a save leaves the old content or the new on
   const files: string[] = []
   for (let step = 1, alive = false; !alive; step++) {
     await writeFile(path, start)
-    const child = fork(new URL('./dying.js', import.meta.url), [home, String(step)])
+    const child = fork(new URL('../../programs/config-death.js', import.meta.url), [home, String(step)])
     t.after(() => child.kill('SIGKILL'))
     let saved = false
     child.on('message', () => {

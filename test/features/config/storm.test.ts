@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readToml } from '../../../features/config/toml.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import type { StormNote } from './storm.ts'
+import type { StormNote } from '../../programs/config-storm.ts'
 
 const KILLS = 6
 const kept = '# mine, above\n\n[packs]\nload = [] # mine\n\n[unknown.table]\nfield = 1979-05-27 # stays\n\n'
@@ -52,7 +52,7 @@ class Notes {
 }
 
 function start(t: TestContext, home: string, prefix: string, notes: Notes): ChildProcess {
-  const child = fork(new URL('./storm.js', import.meta.url), [home, prefix])
+  const child = fork(new URL('../../programs/config-storm.js', import.meta.url), [home, prefix])
   t.after(() => child.kill('SIGKILL'))
   child.on('message', note => notes.take(note as StormNote))
   child.once('exit', code => {

@@ -30,7 +30,7 @@ test('servers that find the login due at the same moment ask once', async t => {
       return granted('shared')
     }
   })
-  const servers = [1, 2, 3].map(() => startChild(t, 'login-child', home, fake.oauth_host))
+  const servers = [1, 2, 3].map(() => startChild(t, 'login', home, fake.oauth_host))
   await Promise.all(servers.map(server => server.atLeast(1)))
 
   for (const server of servers) server.say('token')
@@ -65,7 +65,7 @@ test('a server that is killed at any moment of a renewal leaves a login that the
 
   const left: string[] = []
   for (const step of ['unanswered', 'svc-code.json.lock', 'svc-code.json~', 'svc-code.json']) {
-    const server = startChild(t, 'login-child', home, fake.oauth_host)
+    const server = startChild(t, 'login', home, fake.oauth_host)
     await server.atLeast(1)
     const asked = fake.asked('refresh').length + 1
     const reached = new Promise<void>(resolve => {
@@ -85,7 +85,7 @@ test('a server that is killed at any moment of a renewal leaves a login that the
   }
   assert.equal(left[0], 'refresh-token-0')
   assert.equal(left[3], 'refresh-token-4')
-  const last = startChild(t, 'login-child', home, fake.oauth_host)
+  const last = startChild(t, 'login', home, fake.oauth_host)
   await last.atLeast(1)
   last.say('force')
   await last.atLeast(2)

@@ -56,7 +56,7 @@ test('a killed server leaves whole providers, and every one that it acknowledged
     ['x', 1],
     ['y', 4]
   ] as const) {
-    const child = fork(new URL('./creator.js', import.meta.url), [home, name])
+    const child = fork(new URL('../../programs/create-providers.js', import.meta.url), [home, name])
     t.after(() => child.kill('SIGKILL'))
     const done = once(child, 'exit')
     child.on('message', n => {

@@ -7,7 +7,7 @@ import { createJournals } from '../../kernel/realtime/file-journals.ts'
 import { Hub } from '../../kernel/realtime/hub.ts'
 import { SocketClient } from '../../kernel/testing/socket.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
-import { openGate } from './gate.ts'
+import { openGate } from '../helpers/gate.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
 const hooks = createKernelHooks()

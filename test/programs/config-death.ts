@@ -31,8 +31,8 @@ count(fs, ['open', 'writeFile', 'rename', 'unlink', 'link', 'mkdir', 'chmod', 'r
 syncBuiltinESMExports()
 
 // Only what is loaded from here on sees the methods above.
-const { ConfigFile } = await import('../../../features/config/file.ts')
-const { Settings } = await import('../../../features/config/settings.ts')
+const { ConfigFile } = await import('../../features/config/file.ts')
+const { Settings } = await import('../../features/config/settings.ts')
 const log = { warn: () => undefined, error: () => undefined }
 const settings = new Settings({ file: new ConfigFile(home), env: {}, log: log as never, sections: () => [] })
 await settings.ready()

@@ -1,6 +1,6 @@
 /** Child process of the durability tests: counts up one key of the configuration and says each number that was acknowledged. */
-import { ConfigFile } from '../../../features/config/file.ts'
-import { Settings } from '../../../features/config/settings.ts'
+import { ConfigFile } from '../../features/config/file.ts'
+import { Settings } from '../../features/config/settings.ts'
 
 const [home, key, rounds] = process.argv.slice(2) as [string, string, string]
 const log = { warn: () => undefined, error: () => undefined }

@@ -1,7 +1,7 @@
 /** Child process of the durability test: creates providers over HTTP, one after the other, and says each one that was acknowledged. */
-import { createProvider } from '../../../features/providers/index.ts'
-import { startTestKernel } from '../../../kernel/testing.ts'
-import { body, packs } from './scene.ts'
+import { createProvider } from '../../features/providers/index.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { body, packs } from '../features/providers/scene.ts'
 
 const [home, name] = process.argv.slice(2) as [string, string]
 const models = ['a', 'b', 'c'].map(model => ({ model, max_context_size: 1000 }))

@@ -1,10 +1,10 @@
 /** Child process of the storm: a server that patches its own configuration and changes its providers, and says what was acknowledged. */
-import { patchConfig } from '../../../features/config/index.ts'
-import config from '../../../features/config/pack.ts'
-import llm from '../../../features/llm/pack.ts'
-import { createProvider, deleteProvider, replaceProvider, setDefaultModel } from '../../../features/providers/index.ts'
-import providers from '../../../features/providers/pack.ts'
-import { startTestKernel } from '../../../kernel/testing.ts'
+import { patchConfig } from '../../features/config/index.ts'
+import config from '../../features/config/pack.ts'
+import llm from '../../features/llm/pack.ts'
+import { createProvider, deleteProvider, replaceProvider, setDefaultModel } from '../../features/providers/index.ts'
+import providers from '../../features/providers/pack.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
 
 /** `begun`: from now on nobody knows until `done`. */
 export interface StormNote {
