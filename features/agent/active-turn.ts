@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { AppError } from '../../kernel/index.ts'
-import type { CoreRecord, History, Origin, WirePart } from '../history/index.ts'
+import type { CoreRecord, History, HistoryRecord, Origin, WirePart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider, type ResolvedModel, type TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentEmit, ErrorInfo } from './contract.ts'
@@ -32,6 +32,8 @@ export class ActiveTurn {
   readonly box: QueuedPrompt[] = []
   /** Steered prompts whose message is in the history. */
   readonly consumed: QueuedPrompt[] = []
+  /** Records that go with the next ones: nobody has to wait for them. */
+  readonly unsaved: HistoryRecord[] = []
   /** False as soon as the turn cannot take another prompt. */
   accepting = true
   /** turn.started was sent, turn.ended was not. */
@@ -153,8 +155,8 @@ export class ActiveTurn {
   }
 
   /** Steered prompts become one message of the user; reminders follow. */
-  async #beforeStep(step: number): Promise<void> {
-    const records: CoreRecord[] = []
+  async #beforeStep(step: number): Promise<readonly (CoreRecord | HistoryRecord)[]> {
+    const records: (CoreRecord | HistoryRecord)[] = this.unsaved.splice(0)
     const steered = this.box.splice(0)
     const first = steered[0]
     if (first) {
@@ -168,7 +170,7 @@ export class ActiveTurn {
       const injection = await this.#injection(injector, info)
       if (injection) records.push(reminder(this.turn_id, injector.variant, injection.text, injection.facts))
     }
-    if (records.length > 0) await this.#history.append(...records)
+    return records
   }
 
   /** An injector that fails has nothing to say now. */

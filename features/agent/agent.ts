@@ -3,7 +3,7 @@ import { AppError } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
-import { ActiveTurn, userMessage } from './active-turn.ts'
+import { ActiveTurn } from './active-turn.ts'
 import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
@@ -20,9 +20,20 @@ import {
   PromptInUse,
   PromptMissing
 } from './service.ts'
-import { endRecords, interruptReason, repairOf } from './settle.ts'
+import { endRecords, interruptReason, repairOf, startRecords } from './settle.ts'
 import { runTurn, type TurnResult } from './turn.ts'
-import { readTold, tellPromptEnd, tellQueued, tellTurn, toldIdle, untoldTurns, workReason } from './untold.ts'
+import {
+  readTold,
+  type Told,
+  tellPromptEnd,
+  tellQueued,
+  tellTurn,
+  toldIdle,
+  toldPrompt,
+  untoldTurns,
+  type WorkReason,
+  workReason
+} from './untold.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -63,17 +74,33 @@ export class AgentEngine implements Agent {
   async #tellUntold(): Promise<void> {
     const { id, session } = this.host
     const told = await readTold(this.#history, id, this.#deps.journal(session.id))
+    if (id === 'main') this.#catchUp(told)
     const untold = untoldTurns(this.#history, told)
     for (const turn of untold) {
       tellTurn(this.#emit, this.#history, told, turn)
-      if (turn === untold.at(-1)) await session.work.turnEnded(id, workReason(turn), { announce: true })
+      if (turn === untold.at(-1)) session.work.turnEnded(id, workReason(turn), { announce: true })
       tellPromptEnd(this.#emit, this.#history, told, turn)
     }
     const last = this.#history.turns().at(-1)
-    if (id === 'main' && last && untold.length === 0 && !toldIdle(told, workReason(last), session.state.last_turn_reason)) {
-      await session.work.turnEnded(id, workReason(last), { announce: true })
-    }
+    if (id === 'main' && last && untold.length === 0) this.#catchUpReason(workReason(last), told)
     tellQueued(this.#emit, this.#history, told)
+  }
+
+  /** The state of the session is saved later than the journal: what a crash swallowed of it follows from the last prompt of the user. */
+  #catchUp(told: Told): void {
+    const { session } = this.host
+    const last = this.#history.prompts().findLast(prompt => (prompt.origin?.kind ?? 'user') === 'user')
+    if (!last || last.created_at <= session.state.updated_at) return
+    const content =
+      last.content.length > 0 ? last.content : this.#history.messages().find(message => message.id === last.prompt_id)?.content
+    session.promptSubmitted(metadataText(content ?? []), { announce: !toldPrompt(told, last) })
+  }
+
+  #catchUpReason(reason: WorkReason, told: Told): void {
+    const { work, state } = this.host.session
+    const idle = toldIdle(told, reason)
+    if (idle === false) work.turnEnded(this.host.id, reason, { announce: true })
+    else if (state.last_turn_reason !== reason) work.turnEnded(this.host.id, reason, { announce: idle === undefined })
   }
 
   /** Begins with the restored queue. */
@@ -197,40 +224,54 @@ export class AgentEngine implements Agent {
     this.checkPromptId(id)
     const origin = input.origin ?? { kind: 'user' }
     const { content } = input
-    await this.#history.append({ type: 'prompt.accepted', prompt_id: id, content, origin })
+    // A prompt that starts at once is accepted and its turn begun by one write.
+    const starts = !this.#turn && this.#queue.length === 0
+    const turn_id = this.#nextTurn()
+    await this.#history.append(
+      { type: 'prompt.accepted', prompt_id: id, content, origin },
+      ...(starts ? startRecords(turn_id, { prompt_id: id, origin }) : [])
+    )
     const item: QueuedPrompt = {
       prompt_id: id,
       content,
       origin,
       created_at: this.#history.prompt(id)?.created_at ?? this.#deps.now().toISOString()
     }
-    if (this.host.id === 'main' && origin.kind === 'user') {
-      // The prompt is accepted by now; a title that cannot be saved must not take it back.
-      const failed = (err: unknown) =>
-        this.#deps.log.error({ err, session_id: this.host.session.id }, 'title and last prompt could not be saved')
-      await this.host.session.promptSubmitted(metadataText(content)).catch(failed)
-    }
-    this.#queue.push(item)
-    const starts = !this.#turn && !this.#stopped && this.#queue.length === 1
+    if (this.host.id === 'main' && origin.kind === 'user') this.host.session.promptSubmitted(metadataText(content))
     const prompt = shown(item, starts ? 'running' : 'queued')
     const facts = { promptId: id, content: [...content] }
     this.#emit('promptSubmitted', { ...facts, userMessageId: id, status: prompt.status, createdAt: item.created_at })
-    if (!starts && origin.kind === 'user') this.#emit('promptQueued', { ...facts, queueLength: this.#queue.length })
+    if (starts) {
+      this.#begin(turn_id, item, turn => this.#run(turn))
+      return prompt
+    }
+    this.#queue.push(item)
+    if (origin.kind === 'user') this.#emit('promptQueued', { ...facts, queueLength: this.#queue.length })
     this.#kick()
     return prompt
   }
 
+  #nextTurn(): number {
+    return (this.#history.turns().at(-1)?.turn_id ?? -1) + 1
+  }
+
+  /** Runs the prompt that has waited longest. */
   #kick(): void {
     if (this.#turn || this.#stopped) return
     const prompt = this.#queue.shift()
     if (!prompt) return
-    const turn_id = (this.#history.turns().at(-1)?.turn_id ?? -1) + 1
+    this.#begin(this.#nextTurn(), prompt, async turn => {
+      if (await this.#record(startRecords(turn.turn_id, prompt))) await this.#run(turn)
+    })
+  }
+
+  #begin(turn_id: number, prompt: QueuedPrompt, run: (turn: ActiveTurn) => Promise<void>): void {
     const turn = new ActiveTurn(turn_id, prompt, this.host, this.#history, this.#deps, () => this.#status())
     this.#turn = turn
-    turn.done = this.#run(turn)
+    this.#last = turn
+    turn.done = run(turn)
       .catch((err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not be settled'))
       .then(() => this.#release(turn))
-    this.#last = turn
   }
 
   /** The next prompt may start. */
@@ -244,17 +285,13 @@ export class AgentEngine implements Agent {
     await turn.done
   }
 
+  /** A turn whose begin is on record. */
   async #run(turn: ActiveTurn): Promise<void> {
-    const { turn_id, prompt } = turn
+    const { turn_id } = turn
     const begun = performance.now()
-    const setup = await this.#binding.forTurn()
-    const start: readonly (CoreRecord | HistoryRecord)[] = [
-      ...setup.records,
-      { type: 'turn.started', turn_id, origin: prompt.origin, prompt_id: prompt.prompt_id },
-      userMessage(turn_id, undefined, prompt.origin, prompt.prompt_id)
-    ]
-    if (!(await this.#record(start))) return
     this.#announceStart(turn)
+    const setup = await this.#binding.forTurn()
+    turn.unsaved.push(...setup.records)
     if (setup.warning !== undefined) turn.emit('warningRaised', { code: 'agents-md-oversized', message: setup.warning })
     const { max_steps, max_attempts } = this.#deps.loop()
     const result = await runTurn(turn.ports(setup.use), { turn_id, max_steps, max_attempts }, turn.signal)
@@ -294,7 +331,7 @@ export class AgentEngine implements Agent {
     this.#queue.restore(turn.box.splice(0))
     this.#queue.forget(turn.consumed.map(item => item.prompt_id))
     this.#history.setPartial(undefined)
-    if (!(await this.#record(endRecords(turn, result)))) return
+    if (!(await this.#record([...turn.unsaved.splice(0), ...endRecords(turn, result)]))) return
 
     const interrupted = interruptReason(turn, result)
     turn.visible = false
@@ -306,14 +343,13 @@ export class AgentEngine implements Agent {
       ...(interrupted === undefined ? {} : { interruptReason: interrupted })
     })
     if (error) turn.emit('errorRaised', error)
-    const saved = this.host.session.work.turnEnded(this.host.id, reason)
+    this.host.session.work.turnEnded(this.host.id, reason, { goesOn: !this.#stopped && this.#queue.length > 0 })
     const at = this.#deps.now().toISOString()
     const promptId = turn.prompt.prompt_id
     if (reason === 'cancelled') turn.emit('promptAborted', { promptId, abortedAt: at })
     else turn.emit('promptCompleted', { promptId, finishedAt: at, reason })
     // From here on the prompt is over for everyone, so the agent must be free in the same tick.
     this.#release(turn)
-    await saved
     await this.#deps.hooks.turnEnd({ agent: this.host, turn_id, step: result.steps, reason })
   }
 

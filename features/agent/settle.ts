@@ -1,6 +1,7 @@
-/** How a turn ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
+/** How a turn begins and ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
 import { type CoreRecord, type History, interruptedResult } from '../history/index.ts'
-import { type ActiveTurn, reminder } from './active-turn.ts'
+import { type ActiveTurn, reminder, userMessage } from './active-turn.ts'
+import type { QueuedPrompt } from './queue.ts'
 import type { TurnResult } from './turn.ts'
 
 const interruption =
@@ -10,6 +11,11 @@ const interruption =
 export function interruptReason(turn: ActiveTurn, result: TurnResult): string | undefined {
   if (result.reason === 'cancelled') return turn.userAborted ? 'user_cancelled' : 'aborted'
   return result.interrupt_reason
+}
+
+/** A turn and the message that opens it. */
+export function startRecords(turn_id: number, { prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>): CoreRecord[] {
+  return [{ type: 'turn.started', turn_id, origin, prompt_id }, userMessage(turn_id, undefined, origin, prompt_id)]
 }
 
 export function endRecords(turn: ActiveTurn, result: TurnResult): CoreRecord[] {

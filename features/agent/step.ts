@@ -34,7 +34,14 @@ interface GrowingPart {
   readonly [field: string]: unknown
 }
 
-export async function runStep(ports: StepPorts, request: LlmRequest, turnId: number, signal: AbortSignal): Promise<StepOutcome> {
+/** `ready`: the begin of the step is on record and announced; the request is sent before, and nothing is told until then. Its failure rejects. */
+export async function runStep(
+  ports: StepPorts,
+  request: LlmRequest,
+  turnId: number,
+  signal: AbortSignal,
+  ready: Promise<void>
+): Promise<StepOutcome> {
   const content: GrowingPart[] = []
   const calls = new Map<string, LlmToolCall & { arguments: string }>()
   /** A call stands behind the last part: what is said next is another part. */
@@ -63,6 +70,7 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
   }
 
   for await (const part of ports.stream(request, signal)) {
+    await ready
     if (signal.aborted) break
     if (first === undefined && part.type !== 'usage') first = performance.now()
     switch (part.type) {
@@ -98,6 +106,7 @@ export async function runStep(ports: StepPorts, request: LlmRequest, turnId: num
         return { kind: 'error', error: part.error, begun: content.length + calls.size > 0 }
     }
   }
+  await ready
   const received = content.filter(part => (part.text ?? part.thinking ?? '') !== '' || part.signature !== undefined)
   if (signal.aborted) return { kind: 'aborted', content: received }
   if (!finish) {

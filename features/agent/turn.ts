@@ -17,8 +17,8 @@ export interface StepAt {
 
 export interface TurnPorts extends CallPorts, Omit<StepPorts, 'partial'> {
   partial(parts: readonly WirePart[] | undefined): void
-  /** Brings in what waits for a step boundary (steered prompts, reminders). */
-  beforeStep(at: StepAt): Promise<void>
+  /** What waits for a step boundary (steered prompts, reminders), to be recorded with the begin of the step. */
+  beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]>
   /** What goes to the model; called before each request. Throws when the model cannot be resolved. */
   request(at: StepAt): Promise<LlmRequest>
   /** `retry`: the same step is sent again at once. `fail`: the turn ends. undefined: the retry table decides. */
@@ -67,9 +67,9 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let begun = false
   const ids = () => ({ turnId: turn_id, step, ...(open === undefined ? {} : { stepId: open }) })
 
-  const end = async (reason: string, spent: { model?: string; usage?: TokenUsage } = {}) => {
+  const end = async (reason: string, spent: { model?: string; usage?: TokenUsage } = {}, before: readonly CoreRecord[] = []) => {
     begun = false
-    await ports.record({ type: 'step.end', turn_id, step, reason, ...spent })
+    await ports.record(...before, { type: 'step.end', turn_id, step, reason, ...spent })
   }
   /** Closes the open step, if any, and tells why. */
   const interrupt = async (reason: 'aborted' | 'max_steps' | 'error', message?: string) => {
@@ -87,16 +87,19 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`)
     return { reason: 'failed', interrupt_reason, error, steps: step }
   }
+  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[]): CoreRecord[] =>
+    content.length + tool_calls.length > 0 ? [{ type: 'step.message', turn_id, step, content, tool_calls }] : []
   const seal = async (content: readonly WirePart[], tool_calls: readonly LlmToolCall[]) => {
-    if (content.length + tool_calls.length > 0) await ports.record({ type: 'step.message', turn_id, step, content, tool_calls })
+    const records = message(content, tool_calls)
+    if (records.length > 0) await ports.record(...records)
     ports.partial(undefined)
   }
 
   /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
-  const ask = async (): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
+  const ask = async (ready: Promise<void>): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
     for (let recovery = 0; ; recovery++) {
       const request = await ports.request({ turn_id, step })
-      const outcome = await runStep(ports, request, turn_id, signal)
+      const outcome = await runStep(ports, request, turn_id, signal, ready)
       if (outcome.kind !== 'error') return { outcome, request, give_up: false }
       const verdict = await ports.modelError(outcome.error, { turn_id, step })
       if (verdict !== 'retry' || outcome.begun || recovery >= maxRecoveries) return { outcome, request, give_up: verdict === 'fail' }
@@ -129,11 +132,13 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   const complete = async (response: Response, request: LlmRequest): Promise<'on' | 'over' | 'aborted'> => {
     // A response cut at the token limit may hold half an argument list: its calls are not run.
     const calls = response.finish.reason === 'truncated' ? [] : response.calls
-    await seal(response.content, calls)
-    const stop = calls.length > 0 && (await runCalls(ports, { turn_id, step }, calls, signal))
+    const called = calls.length > 0
+    if (called) await seal(response.content, calls)
+    const stop = called && (await runCalls(ports, { turn_id, step }, calls, signal))
     const spent = { model: request.model.alias, ...(response.usage ? { usage: response.usage } : {}) }
     const reason = signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls)
-    await end(reason, spent)
+    await end(reason, spent, called ? [] : message(response.content, calls))
+    ports.partial(undefined)
     ports.measured()
     if (signal.aborted) return 'aborted'
     ports.emit('stepCompleted', {
@@ -146,7 +151,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     })
     open = undefined
     await ports.afterStep({ turn_id, step })
-    return stop || (calls.length === 0 && !(await ports.more({ turn_id, step }))) ? 'over' : 'on'
+    return stop || (!called && !(await ports.more({ turn_id, step }))) ? 'over' : 'on'
   }
 
   try {
@@ -159,19 +164,16 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
         )
       }
       step++
-      await ports.beforeStep({ turn_id, step })
+      const records = await ports.beforeStep({ turn_id, step })
       const step_id = ports.newId()
-      begun = true
-      // The request need not wait for the disk: a step that a crash leaves without a beginning holds nothing that was acknowledged.
-      const begin = ports.record({ type: 'step.begin', turn_id, step, step_id }).then(
-        () => undefined,
-        (error: unknown) => ({ error })
-      )
-      open = step_id
-      ports.emit('stepStarted', ids())
-      const { outcome, request, give_up } = await ask()
-      const refused = await begin
-      if (refused) throw refused.error
+      // The request need not wait for the disk, only what is told about it.
+      const ready = ports.record(...records, { type: 'step.begin', turn_id, step, step_id }).then(() => {
+        begun = true
+        open = step_id
+        ports.emit('stepStarted', ids())
+      })
+      ready.catch(() => undefined) // whoever waits for it hears of it
+      const { outcome, request, give_up } = await ask(ready).finally(() => ready)
       if (outcome.kind === 'aborted') {
         await seal(outcome.content, [])
         return await cancelled()

@@ -3,7 +3,7 @@
  * sends what is missing, so that a client that replays the journal sees every turn and prompt begin and end exactly once.
  */
 import type { JournaledEvent } from '../../kernel/index.ts'
-import { type History, interruptedResult, type TurnRecord } from '../history/index.ts'
+import { type History, interruptedResult, type PromptRecord, type TurnRecord } from '../history/index.ts'
 import type { AgentEmit } from './contract.ts'
 import { textOf } from './media.ts'
 
@@ -101,13 +101,18 @@ export function tellQueued(emit: AgentEmit, history: History, told: Told): void 
   }
 }
 
-/** The session's work as it was told last fits a session at rest whose last turn ended for `reason`. */
-export function toldIdle(told: Told, reason: WorkReason, saved: string | undefined): boolean {
+/** Whether a session at rest whose last turn ended for `reason` was told so last; undefined when nothing was told about its work. */
+export function toldIdle(told: Told, reason: WorkReason): boolean | undefined {
   const last = told.events.findLast(event => event.type === 'event.session.work_changed')?.payload
-  return saved === reason && (last === undefined || (last.busy === false && last.pending_interaction === 'none'))
+  return last && last.busy === false && last.pending_interaction === 'none' && last.last_turn_reason === reason
 }
 
-type WorkReason = 'completed' | 'cancelled' | 'failed'
+/** Whether the prompt, and with it the change of the session's texts, was told. */
+export function toldPrompt(told: Told, prompt: PromptRecord): boolean {
+  return has(told, ['prompt.submitted'], 'promptId', prompt.prompt_id) || !began(told, prompt.created_at)
+}
+
+export type WorkReason = 'completed' | 'cancelled' | 'failed'
 
 export function workReason(turn: TurnRecord): WorkReason {
   return turn.reason === 'blocked' ? 'failed' : (turn.reason ?? 'cancelled')

@@ -86,9 +86,13 @@ export class Catalog {
     return this.#sorted
   }
 
-  /** Shows a changed state at once; resolves when it is on disk. */
-  async put(state: SessionState): Promise<void> {
+  /** Shows a changed state of a session that is loaded and owned here. */
+  show(state: SessionState): void {
     this.#index(state.id, { state, mtime: -1 })
+  }
+
+  /** Resolves when the state is on disk. */
+  async put(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
   }
 
@@ -180,7 +184,7 @@ async function directories(dir: string): Promise<string[]> {
   }
 }
 
-const isThere = async (path: string): Promise<boolean> => (await modified(path)) !== undefined
+export const isThere = async (path: string): Promise<boolean> => (await modified(path)) !== undefined
 
 async function modified(path: string): Promise<number | undefined> {
   try {

@@ -6,10 +6,15 @@ import type { AgentHost, AgentRecord, Session, SessionState } from './service.ts
 import { lastPromptOf, titleOf } from './title.ts'
 import { Work, type WorkPorts } from './work.ts'
 
+/** How long a change of the state may wait for others, when the journal of an agent implies it. */
+const saveDelayMs = 250
+
 export interface LiveSessionPorts {
   readonly now: () => Date
   readonly hosts: Hosts
-  /** Shows the state in lists at once; resolves when it is on disk. */
+  /** Shows the state in lists. */
+  readonly show: (state: SessionState) => void
+  /** Resolves when the state is on disk. */
   readonly save: (state: SessionState) => Promise<void>
   readonly store: <S extends StoreSpec>(spec: S, dir: string) => StoreOf<S>
   readonly workChanged: (session: LiveSession, work: Parameters<WorkPorts['announce']>[0]) => void
@@ -53,7 +58,7 @@ export class LiveSession extends SlotHost implements Session {
   readonly #ports: LiveSessionPorts
   readonly #agents = new Map<string, LiveAgent>()
   #state: SessionState
-  #main: Promise<AgentHost> | undefined
+  #later: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
   #next: Promise<void> | undefined
 
@@ -94,15 +99,17 @@ export class LiveSession extends SlotHost implements Session {
 
   async update(change: (state: SessionState) => SessionState, options: { readonly touch?: boolean } = {}): Promise<SessionState> {
     this.assertWritable()
-    this.#state = this.#touched(change(this.#state), options.touch)
+    this.#set(this.#touched(change(this.#state), options.touch))
     await this.#save()
     return this.#state
   }
 
-  async promptSubmitted(text: string): Promise<void> {
+  promptSubmitted(text: string, { announce = true }: { readonly announce?: boolean } = {}): void {
     const lastPrompt = lastPromptOf(text)
     const title = this.#state.title_kind === 'replaceable' && this.#state.title === '' ? titleOf(text) : ''
-    await this.update(state => ({ ...state, ...(title === '' ? {} : { title }), last_prompt: lastPrompt }), { touch: true })
+    this.#set(this.#touched({ ...this.#state, ...(title === '' ? {} : { title }), last_prompt: lastPrompt }, true))
+    this.#saveLater()
+    if (!announce) return
     this.#ports.metaUpdated(
       this.id,
       title === '' ? { patch: { lastPrompt } } : { title, patch: { title, isCustomTitle: false, lastPrompt } }
@@ -117,13 +124,8 @@ export class LiveSession extends SlotHost implements Session {
     return this.#agents.get(id)
   }
 
-  main(): Promise<AgentHost> {
-    const main = this.#agents.get('main')
-    if (main) return Promise.resolve(main)
-    this.#main ??= this.#create('main', { type: 'main' }).finally(() => {
-      this.#main = undefined
-    })
-    return this.#main
+  async main(): Promise<AgentHost> {
+    return this.#agents.get('main') ?? this.#createMain()
   }
 
   createAgent(record: AgentRecord): Promise<AgentHost> {
@@ -135,6 +137,17 @@ export class LiveSession extends SlotHost implements Session {
 
   assertWritable(): void {
     if (!this.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+  }
+
+  /** Its directory, which comes with its first record, says that there is a main agent: the state need not be on disk before. */
+  #createMain(): AgentHost {
+    this.assertWritable()
+    const record: AgentRecord = { type: 'main' }
+    this.#set({ ...this.#state, agents: { ...this.#state.agents, main: record } })
+    this.#saveLater()
+    const agent = this.#attach('main', record)
+    this.#ports.agentCreated(this.id, 'main')
+    return agent
   }
 
   async #create(id: string, record: AgentRecord): Promise<AgentHost> {
@@ -152,14 +165,18 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   /** Starting a turn clears the reason in memory only: a crash leaves its own reason behind, so the write would be wasted. */
-  #setReason(reason: SessionState['last_turn_reason']): Promise<void> {
+  #setReason(reason: SessionState['last_turn_reason']): void {
     const { last_turn_reason: _old, ...state } = this.#state
-    if (reason === undefined) {
-      this.#state = state
-      return Promise.resolve()
+    if (reason === undefined) this.#set(state)
+    else {
+      this.#set(this.#touched({ ...state, last_turn_reason: reason }, true))
+      this.#saveLater()
     }
-    this.#state = this.#touched({ ...state, last_turn_reason: reason }, true)
-    return this.#save().catch(this.#ports.failed)
+  }
+
+  #set(state: SessionState): void {
+    this.#state = state
+    this.#ports.show(state)
   }
 
   #touched(state: SessionState, touch: boolean | undefined): SessionState {
@@ -168,8 +185,15 @@ export class LiveSession extends SlotHost implements Session {
     return { ...state, updated_at: now > state.updated_at ? now : state.updated_at }
   }
 
+  /** For what the journal of an agent implies, too: changes of a short while share a write, and a crash before it costs nothing. */
+  #saveLater(): void {
+    this.#later ??= setTimeout(() => void this.#save().catch(this.#ports.failed), saveDelayMs).unref()
+  }
+
   /** One write at a time; changes that arrive meanwhile share the next one. */
   #save(): Promise<void> {
+    clearTimeout(this.#later)
+    this.#later = undefined
     if (!this.#saving) {
       this.#saving = this.#ports.save(this.#state).finally(() => {
         this.#saving = undefined
@@ -185,8 +209,9 @@ export class LiveSession extends SlotHost implements Session {
     return this.#next
   }
 
-  /** Resolves when no write is under way. */
+  /** Resolves when everything is written. */
   async settled(): Promise<void> {
-    while (this.#saving) await this.#saving.catch(() => undefined) // as above
+    if (this.#later) void this.#save().catch(this.#ports.failed)
+    for (let save = this.#next ?? this.#saving; save; save = this.#next ?? this.#saving) await save.catch(() => undefined) // as above
   }
 }

@@ -37,10 +37,11 @@ export interface SessionWork {
   readonly pending_interaction: 'none' | 'approval' | 'question'
   turnStarted(agent_id: string): void
   /**
-   * Settles the turn; for the main agent also `last_turn_reason` (persisted). Emits before it returns, resolves when on disk.
-   * `announce`: emit even when nothing changed, for a turn that an earlier process left open.
+   * Settles the turn; for the main agent also `last_turn_reason` (saved a little later: the agent's journal has it). Emits before it
+   * returns. `announce` true: emit even when nothing changed, for a turn that an earlier process left open; false: emit nothing, because
+   * that was done. `goesOn`: the agent stays at work, because its next turn begins at once.
    */
-  turnEnded(agent_id: string, reason: TurnReason, options?: { readonly announce?: boolean }): Promise<void>
+  turnEnded(agent_id: string, reason: TurnReason, options?: { readonly announce?: boolean; readonly goesOn?: boolean }): void
   activeTurns(): readonly string[]
   /** One more (+1) or one less (-1) open approval or question. */
   pending(kind: 'approval' | 'question', change: 1 | -1): void
@@ -64,8 +65,11 @@ export interface Session extends SlotHost {
   readonly work: SessionWork
   /** Changes persisted state; `touch` moves `updated_at`. Resolves when on disk. */
   update(change: (state: SessionState) => SessionState, options?: { readonly touch?: boolean }): Promise<SessionState>
-  /** First prompt sets title (while replaceable and empty) and last_prompt; emits session.meta.updated. */
-  promptSubmitted(text: string): Promise<void>
+  /**
+   * A prompt of the user was recorded: sets last_prompt, and the title while it is replaceable and empty; emits session.meta.updated
+   * (unless `announce` is false). Saved a little later: the agent's journal has it already.
+   */
+  promptSubmitted(text: string, options?: { readonly announce?: boolean }): void
   agents(): readonly AgentHost[]
   agent(id: string): AgentHost | undefined
   /** The main agent, created (agent.created) at the first call. */

@@ -1,7 +1,7 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
 import { join } from 'node:path'
 import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
-import type { Catalog } from './catalog.ts'
+import { type Catalog, isThere } from './catalog.ts'
 import { SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import type { Session, SessionState } from './service.ts'
@@ -14,13 +14,19 @@ export interface TablePorts {
   readonly lock: (path: string) => Promise<{ release(): Promise<void> } | undefined>
   /** Whether the owner of a lock is gone. */
   readonly isFree: (path: string) => Promise<boolean>
-  readonly live: Omit<LiveSessionPorts, 'save' | 'idle' | 'failed'>
+  readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
   /** Loaded sessions without work and subscribers that are kept. */
   readonly maxIdle: number
   /** A session that another process owns is read again when it was loaded longer ago than this. */
   readonly foreignMs: number
   /** A session stays loaded at least this long after its last use. */
   readonly idleMs: number
+}
+
+/** The state is saved later than the main agent makes its directory: after a crash the directory tells. */
+async function withMainAgent(state: SessionState, dir: string): Promise<SessionState> {
+  if (state.agents.main || !(await isThere(join(dir, 'agents', 'main')))) return state
+  return { ...state, agents: { ...state.agents, main: { type: 'main' } } }
 }
 
 type Listener = (session: Session) => unknown
@@ -101,7 +107,8 @@ export class SessionTable {
     const dir = this.#ports.catalog.dir(known)
     const lock = await this.#ports.lock(join(dir, 'lock'))
     try {
-      const session = this.#make(await this.#ports.catalog.refresh(known), dir, lock !== undefined)
+      const state = await withMainAgent(await this.#ports.catalog.refresh(known), dir)
+      const session = this.#make(state, dir, lock !== undefined)
       if (lock) {
         session.own(() => lock.release())
         this.#ports.catalog.pin(id)
@@ -122,6 +129,7 @@ export class SessionTable {
     const { catalog, live, log } = this.#ports
     return new LiveSession(state, dir, writable, {
       ...live,
+      show: next => catalog.show(next),
       save: next => catalog.put(next),
       idle: () => this.#sweep(),
       failed: err => log.error({ err, session_id: state.id }, 'session state could not be saved')

@@ -6,8 +6,8 @@ export interface WorkPorts {
   announce(work: { busy: boolean; main_turn_active: boolean; pending_interaction: SessionWork['pending_interaction'] }): void
   /** The reason now in the session's state. */
   reason(): TurnReason | undefined
-  /** Changes the reason in memory at once; resolves when it is on disk. `undefined` is not written. */
-  setReason(reason: TurnReason | undefined): Promise<void>
+  /** Changes the reason; `undefined` is not written. */
+  setReason(reason: TurnReason | undefined): void
   /** Nothing is going on any more. */
   idle(): void
 }
@@ -42,15 +42,14 @@ export class Work implements SessionWork {
 
   turnStarted(agent_id: string): void {
     this.#turns.add(agent_id)
-    if (agent_id === 'main') void this.#ports.setReason(undefined)
+    if (agent_id === 'main') this.#ports.setReason(undefined)
     this.#changed()
   }
 
-  turnEnded(agent_id: string, reason: TurnReason, options: { readonly announce?: boolean } = {}): Promise<void> {
-    this.#turns.delete(agent_id)
-    const saved = agent_id === 'main' ? this.#ports.setReason(reason) : Promise.resolve()
+  turnEnded(agent_id: string, reason: TurnReason, options: { readonly announce?: boolean; readonly goesOn?: boolean } = {}): void {
+    if (!options.goesOn) this.#turns.delete(agent_id)
+    if (agent_id === 'main') this.#ports.setReason(reason)
     this.#changed(options.announce)
-    return saved
   }
 
   pending(kind: 'approval' | 'question', change: 1 | -1): void {
@@ -63,10 +62,11 @@ export class Work implements SessionWork {
     this.#changed()
   }
 
-  #changed(always = false): void {
+  #changed(announce?: boolean): void {
     const key = this.#key()
-    if (key !== this.#last || always) {
-      this.#last = key
+    const changed = key !== this.#last
+    this.#last = key
+    if (announce ?? changed) {
       this.#ports.announce({ busy: this.busy, main_turn_active: this.main_turn_active, pending_interaction: this.pending_interaction })
     }
     if (!this.busy && this.pending_interaction === 'none') this.#ports.idle()

@@ -293,7 +293,7 @@ test('a queued prompt starts after the running one; a steered one becomes the ne
   const queued = sequence(page, id, from)
   assert.deepEqual(queued.slice(queued.indexOf('turn.ended completed')).slice(0, 5), [
     'turn.ended completed',
-    'event.session.work_changed idle - none completed',
+    'event.session.work_changed busy turn none completed',
     'prompt.completed completed',
     'turn.started',
     'event.session.work_changed busy turn none -'

@@ -169,7 +169,12 @@ export class PageSession {
         this.#owed = 'end'
         break
       case 'event.session.work_changed':
-        this.#expect(frame, p.main_turn_active === (this.turn !== undefined), `main_turn_active is ${p.main_turn_active}`)
+        // With prompts in the queue the agent goes on: it is at work between its turns, too.
+        this.#expect(
+          frame,
+          p.main_turn_active === (this.turn !== undefined || this.#queued.size > 0),
+          `main_turn_active is ${p.main_turn_active}`
+        )
         if (p.main_turn_active || !p.busy) this.#owed = undefined
         this.work = p
         break

@@ -41,7 +41,7 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
   const kernel = await startTestKernel(t, {
     packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },
-    ...(options.home === undefined ? {} : { home: options.home })
+    home: options.home ?? (await freshDir()) // another server may use it after this one
   })
   let { session_id } = options
   session_id ??= (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id

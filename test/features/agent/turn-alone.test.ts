@@ -20,7 +20,7 @@ function fake(...replies: Reply[]) {
     emit: name => void log.push(name),
     partial: () => undefined,
     uniqueCallId: id => id,
-    beforeStep: async () => undefined,
+    beforeStep: async () => [],
     request: async () => request,
     modelError: async () => undefined,
     measured: () => undefined,

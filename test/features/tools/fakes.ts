@@ -71,7 +71,7 @@ export class FakeSession extends SlotHost implements Session {
     main_turn_active: false,
     pending_interaction: 'none',
     turnStarted: () => undefined,
-    turnEnded: async () => undefined,
+    turnEnded: () => undefined,
     activeTurns: () => [],
     pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
     background: () => undefined
@@ -98,7 +98,7 @@ export class FakeSession extends SlotHost implements Session {
   async update(): Promise<SessionState> {
     return this.state
   }
-  async promptSubmitted(): Promise<void> {}
+  promptSubmitted(): void {}
   store<S extends StoreSpec>(): StoreOf<S> {
     throw new Error('no stores here')
   }

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { cp, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readStatus } from '../../../features/messages/index.ts'
+import { listPrompts } from '../../../features/prompts/index.ts'
+import { listSessions, readSession } from '../../../features/sessions/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, historyOnDisk, type Started, startAgent } from './start.ts'
+
+/** Whether the session is at work: by its object, its status and the last event about it. */
+async function atWork({ call, events, session_id }: Started): Promise<readonly unknown[]> {
+  const params = { session_id }
+  const { busy, main_turn_active } = (await call(readSession, { params })).data
+  const told = events.findLast(event => event.type === 'event.session.work_changed')?.payload as { readonly busy: boolean } | undefined
+  return [busy, main_turn_active, (await call(readStatus, { params })).data.busy, told?.busy]
+}
+
+test('an accepted prompt is visible as work before its answer arrives, however long its turn takes to begin', async t => {
+  const disk = latch()
+  const history = historyOnDisk(async records => {
+    // A turn that begins with a write of its own would wait here.
+    if (records[0]?.type === 'turn.started' || records[0]?.type === 'agent.settings') await disk.opened
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { history })
+
+  assert.equal((await agent.prompt('one')).status, 'running')
+
+  assert.deepEqual(await atWork(agent), [true, true, true, true])
+  disk.open()
+  await agent.settled(1)
+  assert.deepEqual(await atWork(agent), [false, false, false, false])
+})
+
+test('between two queued prompts the session is at work without a gap', async t => {
+  const second = latch()
+  const disk = latch()
+  const history = historyOnDisk(async records => {
+    if (!records.some(record => record.type === 'turn.started' && record.turn_id === 1)) return
+    second.open()
+    await disk.opened
+  })
+  const agent = await startAgent(t, scriptedLlm('a', 'b'), { history })
+  await Promise.all([agent.prompt('one'), agent.prompt('two')])
+
+  await second.opened
+
+  assert.deepEqual(await atWork(agent), [true, true, true, true])
+  const { active } = (await agent.call(listPrompts, { params: { session_id: agent.session_id } })).data
+  assert.deepEqual(active?.content[0], { type: 'text', text: 'two' })
+  disk.open()
+  await agent.settled(2)
+  const work = agent.events.filter(event => event.type === 'event.session.work_changed')
+  assert.deepEqual(
+    work.map(event => event.payload),
+    [
+      { busy: true, main_turn_active: true, pending_interaction: 'none' },
+      { busy: true, main_turn_active: true, pending_interaction: 'none', last_turn_reason: 'completed' },
+      { busy: true, main_turn_active: true, pending_interaction: 'none' },
+      { busy: false, main_turn_active: false, pending_interaction: 'none', last_turn_reason: 'completed' }
+    ]
+  )
+})
+
+test('the answer to a prompt costs one write, which also begins its turn; a plain turn costs four', async t => {
+  const writes: string[][] = []
+  const history = historyOnDisk(records => {
+    writes.push(records.map(record => record.type))
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { history })
+  await agent.prompt('one')
+  await agent.settled(1)
+  writes.length = 0
+
+  await agent.prompt('two')
+
+  assert.deepEqual(writes[0], ['prompt.accepted', 'turn.started', 'message'])
+  await agent.settled(2)
+  assert.deepEqual(writes.slice(1), [['step.begin'], ['step.message', 'step.end'], ['turn.ended', 'prompt.settled']])
+})
+
+test('what a kill swallowed of the state of a session follows from its journal', async t => {
+  const agent = await startAgent(t, scriptedLlm('answer'))
+  const { session_id } = agent
+  const params = { session_id }
+  const home = await copyOfHome(agent.home) // the state as it was before the prompt
+  await agent.prompt('name me')
+  await agent.settled(1)
+  const before = (await agent.call(readSession, { params })).data
+  const state = (await readdir(home, { recursive: true })).find(name => name.endsWith('state.json')) ?? ''
+  const later = await copyOfHome(agent.home)
+  await cp(join(home, state), join(later, state))
+
+  const again = await startAgent(t, scriptedLlm('x'), { home: later, session_id })
+  await again.call(listPrompts, { params })
+
+  const { title, last_prompt, last_turn_reason, updated_at } = (await again.call(readSession, { params })).data
+  assert.deepEqual([title, last_prompt, last_turn_reason], [before.title, before.last_prompt, 'completed'])
+  assert.ok(updated_at >= before.updated_at)
+  const { items } = (await again.call(listSessions, { query: { exclude_empty: true } })).data
+  assert.deepEqual(
+    items.map(item => item.id),
+    [session_id]
+  )
+  assert.deepEqual(
+    again.events.map(event => event.type).filter(type => type !== 'agent.status.updated'),
+    []
+  )
+})
