@@ -143,7 +143,9 @@ const mistakes = {
   journals_closed: () => 'the event journals are closed',
   connection_storeless: () => 'a connection has no place for stores',
   server_stopping: () => 'the server is stopping',
-  not_listening: () => 'the server is not listening'
+  not_listening: () => 'the server is not listening',
+  route_unusable: (what: string, why: string) => `${what}: ${why}`,
+  handler_deaf: () => 'did not end when its signal was aborted, and was given up'
 } as const
 
 export type DeveloperCode = keyof typeof mistakes

@@ -3,7 +3,6 @@
 export { isOpenRoute } from './access/open.ts'
 export type { Principal } from './access/principal.ts'
 export { breathe } from './breath.ts'
-export { stripUnknown, tidy } from './clean.ts'
 export {
   type AnyRoute,
   type BodyOf,
@@ -40,7 +39,8 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
-export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/binary.ts'
+export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
+export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { withJsonText } from './http/json-text.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export { Activity, type Work } from './lifecycle/activity.ts'
@@ -86,10 +86,12 @@ export {
   page,
   problems,
   type Static,
+  stripUnknown,
   Time,
   type TObject,
   type TSchema,
-  Type
+  Type,
+  tidy
 } from './schema.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'

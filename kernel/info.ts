@@ -1,6 +1,7 @@
 /** What the kernel tells about itself: the service behind health, meta, connections, shutdown and the API documents. */
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
+import type { Inject } from './http/inject.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { SubjectRule } from './realtime/event-frame.ts'
 import type { ConnectionInfo } from './realtime/types.ts'
@@ -56,6 +57,8 @@ export interface KernelInfo {
   declarations(): Declarations
   /** Where the server listens; undefined before it does. */
   address(): { readonly host: string; readonly port: number } | undefined
+  /** Asks a route in this process, without a socket; see `Kernel.inject`. */
+  readonly inject: Inject
   /** Begins a graceful shutdown and returns at once. */
   shutdown(): void
 }

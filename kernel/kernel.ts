@@ -5,7 +5,8 @@ import { createGate, type Gate } from './access/gate.ts'
 import { createEnvironment, type Environment } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
-import { createHttp, type HttpSide } from './http/router.ts'
+import { HttpEntry } from './http/entry.ts'
+import type { Inject, InjectInput } from './http/inject.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
@@ -63,7 +64,7 @@ export class Kernel {
   readonly done: Promise<void>
   readonly #env: Environment
   readonly #storage: Storage
-  readonly #http: HttpSide
+  readonly #http: HttpEntry
   readonly #services = new ServiceTable()
   readonly #points = new PointTable()
   readonly #registry: Registry
@@ -85,7 +86,6 @@ export class Kernel {
     this.done = new Promise(finished => {
       this.#finished = finished
     })
-    const { strict, onViolation } = options
     this.server_id = newId()
     this.started_at = now()
     const engine = { home: this.home, server_id: this.server_id, log, now, newId }
@@ -93,7 +93,8 @@ export class Kernel {
     const journals = (options.journal ?? createJournals)(engine)
     const subject = () => this.#services.get(EventSubject.id) as SubjectRule | undefined
     this.hub = new Hub(env, { gate, hooks: this.hooks, journals, subject })
-    this.#http = createHttp({ gate, log, now, newId, bodyLimitBytes: options.bodyLimitBytes, strict, onViolation })
+    gate.onRevoked(gone => this.hub.disconnect(one => one.id === gone.id, 'the token was replaced'))
+    this.#http = new HttpEntry(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const contexts: ContextParts = {
@@ -168,6 +169,12 @@ export class Kernel {
   reload(name: string, replacement?: Pack): Promise<void> {
     return this.#lifecycle.reload(name, replacement)
   }
+
+  /**
+   * Asks a route in this process, without a socket: the same routing, checks, hooks, handler and envelope as over HTTP, as `principal`
+   * (default: this process, with every scope). Never rejects for what the route answers; rejects when `signal` ended it first.
+   */
+  readonly inject: Inject = (route, ...[input]) => this.#http.inject(route, (input ?? {}) as InjectInput)
 
   /** The single source of `meta.features`. */
   features(): Feature[] {
@@ -285,6 +292,7 @@ export class Kernel {
         return this.#declarations
       },
       address: () => this.#address,
+      inject: this.inject,
       shutdown: () => {
         setImmediate(() => void this.stop())
       }

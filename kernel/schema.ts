@@ -1,7 +1,7 @@
-/** Compiled checkers, the coercion rule for params and queries, error details, and wire shapes that many routes share. */
+/** Schemas at work: compiled checkers, error details, coercion of params and queries, defaults and unknown keys, shapes that routes share. */
 import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import type { ValueError } from '@sinclair/typebox/value'
+import { Value, type ValueError } from '@sinclair/typebox/value'
 import type { Detail } from './errors.ts'
 
 export { type Static, type TObject, type TSchema, Type }
@@ -113,6 +113,63 @@ function coerceField(field: TSchema, given: unknown): unknown {
     }
   }
   return given
+}
+
+const prepared = new WeakMap<TSchema, TSchema>()
+
+/**
+ * Removes keys that the schema does not name, in place, and returns the value. Objects with `additionalProperties: true` keep
+ * theirs (the library's own Clean would drop them), and names such as `constructor` get no special treatment.
+ */
+export function stripUnknown(schema: TSchema, value: unknown): unknown {
+  let ready = prepared.get(schema)
+  if (!ready) {
+    ready = prepare(schema) as TSchema
+    prepared.set(schema, ready)
+  }
+  return Value.Clean(ready, value)
+}
+
+/** Fills defaults, then strips unknown keys, in place: a parsed JSON value becomes what the schema describes (if it passes the check). */
+export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
+  return stripUnknown(schema, Value.Default(schema, value)) as Static<S>
+}
+
+function prepare(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(prepare)
+  if (typeof node !== 'object' || node === null) return node
+  const copy: Record<string | symbol, unknown> = { ...node }
+  for (const [key, value] of Object.entries(copy)) {
+    if (key === 'default' || key === 'const' || key === 'examples') continue
+    // Without a prototype: Clean asks `key in properties`.
+    copy[key] = key === 'properties' && Kind in node ? Object.assign(Object.create(null), prepareEach(value as object)) : prepare(value)
+  }
+  if (copy[Kind] === 'Object' && copy.additionalProperties === true) copy.additionalProperties = Type.Unknown()
+  return copy
+}
+
+function prepareEach(properties: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, prepare(value)]))
+}
+
+/**
+ * What makes a schema useless, if anything: an unregistered format would make every value invalid, and an untyped schema cannot be
+ * compiled, but both would show only at the first value.
+ */
+export function unusable(node: unknown, seen = new Set<object>()): string | undefined {
+  if (typeof node !== 'object' || node === null || seen.has(node)) return undefined
+  seen.add(node)
+  const schema = node as Record<string | symbol, unknown>
+  if (schema[Kind] === 'Unsafe') return 'contains Type.Unsafe, which cannot be checked; use a union of literals'
+  if (typeof schema.format === 'string' && Kind in schema && !FormatRegistry.Has(schema.format)) {
+    return `uses the unregistered format '${schema.format}'`
+  }
+  for (const [key, value] of Object.entries(schema)) {
+    if (key === 'default' || key === 'const' || key === 'examples') continue
+    const problem = unusable(value, seen)
+    if (problem) return problem
+  }
+  return undefined
 }
 
 /** One of some strings; prints as `anyOf` of `const`, valid in OpenAPI 3.1. */

@@ -1,6 +1,7 @@
 /** The door for tests of packs. */
 
-export { type CallInput, type Envelope, RestClient } from './testing/client.ts'
+export type { CallInput, Envelope } from './http/inject.ts'
+export { RestClient } from './testing/client.ts'
 export { journalSuite, type OpenedJournals } from './testing/journal-suite.ts'
 export { assertNothingMore, openResources, type Resources } from './testing/leaks.ts'
 export { type Frame, SocketClient } from './testing/socket.ts'

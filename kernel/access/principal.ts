@@ -1,4 +1,5 @@
 /** Who asks: found by the gate for every request and upgrade, handed to handlers, and what it may use. */
+import { AppError, ScopeMissing } from '../errors.ts'
 
 export interface Principal {
   /** Names the credential without being one; a rotated token gets another id. */
@@ -10,11 +11,16 @@ export interface Principal {
 }
 
 /** Scope of routes and frames that name none. */
-export const defaultScope = 'api'
+const defaultScope = 'api'
 
 /** Nobody in particular: the principal of requests that no credential was asked for. */
 export const anonymous: Principal = { id: 'anonymous', kind: 'anonymous', scopes: [] }
 
-export function mayUse(principal: Principal, scope: string = defaultScope): boolean {
-  return principal.scopes === 'all' || principal.scopes.includes(scope)
+/** Code of this process that asks without saying for whom. */
+export const inProcess: Principal = { id: 'in-process', kind: 'in-process', scopes: 'all' }
+
+/** Throws ScopeMissing (40302) when the principal lacks the scope. */
+export function requireScope(principal: Principal, scope: string = defaultScope): void {
+  if (principal.scopes === 'all' || principal.scopes.includes(scope)) return
+  throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
 }

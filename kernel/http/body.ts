@@ -1,14 +1,11 @@
-/** Reads request bodies within their limits and ends replies whose request body was not read. */
+/** Reads request bodies within their limits. */
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage } from 'node:http'
+import { type Readable, Transform } from 'node:stream'
 import { type AppError, invalid } from '../errors.ts'
-import { sendJson } from './envelope.ts'
 
 /** Time within which a JSON body must have arrived, ms. */
 const bodyMs = 300_000
-/** How much of an unwanted body is swallowed, and how long, so that the client gets to read the reply before the connection ends. */
-const lingerBytes = 16 * 1_048_576
-const lingerMs = 2_000
 
 /** Levels of arrays and objects in a JSON body; more would overflow the stack of everything that walks it. */
 const maxDepth = 256
@@ -39,8 +36,32 @@ function checkType(req: IncomingMessage): void {
 
 const tooLarge = (limit: number) => refused(`is larger than ${limit} bytes`)
 
+/**
+ * The bytes of a body as they arrive; ends in a 40001 when there are more than `limit`. Throws it at once when the body is announced
+ * larger. The source is not destroyed: its connection still carries the answer.
+ */
+export function limitedStream(source: Readable, limit: number): Readable {
+  const announced = source instanceof IncomingMessage ? Number(source.headers['content-length'] ?? 0) : 0
+  if (announced > limit) throw tooLarge(limit)
+  let size = 0
+  const limited = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length
+      if (size > limit) done(tooLarge(limit))
+      else done(null, chunk)
+    }
+  })
+  limited.on('error', () => undefined) // a handler that does not read is not hurt; one that reads hears of it
+  source.on('error', error => limited.destroy(error))
+  source.once('close', () => {
+    if (!source.readableEnded) limited.destroy(refused('ended early'))
+  })
+  return source.pipe(limited)
+}
+
 function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    if (req.destroyed) return reject(refused('ended early')) // its 'close' is over and would be waited for in vain
     const chunks: Buffer[] = []
     let size = 0
     const settle = (act: () => void) => {
@@ -106,41 +127,4 @@ function endOfString(text: string, start: number): number {
 
 function dropProto(key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value
-}
-
-/** Does the request announce a body that has not fully arrived? */
-function bodyPending(req: IncomingMessage): boolean {
-  return !req.complete && (req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0)
-}
-
-/**
- * Sends the reply and takes care of a body that nobody read: a small one is swallowed and the connection lives on; otherwise the
- * connection closes after the client had time to read the reply.
- */
-export function finish(req: IncomingMessage, res: ServerResponse, status: number, text: string, limit: number): void {
-  if (!bodyPending(req)) {
-    sendJson(res, status, text)
-    return
-  }
-  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
-  const keep = length <= limit
-  if (!keep) res.setHeader('connection', 'close')
-  let taken = 0
-  const done = () => {
-    clearTimeout(timer)
-    req.off('data', count)
-    if (keep) return
-    res.end()
-  }
-  const count = (chunk: Buffer) => {
-    taken += chunk.length
-    if (taken > lingerBytes) done()
-  }
-  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : lingerMs)
-  timer.unref()
-  req.on('error', () => undefined) // 'close' follows
-  req.once('close', done)
-  req.once('end', done)
-  req.on('data', count)
-  sendJson(res, status, text, keep)
 }

@@ -1,117 +1,112 @@
-/** One request through its route: credential, params, body, query, handler, reply, log. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+/** One request through its route: scope, params, body, query, handler, reply, log. Where it came from and who asks is settled before. */
+import type { Readable } from 'node:stream'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { type Gate, maskAuthorization } from '../access/gate.ts'
-import { defaultScope, mayUse, type Principal } from '../access/principal.ts'
-import { stripUnknown } from '../clean.ts'
+import { requireScope } from '../access/principal.ts'
 import type { AnyRoute } from '../contract.ts'
-import { AppError, generalErrors, InternalError, invalid, RouteMissing, ScopeMissing, Unauthorized } from '../errors.ts'
-import type { Logger } from '../log/log.ts'
-import { coerce, problems } from '../schema.ts'
-import { isBinary } from './binary.ts'
-import { finish, readJson } from './body.ts'
-import { failure, successText } from './envelope.ts'
-import { sendBinary } from './file-reply.ts'
-import { type Exchange, HandlerInput } from './input.ts'
-import type { MountedRoute } from './router.ts'
+import type { Environment } from '../environment.ts'
+import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing } from '../errors.ts'
+import type { Work } from '../lifecycle/activity.ts'
+import type { KernelHooks } from '../lifecycle/hooks.ts'
+import { late, waitPastAbort } from '../lifecycle/wait.ts'
+import type { RequestInfo } from '../pack.ts'
+import { coerce, problems, stripUnknown, type TObject } from '../schema.ts'
+import { type FileReply, isBinary, type StreamReply } from './bytes.ts'
+import { failure, successText } from './reply.ts'
+import type { MountedRoute, Target } from './router.ts'
 
-export interface PipelineOptions {
-  readonly gate: Gate
-  readonly log: Logger
-  readonly bodyLimitBytes: number
-  readonly strict: boolean
-  readonly onViolation: (error: Error) => void
+/** A request with its way back: over a connection, or from inside this process. */
+export interface Exchange extends RequestInfo {
+  /** When it began, on the clock of `performance.now()`. */
+  readonly began: number
+  /** Nobody waits for the answer any more. */
+  readonly gone: boolean
+  /** Headers are out: an error can only cut the answer. */
+  readonly begun: boolean
+  /** Calls once when the asker goes away before the answer is complete; returns the undo. */
+  onGone(listener: () => void): () => void
+  /** Values of the query string; repeated keys become arrays. */
+  query(): Readonly<Record<string, unknown>>
+  /** The JSON body; undefined without one. Rejects with a 40001. */
+  body(limit: number): Promise<unknown>
+  /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
+  openStream(limit: number | undefined): void
+  /** Answers with the text of an envelope; undefined: no body. */
+  send(status: number, text: string | undefined): void
+  /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
+  sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
+  /** Ends the answer where it is. */
+  cut(): void
 }
 
-/** What routing found: a route with its decoded path values, or the error to answer once the credential is checked. */
-export interface Target {
-  readonly route: MountedRoute | undefined
-  readonly params: Readonly<Record<string, string>>
-  readonly error?: AppError | undefined
-  /** Served without a credential. */
-  readonly open: boolean
-}
+/** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
+const lastWordMs = 250
 
 const generalCodes = new Set(generalErrors.map(spec => spec.code))
 
-/** Uploads: time without a single byte after which the connection is cut, ms. */
-const idleMs = 300_000
-
 export class Pipeline {
-  readonly #options: PipelineOptions
+  readonly #env: Environment
+  readonly #hooks: KernelHooks
 
-  constructor(options: PipelineOptions) {
-    this.#options = options
+  constructor(env: Environment, hooks: KernelHooks) {
+    this.#env = env
+    this.#hooks = hooks
   }
 
   /** Answers one request; never rejects. */
-  async serve(target: Target, exchange: Exchange, res: ServerResponse): Promise<void> {
-    const req = exchange.raw
+  async serve(target: Target, exchange: Exchange): Promise<void> {
+    const { route, error, open, params } = target
     try {
-      if (target.open) maskAuthorization(req)
-      else exchange.principal = await this.#authenticate(req)
-      if (target.error) throw target.error
-      if (!target.route) throw routeMissing(exchange)
-      if (!target.open) checkScope(exchange.principal, target.route.spec)
-      await this.#run(target.route, target.params, exchange, res)
-    } catch (error) {
-      this.fail(error, exchange, res, target.route)
+      if (error) throw error
+      if (!route) throw routeMissing(exchange)
+      if (!open) requireScope(exchange.principal, route.spec.scope)
+      await this.#run(route, params, exchange)
+    } catch (failed) {
+      this.fail(failed, exchange, route)
     }
   }
 
   /** Answers an error; after the headers were sent only the connection can be cut. */
-  fail(error: unknown, exchange: Exchange, res: ServerResponse, route?: MountedRoute): void {
-    const expected = AppError.is(error)
-    const gone = res.destroyed || res.socket?.destroyed === true
-    if (gone) {
-      this.#options.log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
-      res.destroy()
+  fail(error: unknown, exchange: Exchange, route?: MountedRoute): void {
+    const { log, guard } = this.#env
+    if (exchange.gone) {
+      log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
+      exchange.cut()
       return
     }
-    const facts = { err: error, request_id: exchange.id, route: routeName(route?.spec), pack: route?.pack }
-    if (!expected) this.#options.log.error(facts, 'a handler failed')
-    else if (error.code >= 50_000 && error.code < 60_000) this.#options.log.warn(facts, 'a request could not be served')
+    const expected = AppError.is(error)
+    const facts = { request_id: exchange.id }
+    if (!expected && route) guard.report(route.pack, `route ${nameOf(route)}`, error, facts)
+    else if (!expected) log.error({ err: error, ...facts }, 'a request failed')
+    else if (error.code >= 50_000 && error.code < 60_000) {
+      log.warn({ err: error, pack: route?.pack, route: route && nameOf(route), ...facts }, 'a request could not be served')
+    }
     if (expected && route) this.#checkDeclared(error, route)
     const { status, envelope } = failure(error, exchange.id)
-    if (res.headersSent) res.destroy()
-    else {
-      if (status === 401) res.setHeader('www-authenticate', 'Bearer')
-      finish(exchange.raw, res, status, JSON.stringify(envelope), this.#options.bodyLimitBytes)
-    }
-    this.#log(exchange, status, envelope.code, route)
+    if (exchange.begun) exchange.cut()
+    else exchange.send(status, JSON.stringify(envelope))
+    this.#done(exchange, route, status, envelope.code)
   }
 
-  async #authenticate(req: IncomingMessage): Promise<Principal> {
-    const answer = this.#options.gate.authenticate(req)
-    const principal = answer instanceof Promise ? await answer : answer
-    if (!principal) throw new AppError(Unauthorized)
-    return principal
-  }
-
-  async #run(route: MountedRoute, raw: Readonly<Record<string, string>>, exchange: Exchange, res: ServerResponse): Promise<void> {
+  async #run(route: MountedRoute, raw: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
     const { spec } = route
-    const params = spec.params ? coerce(spec.params, raw) : raw
-    if (spec.params) check(problems(spec.params, params, 'params'))
-    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange.raw) : undefined
-    const given = (exchange.raw as IncomingMessage & { query?: Record<string, unknown> }).query ?? {} // parsed by polka
-    const query = spec.query ? coerce(spec.query, given) : {}
-    if (spec.query) check(problems(spec.query, query, 'query'))
+    const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
+    const params = checked(spec.params, raw, 'params') ?? raw
+    if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
+    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
+    const query = spec.query ? checked(spec.query, exchange.query(), 'query') : {}
 
     const work = route.activity.enter()
     if (!work) throw routeMissing(exchange)
-    const input = new HandlerInput({ params, query, body }, exchange, res, work)
-    if (spec.bodyType === 'stream') guardUpload(exchange.raw, res)
+    const input = new HandlerInput(params, query, body, exchange, work)
     try {
-      const answer: unknown = await route.handler(input as never)
-      if (res.destroyed) return
-      if (isBinary(answer)) {
-        const status = await sendBinary(answer.reply, exchange.raw, res, input.signal)
-        this.#log(exchange, status, undefined, route)
-      } else this.#reply(route, answer, exchange, res)
+      const answer = instead ? instead.data : await this.#answer(route, input, exchange, work)
+      if (exchange.gone) return
+      if (isBinary(answer)) this.#done(exchange, route, await exchange.sendBytes(answer.reply, input.signal))
+      else this.#reply(route, answer, exchange)
     } catch (error) {
       if (!work.signal.aborted || AppError.is(error)) throw error
-      this.#options.log.debug({ err: error, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
+      this.#env.log.debug({ err: error, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
       throw routeMissing(exchange)
     } finally {
       input.close()
@@ -119,9 +114,29 @@ export class Pipeline {
     }
   }
 
-  async #body(spec: AnyRoute, req: IncomingMessage): Promise<unknown> {
+  /** A tap that fails was put down to its pack already: the request ends as a bug that is not its route's. */
+  async #before(exchange: Exchange, spec: AnyRoute): Promise<{ readonly data: unknown } | undefined> {
+    try {
+      return await this.#hooks.beforeRequest.promise(factsOf(exchange), spec)
+    } catch (cause) {
+      throw AppError.is(cause) ? cause : new AppError(InternalError, { cause })
+    }
+  }
+
+  /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
+  async #answer(route: MountedRoute, input: HandlerInput, exchange: Exchange, work: Work): Promise<unknown> {
+    const handled: unknown = route.handler(input as never) // the checks made the values fit the spec
+    if (!isThenable(handled)) return handled
+    const answer: unknown = await waitPastAbort(handled, work.signal, lastWordMs)
+    if (answer !== late) return answer
+    this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
+    handled.then(discard, () => undefined) // nobody waits for it any more
+    throw routeMissing(exchange)
+  }
+
+  async #body(spec: AnyRoute, exchange: Exchange): Promise<unknown> {
     const schema = spec.body!
-    const body = await readJson(req, spec.bodyLimit ?? this.#options.bodyLimitBytes)
+    const body = await exchange.body(spec.bodyLimit ?? this.#env.options.bodyLimitBytes)
     if (body === undefined && OptionalKind in schema) return undefined
     // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
     const filled = Value.Default(schema, body)
@@ -129,75 +144,125 @@ export class Pipeline {
     return stripUnknown(schema, filled)
   }
 
-  #reply(route: MountedRoute, data: unknown, exchange: Exchange, res: ServerResponse): void {
-    const { spec } = route
-    const status = spec.status ?? 200
-    if (status === 204) {
-      res.writeHead(204).end()
-    } else {
-      const text = successText(data, exchange.id, spec.successCode)
-      if (this.#options.strict) this.#checkReply(route, text)
-      finish(exchange.raw, res, status, text, this.#options.bodyLimitBytes)
-    }
-    this.#log(exchange, status, spec.successCode ?? 0, route)
+  #reply(route: MountedRoute, data: unknown, exchange: Exchange): void {
+    const { status = 200, successCode = 0 } = route.spec
+    const text = status === 204 ? undefined : successText(data, exchange.id, successCode)
+    if (text !== undefined && this.#env.options.strict) this.#checkReply(route, text)
+    exchange.send(status, text)
+    this.#done(exchange, route, status, successCode)
   }
 
-  #checkReply({ spec }: MountedRoute, text: string): void {
-    const found = problems(spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
+  #checkReply(route: MountedRoute, text: string): void {
+    const found = problems(route.spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
     if (found.length === 0) return
     const list = found.map(detail => `${detail.path}: ${detail.message}`).join('; ')
-    this.#options.onViolation(new Error(`the reply of ${routeName(spec)} misses its schema: ${list}`))
+    this.#env.options.onViolation(new Error(`the reply of ${nameOf(route)} misses its schema: ${list}`))
   }
 
-  #checkDeclared(error: AppError, { spec }: MountedRoute): void {
-    if (!this.#options.strict || generalCodes.has(error.spec.code) || spec.errors?.some(known => known.code === error.spec.code)) return
-    this.#options.onViolation(new Error(`${routeName(spec)} does not declare its error ${error.spec.code} (${error.spec.name})`))
+  #checkDeclared(error: AppError, route: MountedRoute): void {
+    const { strict, onViolation } = this.#env.options
+    if (!strict || generalCodes.has(error.spec.code) || route.spec.errors?.some(known => known.code === error.spec.code)) return
+    onViolation(new Error(`${nameOf(route)} does not declare its error ${error.spec.code} (${error.spec.name})`))
   }
 
-  #log(exchange: Exchange, status: number, code: number | undefined, route: MountedRoute | undefined): void {
-    const { log } = this.#options
+  /** The answer is out: hook and access log. */
+  #done(exchange: Exchange, route: MountedRoute | undefined, status: number, code?: number): void {
+    const { log } = this.#env
+    const { afterRequest } = this.#hooks
     const bad = status >= 500 || code === InternalError.code
-    if (!bad && !log.isLevelEnabled('debug')) return
-    const fields = {
-      request_id: exchange.id,
-      method: exchange.method,
-      path: route?.spec.path ?? null,
-      status,
-      code,
-      duration_ms: Math.round((performance.now() - exchange.began) * 10) / 10
-    }
+    const logged = bad || log.isLevelEnabled('debug')
+    if (!logged && !afterRequest.isUsed()) return
+    const duration_ms = Math.round((performance.now() - exchange.began) * 10) / 10
+    if (afterRequest.isUsed()) afterRequest.call(factsOf(exchange), { route: route?.spec, status, code, duration_ms })
+    if (!logged) return
+    const fields = { request_id: exchange.id, method: exchange.method, path: route?.spec.path ?? null, status, code, duration_ms }
     if (bad) log.info(fields, 'request failed')
     else log.debug(fields, 'request')
   }
 }
 
-/** HTTP 404 with an envelope; the contract names no code for it. */
-export function routeMissing(exchange: Exchange): AppError {
-  const target = exchange.url.slice(0, 500)
-  const end = target.search(/[?#]/)
-  return new AppError(RouteMissing, { message: `no such route: ${exchange.method} ${end < 0 ? target : target.slice(0, end)}` })
+/** What a handler gets: values, request facts and a signal that costs nothing until it is read. */
+class HandlerInput {
+  readonly params: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly #exchange: Exchange
+  readonly #work: Work
+  #request: RequestInfo | undefined
+  #abort: AbortController | undefined
+  #undo: (() => void) | undefined
+
+  constructor(params: unknown, query: unknown, body: unknown, exchange: Exchange, work: Work) {
+    this.params = params
+    this.query = query
+    this.body = body
+    this.#exchange = exchange
+    this.#work = work
+  }
+
+  get request(): RequestInfo {
+    this.#request ??= factsOf(this.#exchange)
+    return this.#request
+  }
+
+  /** Aborts when the client goes away before the reply is complete, or when the pack unloads. */
+  get signal(): AbortSignal {
+    if (this.#abort) return this.#abort.signal
+    const abort = new AbortController()
+    this.#abort = abort
+    const { signal } = this.#work
+    const unloaded = () => abort.abort(signal.reason)
+    if (signal.aborted) unloaded()
+    else {
+      signal.addEventListener('abort', unloaded)
+      const forget = this.#exchange.onGone(() => abort.abort(new Error('the client is gone')))
+      this.#undo = () => {
+        signal.removeEventListener('abort', unloaded)
+        forget()
+      }
+    }
+    return abort.signal
+  }
+
+  /** The reply is complete: nothing aborts any more. */
+  close(): void {
+    this.#undo?.()
+  }
 }
 
-function checkScope(principal: Principal, { scope = defaultScope }: AnyRoute): void {
-  if (!mayUse(principal, scope)) throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
+/** The face of an exchange that packs see. */
+function factsOf({ id, method, url, headers, remote_address, principal, stream }: Exchange): RequestInfo {
+  return { id, method, url, headers, remote_address, principal, stream }
+}
+
+/** HTTP 404 with an envelope; the contract names no code for it. */
+export function routeMissing({ url, method }: RequestInfo): AppError {
+  const target = url.slice(0, 500)
+  const end = target.search(/[?#]/)
+  return new AppError(RouteMissing, { message: `no such route: ${method} ${end < 0 ? target : target.slice(0, end)}` })
+}
+
+/** Values of a path or query in the types of their schema; undefined without one. */
+function checked(schema: TObject | undefined, raw: Readonly<Record<string, unknown>>, root: string) {
+  if (!schema) return undefined
+  const values = coerce(schema, raw)
+  check(problems(schema, values, root))
+  return values
 }
 
 function check(details: ReturnType<typeof problems>): void {
   if (details.length > 0) throw invalid(details)
 }
 
-function routeName(spec: AnyRoute | undefined): string | undefined {
-  return spec && `${spec.method} ${spec.path}`
+function isThenable(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** A stalled upload does not hold its connection for ever; one that makes progress may take as long as it needs. */
-function guardUpload(req: IncomingMessage, res: ServerResponse): void {
-  const { socket } = req
-  const cut = () => socket.destroy()
-  socket.setTimeout(idleMs, cut)
-  // Before the server's own listener, which starts the keep-alive clock of the connection.
-  res.prependOnceListener('finish', () => {
-    socket.off('timeout', cut)
-    socket.setTimeout(0)
-  })
+function nameOf({ spec }: MountedRoute): string {
+  return `${spec.method} ${spec.path}`
+}
+
+/** An answer that came too late: its stream, if it is one, is not left open. */
+function discard(answer: unknown): void {
+  if (isBinary(answer) && 'stream' in answer.reply) (answer.reply.stream satisfies Readable).destroy()
 }

@@ -1,18 +1,12 @@
-/** The route table: own matching order on top of polka, generations that are swapped whole, action tails. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import polka, { type Polka } from 'polka'
-import type { Gate } from '../access/gate.ts'
+/** The route table: what a route must be, own matching order on top of polka, generations that are swapped whole, action tails. */
+import polka, { type Middleware } from 'polka'
 import { isReserved } from '../access/open.ts'
-import type { AnyRoute } from '../contract.ts'
-import { AppError, invalid, ValidationFailed } from '../errors.ts'
+import type { AnyRoute, Method } from '../contract.ts'
+import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
-import type { Logger } from '../log/log.ts'
 import type { RouteHandler } from '../pack.ts'
-import { Exchange } from './input.ts'
-import { Pipeline, type PipelineOptions, routeMissing, type Target } from './pipeline.ts'
-import { compareShapes, parseTemplate, patternOf, routableTarget } from './template.ts'
-
-export { assertRoute } from './route-check.ts'
+import { unusable } from '../schema.ts'
+import { compareShapes, parseTemplate, patternOf, routablePath } from './template.ts'
 
 export interface MountedRoute {
   readonly pack: string
@@ -21,24 +15,31 @@ export interface MountedRoute {
   readonly activity: Activity
 }
 
-export interface HttpOptions extends PipelineOptions {
-  readonly gate: Gate
-  readonly log: Logger
-  readonly now: () => Date
-  /** ULID for requests that bring none. */
-  readonly newId: () => string
-  /** Default limit of JSON bodies, bytes. */
-  readonly bodyLimitBytes: number
-  /** Report replies that miss their schema, and undeclared errors, to `onViolation`. */
-  readonly strict: boolean
-  readonly onViolation: (error: Error) => void
+/** What routing found: a route with its decoded path values, or the error to answer once the credential is checked. */
+export interface Target {
+  /** Undefined: there is none, or `error` says what is wrong with the path. */
+  readonly route?: MountedRoute | undefined
+  readonly params: Readonly<Record<string, string>>
+  readonly error?: AppError | undefined
+  /** Served without a credential. */
+  readonly open: boolean
 }
 
-export interface HttpSide {
-  /** The request listener; may be passed around on its own. */
-  readonly handler: (req: IncomingMessage, res: ServerResponse) => void
-  /** Replaces the whole route table at once. Requests that are under way finish on the old one. */
-  mount(routes: readonly MountedRoute[]): void
+/** Throws a developer error that names the route and what is wrong: path template, params that do not fit it, unusable schemas. */
+export function assertRoute(spec: AnyRoute): void {
+  const name = `route ${spec.method} ${spec.path}`
+  const { names } = parseTemplate(spec.path)
+  if (spec.params) {
+    const declared = Object.keys(spec.params.properties)
+    const missing = names.filter(key => !declared.includes(key))
+    const extra = declared.filter(key => !names.includes(key))
+    if (missing.length > 0) throw developerError('route_unusable', name, `the params schema lacks ${missing.join(', ')}`)
+    if (extra.length > 0) throw developerError('route_unusable', name, `the path has no parameter ${extra.join(', ')}`)
+  }
+  for (const part of ['params', 'query', 'body', 'data'] as const) {
+    const problem = spec[part] && unusable(spec[part])
+    if (problem) throw developerError('route_unusable', name, `${part} ${problem}`)
+  }
 }
 
 /** Two routes with equal keys clash: same method, same shape (whatever the parameters are called), same action. */
@@ -47,63 +48,11 @@ export function routeKey(spec: AnyRoute): string {
   return `${spec.method} /${shape.join('/')}${action === undefined ? '' : `:${action}`}`
 }
 
-interface Incoming extends IncomingMessage {
-  /** Set by polka: the path to match. */
-  path?: string
-  exchange?: Exchange
-}
-
-export function createHttp(options: HttpOptions): HttpSide {
-  const pipeline = new Pipeline(options)
-  let table = new RouteTable([], pipeline)
-  return {
-    handler(req: Incoming, res) {
-      const exchange = new Exchange(requestId(req, options.newId), req)
-      req.exchange = exchange
-      try {
-        if (!admit(options.gate, pipeline, exchange, res)) return
-        req.url = routableTarget(exchange.url)
-        table.handle(req, res)
-      } catch (error) {
-        pipeline.fail(error, exchange, res) // nothing may leave a request listener: it would end the process
-      }
-    },
-    mount(routes) {
-      table = new RouteTable(routes, pipeline)
-    }
-  }
-}
-
-/** Ban, Host, Origin, preflight. False: answered already. */
-function admit(gate: Gate, pipeline: Pipeline, exchange: Exchange, res: ServerResponse): boolean {
-  const req = exchange.raw
-  for (const name in gate.securityHeaders) res.setHeader(name, gate.securityHeaders[name]!)
-  const verdict = gate.check(req)
-  if (verdict.headers) for (const name in verdict.headers) res.setHeader(name, verdict.headers[name]!)
-  if (verdict.refusal) {
-    pipeline.fail(new AppError(verdict.refusal.spec, { message: verdict.refusal.message }), exchange, res)
-    return false
-  }
-  if (req.method !== 'OPTIONS') return true
-  if (req.headers.origin === undefined) pipeline.fail(routeMissing(exchange), exchange, res)
-  else res.writeHead(204).end()
-  return false
-}
-
-/** Echoed when it has 26 characters of Crockford base 32 in either case; the first of repeated values counts. */
-function requestId(req: IncomingMessage, newId: () => string): string {
-  const given = req.headers['x-request-id']
-  if (given === undefined) return newId()
-  const first = String(given).split(',', 1)[0]!.trim()
-  return /^[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{26}$/.test(first) ? first : newId()
-}
-
 /** Routes of one method and base path: at most one without action, and those with. */
 interface Group {
-  readonly method: string
+  readonly method: Method
   readonly shape: readonly string[]
   readonly pattern: RegExp
-  readonly long: boolean
   /** Declared below the API, where `auth: 'none'` means GET only. */
   readonly api: boolean
   bare: Entry | undefined
@@ -116,43 +65,32 @@ interface Entry {
 }
 
 /** One immutable generation of routes. */
-class RouteTable {
-  readonly #app: Polka
-  readonly #pipeline: Pipeline
+export class RouteTable {
+  /** Only asked which route fits first: one handler that is never called stands for each group. */
+  readonly #app = polka()
+  readonly #groups = new Map<Middleware, Group>()
   /** Literal action families such as `/providers:refresh`: method and pattern of the base. */
   readonly #families: { readonly method: string; readonly base: RegExp }[] = []
 
-  constructor(routes: readonly MountedRoute[], pipeline: Pipeline) {
-    this.#pipeline = pipeline
-    const app = polka({
-      onNoMatch: (req, res) => this.#unmatched(req, res),
-      onError: (error, req, res) => pipeline.fail(error, (req as Incoming).exchange!, res)
-    })
+  constructor(routes: readonly MountedRoute[]) {
     for (const group of grouped(routes)) {
-      // The last segment is literal: `/x:a` makes `/x:b` an unsupported action instead of an unknown path.
+      // `/providers:refresh` has no parameter to carry the action: its family answers for an unsupported action instead of an unknown path.
       const last = group.shape.at(-1)!
       const colon = last.startsWith('{') ? -1 : last.lastIndexOf(':')
       if (colon > 0) this.#families.push({ method: group.method, base: patternOf([...group.shape.slice(0, -1), last.slice(0, colon)]) })
-      app.add(group.method as 'GET', group.pattern, (req: IncomingMessage, res: ServerResponse) => this.#matched(group, req, res))
+      const sign: Middleware = () => undefined
+      this.#app.add(group.method, group.pattern, sign)
+      this.#groups.set(sign, group)
     }
-    this.#app = app
   }
 
-  handle(req: Incoming, res: ServerResponse): void {
-    void this.#app.handler(req as never, res, undefined as never) // polka sets the missing fields and its own `next`
-  }
-
-  #matched(group: Group, req: Incoming, res: ServerResponse): Promise<void> {
-    return this.#pipeline.serve(resolve(group, req.path!, req.method!), req.exchange!, res)
-  }
-
-  #unmatched(req: Incoming, res: ServerResponse): Promise<void> {
-    const path = req.path ?? ''
-    return this.#pipeline.serve(
-      { route: undefined, params: {}, error: this.#unsupported(req.method!, path), open: !isReserved(path) },
-      req.exchange!,
-      res
-    )
+  /** `target`: as received (origin or absolute form, with its query). HEAD finds what GET does. */
+  find(method: string, target: string): Target {
+    const path = routablePath(target)
+    const [first] = this.#app.find(method as Method, path).handlers // any other method finds nothing
+    const group = first && this.#groups.get(first)
+    if (group) return resolve(group, path, method)
+    return { params: {}, error: this.#unsupported(method, path), open: !isReserved(path) }
   }
 
   #unsupported(method: string, path: string): AppError | undefined {
@@ -173,8 +111,7 @@ function grouped(routes: readonly MountedRoute[]): Group[] {
     const key = `${method} /${shape.join('/')}`
     let group = groups.get(key)
     if (!group) {
-      const long = shape.at(-1) === '{+}'
-      group = { method, shape, pattern: patternOf(shape), long, api: isReserved(path), bare: undefined, actions: new Map() }
+      group = { method, shape, pattern: patternOf(shape), api: isReserved(path), bare: undefined, actions: new Map() }
       groups.set(key, group)
     }
     if (action === undefined) group.bare = { route, names }
@@ -185,15 +122,15 @@ function grouped(routes: readonly MountedRoute[]): Group[] {
 
 /** Picks the route of a group and decodes its path values. Errors wait for the credential. */
 function resolve(group: Group, path: string, method: string): Target {
-  const raw = group.pattern.exec(path)!
+  const match = group.pattern.exec(path)!
   const values: string[] = []
   const fallback = group.bare ?? group.actions.values().next().value!
-  for (let i = 1; i < raw.length; i++) {
-    const value = decode(raw[i]!)
+  for (let i = 1; i < match.length; i++) {
+    const value = decode(match[i]!)
     if (value === undefined || hasControl(value)) {
       const field = `params.${fallback.names[i - 1]!}`
       const message = value === undefined ? 'is not valid percent-encoded UTF-8' : 'must not contain control characters'
-      return { route: undefined, params: {}, error: invalid([{ path: field, message }]), open: false }
+      return { params: {}, error: invalid([{ path: field, message }]), open: false }
     }
     values.push(value)
   }
@@ -206,7 +143,7 @@ function resolve(group: Group, path: string, method: string): Target {
       entry = action
       values[values.length - 1] = tail.slice(0, colon)
     } else if (!entry || colon >= 0) {
-      return { route: undefined, params: {}, error: unsupportedAction(tail, fallback.names.at(-1)!), open: false }
+      return { params: {}, error: unsupportedAction(tail, fallback.names.at(-1)!), open: false }
     }
   }
   const params: Record<string, string> = {}
@@ -215,7 +152,7 @@ function resolve(group: Group, path: string, method: string): Target {
   if (route.spec.auth !== 'none') return { route, params, open: false }
   // A catch-all outside the API (web assets) must not answer for unknown API paths; inside it only GET is exempt (contract 1).
   if (group.api) return { route, params, open: method === 'GET' && route.spec.method === 'GET' }
-  return isReserved(path) ? { route: undefined, params: {}, open: false } : { route, params, open: true }
+  return isReserved(path) ? { params: {}, open: false } : { route, params, open: true }
 }
 
 function decode(text: string): string | undefined {

@@ -1,4 +1,5 @@
-/** Path templates: what a declared path means, in which order paths are tried, and the raw path a request really asks for. */
+/** Path templates: what a declared path means, in which order paths are tried, and the path that a request really asks for. */
+import { developerError } from '../errors.ts'
 
 export interface Template {
   /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
@@ -11,9 +12,9 @@ export interface Template {
 
 const parameter = /^\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}(?::([A-Za-z0-9_-]+))?$/
 
-/** Throws an Error naming the path when the template is not one that `RouteSpec.path` describes. */
+/** Throws a developer error naming the path when the template is not one that `RouteSpec.path` describes. */
 export function parseTemplate(path: string): Template {
-  const wrong = (why: string) => new Error(`path ${path}: ${why}`)
+  const wrong = (why: string) => developerError('route_unusable', `path ${path}`, why)
   if (!path.startsWith('/')) throw wrong('must begin with /')
   const segments = path.slice(1).split('/')
   const shape: string[] = []
@@ -59,20 +60,17 @@ function rank(part: string): number {
 }
 
 /**
- * The target to route by: the path of an absolute-form target (RFC 9112 §3.2.2), with percent-encoded unreserved characters decoded
- * and nothing else (RFC 3986 §6.2.2.2). Dot segments and doubled slashes stay and match no literal route.
+ * The path to route by, without query: of an absolute-form target its path (RFC 9112 §3.2.2), with percent-encoded unreserved
+ * characters decoded and nothing else (RFC 3986 §6.2.2.2). Dot segments and doubled slashes stay and match no literal route.
  */
-export function routableTarget(target: string): string {
-  let text = target
-  if (!text.startsWith('/')) {
-    const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(text)?.[1]
-    if (rest === undefined) return text
-    text = rest.startsWith('/') ? rest : `/${rest}`
+export function routablePath(target: string): string {
+  const end = target.search(/[?#]/)
+  let path = end < 0 ? target : target.slice(0, end)
+  if (!path.startsWith('/')) {
+    const rest = /^https?:\/\/[^/]*(.*)$/is.exec(path)?.[1]
+    if (rest !== undefined) path = rest === '' ? '/' : rest
   }
-  if (!text.includes('%')) return text
-  const end = text.search(/[?#]/)
-  const path = end < 0 ? text : text.slice(0, end)
-  return path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) + (end < 0 ? '' : text.slice(end))
+  return path.includes('%') ? path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) : path
 }
 
 function decodeUnreserved(sequence: string): string {

@@ -46,12 +46,12 @@ export class Guard {
     return fallback
   }
 
-  /** Logs a fault of a pack and counts it. */
-  report(pack: string, what: string, error: unknown): void {
+  /** Logs a fault of a pack, with `facts` beside it, and counts it. */
+  report(pack: string, what: string, error: unknown, facts: object = {}): void {
     const text = error instanceof Error ? error.message : String(error)
     const count = (this.#faults.get(pack)?.count ?? 0) + 1
     this.#faults.set(pack, { count, last: `${what}: ${text}` })
-    this.#log.error({ pack, err: error }, `${what} failed`)
+    this.#log.error({ pack, err: error, ...facts }, `${what} failed`)
   }
 
   /** Faults of a pack; undefined while there are none. */

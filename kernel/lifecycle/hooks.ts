@@ -1,8 +1,21 @@
 /** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
+import type { AnyRoute } from '../contract.ts'
 import { AppError } from '../errors.ts'
+import type { RequestInfo } from '../pack.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
 import type { Guard } from './guard.ts'
+
+/** How a request was answered. */
+export interface RequestOutcome {
+  /** Undefined: no route was found, or the request did not get as far. */
+  readonly route: AnyRoute | undefined
+  /** HTTP status. */
+  readonly status: number
+  /** Code of the envelope; undefined for byte replies. */
+  readonly code: number | undefined
+  readonly duration_ms: number
+}
 
 /** Hooks of one kernel. Made per kernel instance, never at module level. */
 export function createKernelHooks() {
@@ -20,6 +33,13 @@ export function createKernelHooks() {
     stopping: new AsyncSeriesHook<[]>([]),
     /** Notify. A pack changed its state. */
     packState: new SyncHook<[name: string, state: string]>(['name', 'state']),
+    /**
+     * Bail. A request found its route, its principal may use it, and nothing of it has been read. A tap that answers `{ data }` answers
+     * instead of the handler, one that throws an AppError refuses the request; undefined lets it go on.
+     */
+    beforeRequest: new AsyncSeriesBailHook<[request: RequestInfo, route: AnyRoute], { readonly data: unknown }>(['request', 'route']),
+    /** Notify. A request was answered, also one that found no route. */
+    afterRequest: new SyncHook<[request: RequestInfo, outcome: RequestOutcome]>(['request', 'outcome']),
     /** Notify. An event was emitted (not yet on disk). */
     event: new SyncHook<[event: EmittedEvent]>(['event'])
   }

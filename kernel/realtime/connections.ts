@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
-import type { Principal } from '../access/principal.ts'
+import { inProcess, type Principal } from '../access/principal.ts'
 import type { EventSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
@@ -33,7 +33,6 @@ export interface ConnectionsOptions {
 }
 
 const defaultMessageBytes = 16 * 1024 * 1024
-const inProcess: Principal = { id: 'in-process', kind: 'in-process', scopes: 'all' }
 
 /** What the list of connections tells about the other side. */
 interface Peer {

@@ -1,12 +1,11 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
-import { defaultScope, mayUse } from '../access/principal.ts'
-import { tidy } from '../clean.ts'
+import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, generalErrors, InternalError, invalid, ScopeMissing, ValidationFailed } from '../errors.ts'
+import { AppError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/registry.ts'
 import type { FrameHandler } from '../pack.ts'
-import { problems } from '../schema.ts'
+import { problems, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { CoreHandler } from './control-frames.ts'
 
@@ -54,7 +53,7 @@ export class Frames {
     try {
       if (mounted) return await this.#ask(mounted, frame, connection)
       if (!core) return unknownFrame(frame)
-      requireScope(connection, defaultScope)
+      requireScope(connection.principal)
       const { code = 0, msg = 'success', payload, close } = await core(asFields(frame.payload), connection)
       return { code, msg, payload, close }
     } catch (err) {
@@ -77,7 +76,7 @@ export class Frames {
     work.signal.addEventListener('abort', end, { once: true })
     connection.scope.signal.addEventListener('abort', end, { once: true })
     const handle = async () => {
-      requireScope(connection, spec.scope)
+      requireScope(connection.principal, spec.scope)
       if (before) await before({ payload: frame.payload, connection, signal: ended.signal })
       const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
       const payload = checked(spec, frame)
@@ -173,10 +172,6 @@ export class FrameQueue {
 }
 
 const noBytes = Buffer.alloc(0)
-
-function requireScope({ principal }: ClientConnection, scope: string | undefined): void {
-  if (!mayUse(principal, scope)) throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope ?? defaultScope}'` })
-}
 
 /** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
 function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {

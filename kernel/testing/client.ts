@@ -1,30 +1,9 @@
 /** A typed REST client: calls a declared route over HTTP and returns its envelope. */
 import { Agent, request } from 'node:http'
-import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
-import type { Detail } from '../errors.ts'
+import type { AnyRoute, DataOf } from '../contract.ts'
+import { type CallInput, type Envelope, fillPath, queryString } from '../http/inject.ts'
 
-export interface Envelope<R extends AnyRoute = AnyRoute> {
-  /** HTTP status. */
-  readonly status: number
-  readonly code: number
-  readonly msg: string
-  readonly data: DataOf<R>
-  readonly request_id: string
-  readonly details?: Detail[]
-}
-
-type Part<Key extends string, T> = [T] extends [undefined]
-  ? unknown
-  : T extends Record<string, never>
-    ? unknown
-    : Record<never, never> extends T
-      ? { readonly [K in Key]?: T }
-      : { readonly [K in Key]: T }
-type Input<R extends AnyRoute> = Part<'params', ParamsOf<R>> & Part<'query', QueryOf<R>> & Part<'body', BodyOf<R>>
-/** Params, query and body of a route, each present only when the spec declares it. */
-export type CallInput<R extends AnyRoute> = Record<never, never> extends Input<R> ? [input?: Input<R> & Extra] : [input: Input<R> & Extra]
-
-interface Extra {
+export interface Extra {
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -45,7 +24,7 @@ export class RestClient {
     this.#token = token
   }
 
-  async call<R extends AnyRoute>(route: R, ...[input]: CallInput<R>): Promise<Envelope<R>> {
+  async call<R extends AnyRoute>(route: R, ...[input]: CallInput<R, Extra>): Promise<Envelope<R>> {
     const {
       params = {},
       query = {},
@@ -106,21 +85,4 @@ export class RestClient {
   close(): void {
     this.#agent.destroy()
   }
-}
-
-function fillPath(template: string, params: Readonly<Record<string, unknown>>): string {
-  return template.replace(/\{(\+?)(\w+)\}/g, (_, plus: string, name: string) => {
-    const value = String(params[name])
-    return plus ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
-  })
-}
-
-function queryString(query: Readonly<Record<string, unknown>>): string {
-  const search = new URLSearchParams()
-  for (const [key, value] of Object.entries(query)) {
-    if (value === undefined) continue
-    for (const item of Array.isArray(value) ? value : [value]) search.append(key, String(item))
-  }
-  const text = search.toString()
-  return text === '' ? '' : `?${text}`
 }

@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AnyRoute } from '../contract.ts'
 import { createEnvironment, type Environment } from '../environment.ts'
+import type { CallInput, Envelope } from '../http/inject.ts'
 import { createKernel, type Kernel } from '../kernel.ts'
 import type { ServiceToken } from '../lifecycle/services.ts'
 import type { KernelOptions } from '../options.ts'
 import { definePack, type Pack } from '../pack.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
-import { type CallInput, type Envelope, RestClient } from './client.ts'
+import { type Extra, RestClient } from './client.ts'
 import { SocketClient, type SocketOptions } from './socket.ts'
 
 /** What startTestKernel needs of a node:test context. */
@@ -35,7 +36,7 @@ export interface TestKernel {
   readonly url: string
   readonly token: string
   /** Calls a declared route over a real socket; types follow the spec. */
-  call<R extends AnyRoute>(route: R, ...input: CallInput<R>): Promise<Envelope<R>>
+  call<R extends AnyRoute>(route: R, ...input: CallInput<R, Extra>): Promise<Envelope<R>>
   /** The untyped client behind `call`, for raw requests. */
   readonly rest: RestClient
   /** Every event in emission order, as its owner emitted it. Grows while the test runs. */

@@ -7,9 +7,11 @@ import type { TestContext } from 'node:test'
 import { ulid } from 'ulid'
 import { createGate, type Gate } from '../../kernel/access/gate.ts'
 import type { AnyRoute } from '../../kernel/contract.ts'
-import { assertRoute, createHttp, type MountedRoute } from '../../kernel/http/router.ts'
+import { HttpEntry } from '../../kernel/http/entry.ts'
+import { assertRoute, type MountedRoute } from '../../kernel/http/router.ts'
 import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 import { Activity } from '../../kernel/lifecycle/activity.ts'
+import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
 import { freshDir } from '../helpers/temp.ts'
@@ -69,8 +71,7 @@ export async function startHttp(t: TestContext, options: FixtureOptions = {}): P
     onViolation: error => violations.push(error.message)
   })
   const gate = await createGate(env)
-  const { bodyLimitBytes, strict, onViolation } = env.options
-  const http = createHttp({ gate, log: env.log, now: env.now, newId: env.newId, bodyLimitBytes, strict, onViolation })
+  const http = new HttpEntry(env, { gate, hooks: createKernelHooks() })
   const server = createServer(http.handler)
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
   t.after(async () => {

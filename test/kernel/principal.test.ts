@@ -4,6 +4,7 @@ import type { Principal } from '../../kernel/access/principal.ts'
 import { rotateToken } from '../../kernel/access/token.ts'
 import { defineRoute } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
 import { type Bound, startHttp } from './http-fixture.ts'
 
 const spec = { method: 'GET', summary: 'x', data: Type.Unknown() } as const
@@ -56,4 +57,22 @@ test('a route is served to principals with its scope only, open routes to everyo
   limited('admin')
   assert.deepEqual(await ask('/api/v1/who'), [403, 40302])
   assert.deepEqual(await ask('/api/v1/admin'), [200, 0])
+})
+
+test('a rotation ends the sockets of the old token, whoever else is connected', async t => {
+  const { home, connect, kernel } = await startTestKernel(t, { packs: [], password: 'open sesame' })
+  const old = await connect()
+  const other = await connect({ headers: { authorization: 'Bearer open sesame' } })
+  const local = await new Promise<string>(resolve => {
+    kernel.connect({ message: data => resolve(JSON.parse(String(data)).type) })
+  })
+  assert.equal(local, 'server_hello')
+
+  const token = await rotateToken(home)
+
+  assert.deepEqual(await old.closed, { code: 1008, reason: 'the token was replaced' })
+  const fresh = await connect({ headers: { authorization: `Bearer ${token}` } })
+  assert.equal((await other.request('unsubscribe', { session_ids: [] })).code, 0)
+  assert.equal((await fresh.request('unsubscribe', { session_ids: [] })).code, 0)
+  assert.equal(kernel.hub.connections().length, 3)
 })

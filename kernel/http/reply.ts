@@ -1,0 +1,81 @@
+/** JSON replies: the envelope and its HTTP status (contract 1, Response envelope), and what becomes of a body that nobody read. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { AppError, InternalError, ValidationFailed } from '../errors.ts'
+import { jsonText } from './json-text.ts'
+
+export interface Envelope {
+  readonly code: number
+  readonly msg: string
+  readonly data: unknown
+  readonly request_id: string
+  readonly details?: unknown
+}
+
+/** JSON text of a success; `code` is 0 unless the route has its own success code. Undefined fields are dropped, undefined data is null. */
+export function successText(data: unknown, request_id: string, code = 0): string {
+  return jsonText({ code, msg: 'success', data: data === undefined ? null : data, request_id })
+}
+
+/** The envelope of a failure. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */
+export function failure(error: unknown, request_id: string): { readonly status: number; readonly envelope: Envelope } {
+  if (!AppError.is(error)) {
+    return { status: InternalError.status, envelope: { code: InternalError.code, msg: InternalError.message, data: null, request_id } }
+  }
+  const { spec, data, message } = error
+  // Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3).
+  const details = error.details ?? (spec.code === ValidationFailed.code ? [{ path: '', message }] : undefined)
+  return {
+    status: spec.status,
+    envelope: { code: spec.code, msg: message, data: data ?? null, request_id, ...(details === undefined ? {} : { details }) }
+  }
+}
+
+/** Time within which an unread body that fits must have arrived, ms. */
+const bodyMs = 300_000
+/** How much of an unwanted body is swallowed, and how long, so that the client gets to read the reply before the connection ends. */
+const lingerBytes = 16 * 1_048_576
+const lingerMs = 2_000
+
+/** Does the request announce a body that has not fully arrived? */
+function bodyPending(req: IncomingMessage): boolean {
+  return !req.complete && (req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0)
+}
+
+/**
+ * Sends the reply and takes care of a body that nobody read: a small one is swallowed and the connection lives on; otherwise the
+ * connection closes after the client had time to read the reply.
+ */
+export function finish(req: IncomingMessage, res: ServerResponse, status: number, text: string, limit: number): void {
+  if (!bodyPending(req)) {
+    sendJson(res, status, text)
+    return
+  }
+  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  const keep = length <= limit
+  if (!keep) res.setHeader('connection', 'close')
+  let taken = 0
+  const done = () => {
+    clearTimeout(timer)
+    req.off('data', count)
+    if (keep) return
+    res.end()
+  }
+  const count = (chunk: Buffer) => {
+    taken += chunk.length
+    if (taken > lingerBytes) done()
+  }
+  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : lingerMs)
+  timer.unref()
+  req.on('error', () => undefined) // 'close' follows
+  req.once('close', done)
+  req.once('end', done)
+  req.on('data', count)
+  sendJson(res, status, text, keep)
+}
+
+/** Writes one JSON reply with its length. The connection layer drops the body of a HEAD. */
+function sendJson(res: ServerResponse, status: number, text: string, end = true): void {
+  res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) })
+  if (end) res.end(text)
+  else res.write(text)
+}

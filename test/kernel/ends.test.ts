@@ -1,0 +1,136 @@
+/** Requests that end otherwise than their handler meant: bodies that are too large or cut off, packs that leave, connections that are given up. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { binary, definePack, defineRoute, Type } from '../../kernel/index.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { startHttp } from './http-fixture.ts'
+
+const base = { path: '/api/v1/thing', summary: 'x', data: Type.Unknown() } as const
+const get = defineRoute({ ...base, method: 'GET' })
+const post = defineRoute({ ...base, method: 'POST', body: Type.Unknown() })
+const upload = defineRoute({ ...base, method: 'POST', bodyType: 'stream', bodyLimit: 10 })
+
+test('an upload may be as large as its route says and no larger, announced or not', async t => {
+  const http = await startHttp(t)
+  const sizes: number[] = []
+  http.mount([
+    upload,
+    async ({ request: { stream } }) => {
+      const { length } = await buffer(stream)
+      sizes.push(length)
+      return length
+    }
+  ])
+  const send = async (size: number, headers = {}) => (await http.send('POST', base.path, { body: Buffer.alloc(size), headers })).json
+  assert.equal((await send(10)).data, 10)
+  assert.equal((await send(10, { 'transfer-encoding': 'chunked' })).data, 10)
+  for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+    const { code, details } = await send(5_000, headers)
+    assert.deepEqual([code, details], [40001, [{ path: 'body', message: 'is larger than 10 bytes' }]])
+  }
+  assert.deepEqual(sizes, [10, 10])
+})
+
+test('an upload beyond its limit that nobody reads hurts nobody', async t => {
+  const http = await startHttp(t)
+  http.mount([upload, () => 'not interested'])
+  const answer = await http.send('POST', base.path, { body: Buffer.alloc(5_000), headers: { 'transfer-encoding': 'chunked' } })
+  assert.equal(answer.json.data, 'not interested')
+})
+
+test('a handler reads the end of an upload whose client goes away', async t => {
+  const http = await startHttp(t)
+  let failed: (error: Error) => void = () => undefined
+  const failure = new Promise<Error>(resolve => {
+    failed = resolve
+  })
+  let entered: () => void = () => undefined
+  const reading = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  http.mount([
+    upload,
+    ({ request: { stream } }) => {
+      entered()
+      return buffer(stream).catch(failed)
+    }
+  ])
+  const headers = { authorization: `Bearer ${http.token}`, 'content-length': 8 }
+  const req = request({ port: http.port, method: 'POST', path: base.path, headers })
+  req.on('error', () => {})
+  req.write('abc')
+  await reading
+  req.destroy()
+  assert.match((await failure).message, /aborted|ended early/)
+})
+
+test('a client that goes away while its password is checked is not waited for', async t => {
+  const http = await startHttp(t, { password: 'secret', level: 'debug' })
+  http.mount([post, () => 1])
+  const socket = connect(http.port, '127.0.0.1')
+  const head = 'Host: localhost\r\nAuthorization: Bearer secret\r\nContent-Type: application/json\r\nContent-Length: 100'
+  socket.write(`POST ${base.path} HTTP/1.1\r\n${head}\r\n\r\n{`)
+  await once(socket, 'connect')
+  const gone = new Promise<void>(resolve => {
+    const look = setInterval(() => {
+      if (!http.logs.some(line => line.includes('the client went away'))) return
+      clearInterval(look)
+      resolve()
+    }, 5)
+  })
+  socket.resetAndDestroy()
+  await gone
+})
+
+test('a handler that ignores its signal is given up when its pack leaves, and the pack is named', async t => {
+  const logs: string[] = []
+  const streams: Readable[] = []
+  let entered: () => void = () => undefined
+  const running = new Promise<void>(resolve => {
+    entered = resolve
+  })
+  let answer: (value: unknown) => void = () => undefined
+  const deaf = definePack({
+    name: 'deaf',
+    setup(ctx) {
+      ctx.route(get, () => {
+        entered()
+        return new Promise(resolve => {
+          answer = resolve
+        })
+      })
+    }
+  })
+  const log = { level: 'error', to: { write: (line: string) => logs.push(line) } } as const
+  const { call, kernel } = await startTestKernel(t, { packs: [deaf], graceMs: 20, log })
+  const asked = call(get)
+  await running
+  await kernel.unload('deaf')
+  const { status, code } = await asked
+  assert.deepEqual([status, code], [404, 40400])
+  const line = JSON.parse(logs[0] ?? '{}')
+  assert.deepEqual([line.pack, line.msg], ['deaf', 'route GET /api/v1/thing failed'])
+  streams.push(new Readable({ read() {} }))
+  answer(binary({ stream: streams[0]!, type: 'text/plain' }))
+  await once(streams[0]!, 'close')
+})
+
+test('a fault of a handler is put down to its pack', async t => {
+  const pack = definePack({
+    name: 'broken',
+    setup: ctx => {
+      ctx.route(get, () => {
+        throw new Error('boom')
+      })
+    }
+  })
+  const { call, kernel } = await startTestKernel(t, { packs: [pack] })
+  const { code, msg } = await call(get)
+  assert.deepEqual([code, msg], [50001, 'internal error'])
+  assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'route GET /api/v1/thing: boom' })
+})
