@@ -1,7 +1,7 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { breathe, type FileStamp, replaceFile, withLock } from '../../kernel/index.ts'
+import { AppError, breathe, type FileStamp, invalid, replaceFile, withLock } from '../../kernel/index.ts'
 import { freeze, type Table } from './tables.ts'
 import { readLongToml, TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -47,10 +47,11 @@ export class ConfigFile {
 
   /**
    * Read-modify-write. `change` gets the latest table (frozen) and answers the next one, or undefined to leave the file alone. Resolves when
-   * the new content is on disk. Throws FileProblem while the file cannot be used. Callers wait for each other.
+   * the new content is on disk. Throws what `change` throws, and 40001 when the file cannot be used, read or written. Callers wait for each
+   * other.
    */
-  async change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
-    return withLock(`${this.path}.lock`, async lock => {
+  change(change: (table: Table) => Table | undefined | Promise<Table | undefined>): Promise<FileContent> {
+    const saved = withLock(`${this.path}.lock`, async lock => {
       // The file itself, for a stamp could be too coarse to tell two writes within one tick.
       const { text, table, problem } = await this.#read()
       if (text === undefined || !table) throw problem
@@ -62,6 +63,7 @@ export class ConfigFile {
       this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
     })
+    return saved.catch(refusal)
   }
 
   async #read(): Promise<Known> {
@@ -87,6 +89,20 @@ export class ConfigFile {
     this.#known = { text, table: freeze(table) }
     return this.#known
   }
+}
+
+/** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
+function refusal(error: unknown): never {
+  if (error instanceof FileProblem) {
+    throw invalid([{ path: '', message: `config.toml cannot be used, fix it first: ${error.message}` }], error)
+  }
+  if (AppError.is(error)) {
+    if (error.spec.code === 40001) throw error
+    throw invalid([{ path: '', message: `config.toml could not be saved: ${error.message}` }], error)
+  }
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (syscall) throw invalid([{ path: '', message: `config.toml could not be saved: ${code ?? 'unknown'} (${syscall})` }], error)
+  throw error
 }
 
 async function bytesOf(path: string): Promise<Uint8Array> {

@@ -1,10 +1,10 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { AppError, breathe, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
+import { breathe, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
-import { type ConfigFile, type FileContent, FileProblem } from './file.ts'
+import type { ConfigFile, FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
-import { changedKeys, copy, freeze, isTable, own, put, same, type Table } from './tables.ts'
+import { changedKeys, copy, freeze, mergeTable, own, put, same, type Table } from './tables.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
@@ -74,9 +74,7 @@ export class Settings implements Config {
   }
 
   async patch(change: Readonly<Record<string, unknown>>): Promise<void> {
-    await this.save(file => {
-      for (const [key, value] of Object.entries(change)) merge(file, key, value)
-    })
+    await this.save(file => mergeTable(file, change))
   }
 
   async update(change: (file: Record<string, unknown>) => void): Promise<void> {
@@ -143,7 +141,7 @@ export class Settings implements Config {
         if (details.length > 0) throw invalid(details)
         return touched.size > 0 ? next : undefined
       }
-      const content = await this.#options.file.change(edit).catch(refusal)
+      const content = await this.#options.file.change(edit)
       await breathe()
       take(content)
       return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
@@ -222,30 +220,4 @@ export class Settings implements Config {
     this.#last = result.catch(() => undefined) // the caller gets the failure; the next one only waits
     return result
   }
-}
-
-/** Deep merge in file form: tables merge, null deletes, everything else replaces. */
-function merge(table: Table, key: string, value: unknown): void {
-  if (value === null) delete table[key]
-  else if (value === undefined) return
-  else if (isTable(value)) {
-    const before = own(table, key)
-    const target = isTable(before) ? before : {}
-    for (const [name, item] of Object.entries(value)) merge(target, name, item)
-    put(table, key, target)
-  } else put(table, key, copy(value))
-}
-
-/** Every reason why a save failed is a 40001 (contract 1, Configuration, rule 5); bugs stay bugs. */
-function refusal(error: unknown): never {
-  if (error instanceof FileProblem) {
-    throw invalid([{ path: '', message: `config.toml cannot be used, fix it first: ${error.message}` }], error)
-  }
-  if (AppError.is(error)) {
-    if (error.spec.code === 40001) throw error
-    throw invalid([{ path: '', message: `config.toml could not be saved: ${error.message}` }], error)
-  }
-  const { code, syscall } = error as NodeJS.ErrnoException
-  if (syscall) throw invalid([{ path: '', message: `config.toml could not be saved: ${code ?? 'unknown'} (${syscall})` }], error)
-  throw error
 }

@@ -78,6 +78,19 @@ function kept<T>(value: T): T {
   return Object.isFrozen(value) ? value : copy(value)
 }
 
+/** Merges a change into a table: tables merge, null deletes, everything else replaces. */
+export function mergeTable(table: Table, change: Readonly<Record<string, unknown>>): void {
+  for (const [key, value] of Object.entries(change)) {
+    const before = own(table, key)
+    if (value === null) delete table[key]
+    else if (isTable(value)) {
+      const inner = isTable(before) ? before : {}
+      mergeTable(inner, value)
+      put(table, key, inner)
+    } else if (value !== undefined) put(table, key, copy(value))
+  }
+}
+
 /** Top-level keys whose values differ. */
 export function changedKeys(before: Table, after: Table): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !same(own(before, key), own(after, key)))

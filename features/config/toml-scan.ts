@@ -24,7 +24,7 @@ export interface Entry {
 }
 
 /** A header with all lines up to the next one. */
-export class Block {
+export interface Block {
   /** Names of the header; none in the first block of a text, which has no header and may be empty. */
   readonly names: readonly string[]
   /** Where the names stand. */
@@ -32,110 +32,49 @@ export class Block {
   /** `[[names]]`. */
   readonly array: boolean
   readonly start: number
-  readonly end: number
-  readonly #text: string
-  readonly #bodyStart: number
-  #entries: readonly Entry[] | undefined
-
-  constructor(text: string, start: number, end: number, { names, extents, array, end: bodyStart }: Header) {
-    this.#text = text
-    this.#bodyStart = bodyStart
-    this.start = start
-    this.end = end
-    this.names = names
-    this.extents = extents
-    this.array = array
-  }
-
-  get entries(): readonly Entry[] {
-    this.#entries ??= readEntries(this.#text, this.#bodyStart, this.end)
-    return this.#entries
-  }
-
+  readonly entries: readonly Entry[]
   /** After the last entry and before comments that may belong to what follows. */
-  get contentEnd(): number {
-    return this.entries.at(-1)?.end ?? this.#bodyStart
-  }
-}
-
-interface Header {
-  readonly names: readonly string[]
-  readonly extents: readonly Name[]
-  readonly array: boolean
-  /** After its line break. */
+  readonly contentEnd: number
   readonly end: number
 }
 
-/** The blocks of a text, the first one without a header. A long text is scanned in shares of the event loop. */
-export async function scanToml(text: string): Promise<readonly Block[]> {
-  const first = text.startsWith('\uFEFF') ? 1 : 0 // a byte order mark
-  let at = isHeader(text, first) ? first : nextHeader(text, first)
-  const blocks = [new Block(text, 0, at, { names: [], extents: [], array: false, end: first })]
-  while (at < text.length) {
-    const header = readHeader(text, at)
-    const end = nextHeader(text, header.end)
-    blocks.push(new Block(text, at, end, header))
-    at = end
-    if (blocks.length % 64 === 0) await breathe()
-  }
-  return blocks
-}
+type GrowingBlock = { -readonly [K in keyof Block]: Block[K] } & { readonly entries: Entry[] }
 
 const BRACKET = 0x5b
 const HASH = 0x23
 const LINE_FEED = 0x0a
 const RETURN = 0x0d
 
-/** A key with a value on one line, as nearly all are. */
-const plainLine = /[ \t]*[\w-]+[ \t]*=[ \t]*(?:"[^"\\\n]*"|'[^'\n]*'|[\w.:+-]+)[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y
-
-function isHeader(text: string, at: number): boolean {
-  return text.charCodeAt(skipBlank(text, at)) === BRACKET
-}
-
-/** Where the next header line begins, or the text ends, counted from the line at `from`. */
-function nextHeader(text: string, from: number): number {
-  let at = from
+/** The blocks of a text, the first one without a header. A long text is scanned in shares of the event loop. */
+export async function scanToml(text: string): Promise<readonly Block[]> {
+  let at = text.startsWith('\uFEFF') ? 1 : 0 // a byte order mark
+  let block: GrowingBlock = { names: [], extents: [], array: false, start: 0, entries: [], contentEnd: at, end: text.length }
+  const blocks = [block]
   while (at < text.length) {
-    plainLine.lastIndex = at
-    if (plainLine.test(text)) {
-      at = plainLine.lastIndex
-      continue
-    }
     const here = skipBlank(text, at)
     const char = text.charCodeAt(here)
-    if (char === BRACKET) return at
-    at = isEmpty(char) ? lineEnd(text, here) : readEntry(text, at).end
-  }
-  return at
-}
-
-/** The header in the line that begins at `from`. */
-function readHeader(text: string, from: number): Header {
-  const open = skipBlank(text, from)
-  const array = text.charCodeAt(open + 1) === BRACKET
-  const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
-  return { names, extents, array, end: lineEnd(text, after) }
-}
-
-function readEntries(text: string, from: number, to: number): Entry[] {
-  const entries: Entry[] = []
-  for (let at = from; at < to; ) {
-    const here = skipBlank(text, at)
-    if (here >= to) break
-    if (isEmpty(text.charCodeAt(here))) at = lineEnd(text, here)
+    if (char === BRACKET) {
+      block.end = at
+      block = openBlock(text, at, here)
+      blocks.push(block)
+      at = block.contentEnd
+      if (blocks.length % 64 === 0) await breathe()
+    } else if (here === text.length || char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
     else {
       const entry = readEntry(text, at)
-      entries.push(entry)
+      block.entries.push(entry)
+      block.contentEnd = entry.end
       at = entry.end
     }
   }
-  return entries
+  return blocks
 }
 
-/** A comment or nothing at all follows on the line. */
-function isEmpty(char: number): boolean {
-  return char === HASH || char === LINE_FEED || char === RETURN
+/** A block with its header in the line at `start`, where `open` is the first bracket. */
+function openBlock(text: string, start: number, open: number): GrowingBlock {
+  const array = text.charCodeAt(open + 1) === BRACKET
+  const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
+  return { names, extents, array, start, entries: [], contentEnd: lineEnd(text, after), end: text.length }
 }
 
 function readEntry(text: string, start: number): Entry {
