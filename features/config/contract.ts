@@ -40,7 +40,8 @@ export const patchConfig = defineRoute({
   method: 'POST',
   path: '/api/v1/config',
   summary: 'Merge a patch into the configuration',
-  description: 'All or nothing: one invalid domain (40001) and nothing is written. An empty patch answers the configuration.',
+  description:
+    'All or nothing: with invalid values nothing is written, and 40001 names them all. What GET answered changes nothing when it is sent back.',
   body: ConfigPatch,
   data: ConfigObject
 })

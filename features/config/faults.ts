@@ -12,7 +12,7 @@ import { isTable, own, same, type Table } from './tables.ts'
 export async function faultsOf(section: ConfigSection | undefined, name: string, before: unknown, stored: unknown): Promise<Detail[]> {
   const details: Detail[] = []
   for (const [old, part] of section && isMap(section) && isTable(stored) ? changedRecords(before, stored) : [[before, stored]]) {
-    const odd = unsayable(part, name)
+    const odd = unwritable(part, name)
     const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
     if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => below(name, detail)))
@@ -55,12 +55,12 @@ function refusals(section: ConfigSection, stored: unknown): readonly Detail[] {
 const loneSurrogate = /\p{Cs}/u
 
 /** TOML has no null (one may be left in a list) and its text is Unicode: what else there is cannot be written. */
-function unsayable(value: unknown, path: string): Detail[] {
+function unwritable(value: unknown, path: string): Detail[] {
   if (value === null) return [{ path, message: 'null cannot be stored here' }]
   if (typeof value === 'string') return !loneSurrogate.test(value) ? [] : [{ path, message: 'is not valid Unicode' }]
-  if (Array.isArray(value)) return value.flatMap((item, index) => unsayable(item, `${path}.${index}`))
+  if (Array.isArray(value)) return value.flatMap((item, index) => unwritable(item, `${path}.${index}`))
   if (!isTable(value)) return []
   return Object.entries(value).flatMap(([key, item]) =>
-    loneSurrogate.test(key) ? [{ path, message: 'a name is not valid Unicode' }] : unsayable(item, `${path}.${key}`)
+    loneSurrogate.test(key) ? [{ path, message: 'a name is not valid Unicode' }] : unwritable(item, `${path}.${key}`)
   )
 }

@@ -50,7 +50,7 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
   for (const [name, change] of Object.entries(domains)) {
     const section = settings.section(name) as ConfigSection
     const shown = convertKeys(name, concerned(own(config, name), change), 'snake', section.schema)
-    const given = news(change, [shown, section.overlay?.(env), own(config.raw as Table, name)])
+    const given = withoutRepeats(change, [shown, section.overlay?.(env), own(config.raw as Table, name)])
     if (given === undefined) continue
     const next = merged(own(file, name), given)
     put(file, name, next)
@@ -66,13 +66,13 @@ function concerned(shown: unknown, change: unknown): unknown {
 }
 
 /** What a change says that none of `known` says in the same place. Undefined: nothing. */
-function news(given: unknown, known: readonly unknown[]): unknown {
+function withoutRepeats(given: unknown, known: readonly unknown[]): unknown {
   if (given === null || given === undefined || known.some(value => same(value, given))) return undefined
   if (!isTable(given)) return given
   const result: Table = {}
   for (const [key, item] of Object.entries(given)) {
     if (key === 'has_api_key') continue // derived, only ever read
-    const left = news(
+    const left = withoutRepeats(
       item,
       known.map(value => (isTable(value) ? own(value, key) : undefined))
     )
