@@ -110,4 +110,4 @@ export {
   type Storage,
   type StoreOf
 } from './storage/ports.ts'
-export { isProcessAlive, processStart } from './storage/process-life.ts'
+export { ownProcess, type ProcessIdentity, stateOf } from './storage/process-life.ts'

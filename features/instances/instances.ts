@@ -1,7 +1,7 @@
 /** Registry of running servers of one home: `<home>/server/instances/<ULID>.json` (contract 1, What the service does, fact 2). */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isProcessAlive, processStart, replaceFile } from '../../kernel/index.ts'
+import { ownProcess, replaceFile, stateOf } from '../../kernel/index.ts'
 
 export interface Instance {
   readonly server_id: string
@@ -15,12 +15,17 @@ export interface Instance {
   readonly host_version?: string
   /** Tells a reused process id apart, where the system knows. */
   readonly process_start?: string | undefined
+  /** Machine and container that the process id belongs to. */
+  readonly process_where?: string | undefined
 }
 
-export interface RegisterOptions extends Omit<Instance, 'pid' | 'heartbeat_at' | 'process_start'> {
+export interface RegisterOptions extends Omit<Instance, 'pid' | 'heartbeat_at' | 'process_start' | 'process_where'> {
   /** Heartbeat period in ms; default 15 s. */
   readonly heartbeatMs?: number
 }
+
+/** Four beats missed: a server that nobody here can see has ended. */
+const silentMs = 60_000
 
 /** Registers this process and keeps the heartbeat; the returned function removes the entry. Entries of dead processes are swept. */
 export async function registerInstance(home: string, options: RegisterOptions): Promise<() => Promise<void>> {
@@ -31,10 +36,10 @@ export async function registerInstance(home: string, options: RegisterOptions): 
   const path = join(dir, `${fields.server_id}.json`)
   let writing: Promise<void> = Promise.resolve()
   let closed = false
-  const process_start = await processStart(process.pid)
+  const { start: process_start, where: process_where } = await ownProcess()
   const write = async () => {
     if (closed) return
-    const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start }
+    const entry: Instance = { ...fields, pid: process.pid, heartbeat_at: Date.now(), process_start, process_where }
     await replaceFile(path, `${JSON.stringify(entry)}\n`, { sync: 'write' })
   }
   await write()
@@ -70,9 +75,15 @@ async function readEntry(dir: string, name: string): Promise<Instance | undefine
   if (!name.endsWith('.json')) return undefined
   const entry = parse(await readFile(path, 'utf8').catch(() => '')) // removed by its owner between the listing and now
   if (!entry) return undefined
-  if (await isProcessAlive(entry.pid, entry.process_start)) return entry
+  if (await isRunning(entry)) return entry
   await rm(path, { force: true })
   return undefined
+}
+
+/** Of a server in another container only its heartbeat can be seen. */
+async function isRunning({ pid, process_start: start, process_where: where, heartbeat_at }: Instance): Promise<boolean> {
+  const state = await stateOf({ pid, ...(start !== undefined && { start }), ...(where !== undefined && { where }) })
+  return state === 'elsewhere' ? Date.now() - heartbeat_at < silentMs : state === 'alive'
 }
 
 function parse(text: string): Instance | undefined {

@@ -1,9 +1,10 @@
 /** What the home says of this installation: how it introduces itself to the account, and the region it belongs to. */
 import { randomUUID } from 'node:crypto'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
-import { link, readFile, unlink, writeFile } from 'node:fs/promises'
+import { readFile, unlink } from 'node:fs/promises'
 import { arch, hostname, platform, release, type } from 'node:os'
 import { join } from 'node:path'
+import { makeFile } from '../../kernel/index.ts'
 import { type Region, regions } from './contract.ts'
 
 /** Headers of every request; the device id is made at the first one and kept in `<home>/device_id`. */
@@ -28,21 +29,13 @@ async function headersOf(home: string, version: string): Promise<Readonly<Record
   }
 }
 
-/** Servers that start at once on a fresh home agree on one id: the first link wins. */
+/** Servers that start at once on a fresh home agree on one id: the first one wins. */
 async function deviceId(home: string): Promise<string> {
   const file = join(home, 'device_id')
   const known = await read(file)
   if (known) return known
-  const mine = `${file}~${randomUUID()}`
-  await writeFile(mine, randomUUID(), { mode: 0o600, flag: 'wx' })
-  try {
-    if (known === '') await unlink(file)
-    await link(mine, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    await unlink(mine)
-  }
+  if (known === '') await unlink(file)
+  await makeFile(file, randomUUID())
   return (await read(file)) ?? ''
 }
 

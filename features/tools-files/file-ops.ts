@@ -1,8 +1,8 @@
 /** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
-import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { appendFile, chown, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { appendFile, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { replaceFile } from '../../kernel/index.ts'
 
 export interface FileFacts {
   readonly kind: 'file' | 'directory' | 'other'
@@ -47,37 +47,17 @@ export const nodeFileOps: FileOps = {
   async replace(path, content) {
     await mkdir(dirname(path), { recursive: true })
     const old = await stat(path).catch(() => undefined) // absent: a new file
-    const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`)
     try {
-      await writeSynced(temporary, content, old?.mode)
+      await replaceFile(path, content, { like: old, mode: 0o666, unserialised: true })
     } catch (error) {
-      await rm(temporary, { force: true })
-      // the directory takes no new file, but the file itself may be writable; one with other names would change under these, too
-      if (old?.nlink === 1 && isDenied(error)) return writeFile(path, content)
-      throw error
-    }
-    try {
-      if (old) await chown(temporary, old.uid, old.gid).catch(() => undefined) // only root may give files away
-      await rename(temporary, path)
-    } catch (error) {
-      await rm(temporary, { force: true })
-      throw error
+      // The directory takes no new file, but the file itself may be writable; one with other names would change under these, too.
+      if (old?.nlink !== 1 || !isDenied(error)) throw error
+      await writeFile(path, content)
     }
   },
   async append(path, content) {
     await mkdir(dirname(path), { recursive: true })
     await appendFile(path, content)
-  }
-}
-
-async function writeSynced(path: string, content: string, mode: number | undefined): Promise<void> {
-  const file = await open(path, 'wx', mode === undefined ? 0o666 : mode & 0o7777)
-  try {
-    await file.writeFile(content)
-    if (mode !== undefined) await file.chmod(mode & 0o7777) // the umask took part in open
-    await file.sync()
-  } finally {
-    await file.close()
   }
 }
 

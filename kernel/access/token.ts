@@ -1,10 +1,10 @@
 /** Credentials: the token file `<home>/server.token`, shared by all servers of a home, and the optional password beside it. */
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
-import { link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeHome } from '../home.ts'
 import { readRegularFile } from '../regular-file.ts'
+import { makeFile, replaceFile } from '../storage/files.ts'
 import type { Principal } from './principal.ts'
 
 /** Absolute path of the token file of a home. */
@@ -24,38 +24,24 @@ export function readToken(home: string): string | undefined {
 
 /** Replaces the token atomically and returns the new one. Running servers of the home accept it at once and end what the old one opened. */
 export async function rotateToken(home: string): Promise<string> {
-  const { temp, token } = await writeTemp(home)
-  await rename(temp, tokenPath(home))
+  const token = newToken()
+  makeHome(home)
+  await replaceFile(tokenPath(home), `${token}\n`, { unserialised: true })
   return token
 }
 
 /** Makes a token when there is none: of several servers that start together, one wins. */
 async function ensureToken(home: string): Promise<void> {
   if (readToken(home) !== undefined) return
-  const { temp } = await writeTemp(home)
-  try {
-    await link(temp, tokenPath(home)) // unlike rename, fails when another process was faster
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    if (readToken(home) === undefined) await rename(temp, tokenPath(home)) // an empty file is no token
-  } finally {
-    await rm(temp, { force: true })
-  }
+  const text = `${newToken()}\n`
+  makeHome(home)
+  if (await makeFile(tokenPath(home), text)) return
+  if (readToken(home) === undefined) await replaceFile(tokenPath(home), text, { unserialised: true }) // an empty file is no token
 }
 
-/** 32 random bytes as base64url, on disk before the name changes. */
-async function writeTemp(home: string): Promise<{ temp: string; token: string }> {
-  makeHome(home)
-  const token = randomBytes(32).toString('base64url')
-  const temp = `${tokenPath(home)}.${process.pid}.${randomBytes(6).toString('hex')}.tmp`
-  const file = await open(temp, 'wx', 0o600)
-  try {
-    await file.writeFile(`${token}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return { temp, token }
+/** 32 random bytes as base64url. */
+function newToken(): string {
+  return randomBytes(32).toString('base64url')
 }
 
 /** What tells one version of the file from another. */

@@ -2,6 +2,7 @@
  * Files of a home: where an id lies, directories that last, whole-file replacement. `~` is in no id, so temporary files and helpers
  * carry it in their names.
  */
+import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
@@ -23,7 +24,7 @@ export interface ReplaceOptions {
   readonly mode?: number
   /** The file takes over these rights exactly and, where the system allows it, this owner. */
   readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined
-  /** Nobody keeps writers apart: the temporary file gets a name of its own (and would stay after a crash). Default false: `<file>~`. */
+  /** Nobody keeps writers apart: the temporary file gets a name of its own, `.<random>~` (which a crash leaves). Default false: `<file>~`. */
   readonly unserialised?: boolean
   /** Asked right before the name changes; a rejection leaves the old content. */
   readonly confirm?: () => Promise<void>
@@ -35,8 +36,6 @@ export type FileStamp = Pick<BigIntStats, 'ino' | 'size' | 'mtimeNs'>
 
 /** A text, or chunks of bytes as they come. */
 export type FileContent = string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
-
-let temporaries = 0
 
 /**
  * Replaces `file` whole: a reader, and a crash at any moment, meets the old content or the new one, never a mix. Goes through a temporary
@@ -79,7 +78,7 @@ async function writeTemporary(
   options: ReplaceOptions
 ): Promise<{ temporary: string; stamp: FileStamp }> {
   const { files = nodeFiles, like } = options
-  const temporary = options.unserialised ? `${file}~${process.pid}-${Date.now().toString(36)}-${temporaries++}` : `${file}~`
+  const temporary = options.unserialised ? join(dirname(file), `.${randomUUID()}~`) : `${file}~`
   const handle = await openFresh(temporary, like ? like.mode & 0o777 : (options.mode ?? 0o600), files)
   try {
     try {

@@ -1,7 +1,8 @@
 /** Document, log and blob stores on the file system: the shared suites, crashes, damage. */
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { defineStore, type StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
@@ -180,10 +181,21 @@ test('nothing is accepted after close', async t => {
   await assert.rejects(store.append('a', { n: 1 }), error => AppError.is(error) && error.spec === PersistenceFailed)
 })
 
-test('what a killed put left behind is removed by the next process', async t => {
-  const { store, dir } = await opened(t, blobSpec)
+test('what a killed put left behind is removed by the next process; what a living one or one elsewhere writes is not', async t => {
+  const { store, dir, reopen } = await opened(t, blobSpec)
   await mkdir(join(dir, '~'), { recursive: true })
-  await writeFile(join(dir, '~', '2147483646-x'), 'half')
-  await store.put('a', Buffer.from('x'))
-  assert.deepEqual(await readdir(join(dir, '~')), [])
+  const source = new PassThrough()
+  const put = store.put('b', source)
+  source.write('half')
+  let [live] = await readdir(join(dir, '~'))
+  while (!live) [live] = await readdir(join(dir, '~'))
+  const place = live.split('-')[1]
+  for (const name of [`2147483646-${place}-x`, '2147483646-elsewhere-new', '2147483646-elsewhere-old']) {
+    await writeFile(join(dir, '~', name), 'half')
+  }
+  await utimes(join(dir, '~', '2147483646-elsewhere-old'), 0, 0)
+  await (await reopen()).put('a', Buffer.from('x'))
+  assert.deepEqual((await readdir(join(dir, '~'))).sort(), ['2147483646-elsewhere-new', live].sort())
+  source.end()
+  await put
 })

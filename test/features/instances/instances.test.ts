@@ -21,8 +21,8 @@ test('a server registers itself and leaves no trace when it closes', async () =>
   const unregister = await registerInstance(home, entry('01A', 5))
   const [found] = await listInstances(home)
   assert.deepEqual(
-    { ...found, heartbeat_at: 0, process_start: '' },
-    { ...entry('01A', 5), pid: process.pid, heartbeat_at: 0, process_start: '' }
+    { ...found, heartbeat_at: 0, process_start: '', process_where: '' },
+    { ...entry('01A', 5), pid: process.pid, heartbeat_at: 0, process_start: '', process_where: '' }
   )
   await unregister()
   assert.deepEqual(await listInstances(home), [])
@@ -53,6 +53,20 @@ test('entries of dead processes are swept, foreign files stay', async () => {
   await writeFile(join(dir, 'broken.json'), '{')
   assert.deepEqual(await listInstances(home), [])
   assert.deepEqual((await readdir(dir)).sort(), ['broken.json', 'notes.txt'])
+})
+
+test('a server in another container is listed while its heartbeat is fresh', async () => {
+  const home = await tempHome()
+  const dir = join(home, 'server', 'instances')
+  await mkdir(dir, { recursive: true })
+  const elsewhere = { pid: await deadPid(), process_start: 'x', process_where: 'another container' }
+  await writeFile(join(dir, '01E.json'), JSON.stringify({ ...entry('01E', 1), ...elsewhere, heartbeat_at: Date.now() - 20_000 }))
+  await writeFile(join(dir, '01F.json'), JSON.stringify({ ...entry('01F', 2), ...elsewhere, heartbeat_at: Date.now() - 90_000 }))
+  assert.deepEqual(
+    (await listInstances(home)).map(found => found.server_id),
+    ['01E']
+  )
+  assert.deepEqual(await readdir(dir), ['01E.json'])
 })
 
 test('a reused process id does not pass for the old server', { skip: process.platform !== 'linux' }, async () => {
