@@ -263,14 +263,9 @@ export class Kernel {
   #checkRequired(): void {
     const failed = this.#env.options.required.flatMap(name => {
       const error = this.#lifecycle.failure(name)
-      return error ? [{ name, error }] : []
+      return error ? [`${name}: ${error.message}`] : []
     })
-    if (failed.length === 0) return
-    const text = failed.map(({ name, error }) => `${name}: ${error.message}`).join('; ')
-    throw new AggregateError(
-      failed.map(({ error }) => error),
-      `required packs are not active: ${text}`
-    )
+    if (failed.length > 0) throw developerError('packs_required', failed)
   }
 
   #info(): KernelInfo {

@@ -37,11 +37,6 @@ export class Activity {
     }
   }
 
-  /** Takes no new work from now on. */
-  refuse(): void {
-    this.#closed = true
-  }
-
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
   async drain(graceMs: number): Promise<number> {
     this.#closed = true

@@ -93,7 +93,7 @@ export class Lifecycle {
       if (unit.state !== 'Active' || !unit.provided.has(id)) return
       for (const one of this.#dependents(unit, [id])) await this.#deactivate(one)
       unit.provided.delete(id)
-      this.#parts.services.remove(id, unit.name)
+      this.#parts.services.remove(id)
       await this.#settle()
     })
   }
@@ -207,7 +207,6 @@ export class Lifecycle {
 
   async #fail(unit: Unit, error: unknown): Promise<void> {
     unit.error = error instanceof Error ? error : new Error(String(error))
-    await unit.registrations.activity.drain(0)
     await this.#close(unit, unit.error)
     this.#failed(unit)
   }
@@ -236,9 +235,8 @@ export class Lifecycle {
 
   async #deactivate(unit: Unit): Promise<void> {
     this.#state(unit, 'Unloading')
-    unit.registrations.activity.refuse()
     // Whoever asks for an optional neighbour finds none from now on, while its running requests still end.
-    for (const id of unit.provided.keys()) this.#parts.services.remove(id, unit.name)
+    for (const id of unit.provided.keys()) this.#parts.services.remove(id)
     this.#dirty = true
     const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs)
     if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')

@@ -66,8 +66,8 @@ export class ServiceTable {
     this.#provided.set(id, { owner, impl })
   }
 
-  remove(id: string, owner: string): void {
-    if (this.#provided.get(id)?.owner === owner) this.#provided.delete(id)
+  remove(id: string): void {
+    this.#provided.delete(id)
   }
 }
 

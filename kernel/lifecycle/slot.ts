@@ -39,9 +39,12 @@ export class Hosts {
     if (errors.length > 0) throw new AggregateError(errors, `slot ${slot.name} could not be closed everywhere`)
   }
 
+  isWithdrawn(slot: AnySlot): boolean {
+    return this.#withdrawn.has(slot)
+  }
+
   /** Notes that a host holds a value; returns the undo. */
   hold(slot: AnySlot, host: SlotHost): () => void {
-    if (this.#withdrawn.has(slot)) throw developerError('slot_withdrawn', slot.name)
     const hosts = this.#holding.get(slot) ?? new Set()
     this.#holding.set(slot, hosts)
     hosts.add(host)
@@ -76,14 +79,9 @@ export abstract class SlotHost {
     const filled = this.#filled.get(slot)
     if (filled) return filled.value as T
     if (this.scope.closed) throw developerError('owner_closed')
+    if (this.#hosts.isWithdrawn(slot)) throw developerError('slot_withdrawn', slot.name)
+    const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
     const released = this.#hosts.hold(slot, this)
-    let value: T
-    try {
-      value = slot.open(this as unknown as H) // a slot names the host type it hangs on
-    } catch (error) {
-      released()
-      throw error
-    }
     const forget = this.own(async () => {
       this.#filled.delete(slot)
       released()

@@ -25,6 +25,17 @@ test('background work is aborted and awaited when its pack unloads', async t => 
   assert.equal(ended, true)
 })
 
+test('background work that ends because its pack goes is no fault', async t => {
+  const { kernel, ctx } = await contextOf(t)
+  let ending = Promise.resolve()
+  ctx.background(signal => {
+    ending = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    return ending
+  })
+  await Promise.all([kernel.reload('busy'), assert.rejects(ending)])
+  assert.equal(kernel.features()[0]?.meta.faults, undefined)
+})
+
 test('background work that fails is put down to its pack', async t => {
   const { kernel, ctx } = await contextOf(t)
   ctx.background(async () => {

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, definePack, defineRoute, errorSpec, extensionPoint, type Pack, serviceToken, Type } from '../../kernel/index.ts'
+import {
+  defineEvent,
+  definePack,
+  defineRoute,
+  errorSpec,
+  extensionPoint,
+  type Pack,
+  type PackContext,
+  serviceToken,
+  Type
+} from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 interface Clock {
   tick(): number
@@ -140,6 +151,7 @@ test('reload can bring a new version while requests go on', async t => {
 })
 
 test('a running request is left alone during the grace time of its pack, while new ones are told that the route is gone', async t => {
+  let add: () => unknown = () => undefined
   let entered: () => void = () => undefined
   let finish: () => void = () => undefined
   const inside = new Promise<void>(resolve => {
@@ -147,7 +159,8 @@ test('a running request is left alone during the grace time of its pack, while n
   })
   const pack = definePack({
     name: 'patient',
-    setup: ctx =>
+    setup: ctx => {
+      add = () => ctx.route({ ...ping, path: '/api/v1/more' }, () => ({ tick: 1 }))
       ctx.route(ping, async ({ signal }) => {
         entered()
         await new Promise<void>(resolve => {
@@ -155,12 +168,14 @@ test('a running request is left alone during the grace time of its pack, while n
         })
         return { tick: signal.aborted ? 0 : 1 }
       })
+    }
   })
   const { kernel, call } = await startTestKernel(t, { packs: [pack], graceMs: 60_000 })
   const answer = call(ping)
   await inside
   const unloading = kernel.unload('patient')
   assert.equal((await call(ping)).code, 40400)
+  assert.throws(add, { code: 'pack_inactive' })
   assert.deepEqual(states(kernel.features()), { patient: 'Unloading' })
   finish()
   assert.deepEqual((await answer).data, { tick: 1 })
@@ -222,7 +237,14 @@ test('contributions are collected in the order in which their packs were activat
   const Words = extensionPoint<string>('words')
   let read: () => readonly string[] = () => []
   const word = (name: string, needs: Record<string, typeof Clock> = {}) =>
-    definePack({ name, needs, setup: ctx => void ctx.contribute(Words, name) })
+    definePack({
+      name,
+      needs,
+      setup: ctx => {
+        ctx.contribute(Words, name)
+        ctx.contribute(Words, `${name}, too`)
+      }
+    })
   const owner = definePack({
     name: 'owner',
     setup: ctx => {
@@ -231,9 +253,9 @@ test('contributions are collected in the order in which their packs were activat
     }
   })
   const { kernel } = await startTestKernel(t, { packs: [word('late', { clock: Clock }), word('early'), owner, clock] })
-  assert.deepEqual(read(), ['early', 'late'])
+  assert.deepEqual(read(), ['early', 'early, too', 'late', 'late, too'])
   await kernel.reload('early')
-  assert.deepEqual(read(), ['late', 'early'])
+  assert.deepEqual(read(), ['late', 'late, too', 'early', 'early, too'])
 })
 
 test('a running request finishes within the grace time of its pack; afterwards it is aborted', async t => {
@@ -350,6 +372,112 @@ test('what a setup registers becomes visible together, when it is through', asyn
   await kernel.load(slow)
   assert.deepEqual(seen.splice(0), [[], ['kernel-info'], [], 0])
   assert.deepEqual([read(), kernel.inspect().taps, kernel.inspect().routes.length], [['hello'], 1, 1])
+})
+
+test('packs go in the reverse order of their activation, those that need others through others among them', async t => {
+  const A = serviceToken<object>('a')
+  const B = serviceToken<object>('b')
+  const order: string[] = []
+  const part = (name: string, needs: Record<string, typeof A>, provides: (typeof A)[]) =>
+    definePack({
+      name,
+      needs,
+      provides,
+      setup: ctx => {
+        for (const token of provides) ctx.provide(token, {})
+        ctx.own(() => order.push(name))
+      }
+    })
+  const packs = [
+    part('base', {}, [A]),
+    part('alone', {}, []),
+    part('middle', { a: A }, [B]),
+    part('top', { b: B }, []),
+    part('side', { a: A }, [])
+  ]
+  const { kernel, stop } = await startTestKernel(t, { packs })
+  await kernel.unload('base')
+  assert.deepEqual(order.splice(0), ['side', 'top', 'middle', 'base'])
+  await kernel.load('base')
+  await stop()
+  assert.deepEqual(order, ['side', 'top', 'middle', 'base', 'alone'])
+})
+
+test('a setup that does not provide what it promised, or provides what it should not, fails', async t => {
+  const late: (() => unknown)[] = []
+  const provider = (name: string, setup: (ctx: PackContext<Record<string, never>>) => unknown) =>
+    definePack({ name, provides: [Clock], setup })
+  const { kernel } = await startTestKernel(t, {
+    packs: [
+      provider('forgetful', () => undefined),
+      provider('eager', ctx => {
+        ctx.provide(Clock, { tick: () => 1 })
+        ctx.provide(Clock, { tick: () => 2 })
+      }),
+      provider('strange', ctx => ctx.provide(Other, {})),
+      provider('slow', ctx => {
+        late.push(() => ctx.provide(Clock, { tick: () => 2 }))
+        ctx.provide(Clock, { tick: () => 1 })
+      })
+    ]
+  })
+  assert.deepEqual(
+    kernel.features().map(one => one.meta.error),
+    ["setup did not provide 'clock'", "pack eager provides 'clock' twice", "pack strange provides 'other' without declaring it", undefined]
+  )
+  assert.throws(() => late[0]?.(), { code: 'service_twice' })
+})
+
+test('transitions never overlap, whoever asks for them', async t => {
+  const steps: string[] = []
+  const slow = definePack({
+    name: 'slow',
+    setup: async ctx => {
+      steps.push('begin')
+      await new Promise(setImmediate)
+      steps.push('end')
+      ctx.own(async () => {
+        steps.push('leave')
+        await new Promise(setImmediate)
+        steps.push('gone')
+      })
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [slow] })
+  await Promise.all([kernel.reload('slow'), kernel.unload('slow'), kernel.load('slow'), kernel.reload('slow')])
+  const once = ['begin', 'end', 'leave', 'gone']
+  assert.deepEqual(steps, [...once, ...once, ...once, 'begin', 'end'])
+})
+
+test('a failed pack that is unloaded is tried again when it is loaded, and one that is reloaded waits without its old error', async t => {
+  let broken = true
+  const moody = definePack({
+    name: 'moody',
+    needs: { clock: Clock },
+    setup: () => {
+      if (broken) throw new Error('not today')
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [clock, moody] })
+  await kernel.unload('clock')
+  assert.equal(kernel.features()[0]?.state, 'Failed')
+  await kernel.reload('moody')
+  assert.deepEqual(kernel.features(), [{ name: 'moody', state: 'Pending', meta: { waiting_for: ['clock'] } }])
+  await kernel.load('clock')
+  assert.deepEqual(states(kernel.features()), { clock: 'Active', moody: 'Failed' })
+  broken = false
+  await kernel.unload('moody')
+  await kernel.load('moody')
+  assert.deepEqual(states(kernel.features()), { clock: 'Active', moody: 'Active' })
+})
+
+test('a start that fails leaves nothing running', async () => {
+  const ended: string[] = []
+  const packs = [definePack({ name: 'fine', setup: ctx => void ctx.own(() => ended.push('fine')) }), failing('bad', 'no compiler')]
+  const kernel = await createKernel({ home: await freshDir(), packs, required: ['bad'], port: 0, log: { level: 'silent' } })
+  await assert.rejects(kernel.start(), { code: 'packs_required' })
+  assert.deepEqual(ended, ['fine'])
+  assert.throws(() => kernel.address, { code: 'not_listening' })
 })
 
 test('a throwing tap or clean-up is reported and stops nobody', async t => {

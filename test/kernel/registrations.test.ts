@@ -165,3 +165,20 @@ test('a service that is taken back takes down those who need it, and only them',
     ['Active', 'Active', 'Active']
   )
 })
+
+test('nobody takes over a frame or an error code of the kernel', async t => {
+  const packs = [
+    definePack({ name: 'asks', setup: ctx => void ctx.frame({ ...ask, type: 'subscribe' }, () => ({})) }),
+    definePack({ name: 'sends', setup: ctx => void ctx.outFrame({ ...told, type: 'server_hello' }) }),
+    definePack({ name: 'fails', errors: [errorSpec('mine', 40101, 'mine')], setup: () => undefined })
+  ]
+  const { kernel } = await startTestKernel(t, { packs })
+  assert.deepEqual(
+    kernel.features().map(one => one.meta.error),
+    [
+      'frame type subscribe of asks clashes with the kernel',
+      'sent frame type server_hello of sends clashes with the kernel',
+      "error code 40101 is 'unauthorized' of the kernel and 'mine' of fails"
+    ]
+  )
+})

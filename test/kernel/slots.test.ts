@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Connection, defineFrame, definePack, defineSlot, type Slot, Type } from '../../kernel/index.ts'
+import { type Connection, defineFrame, definePack, defineSlot, Hosts, type Slot, SlotHost, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 
 const touch = defineFrame({ type: 'touch', payload: Type.Object({}), ack: Type.Object({ value: Type.String() }) })
@@ -60,4 +60,18 @@ test('a slot cannot be filled while the pack that owns it is gone', async t => {
   assert.notEqual((await ask()).code, 0)
   await kernel.load('keeper')
   assert.equal((await ask()).code, 0)
+})
+
+test('a host that is closed opens nothing any more', async () => {
+  class Host extends SlotHost {
+    store(): never {
+      throw new Error('no stores')
+    }
+  }
+  const host = new Host(new Hosts())
+  let opened = 0
+  const slot = defineSlot('late', () => opened++)
+  await host.closeHost()
+  assert.throws(() => host.get(slot), { code: 'owner_closed' })
+  assert.equal(opened, 0)
 })
