@@ -58,7 +58,9 @@ export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<Kerne
 
 type Unfilled = 'password' | 'storage' | 'journal'
 
+/** An option that is undefined counts as not given. */
 export function withDefaults(options: KernelOptions): FilledOptions {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
   return {
     version: '0.0.0',
     config: {},
@@ -82,7 +84,7 @@ export function withDefaults(options: KernelOptions): FilledOptions {
     graceMs: 5_000,
     strict: false,
     onViolation: () => undefined,
-    ...options
+    ...given
   }
 }
 
