@@ -22,6 +22,7 @@ export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
   // A missing payload counts as `{}`.
   const optional = !(spec.payload.required as readonly string[] | undefined)?.length && spec.payload.type === 'object'
   return message(spec.type, spec.summary, {
+    ...binary(spec),
     correlationId,
     payload: objectOf(['type', ...(optional ? [] : ['payload'])], {
       type: constant(spec.type),
@@ -46,7 +47,8 @@ export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
 /** `stamped`: the frame has a `timestamp` for certain. Frames of packs add what they need beside the payload (seq, session_id). */
 export function asyncapiOutFrame(spec: OutFrameSpec, copy: Copy, stamped = false): Message {
   const fields = { type: constant(spec.type), timestamp, payload: copy(spec.payload) }
-  return message(spec.type, spec.summary, { payload: objectOf(['type', ...(stamped ? ['timestamp'] : []), 'payload'], fields) })
+  const payload = objectOf(['type', ...(stamped ? ['timestamp'] : []), 'payload'], fields)
+  return message(spec.type, spec.summary, { ...binary(spec), payload })
 }
 
 /** `subject`: the payload field that names whom an event is about. */
@@ -82,6 +84,13 @@ function eventPayload(spec: EventSpec, own: DocumentSchema, subject: readonly st
   if (!plain) return { allOf: [objectOf(required, { type: constant(spec.type), ...base }), own] }
   const { properties, required: ownRequired = [], ...rest } = own as DocumentSchema & { required?: string[]; properties?: object }
   return { ...rest, ...objectOf([...new Set([...required, ...ownRequired])], { ...base, ...properties, type: constant(spec.type) }) }
+}
+
+/** JSON describes the frame; the bytes follow it. */
+function binary(spec: { readonly binary?: boolean }): object {
+  return spec.binary
+    ? { 'x-binary': true, description: 'With bytes: a binary message of the frame as one line of JSON, a newline, and the bytes' }
+    : {}
 }
 
 function message(name: string, summary: string | undefined, rest: object): Message {

@@ -117,12 +117,12 @@ export class Stream {
     // What is emitted while the file is read gets its number from what the file says, not from what we knew.
     this.#rereading = true
     while (this.#pumping) await this.#pumping
+    await old.close()
     const fresh = await this.#parts.openJournal(this.id)
     const changed = fresh.epoch !== old.epoch || fresh.seq !== old.seq
     this.#rereading = false
     this.#opening = Promise.resolve(fresh)
     this.#begin(fresh)
-    await old.close()
     return changed
   }
 

@@ -13,6 +13,8 @@ export interface Frame {
   readonly volatile?: boolean
   readonly offset?: number
   readonly timestamp?: string
+  /** What a binary message brought beside its line of JSON. */
+  readonly bytes?: Buffer
   // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads of many shapes
   readonly payload: any
 }
@@ -39,7 +41,7 @@ export class SocketClient {
 
   private constructor(ws: WebSocket) {
     this.ws = ws
-    ws.on('message', data => this.#receive(JSON.parse(data.toString()) as Frame))
+    ws.on('message', (data: Buffer, binary) => this.#receive(binary ? withBytes(data) : (JSON.parse(data.toString()) as Frame)))
     this.closed = new Promise(resolve => {
       ws.on('close', (code, reason) => {
         resolve({ code, reason: reason.toString() })
@@ -76,15 +78,17 @@ export class SocketClient {
   }
 
   /** Sends a control frame and resolves with its ack. */
-  request(type: string, payload: unknown = {}): Promise<Frame> {
+  request(type: string, payload: unknown = {}, bytes?: Uint8Array): Promise<Frame> {
     const id = `t${this.#next++}`
     const ack = this.next(frame => frame.type === 'ack' && frame.id === id)
-    this.ws.send(JSON.stringify({ type, id, payload }))
+    this.send({ type, id, payload }, bytes)
     return ack
   }
 
-  send(frame: unknown): void {
-    this.ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  /** Sends a frame, or text as it is; with `bytes` as a binary message. */
+  send(frame: unknown, bytes?: Uint8Array): void {
+    const text = typeof frame === 'string' ? frame : JSON.stringify(frame)
+    this.ws.send(bytes ? Buffer.concat([Buffer.from(`${text}\n`), bytes]) : text)
   }
 
   close(): Promise<{ code: number; reason: string }> {
@@ -104,4 +108,9 @@ export class SocketClient {
       waiter.resolve(frame)
     }
   }
+}
+
+function withBytes(data: Buffer): Frame {
+  const end = data.indexOf(10)
+  return { ...(JSON.parse(data.subarray(0, end).toString()) as Frame), bytes: data.subarray(end + 1) }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdir, readdir, readFile, readlink, stat, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
@@ -9,6 +9,7 @@ import { createJournals, type FileJournalsOptions } from '../../kernel/realtime/
 import type { JournalView } from '../../kernel/realtime/journal.ts'
 import { journalSuite } from '../../kernel/testing.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
+import { openFiles } from '../helpers/open-files.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 interface Logged {
@@ -60,13 +61,6 @@ journalSuite('files', async t => {
   }
   return { journals, reopen }
 })
-
-/** Files below a directory that this process has open (Linux); 0 where the system does not tell. */
-async function openFiles(dir: string): Promise<number> {
-  const descriptors = await readdir('/proc/self/fd').catch(() => [])
-  const targets = await Promise.all(descriptors.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
-  return targets.filter(target => target.startsWith(dir)).length
-}
 
 test('a torn tail is cut at the first append, not at opening', async t => {
   const { home, path, journals } = await opened(t)

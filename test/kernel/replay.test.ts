@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { appendFile, readFile, rm } from 'node:fs/promises'
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import type { Frame, SocketClient } from '../../kernel/testing/socket.ts'
 import { startChild } from '../helpers/child.ts'
 import { startHub } from '../helpers/hub.ts'
+import { openFiles } from '../helpers/open-files.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
@@ -223,6 +224,42 @@ test('what is on disk is appended to and replayed even when a killed process lef
   await emitNotes(second, 2)
   await client.next(frame => frame.seq === 5)
   assert.deepEqual(numbers(notes(client)), [2, 3, 4, 5])
+})
+
+test('a cursor just before a hole is told to resync, one just behind it is served', async t => {
+  const first = await startHub(t)
+  const { epoch } = await emitNotes(first, 6)
+  await first.hub.stop()
+  const path = join(first.dir, 's1.jsonl')
+  await writeFile(path, (await readFile(path, 'utf8')).replace('"seq":3', '"seq"!3'))
+  const second = await startHub(t, { dir: first.dir })
+  const ask = async (seq: number) => {
+    const client = await second.connect()
+    await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq, epoch } } })
+    return [client.frames.find(frame => frame.type === 'resync_required')?.payload.reason, numbers(notes(client))]
+  }
+  assert.deepEqual(await ask(2), ['buffer_overflow', []])
+  assert.deepEqual(await ask(3), [undefined, [4, 5, 6]])
+  await emitNotes(second, 1)
+  assert.deepEqual(await ask(2), ['buffer_overflow', []])
+  assert.deepEqual(await ask(3), [undefined, [4, 5, 6, 7]])
+})
+
+test('a replay leaves no file open, however it ends', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 1000)
+  const before = await openFiles(it.dir)
+  const whole = await it.connect()
+  await whole.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0, epoch } } })
+  assert.equal(await openFiles(it.dir), before, 'after a replay')
+  const gone = await it.connect()
+  gone.send({ type: 'subscribe', payload: { session_ids: ['s1'], cursors: { s1: { seq: 0, epoch } } } })
+  gone.terminate()
+  await whole.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1000, epoch } } })
+  await whole.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0, epoch: 'ep_other' } } })
+  const over = performance.now() + 10_000
+  while ((await openFiles(it.dir)) > before && performance.now() < over) await new Promise(resolve => setImmediate(resolve))
+  assert.equal(await openFiles(it.dir), before, 'after one whose client went away')
 })
 
 test('every event a client has seen survives kill -9', async t => {

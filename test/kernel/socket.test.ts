@@ -115,6 +115,26 @@ test('agent_filter hides other agents but not unfiltered and global session even
   assert.equal(texts(await received(client)).at(-1), 'again')
 })
 
+test('without a rule nobody is named in events, and no field of subscribe filters', async t => {
+  const { connect, hub } = await startHub(t, { subject: null })
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'], agent_filter: { s1: ['agent-1'] } })
+  hub.emit(noted, { text: 'a' }, { session_id: 's1', subject: 'agent-2' })
+  const { payload } = await client.next(noted.type)
+  assert.deepEqual(payload, { type: noted.type, sessionId: 's1', text: 'a' })
+})
+
+test('the rule of a pack names the field, its fallback and the filter', async t => {
+  const subject = { field: 'room', fallback: 'hall', filter: 'rooms' }
+  const { connect, hub } = await startHub(t, { subject })
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'], rooms: { s1: ['hall'] } })
+  hub.emit(noted, { text: 'a' }, { session_id: 's1', subject: 'attic' })
+  hub.emit(noted, { text: 'b' }, 's1')
+  const { payload } = await client.next(noted.type)
+  assert.deepEqual(payload, { type: noted.type, room: 'hall', sessionId: 's1', text: 'b' })
+})
+
 test('adjacent deltas of one turn are sent as one; anything between keeps them apart', async t => {
   const { connect, hub } = await startHub(t)
   const client = await connect()
@@ -460,7 +480,9 @@ test('a client that does not answer the close is cut when the server stops', asy
   const { connect, hub } = await startHub(t)
   const client = await connect()
   client.ws.pause()
+  const began = performance.now()
   await hub.closeSockets()
+  assert.ok(performance.now() - began < 10_000, 'the socket library alone would wait half a minute')
   client.ws.resume()
   assert.ok([1001, 1006].includes((await client.closed).code))
 })

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError, type Connection, defineFrame, defineOutFrame, definePack, errorSpec, Type } from '../../kernel/index.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+
+const Gone = errorSpec('thing_gone', 40999, 'no such thing')
+const Invalid = errorSpec('invalid_look', 1, 'invalid look payload')
+const look = defineFrame({
+  type: 'look',
+  payload: Type.Object({ id: Type.String(), depth: Type.Integer() }),
+  ack: Type.Object({ depth: Type.Integer() }),
+  errors: [Gone],
+  invalid: Invalid
+})
+const upload = defineFrame({
+  type: 'upload',
+  payload: Type.Object({ name: Type.String() }),
+  ack: Type.Object({ name: Type.String(), size: Type.Integer() }),
+  binary: true
+})
+const uploaded = defineOutFrame({ type: 'uploaded', payload: Type.Object({ name: Type.String() }), binary: true })
+
+const pack = definePack({
+  name: 'looks',
+  setup(ctx) {
+    ctx.frame(
+      look,
+      ({ payload }) => ({ depth: payload.depth }),
+      ({ payload }) => {
+        if ((payload as { id?: unknown }).id === 'gone') throw new AppError(Gone)
+      }
+    )
+    ctx.outFrame(uploaded)
+    ctx.frame(upload, ({ payload: { name }, bytes, connection }) => {
+      connection.send({ type: uploaded.type, payload: { name } }, { bytes })
+      return { name, size: bytes.length }
+    })
+  }
+})
+
+test('a frame may refuse with a code of its own before its payload is checked, and instead of 40001', async t => {
+  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const client = await connect()
+  assert.deepEqual(await client.request('look', { id: 'gone', depth: 'x' }), {
+    type: 'ack',
+    id: 't1',
+    code: Gone.code,
+    msg: Gone.message,
+    payload: {}
+  })
+  assert.deepEqual(await client.request('look', { id: 'here', depth: 'x' }), {
+    type: 'ack',
+    id: 't2',
+    code: 1,
+    msg: Invalid.message,
+    payload: {}
+  })
+  assert.deepEqual((await client.request('look', { id: 'here', depth: 3 })).payload, { depth: 3 })
+})
+
+test('bytes go both ways in binary messages, unchanged and in order with text', async t => {
+  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const client = await connect()
+  const bytes = Buffer.from([10, 0, 255, 123, 10, 34])
+  const ack = await client.request('upload', { name: 'a' }, bytes)
+  assert.deepEqual(ack.payload, { name: 'a', size: 6 })
+  const [, back, last] = client.frames
+  assert.equal(back?.type, 'uploaded')
+  assert.deepEqual(back?.bytes, bytes)
+  assert.equal(last, ack)
+  assert.equal((await client.request('upload', { name: 'b' })).payload.size, 0)
+})
+
+test('a frame that takes no bytes refuses them', async t => {
+  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const client = await connect()
+  const { code, msg } = await client.request('look', { id: 'here', depth: 3 }, Buffer.from([1]))
+  assert.deepEqual([code, msg], [40001, "frame 'look' takes no bytes"])
+})
+
+test('a binary message without bytes is read as text, over several lines too', async t => {
+  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const client = await connect()
+  client.ws.send(Buffer.from(JSON.stringify({ type: 'look', id: 'x', payload: { id: 'here', depth: 1 } }, null, 2)))
+  assert.deepEqual((await client.next(frame => frame.id === 'x')).payload, { depth: 1 })
+})
+
+test('output that names no session overtakes what waits for its batch and leaves the batch whole', async t => {
+  const typed = { type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) } as const
+  const talk = defineFrame({
+    type: 'talk',
+    payload: Type.Object({ after: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),
+    ack: Type.Object({})
+  })
+  const notes = definePack({
+    name: 'notes',
+    setup(ctx) {
+      const emit = ctx.event({ ...typed, merge: { by: [], append: 'delta' } })
+      ctx.tap(ctx.hooks.attachStream, async id => {
+        await ctx.streams.open(id)
+        return 'live' as const
+      })
+      ctx.frame(talk, ({ payload: { after }, connection }) => {
+        emit({ delta: 'a' }, 's1')
+        connection.send({ type: 'out' }, after === undefined ? {} : { after })
+        emit({ delta: 'b' }, 's1')
+        return {}
+      })
+    }
+  })
+  const { connect } = await startTestKernel(t, { packs: [notes] })
+  const heard = async (payload: object) => {
+    const client = await connect()
+    await client.request('subscribe', { session_ids: ['s1', 's2'] })
+    await client.request('talk', payload)
+    await client.close()
+    return client.frames.slice(2, -1).map(frame => frame.payload?.delta ?? frame.type)
+  }
+  assert.deepEqual(await heard({ after: null }), ['out', 'ab'])
+  assert.deepEqual(await heard({ after: 's2' }), ['out', 'ab'])
+  assert.deepEqual(await heard({ after: 's1' }), ['a', 'out', 'b'])
+  assert.deepEqual(await heard({}), ['a', 'out', 'b'])
+})
+
+test('who sends much is told when the client does not take it, and when it does again', async t => {
+  let connection: Connection | undefined
+  const hello = defineFrame({ type: 'hello', payload: Type.Object({}), ack: Type.Object({}) })
+  const talker = definePack({
+    name: 'talker',
+    setup(ctx) {
+      ctx.frame(hello, input => {
+        connection = input.connection
+        return {}
+      })
+    }
+  })
+  const { connect } = await startTestKernel(t, { packs: [talker] })
+  const client = await connect()
+  await client.request('hello')
+  client.ws.pause()
+  const bytes = Buffer.alloc(64 * 1024)
+  let sent = 0
+  for (; connection?.writable; sent++) {
+    connection.send({ type: 'out', payload: { n: sent } }, { bytes })
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  let drained = false
+  const waiting = connection?.drained().then(() => {
+    drained = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(drained, false)
+  client.ws.resume()
+  await waiting
+  assert.equal(connection?.writable, true)
+  await client.next(frame => frame.payload?.n === sent - 1)
+  client.terminate()
+  await connection?.drained()
+})

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineEvent, defineFrame, definePack, type LocalClient, type Principal, Type } from '../../kernel/index.ts'
+import { type Frame, startTestKernel } from '../../kernel/testing.ts'
+import { latch } from '../helpers/latch.ts'
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
+const who = defineFrame({
+  type: 'who',
+  payload: Type.Object({}),
+  ack: Type.Object({ id: Type.String(), size: Type.Integer() }),
+  binary: true
+})
+const hidden = defineFrame({ type: 'hidden', scope: 'secrets', payload: Type.Object({}), ack: Type.Object({}) })
+
+async function scene(t: Parameters<typeof startTestKernel>[0], connectionBufferBytes = 8 * 1024 * 1024) {
+  let emit: (payload: { text: string }, session: string) => void = () => undefined
+  const pack = definePack({
+    name: 'notes',
+    setup(ctx) {
+      emit = ctx.event(noted)
+      ctx.tap(ctx.hooks.attachStream, async id => {
+        await ctx.streams.open(id)
+        return 'live' as const
+      })
+      ctx.frame(who, ({ connection, bytes }) => ({ id: connection.principal.id, size: bytes.length }))
+      ctx.frame(hidden, () => ({}))
+    }
+  })
+  const it = await startTestKernel(t, { packs: [pack], connectionBufferBytes })
+  return { ...it, emit: (text: string) => emit({ text }, 's1') }
+}
+
+/** Records what a client in this process gets. */
+class Recorder implements LocalClient {
+  readonly frames: Frame[] = []
+  readonly over = latch<{ code: number; reason: string }>()
+  readonly #look = new Set<() => void>()
+  readonly principal?: Principal
+  readonly user_agent = 'recorder'
+
+  constructor(principal?: Principal) {
+    if (principal) this.principal = principal
+  }
+
+  message(data: Buffer): void {
+    this.frames.push(JSON.parse(data.toString()) as Frame)
+    for (const look of this.#look) look()
+  }
+
+  closed(code: number, reason: string): void {
+    this.over.open({ code, reason })
+  }
+
+  async next(fits: (frame: Frame) => boolean): Promise<Frame> {
+    for (;;) {
+      const found = this.frames.find(fits)
+      if (found) return found
+      await new Promise<void>(resolve => {
+        const look = () => {
+          this.#look.delete(look)
+          resolve()
+        }
+        this.#look.add(look)
+      })
+    }
+  }
+}
+
+test('code of this process is a client like any other: hello, subscription, events, acks, in order', async t => {
+  const { kernel, emit } = await scene(t)
+  const client = new Recorder()
+  const connection = kernel.connect(client)
+  await connection.send({ type: 'subscribe', id: '1', payload: { session_ids: ['s1'] } })
+  await client.next(frame => frame.id === '1')
+  emit('a')
+  await client.next(frame => frame.type === noted.type)
+  assert.deepEqual(
+    client.frames.map(frame => frame.type),
+    ['server_hello', 'ack', noted.type]
+  )
+  assert.equal(client.frames[0]?.payload.ws_connection_id, connection.id)
+  const [row] = kernel.hub.connections()
+  assert.deepEqual([row?.id, row?.remote_address, row?.user_agent, row?.subscriptions], [connection.id, null, 'recorder', ['s1']])
+  connection.close()
+  assert.deepEqual(await client.over.opened, { code: 1000, reason: '' })
+  assert.deepEqual(kernel.hub.connections(), [])
+})
+
+test('its principal is that of the process unless it brings one, and scopes hold for frames', async t => {
+  const { kernel } = await scene(t)
+  const ask = async (type: string, principal?: Principal) => {
+    const client = new Recorder(principal)
+    await kernel.connect(client).send({ type, id: '1' }, Buffer.from('abc'))
+    const { code, payload } = await client.next(frame => frame.id === '1')
+    return [code, payload.id, payload.size]
+  }
+  const guest: Principal = { id: 'guest', kind: 'in-process', scopes: ['api'] }
+  assert.deepEqual(await ask('who'), [0, 'in-process', 3])
+  assert.deepEqual(await ask('who', guest), [0, 'guest', 3])
+  assert.equal((await ask('hidden', guest))[0], 40302)
+  assert.equal((await ask('subscribe', { ...guest, scopes: [] }))[0], 40302)
+})
+
+test('a client in this process that takes nothing is cut like a slow socket, and others go on', async t => {
+  const { kernel, emit, connect } = await scene(t, 64 * 1024)
+  const other = await connect()
+  await other.request('subscribe', { session_ids: ['s1'] })
+  const over = latch<number>()
+  const slow = kernel.connect({
+    message: () => new Promise(() => undefined),
+    closed: code => over.open(code)
+  })
+  await slow.send({ type: 'subscribe', payload: { session_ids: ['s1'] } })
+  while (kernel.hub.subscribers('s1') < 2) await other.request('unsubscribe')
+  for (let n = 0; n < 20; n++) {
+    emit('x'.repeat(8 * 1024))
+    await other.next(frame => frame.seq === n + 1)
+  }
+  assert.equal(await over.opened, 1013)
+})
+
+test('a client in this process that fails loses its connection, and the stop ends the others with 1001', async t => {
+  const { kernel, stop } = await scene(t)
+  const failed = latch<number>()
+  kernel.connect({
+    message() {
+      throw new Error('a bug')
+    },
+    closed: code => failed.open(code)
+  })
+  assert.equal(await failed.opened, 1011)
+  const client = new Recorder()
+  kernel.connect(client)
+  await stop()
+  assert.deepEqual(await client.over.opened, { code: 1001, reason: 'server shutting down' })
+  assert.throws(() => kernel.connect(client), /stopping/)
+})
+
+test('connections of a principal can be ended, others stay', async t => {
+  const { kernel, connect } = await scene(t)
+  const guest = new Recorder({ id: 'guest', kind: 'in-process', scopes: 'all' })
+  kernel.connect(guest)
+  const other = await connect()
+  kernel.hub.disconnect(principal => principal.id === 'guest', 'credential withdrawn')
+  assert.deepEqual(await guest.over.opened, { code: 1008, reason: 'credential withdrawn' })
+  assert.equal((await other.request('unsubscribe')).code, 0)
+})
+
+test('whoever sends more frames than are answered is held back', async t => {
+  const { kernel } = await scene(t)
+  const client = new Recorder()
+  const connection = kernel.connect(client)
+  for (let n = 0; n < 600; n++) await connection.send({ type: 'who', id: `${n}` })
+  await client.next(frame => frame.id === '599')
+  assert.deepEqual(
+    client.frames.slice(1).map(frame => frame.id),
+    Array.from({ length: 600 }, (_, n) => `${n}`)
+  )
+})
