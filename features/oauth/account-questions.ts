@@ -18,16 +18,16 @@ export interface QuestionParts {
   readonly service: Pick<AccountService, 'read'>
   readonly tokens: Pick<TokenStore, 'token'>
   readonly log: Pick<Logger, 'warn'>
+  /** How long the account service may take for an answer, ms. */
+  readonly timeout_ms: number
 }
-
-const TIMEOUT_MS = 8_000
 
 /** Asks `{base_url}{path}`; a token that is refused is renewed once and the question asked again. Rejects only after an abort. */
 export async function askAccount<T>(
   account: Account | undefined,
   path: string,
   read: (answer: unknown) => T,
-  { service, tokens, log }: QuestionParts,
+  { service, tokens, log, timeout_ms }: QuestionParts,
   signal: AbortSignal
 ): Promise<T | InBandError> {
   const sent: string[] = []
@@ -38,7 +38,7 @@ export async function askAccount<T>(
     if (base_url === undefined) return { kind: 'error', message: 'the base URL of the account service is not set' }
     const ask = (access: string) => {
       sent.push(access)
-      return service.read(base_url, path, access, signal, TIMEOUT_MS)
+      return service.read(base_url, path, access, signal, timeout_ms)
     }
     const answer = await ask(token).catch(async (problem: unknown) => {
       if (!(problem instanceof AccountProblem) || problem.status !== 401) throw problem

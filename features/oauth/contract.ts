@@ -23,6 +23,11 @@ export const Options = Type.Object({
       { description: 'Hosts of one region; they win over the common ones' }
     )
   ),
+  account_timeout_ms: Type.Integer({
+    minimum: 1,
+    default: 8000,
+    description: 'How long the account service may take for usage or user info, ms'
+  }),
   poll_unit_ms: Type.Integer({ minimum: 1, default: 1000, description: 'Length of a second of polling and retry waits; for tests' })
 })
 export type Options = Static<typeof Options>

@@ -126,7 +126,7 @@ export default definePack({
       else await logoutOther(of(body), { config, tokens, account, managed: () => ownSlots(enrolment.record(), around()) })
       return { logged_out: true as const, provider: of(body) }
     })
-    const questions = { service, tokens, log }
+    const questions = { service, tokens, log, timeout_ms: ctx.config.account_timeout_ms }
     /** Another server of the home may have logged in a moment ago. */
     const current = async (input: { readonly provider?: string }) => {
       await config.reload()
