@@ -1,5 +1,8 @@
 /** Declarations of the wire: routes, events, frames and stores as pure data. One declaration drives validation, types and documents. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { Principal } from './access/principal.ts'
 import type { ErrorSpec } from './errors.ts'
 
 type MaybeObject = TObject | undefined
@@ -64,6 +67,23 @@ export function defineRoute<
   B extends MaybeSchema = undefined
 >(spec: RouteSpec<P, Q, B, D>): RouteSpec<P, Q, B, D> {
   return spec
+}
+
+/** A request as its handler and hooks see it. */
+export interface RequestInfo {
+  /** ULID; the envelope's `request_id`. */
+  readonly id: string
+  readonly method: string
+  /** Target as received (path and query); of an injected request its path with the values in it. */
+  readonly url: string
+  /** `authorization` is masked. */
+  readonly headers: IncomingHttpHeaders
+  /** Null for requests from inside the process. */
+  readonly remote_address: string | null
+  /** Who asks, as the gate found it. */
+  readonly principal: Principal
+  /** Body bytes of routes with `bodyType: 'stream'`. */
+  readonly stream: Readable
 }
 
 export type EventScope = 'session' | 'global'

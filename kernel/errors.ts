@@ -122,6 +122,7 @@ const mistakes = {
   pack_there: (name: string) => `another pack named '${name}' is there already; reload replaces it`,
   pack_mismatch: (name: string, other: string) => `pack '${other}' cannot replace '${name}'`,
   pack_inactive: (name: string) => `pack ${name} is not active any more`,
+  pack_leaving: () => 'the pack is being unloaded',
   pack_missing: () => 'no such pack',
   pack_waiting: (ids: readonly string[]) => `waiting for ${ids.join(', ') || 'nothing'}`,
   packs_required: (failed: readonly string[]) => `required packs are not active: ${failed.join('; ')}`,

@@ -1,5 +1,5 @@
-/** The home directory: made for its owner alone, and what is odd about one that was there before. */
-import { mkdirSync, statSync } from 'node:fs'
+/** The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. */
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -39,4 +39,15 @@ export function homeWarnings(home: string): string[] {
     warnings.push(`${what} ${path} is open to other users (mode 0${(found.mode & 0o777).toString(8)}); run: chmod ${mode} ${path}`)
   }
   return warnings
+}
+
+/** The text of a file. Throws at once for pipes, devices and directories, whose reading could hang; system errors pass as they are. */
+export function readRegularFile(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) // without it the open of a pipe waits for a writer
+  try {
+    if (!fstatSync(file).isFile()) throw new Error(`${path} is not a regular file`)
+    return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
+  }
 }

@@ -17,6 +17,7 @@ export {
   type OutFrameSpec,
   type ParamsOf,
   type QueryOf,
+  type RequestInfo,
   type RouteSpec,
   type StoreSpec
 } from './contract.ts'
@@ -57,7 +58,6 @@ export {
   type Pack,
   type PackContext,
   type RawFrame,
-  type RequestInfo,
   type RouteHandler,
   type RouteInput,
   type Undo

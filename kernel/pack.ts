@@ -1,10 +1,7 @@
 /** The pack door: `definePack` and the context that `setup` receives. */
 
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
-import type { Principal } from './access/principal.ts'
-import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, StoreSpec } from './contract.ts'
+import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, RequestInfo, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
@@ -14,22 +11,6 @@ import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { StoreOf } from './storage/ports.ts'
-
-export interface RequestInfo {
-  /** ULID; the envelope's `request_id`. */
-  readonly id: string
-  readonly method: string
-  /** Target as received (path and query); of an injected request its path with the values in it. */
-  readonly url: string
-  /** `authorization` is masked. */
-  readonly headers: IncomingHttpHeaders
-  /** Null for requests from inside the process. */
-  readonly remote_address: string | null
-  /** Who asks, as the gate found it. */
-  readonly principal: Principal
-  /** Body bytes of routes with `bodyType: 'stream'`. */
-  readonly stream: Readable
-}
 
 export interface RouteInput<R extends AnyRoute> {
   readonly params: ParamsOf<R>

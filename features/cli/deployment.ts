@@ -1,7 +1,7 @@
 /** Where a deployment comes from: flags first, then environment, then `[packs]` in `<home>/config.toml`. */
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { readRegularFile } from '../../kernel/regular-file.ts'
+import { readRegularFile } from '../../kernel/home.ts'
 import type { FlagValues } from './options.ts'
 
 export interface Deployment {

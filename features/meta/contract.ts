@@ -7,7 +7,13 @@ const FeatureShape = Type.Object({
   meta: Type.Object({
     version: Type.Optional(Type.String()),
     waiting_for: Type.Optional(Type.Array(Type.String(), { description: 'services that nobody provides yet' })),
-    error: Type.Optional(Type.String({ description: 'why the pack failed' }))
+    error: Type.Optional(Type.String({ description: 'why the pack failed' })),
+    faults: Type.Optional(
+      Type.Object(
+        { count: Type.Integer({ minimum: 1 }), last: Type.String() },
+        { description: 'what of the pack went wrong since it was activated: listeners, taps, clean-ups' }
+      )
+    )
   })
 })
 

@@ -2,8 +2,7 @@
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeHome } from '../home.ts'
-import { readRegularFile } from '../regular-file.ts'
+import { makeHome, readRegularFile } from '../home.ts'
 import { makeFile, replaceFile } from '../storage/files.ts'
 import type { Principal } from './principal.ts'
 

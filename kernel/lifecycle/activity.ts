@@ -1,5 +1,7 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
 
+import { developerError } from '../errors.ts'
+
 export interface Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
@@ -50,7 +52,7 @@ export class Activity {
       })
     }
     const left = this.#running
-    this.#abort.abort(new Error('the pack is being unloaded'))
+    this.#abort.abort(developerError('pack_leaving'))
     return left
   }
 }

@@ -10,11 +10,10 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { problems, tidy } from '../schema.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { ownedTap, type TapOptions, type TapPoints, type Tappable } from './hooks.ts'
-import type { Registrations } from './registry.ts'
 import type { Dispose } from './scope.ts'
 import type { ExtensionPoint, PointTable, ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
-import type { Unit } from './unit.ts'
+import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'
 
 /** What contexts share: one per kernel. */

@@ -1,8 +1,7 @@
 /** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
-import type { AnyRoute } from '../contract.ts'
+import type { AnyRoute, RequestInfo } from '../contract.ts'
 import { AppError } from '../errors.ts'
-import type { RequestInfo } from '../pack.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
 import type { Guard } from './guard.ts'
 

@@ -3,9 +3,8 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { Feature, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
-import type { Registry } from './registry.ts'
 import type { ServiceTable } from './services.ts'
-import { Unit } from './unit.ts'
+import { type Registry, Unit } from './unit.ts'
 import { late, waitAtMost } from './wait.ts'
 
 export interface LifecycleParts {

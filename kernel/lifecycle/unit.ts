@@ -1,9 +1,87 @@
-/** One pack inside a kernel: its state, what it provides and registers, and the undo of all of it. */
+/**
+ * One pack inside a kernel: its state, what it provides and registers, and the undo of all of it; and the registry of what all active
+ * packs have on the wire, where clashes are found before anything is published.
+ */
+
+import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
+import type { ErrorSpec } from '../errors.ts'
+import { type MountedRoute, routeKey } from '../http/router.ts'
 import type { PackState } from '../info.ts'
-import type { Pack } from '../pack.ts'
-import { Registrations } from './registry.ts'
+import type { FrameCheck, FrameHandler, Pack, RouteHandler } from '../pack.ts'
+import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
 
+export interface MountedFrame {
+  readonly pack: string
+  readonly spec: FrameSpec
+  readonly handler: FrameHandler<never>
+  /** Runs before the payload is checked, so that other refusals can come first. */
+  readonly before?: FrameCheck | undefined
+  readonly activity: Activity
+}
+
+/** What one owner has on the wire, as declared. */
+export interface Surface {
+  readonly pack: string
+  readonly routes: readonly AnyRoute[]
+  readonly events: readonly EventSpec[]
+  readonly frames: readonly FrameSpec[]
+  readonly outFrames: readonly OutFrameSpec[]
+  readonly errors: readonly ErrorSpec[]
+}
+
+/** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
+export class Registrations {
+  readonly routes: MountedRoute[] = []
+  readonly frames: MountedFrame[] = []
+  readonly events: EventSpec[] = []
+  readonly outFrames: OutFrameSpec[] = []
+  readonly activity = new Activity()
+  readonly pack: string
+  readonly #ownErrors: readonly ErrorSpec[]
+
+  /** `errors`: specs that no route lists. */
+  constructor(pack: string, errors: readonly ErrorSpec[]) {
+    this.pack = pack
+    this.#ownErrors = errors
+  }
+
+  route(spec: AnyRoute, handler: RouteHandler<never>): () => void {
+    return added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
+  }
+
+  frame(spec: FrameSpec, handler: FrameHandler<never>, before?: FrameCheck): () => void {
+    return added(this.frames, { pack: this.pack, spec, handler, before, activity: this.activity })
+  }
+
+  event(spec: EventSpec): () => void {
+    return added(this.events, spec)
+  }
+
+  outFrame(spec: OutFrameSpec): () => void {
+    return added(this.outFrames, spec)
+  }
+
+  surface(): Surface {
+    const { pack, events, outFrames } = this
+    const routes = this.routes.map(route => route.spec)
+    const frames = this.frames.map(frame => frame.spec)
+    const invalid = frames.flatMap(spec => spec.invalid ?? [])
+    const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
+    return { pack, routes, events, frames, outFrames, errors }
+  }
+}
+
+function added<T>(list: T[], item: T): () => void {
+  list.push(item)
+  let live = true
+  return () => {
+    if (live) list.splice(list.lastIndexOf(item), 1)
+    live = false
+  }
+}
+
+/** One pack and its current activation. */
 export class Unit {
   pack: Pack
   state: PackState = 'Pending'
@@ -45,4 +123,78 @@ export class Unit {
   declares(): string[] {
     return this.pack.provides.map(token => token.id)
   }
+}
+
+/** The wire surface of all active packs. */
+export class Registry {
+  readonly #active: Registrations[] = []
+  readonly #kernel: Surface
+
+  /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
+  constructor(kernel: Surface) {
+    this.#kernel = kernel
+  }
+
+  /** Text of the first clash with what is mounted, or within the candidate itself. */
+  clash(registrations: Registrations): string | undefined {
+    const candidate = registrations.surface()
+    const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack).map(entry => entry.surface())]
+    return (
+      duplicate(candidate, others, 'route', one => one.routes.map(spec => [routeKey(spec), `${spec.method} ${spec.path}`])) ??
+      duplicate(candidate, others, 'event type', one => one.events.map(spec => [spec.type, spec.type])) ??
+      duplicate(candidate, others, 'frame type', one => one.frames.map(spec => [spec.type, spec.type])) ??
+      duplicate(candidate, others, 'sent frame type', one => one.outFrames.map(spec => [spec.type, spec.type])) ??
+      codeClash(candidate, others)
+    )
+  }
+
+  publish(entry: Registrations): () => void {
+    return added(this.#active, entry)
+  }
+
+  routes(): MountedRoute[] {
+    return this.#active.flatMap(entry => entry.routes)
+  }
+
+  frames(): MountedFrame[] {
+    return this.#active.flatMap(entry => entry.frames)
+  }
+
+  events(): EventSpec[] {
+    return this.#active.flatMap(entry => entry.events)
+  }
+
+  outFrames(): OutFrameSpec[] {
+    return this.#active.flatMap(entry => entry.outFrames)
+  }
+}
+
+function codeClash(candidate: Surface, others: readonly Surface[]): string | undefined {
+  const known = new Map<number, { spec: ErrorSpec; pack: string }>()
+  for (const entry of [...others, candidate]) {
+    for (const spec of entry.errors) {
+      const first = known.get(spec.code)
+      if (!first) known.set(spec.code, { spec, pack: entry.pack })
+      else if (first.spec.name !== spec.name) {
+        return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${entry.pack}`
+      }
+    }
+  }
+  return undefined
+}
+
+function duplicate(
+  candidate: Surface,
+  others: readonly Surface[],
+  what: string,
+  keysOf: (one: Surface) => (readonly [key: string, shown: string])[]
+): string | undefined {
+  const taken = new Map<string, string>()
+  for (const other of others) for (const [key] of keysOf(other)) taken.set(key, other.pack)
+  for (const [key, shown] of keysOf(candidate)) {
+    const owner = taken.get(key)
+    if (owner !== undefined) return `${what} ${shown} of ${candidate.pack} clashes with ${owner}`
+    taken.set(key, candidate.pack)
+  }
+  return undefined
 }

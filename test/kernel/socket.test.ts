@@ -14,7 +14,7 @@ import {
   type Principal,
   Type
 } from '../../kernel/index.ts'
-import type { MountedFrame } from '../../kernel/lifecycle/registry.ts'
+import type { MountedFrame } from '../../kernel/lifecycle/unit.ts'
 import type { Frame, SocketClient } from '../../kernel/testing/socket.ts'
 import { openGate } from '../helpers/gate.ts'
 import { startHub } from '../helpers/hub.ts'

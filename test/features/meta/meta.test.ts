@@ -60,6 +60,22 @@ test('meta names the server, its boot time, the protocol capabilities and nothin
   assert.ok(Object.keys(experimental_flags).length > 0)
 })
 
+test('features show what of a pack went wrong', async t => {
+  const clumsy = definePack({
+    name: 'clumsy',
+    setup: ctx =>
+      ctx.tap(ctx.hooks.started, () => {
+        throw new Error('no screen')
+      })
+  })
+  const { call } = await startTestKernel(t, { packs: [meta, clumsy] })
+  assert.deepEqual((await call(getMeta)).data.features[1], {
+    name: 'clumsy',
+    state: 'Active',
+    meta: { faults: { count: 1, last: 'tap of started: no screen' } }
+  })
+})
+
 test('features show why a pack is not active, and follow its fate', async t => {
   const Missing = serviceToken<object>('missing')
   const waiting = definePack({ name: 'waiting', version: '2.0.0', needs: { missing: Missing }, setup: () => undefined })
