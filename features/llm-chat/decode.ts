@@ -26,8 +26,8 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   sensitive: 'filtered'
 }
 
-/** Finish reasons by which upstreams say that they broke down. */
-const failures = new Set(['error', 'network_error', 'insufficient_system_resource'])
+/** Finish reasons by which upstreams say that they broke down, or that the model made a call that is none. */
+const failures = /^(error|network_error|insufficient_system_resource)$|malformed_function_call|unexpected_tool_call/i
 
 /** The error that a chunk reports: at its top, in its choice, or as the reason of the end. */
 export function failureOf(event: object): unknown {
@@ -36,7 +36,7 @@ export function failureOf(event: object): unknown {
   const choice = firstChoice(event)
   if (choice.error) return choice.error
   const reason = stringOf(choice.finish_reason)
-  return failures.has(reason) ? { type: 'server_error', message: `the answer ended with ${reason}` } : undefined
+  return failures.test(reason) ? { type: 'server_error', message: `the answer ended with ${reason}` } : undefined
 }
 
 /** Reads one response; made-up ids are `call_<hex>`. */

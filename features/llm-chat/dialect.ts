@@ -1,5 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { canThink, type LlmRequest, type LlmTool } from '../llm/index.ts'
+import { canThink, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 /** What one of the two wires does in its own way. */
@@ -9,6 +9,8 @@ export interface Dialect {
   readonly reasoning_key: string | undefined
   /** Request fields that say how hard to think. */
   thinking(request: LlmRequest): Readonly<Record<string, unknown>>
+  /** The fields of `thinking` say that the model must not think. */
+  off(request: LlmRequest): boolean
   /** Output limit in tokens of a request that names none; undefined: the upstream decides. */
   limit(request: LlmRequest): number | undefined
   /** Name of the output limit. */
@@ -30,9 +32,10 @@ export const compatChat: Dialect = {
     const thought = messages.some(message => message.role === 'assistant' && message.content.some(part => part.type === 'thinking'))
     return thought ? { reasoning_effort: 'medium' } : {}
   },
+  off: ({ effort, model }) => effort === 'off' && model.off_effort !== undefined,
   limit: ({ model }) => model.max_output_size,
   limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
-  tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } })
+  tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters: objectSchema(parameters) } })
 }
 
 /** A `thinking` object, the output limit always named, schemas without what only describes them. */
@@ -45,6 +48,7 @@ export const svc: Dialect = {
     const keep = model.thinking_keep ?? 'all'
     return { thinking: { type: 'enabled', ...(effort !== 'on' && effort !== '' && { effort }), ...(keep !== 'off' && { keep }) } }
   },
+  off: ({ effort }) => effort === 'off',
   limit: ({ model, context_tokens = 0 }) => model.max_output_size ?? model.max_context_size - context_tokens,
   limitKey: () => 'max_completion_tokens',
   tool: ({ name, description, parameters }) =>

@@ -8,6 +8,7 @@ import {
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  samplingOf,
   textOf,
   thinkingFrom
 } from '../llm/index.ts'
@@ -33,8 +34,7 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
     ...(request.cache_key !== '' && { prompt_cache_key: request.cache_key }),
     ...dialect.thinking(request),
     ...(limit !== undefined && { [dialect.limitKey(model.name)]: Math.max(1, Math.min(limit, OUTPUT_CEILING_TOKENS)) }),
-    ...(model.temperature !== undefined && { temperature: model.temperature }),
-    ...(model.top_p !== undefined && { top_p: model.top_p })
+    ...samplingOf(model, dialect.off(request))
   }
 }
 

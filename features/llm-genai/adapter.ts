@@ -5,6 +5,7 @@ import {
   type LlmError,
   type LlmPart,
   type LlmRequest,
+  modelListRequest,
   type ResolvedModel,
   type StreamLimits,
   streamEvents,
@@ -12,7 +13,7 @@ import {
   TokenProblem,
   type Upstream
 } from '../llm/index.ts'
-import { GenaiDecoder } from './decode.ts'
+import { failureOf, GenaiDecoder } from './decode.ts'
 import { encode, UnsupportedMedia } from './encode.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { KeyTokens } from './key-tokens.ts'
@@ -20,7 +21,7 @@ import { keyHeader } from './names.ts'
 
 /** `tokens`: where key files are taken as credentials. */
 export function genaiAdapter(
-  { protocol, path, baseUrl, missing }: Endpoint,
+  { protocol, path, models, baseUrl, missing }: Endpoint,
   upstream: Upstream,
   { limits, tokens }: { readonly limits?: StreamLimits; readonly tokens?: KeyTokens } = {}
 ): LlmAdapter {
@@ -39,7 +40,7 @@ export function genaiAdapter(
     const where = `${path(model)}:streamGenerateContent?alt=sse`
     yield* streamEvents(
       upstream,
-      { model, path: where, headers: credentialHeader(model, keyHeader), body, decoder, judge, ...(limits && { limits }) },
+      { model, path: where, headers: credentialHeader(model, keyHeader), body, decoder, failureOf, judge, ...(limits && { limits }) },
       signal
     )
   }
@@ -54,6 +55,7 @@ export function genaiAdapter(
       authorize: (model: ResolvedModel, given: TokenOptions) => located(tokens.authorize(model, given), missing),
       tokenUrl: (key_file: string) => tokens.tokenUrl(key_file)
     }),
+    modelList: server => modelListRequest(server, models?.(server.base_url), { keyHeader }),
     stream
   }
 }

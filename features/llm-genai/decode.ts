@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   type EventDecoder,
+  errorIn,
   type LlmPart,
   listOf,
   ResponseIds,
@@ -10,10 +11,20 @@ import {
   stringOf as text,
   tokenCount
 } from '../llm/index.ts'
-import { reasons } from './names.ts'
+import { brokenCalls, reasons } from './names.ts'
 import { extraNames, writeReplayData } from './replay-data.ts'
 
 type Fields = Readonly<Record<string, unknown>>
+
+/** The error that a chunk reports, or that its finish reason amounts to. */
+export function failureOf(chunk: object): unknown {
+  const { finishReason, finishMessage } = recordOf(listOf(recordOf(chunk).candidates)[0])
+  if (!brokenCalls.includes(text(finishReason))) return errorIn(chunk)
+  return {
+    type: 'server_error',
+    message: [`the answer ended with ${finishReason}`, text(finishMessage)].filter(said => said !== '').join(': ')
+  }
+}
 
 /** Reads one response; made-up ids are `call_<hex>`. */
 export class GenaiDecoder implements EventDecoder {

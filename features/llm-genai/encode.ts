@@ -7,6 +7,7 @@ import {
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  samplingOf,
   textOf,
   thinkingFrom,
   turnStart
@@ -32,10 +33,11 @@ export function encode(request: LlmRequest): Record<string, unknown> {
   const { model, system, tools } = request
   const limit = request.max_output_tokens ?? model.max_output_size
   const thinking = thinkingConfig(request)
+  const { temperature, top_p } = samplingOf(model, request.effort === 'off')
   const generationConfig = {
     ...(limit !== undefined && { maxOutputTokens: Math.max(1, limit) }),
-    ...(model.temperature !== undefined && { temperature: model.temperature }),
-    ...(model.top_p !== undefined && { topP: model.top_p }),
+    ...(temperature !== undefined && { temperature }),
+    ...(top_p !== undefined && { topP: top_p }),
     ...(thinking && { thinkingConfig: thinking })
   }
   return {

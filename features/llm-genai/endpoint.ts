@@ -12,6 +12,8 @@ export interface Endpoint {
   path(model: ResolvedModel): string
   /** The URL that is called. */
   baseUrl?(base_url: string | undefined, location: string | undefined): string | undefined
+  /** Path of the model list below the base URL; absent: as other protocols have it. */
+  models?(base_url: string): string
   /** What is not configured, as a short sentence. */
   missing?(model: Located): string | undefined
 }
@@ -26,7 +28,8 @@ export const genai: Endpoint = {
     const { name } = model
     const below = /^(models|tunedModels)\//.test(name) ? escaped(name) : `models/${encodeURIComponent(name)}`
     return `${versioned.test(pathOf(model)) ? '' : `/${versions.genai}`}/${below}`
-  }
+  },
+  models: base_url => `${versioned.test(pathOf({ base_url })) ? '' : `/${versions.genai}`}/models?pageSize=1000`
 }
 
 /** Below project and location. */

@@ -68,3 +68,6 @@ export const reasons: Readonly<Record<string, FinishReason>> = {
   IMAGE_PROHIBITED_CONTENT: 'filtered',
   MODEL_ARMOR: 'filtered'
 }
+
+/** Finish reasons of an answer that broke off in a call: asked again, the model may make it right, whatever text came before. */
+export const brokenCalls: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']

@@ -1,5 +1,5 @@
 /** Tool schemas in the subset of JSON Schema that the wire takes; it refuses a whole request for one unknown keyword. */
-import { inlineRefs, listOf, recordOf } from '../llm/index.ts'
+import { inlineRefs, listOf, missingType, recordOf } from '../llm/index.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -38,13 +38,21 @@ function convert(given: unknown): Json {
   const values = listOf(source.enum ?? (source.const === undefined ? undefined : [source.const])).filter(value => value !== null)
   // Only strings can be enumerated; numbers keep their type alone.
   if (values.length > 0 && values.every(value => typeof value === 'string')) Object.assign(out, { type: 'string', enum: values })
-  const properties = Object.entries(recordOf(source.properties)).map(([name, property]) => [name, convert(property)] as const)
+  const properties = Object.entries(recordOf(source.properties)).map(
+    ([name, property]) => [name, convert(typed(recordOf(property)))] as const
+  )
   if (properties.length > 0) mix(out, { type: 'object', properties: Object.fromEntries(properties), required: source.required })
   if (out.type === 'array') {
     const items = convert(Array.isArray(source.items) ? source.items[0] : source.items)
     out.items = Object.keys(items).length > 0 ? items : { type: 'string' }
   }
   return out
+}
+
+/** A property without a type is refused. */
+function typed(property: Json): Json {
+  const type = missingType(property)
+  return type === undefined ? property : { ...property, type }
 }
 
 /** `type`, with null as `nullable` and several types as alternatives. */

@@ -1,5 +1,13 @@
 /** The messages wire as a model adapter. */
-import { credentialHeader, type LlmAdapter, type ResolvedModel, type StreamLimits, streamEvents, type Upstream } from '../llm/index.ts'
+import {
+  credentialHeader,
+  type LlmAdapter,
+  modelListRequest,
+  type ResolvedModel,
+  type StreamLimits,
+  streamEvents,
+  type Upstream
+} from '../llm/index.ts'
 import { MessagesDecoder } from './decode.ts'
 import { encode } from './encode.ts'
 import { betas as betaNames, headerNames, version } from './names.ts'
@@ -10,6 +18,11 @@ export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmA
     protocol: 'compat_messages',
     needs_credential: true,
     needs_base_url: true,
+    modelList: server =>
+      modelListRequest(server, `${isVersioned(server) ? '' : '/v1'}/models?limit=1000`, {
+        keyHeader: headerNames.key,
+        headers: { [headerNames.version]: version }
+      }),
     stream(request, signal) {
       const { body, betas } = encode(request)
       const model = withBetas(request.model, betas)
@@ -21,9 +34,11 @@ export function messagesAdapter(upstream: Upstream, limits?: StreamLimits): LlmA
 }
 
 /** Base URLs are written with and without the version. */
-function pathOf({ base_url = '' }: ResolvedModel, beta: boolean): string {
-  const versioned = URL.canParse(base_url) && /\/v1\/?$/.test(new URL(base_url).pathname)
-  return `${versioned ? '' : '/v1'}/messages${beta ? '?beta=true' : ''}`
+const isVersioned = ({ base_url = '' }: Pick<ResolvedModel, 'base_url'>): boolean =>
+  URL.canParse(base_url) && /\/v1\/?$/.test(new URL(base_url).pathname)
+
+function pathOf(model: ResolvedModel, beta: boolean): string {
+  return `${isVersioned(model) ? '' : '/v1'}/messages${beta ? '?beta=true' : ''}`
 }
 
 /** Beta names that the user configured stay. */

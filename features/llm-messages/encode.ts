@@ -6,6 +6,7 @@ import {
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  samplingOf,
   thinkingFrom
 } from '../llm/index.ts'
 import { type Family, familyOf } from './names.ts'
@@ -34,9 +35,9 @@ export function encode(request: LlmRequest): EncodedRequest {
   const family = familyOf(model.name)
   const max_tokens = limitOf(request, family)
   const thinking = thinkingOf(request, family, max_tokens)
-  // Sampling is fixed while a model thinks, and newer models take only one of the two.
-  const sampling =
-    model.temperature !== undefined ? { temperature: model.temperature } : model.top_p !== undefined ? { top_p: model.top_p } : {}
+  const { temperature, top_p } = samplingOf(model, !thinking.on)
+  // Newer models take only one of the two.
+  const sampling = temperature !== undefined ? { temperature } : top_p !== undefined ? { top_p } : {}
   const body = {
     model: model.name,
     max_tokens,
@@ -77,8 +78,12 @@ function encodeMessages(request: LlmRequest, family: Family): WireMessage[] {
     if (last?.role === role) last.content.push(...content)
     else wire.push({ role, content })
   })
-  const block = wire.at(-1)?.content.findLast(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
-  if (block) Object.assign(block, breakpoint)
+  // Two of the four breakpoints that the wire allows: what ends here is written to the cache, what the last request ended with is read.
+  const asked = wire.slice(0, -1).filter(({ role }) => role === 'user')
+  for (const { content } of [...asked.slice(-1), ...wire.slice(-1)]) {
+    const block = content.findLast(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+    if (block) Object.assign(block, breakpoint)
+  }
   return wire
 }
 

@@ -1,5 +1,16 @@
 /** From a model request to the body of `POST /responses`. Pure. */
-import { argumentsObject, CallIds, isImage, type LlmContent, type LlmMessage, type LlmRequest, textOf, thinkingFrom } from '../llm/index.ts'
+import {
+  argumentsObject,
+  CallIds,
+  isImage,
+  type LlmContent,
+  type LlmMessage,
+  type LlmRequest,
+  objectSchema,
+  samplingOf,
+  textOf,
+  thinkingFrom
+} from '../llm/index.ts'
 import { readPhase, readReplayData } from './replay-data.ts'
 
 type Item = Record<string, unknown>
@@ -18,12 +29,17 @@ export function encode(request: LlmRequest): Record<string, unknown> {
     input: encodeInput(request),
     ...(tools.length > 0 && {
       // Not strict: that mode takes only schemas in which every property is required.
-      tools: tools.map(({ name, description, parameters }) => ({ type: 'function', name, description, parameters, strict: false }))
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: 'function',
+        name,
+        description,
+        parameters: objectSchema(parameters),
+        strict: false
+      }))
     }),
     ...reasoningOf(request),
     ...(limit !== undefined && { max_output_tokens: Math.max(SMALLEST_LIMIT_TOKENS, limit) }),
-    ...(model.temperature !== undefined && { temperature: model.temperature }),
-    ...(model.top_p !== undefined && { top_p: model.top_p }),
+    ...samplingOf(model, request.effort === 'off' && model.off_effort !== undefined),
     ...(cache_key !== '' && { prompt_cache_key: cache_key }),
     store: false,
     stream: true

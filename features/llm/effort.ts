@@ -37,3 +37,13 @@ function offers(model: ResolvedModel, effort: string): boolean {
 export function canThink(model: Pick<ResolvedModel, 'capabilities'>): boolean {
   return model.capabilities.includes('thinking') || model.capabilities.includes('always_thinking')
 }
+
+/**
+ * Sampling of a request: none while the model thinks, because most providers refuse it then. `off`: the request says that it must not
+ * think; a model that always thinks does so anyway.
+ */
+export function samplingOf(model: ResolvedModel, off: boolean): Pick<ResolvedModel, 'temperature' | 'top_p'> {
+  if (canThink(model) && (!off || model.capabilities.includes('always_thinking'))) return {}
+  const { temperature, top_p } = model
+  return { ...(temperature !== undefined && { temperature }), ...(top_p !== undefined && { top_p }) }
+}

@@ -2,12 +2,12 @@
 
 export { isHttpUrl, isLoopback } from './addresses.ts'
 export { CallIds, ResponseIds } from './call-ids.ts'
-export { canThink } from './effort.ts'
-export { nonBlank, providerKey, providerUrl } from './env-table.ts'
+export { canThink, samplingOf } from './effort.ts'
+export { nonBlank, providerKey, providerToken, providerUrl } from './env-table.ts'
 export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
-export { inlineRefs } from './inline-refs.ts'
+
 export { secretsIn, secretsSent, withoutSecrets } from './known-secrets.ts'
 export * from './login.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
@@ -34,9 +34,20 @@ export {
   thinkingSection
 } from './sections.ts'
 export * from './service.ts'
+export { inlineRefs, missingType, objectSchema } from './tool-schema.ts'
 export { isTransportError, transportError } from './transport-errors.ts'
 export { untilAborted } from './until-aborted.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
 export { errorIn, oneLine } from './upstream-failure.ts'
-export { argumentsObject, argumentsText, callsOf, credentialHeader, isImage, textOf, thinkingFrom, turnStart } from './wire.ts'
+export {
+  argumentsObject,
+  argumentsText,
+  callsOf,
+  credentialHeader,
+  isImage,
+  modelListRequest,
+  textOf,
+  thinkingFrom,
+  turnStart
+} from './wire.ts'
 export { listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'

@@ -38,7 +38,23 @@ export interface LlmAdapter {
   authorize?(model: ResolvedModel, options: TokenOptions): Promise<ResolvedModel>
   /** URL that `authorize` asks for this key file; undefined when the file cannot be used. Never rejects. */
   tokenUrl?(key_file: string): Promise<string | undefined>
+  /** How a server of this protocol is asked for its models; default `{base_url}/models` with a bearer credential. `base_url` is a URL. */
+  modelList?(server: ModelServer): ModelListRequest
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
+}
+
+/** A server that is asked which models it has. */
+export interface ModelServer {
+  readonly base_url: string
+  readonly api_key?: string | undefined
+  /** True when `api_key` is an access token. */
+  readonly bearer?: boolean
+}
+
+/** How a server is asked for its models: a GET. */
+export interface ModelListRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** One adapter per protocol; of two for one protocol the first counts. */

@@ -1,5 +1,6 @@
 /** What every adapter does with a request on its way to the wire: texts, arguments, the credential, and which thinking still goes back. */
-import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest, ResolvedModel } from './request.ts'
+import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest } from './request.ts'
+import type { ModelListRequest, ModelServer } from './service.ts'
 import { isRecord, parseJson } from './wire-values.ts'
 
 /** Texts of a message, joined. */
@@ -29,9 +30,25 @@ export function argumentsText(text: string): string {
 }
 
 /** Header of the credential: `Authorization: Bearer`, or `keyHeader` where the protocol has one for keys. Empty without a credential. */
-export function credentialHeader({ api_key, bearer }: ResolvedModel, keyHeader?: string): Readonly<Record<string, string>> {
+export function credentialHeader(
+  { api_key, bearer }: Pick<ModelServer, 'api_key' | 'bearer'>,
+  keyHeader?: string
+): Readonly<Record<string, string>> {
   if (api_key === undefined) return {}
   return keyHeader === undefined || bearer ? { authorization: `Bearer ${api_key}` } : { [keyHeader]: api_key }
+}
+
+/** The usual way to ask a server for its models, and the one of a protocol that adds something: `below` the base URL, with these `headers`. */
+export function modelListRequest(
+  { base_url, ...credential }: ModelServer,
+  below = '/models',
+  { keyHeader, headers = {} }: { readonly keyHeader?: string; readonly headers?: Readonly<Record<string, string>> } = {}
+): ModelListRequest {
+  const url = new URL(base_url)
+  const [path = '', query = ''] = below.split('?')
+  url.pathname = url.pathname.replace(/\/+$/, '') + path
+  for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
+  return { url: url.href, headers: { ...headers, ...credentialHeader(credential, keyHeader) } }
 }
 
 /**

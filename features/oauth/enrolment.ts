@@ -1,7 +1,14 @@
 /** Puts a login into the user's configuration and takes it out: one save each. */
 import type { Logger } from '../../kernel/index.ts'
 import type { Config } from '../config/index.ts'
-import { type ContributedModel, modelsSection, type ProviderRecord, providersSection, type Upstream } from '../llm/index.ts'
+import {
+  type ContributedModel,
+  modelListRequest,
+  modelsSection,
+  type ProviderRecord,
+  providersSection,
+  type Upstream
+} from '../llm/index.ts'
 import { askModelList, FetchProblem, type FoundModel, MANAGED_PROVIDER, withdrawProvider } from '../providers/index.ts'
 import type { Account, Endpoint } from './endpoint.ts'
 import { enterProvider, leaveProvider } from './records.ts'
@@ -57,8 +64,8 @@ export class Enrolment {
     const { upstream, headers, log, signal } = this.#parts
     if (base_url === undefined) return undefined
     try {
-      const all = { ...(await headers()), authorization: `Bearer ${access_token}` }
-      return await askModelList(upstream, { type: 'svc', base_url, headers: all }, signal)
+      const { url, headers: own } = modelListRequest({ base_url, api_key: access_token, bearer: true })
+      return await askModelList(upstream, { url, headers: { ...(await headers()), ...own } }, signal)
     } catch (error) {
       if (!(error instanceof FetchProblem || signal.aborted)) throw error
       log.warn({ reason: (error as Error).message }, 'the models of the managed provider could not be listed')

@@ -1,5 +1,6 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
 import { breathe } from '../../kernel/index.ts'
+import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
 import { costField, pricingField } from './price.ts'
@@ -27,26 +28,29 @@ export const discovered = [
 ] as const
 
 /**
- * Models of an answer `{ data: [...] }`, by their ids; at most 5,000. Entries without an id are left out, of two with one id the last counts,
- * values that make no sense count as not stated. Rejects with FetchProblem when the answer is no model list or a model has no context length.
+ * Models of an answer (`{ data: [...] }`, `{ models: [...] }`, or the list itself), by their ids; at most 5,000. Entries without an id and
+ * those that answer with no text are left out, of two with one id the last counts, values that make no sense count as not stated. Rejects
+ * with FetchProblem when the answer is no model list or a model has no context length under any of the names that servers give it.
  */
 export async function readModelList(answer: unknown): Promise<FoundModel[]> {
-  const data = isTable(answer) ? answer.data : undefined
-  if (!Array.isArray(data)) throw new FetchProblem('the answer is not a model list')
-  if (data.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
+  const { data, models } = recordOf(answer)
+  const list = [answer, data, models].find(Array.isArray)
+  if (!list) throw new FetchProblem('the answer is not a model list')
+  if (list.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
   const found = new Map<string, FoundModel>()
-  for (const item of data) {
+  for (const item of list as readonly unknown[]) {
     await breathe()
-    if (!isTable(item) || typeof item.id !== 'string' || item.id === '') continue
-    const { id } = item
-    if (!isSize(item.context_length)) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
+    const id = isTable(item) ? idOf(item) : ''
+    if (id === '' || !isTable(item) || !answersText(item)) continue
+    const max_context_size = contextOf(item)
+    if (max_context_size === undefined) throw new FetchProblem(`model ${id.slice(0, 100)} has no context_length`)
     const efforts = isTable(item.think_efforts) && item.think_efforts.support === true ? item.think_efforts : {}
     found.set(id, {
       key: id,
       model: id,
       fields: {
-        max_context_size: item.context_length,
-        ...textField('display_name', item.display_name),
+        max_context_size,
+        ...textField('display_name', item.display_name ?? item.displayName ?? (item.id === undefined ? undefined : item.name)),
         capabilities: capabilitiesOf(item),
         ...effortFields(efforts.valid_efforts, efforts.default_effort),
         ...(item.protocol === 'compat_messages' && { protocol: item.protocol }),
@@ -58,15 +62,58 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   return [...found.values()]
 }
 
+/** Some servers name a model by its path in their API. */
+function idOf({ id, name }: Table): string {
+  return typeof id === 'string' ? id : stringOf(name).replace(/^models\//, '')
+}
+
+/** Where servers state how many tokens a model reads; the first that does counts. */
+const sizes = [
+  'context_length',
+  'max_model_len',
+  'context_window',
+  'max_context_length',
+  'max_context_size',
+  'max_input_tokens',
+  'inputTokenLimit',
+  'top_provider.context_length',
+  'limit.context',
+  'limits.max_context_window_tokens',
+  'capabilities.limits.max_context_window_tokens',
+  'model_spec.availableContextTokens',
+  'meta.n_ctx',
+  'meta.n_ctx_train'
+].map(path => path.split('.'))
+
+function contextOf(item: Table): number | undefined {
+  return sizes.map(path => path.reduce<unknown>((at, key) => recordOf(at)[key], item)).find(isSize)
+}
+
+/** Kinds of models that no turn can be asked of. */
+const otherKinds = new Set(['embedding', 'embeddings', 'rerank', 'image', 'audio', 'video', 'moderation', 'transcribe', 'tts'])
+
+function answersText({ type, supportedGenerationMethods: methods }: Table): boolean {
+  return !otherKinds.has(stringOf(type)) && (!Array.isArray(methods) || methods.includes('generateContent'))
+}
+
+/** What a model can do, in the words of the managed service and of other servers. */
 function capabilitiesOf(item: Table): string[] {
-  const { supports_thinking_type: type } = item
-  const thinks = type === 'only' || type === 'both' || (type !== 'no' && item.supports_reasoning === true)
+  const { supports_thinking_type: type, supports_reasoning, thinking } = item
+  const said = recordOf(item.capabilities)
+  const input = [...strings(recordOf(item.architecture).input_modalities), ...strings(item.input_modalities)]
+  const parameters = strings(item.supported_parameters)
+  const has = (name: string) => said[name] === true || recordOf(said[name]).supported === true
+  const reasons =
+    supports_reasoning === true || thinking === true || has('thinking') || has('reasoning') || parameters.includes('reasoning')
+  const thinks = type === 'only' || type === 'both' || (type !== 'no' && reasons)
+  const tools =
+    item.supports_tool_use !== false && said.function_calling !== false && (parameters.length === 0 || parameters.includes('tools'))
   return [
     ...(thinks ? ['thinking'] : []),
     ...(type === 'only' ? ['always_thinking'] : []),
-    ...(item.supports_image_in === true ? ['image_in'] : []),
-    ...(item.supports_video_in === true ? ['video_in'] : []),
-    ...(item.supports_tool_use === false ? [] : ['tool_use'])
+    ...(item.supports_image_in === true || has('vision') || has('image_input') || input.includes('image') ? ['image_in'] : []),
+    ...(item.supports_video_in === true || input.includes('video') ? ['video_in'] : []),
+    ...(tools ? ['tool_use'] : [])
   ]
 }
 

@@ -5,6 +5,7 @@ import {
   createUpstream,
   defaultModelSection,
   Llm,
+  LlmAdapters,
   LlmLogins,
   LlmModels,
   loginOf,
@@ -51,6 +52,7 @@ export default definePack({
     const { env } = process
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
+    const adapters = ctx.collect(LlmAdapters)
     const login = (id: string) => loginOf(logins.items(), id)
     const source: ViewSource = {
       config,
@@ -143,6 +145,7 @@ export default definePack({
       config,
       upstream,
       login,
+      adapters: adapters.items,
       user_agent: `svc-code/${info.version}`,
       log: ctx.log,
       fromEnvironment,

@@ -1,5 +1,16 @@
 /** Where the models of each provider come from, and the question put to it. */
-import { type LlmLogin, nonBlank, type ProviderRecord, providerKey, providerUrl, type Upstream } from '../llm/index.ts'
+import {
+  type LlmAdapter,
+  type LlmLogin,
+  type ModelListRequest,
+  modelListRequest,
+  nonBlank,
+  type ProviderRecord,
+  providerKey,
+  providerToken,
+  providerUrl,
+  type Upstream
+} from '../llm/index.ts'
 import { type FoundModel, readModelList } from './discovery.ts'
 import { FetchProblem, fetchJson } from './fetch.ts'
 import { type RegistryEntry, readRegistry } from './registry.ts'
@@ -22,29 +33,19 @@ export interface SourceParts {
   readonly upstream: Pick<Upstream, 'get'>
   /** Who gives access tokens for a provider. */
   readonly login: (provider_id: string) => LlmLogin | undefined
+  /** They know how servers of their protocol are asked. */
+  readonly adapters: () => readonly LlmAdapter[]
   /** Sent with every request. */
   readonly user_agent: string
-}
-
-/** A server that lists its models. */
-export interface ModelListServer {
-  /** Wire protocol. */
-  readonly type: string
-  readonly base_url: string
-  /** Of the request, its credential among them; lower-case names. */
-  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Asks a server for its models. Rejects with FetchProblem, after an abort with the signal's reason. */
 export async function askModelList(
   upstream: Pick<Upstream, 'get'>,
-  { base_url, headers }: ModelListServer,
+  { url, headers }: ModelListRequest,
   signal: AbortSignal
 ): Promise<FoundModel[]> {
-  if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
-  const url = new URL(base_url)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
-  return readModelList(await fetchJson(upstream, url.href, headers, signal))
+  return readModelList(await fetchJson(upstream, url, headers, signal))
 }
 
 /** Asks a provider for its models, by its key or with a token of its login. Rejects with FetchProblem. */
@@ -52,15 +53,18 @@ export async function askProvider(
   id: string,
   record: ProviderRecord,
   by: 'key' | 'login',
-  { upstream, login, user_agent }: SourceParts,
+  { upstream, login, adapters, user_agent }: SourceParts,
   signal: AbortSignal
 ): Promise<FoundModel[]> {
-  const key = by === 'login' ? await tokenOf(id, login(id), signal) : providerKey(record)
   const base_url = providerUrl(record)
   if (base_url === undefined) throw new FetchProblem('it has no base_url')
+  if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
+  const api_key = by === 'login' ? await tokenOf(id, login(id), signal) : providerKey(record)
+  const type = nonBlank(record.type) ?? 'compat_chat'
+  const ask = adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest
+  const { url, headers } = ask({ base_url, api_key, bearer: by === 'login' || api_key === providerToken(record) })
   const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
-  const headers = { ...bearer(key), 'user-agent': user_agent, ...Object.fromEntries(own) }
-  return askModelList(upstream, { type: nonBlank(record.type) ?? 'compat_chat', base_url, headers }, signal)
+  return askModelList(upstream, { url, headers: { ...headers, 'user-agent': user_agent, ...Object.fromEntries(own) } }, signal)
 }
 
 async function tokenOf(id: string, login: LlmLogin | undefined, signal: AbortSignal): Promise<string> {

@@ -257,7 +257,13 @@ test('reasons of other families have their meaning, those of a breakdown are err
   }
 
   assert.deepEqual(['model_length', 'max_tokens', 'sensitive'].map(reason), ['truncated', 'truncated', 'filtered'])
-  for (const finish_reason of ['error', 'network_error', 'insufficient_system_resource']) {
+  for (const finish_reason of [
+    'error',
+    'network_error',
+    'insufficient_system_resource',
+    'MALFORMED_FUNCTION_CALL',
+    'function_call_filter: MALFORMED_FUNCTION_CALL'
+  ]) {
     assert.ok(failureOf({ choices: [{ delta: {}, finish_reason }] }))
   }
   assert.deepEqual(failureOf({ choices: [{ error: { code: 502, message: 'x' }, finish_reason: 'stop' }] }), { code: 502, message: 'x' })

@@ -224,10 +224,63 @@ test('svc: built-in functions, and schemas without references', () => {
       function: {
         name: 'Move',
         description: 'moves',
-        parameters: { type: 'object', properties: { at: { type: 'object', properties: { next: {} } } } }
+        parameters: { type: 'object', properties: { at: { type: 'object', properties: { next: { type: 'object' } } } } }
       }
     }
   ])
+})
+
+test('a schema without a type gets one: the whole everywhere, for svc every property', () => {
+  const parameters = {
+    properties: {
+      any: { description: 'x' },
+      kind: { enum: ['a', 'b'] },
+      size: { const: 3 },
+      list: { items: {} },
+      table: { properties: { deep: {} } },
+      choice: { anyOf: [{ type: 'string' }, { type: 'null' }] }
+    }
+  }
+  const sent = (dialect: typeof svc, given: object = parameters) => {
+    const [tool] = encode(llmRequest(model, { tools: [{ name: 'T', description: '', parameters: { ...given } }] }), dialect, undefined)
+      .tools as {
+      function: { parameters: unknown }
+    }[]
+    return tool?.function.parameters
+  }
+
+  assert.deepEqual(sent(compatChat), { type: 'object', ...parameters })
+  assert.deepEqual(
+    [sent(compatChat, {}), sent(svc, {})],
+    [0, 0].map(() => ({ type: 'object', properties: {} }))
+  )
+  assert.deepEqual(sent(svc), {
+    type: 'object',
+    properties: {
+      any: { type: 'string', description: 'x' },
+      kind: { type: 'string', enum: ['a', 'b'] },
+      size: { type: 'integer', const: 3 },
+      list: { type: 'array', items: {} },
+      table: { type: 'object', properties: { deep: { type: 'string' } } },
+      choice: parameters.properties.choice
+    }
+  })
+})
+
+test('a model that thinks gets no sampling; one that does not, or is told not to, does', () => {
+  const sampled = { temperature: 0.5, top_p: 0.9 }
+  const sent = (dialect: typeof svc, change: object, effort = 'on') => {
+    const { temperature, top_p } = encode(llmRequest({ ...model, ...sampled, ...change }, { effort }), dialect, undefined)
+    return [temperature, top_p]
+  }
+
+  for (const dialect of [compatChat, svc]) {
+    assert.deepEqual(sent(dialect, { capabilities: [] }), [0.5, 0.9])
+    assert.deepEqual(sent(dialect, { capabilities: ['thinking'] }), [undefined, undefined])
+    assert.deepEqual(sent(dialect, { capabilities: ['thinking'], off_effort: 'none' }, 'off'), [0.5, 0.9])
+    assert.deepEqual(sent(dialect, { capabilities: ['always_thinking'], off_effort: 'none' }, 'off'), [undefined, undefined])
+  }
+  assert.deepEqual(sent(compatChat, { capabilities: ['thinking'] }, 'off'), [undefined, undefined], 'nothing on the wire switches it off')
 })
 
 test('svc: a model that cannot think gets no thinking field', () => {

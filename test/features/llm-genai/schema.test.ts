@@ -39,8 +39,14 @@ test('references are inlined, also those that lead back to themselves', () => {
   const Point = { type: 'object', properties: { next: { $ref: '#/$defs/Point' } } }
 
   assert.deepEqual(toSchema({ type: 'object', properties: { at: { $ref: '#/$defs/Point' } }, $defs: { Point } })?.properties, {
-    at: { type: 'object', properties: { next: {} } }
+    at: { type: 'object', properties: { next: { type: 'object' } } }
   })
+})
+
+test('a property without a type gets one', () => {
+  assert.deepEqual(property({ description: 'x' }), { description: 'x', type: 'string' })
+  assert.deepEqual(property({ enum: [1, 2] }), { type: 'integer' })
+  assert.deepEqual(property({ items: { type: 'number' } }), { type: 'array', items: { type: 'number' } })
 })
 
 test('null is nullable, several types are alternatives', () => {

@@ -70,11 +70,11 @@ test('thoughts count as output; figures may come after the finish reason', async
   })
 })
 
-test('a refused prompt and safety reasons are filtered, a malformed call is other', async t => {
+test('a refused prompt and safety reasons are filtered, a reason that nobody knows is other', async t => {
   const { run } = await bench(t, [
     [raw({ promptFeedback: { blockReason: 'OTHER' } }), { end: true }],
     [{ text: 'x' }, { finish: 'PROHIBITED_CONTENT' }],
-    [{ text: 'x' }, { finish: 'MALFORMED_FUNCTION_CALL' }]
+    [{ text: 'x' }, { finish: 'SOMETHING_NEW' }]
   ])
 
   const found = []
@@ -84,6 +84,21 @@ test('a refused prompt and safety reasons are filtered, a malformed call is othe
     found.map(part => part?.type === 'finish' && part.reason),
     ['filtered', 'filtered', 'other']
   )
+})
+
+test('an answer that broke off in a call is asked for again, whatever text came before', async t => {
+  const reasons = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL']
+  const end = (finishReason: string) => raw({ candidates: [{ finishReason, finishMessage: 'Malformed function call: print(' }] })
+  const { run } = await bench(
+    t,
+    reasons.map(reason => [{ text: 'I call.' }, end(reason), { end: true }])
+  )
+
+  for (const reason of reasons) {
+    const { code, retryable, message } = failure(await run())
+    assert.deepEqual([code, retryable], ['provider.api_error', true])
+    assert.ok(message.includes(reason), message)
+  }
 })
 
 test('errors in words of the wire: a rejected key, a limit that passes, a quota that does not', async t => {

@@ -26,10 +26,13 @@ test('a tool turn and the prompt after a restart carry thinking with its signatu
     ]
   }
   const result = (x: number) => ({ type: 'tool_result', tool_use_id: `call_${x}`, content: [{ type: 'text', text: `echo of ${x}` }] })
+  // The end of the request before has its breakpoint as well.
+  const [prompt] = (sent(1).messages as { content: object[] }[]).slice(0, 1)
+  assert.deepEqual(Object.keys(prompt?.content.at(-1) ?? {}), ['type', 'text', 'cache_control'])
   assert.deepEqual((sent(1).messages as unknown[]).slice(1), [step, { role: 'user', content: [result(1), { ...result(2), ...cached }] }])
   assert.deepEqual((sent(2).messages as unknown[]).slice(1), [
     step,
-    { role: 'user', content: [result(1), result(2)] },
+    { role: 'user', content: [result(1), { ...result(2), ...cached }] },
     {
       role: 'assistant',
       content: [

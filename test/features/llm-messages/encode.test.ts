@@ -46,6 +46,25 @@ test('breakpoints stand on the system block, the last tool and the last block of
   })
 })
 
+test('the end of the last request keeps its breakpoint, so that what it wrote to the cache is found: four in all', () => {
+  const tools = [{ name: 'A', description: '', parameters: {} }]
+  const given = [
+    user('a'),
+    calling('1'),
+    result('1', text('x')),
+    calling('2'),
+    result('2', text('y')),
+    calling('3'),
+    result('3', text('z'))
+  ]
+  const sent = body({ system: 'be kind', tools, messages: given })
+  const marks = (sent.messages as { content: object[] }[]).map(({ content }) => content.filter(block => 'cache_control' in block).length)
+
+  assert.deepEqual(marks, [0, 0, 0, 0, 1, 0, 1])
+  assert.equal(JSON.stringify(sent).match(/cache_control/g)?.length, 4)
+  assert.equal(JSON.stringify(body({ system: 'x', tools, messages: [...given, assistant(text('so'))] })).match(/cache_control/g)?.length, 4)
+})
+
 test('a breakpoint never stands on thinking', () => {
   const [, last] = messages([user('a'), assistant(text('b'), thinking('hm', 'sig'))])
 

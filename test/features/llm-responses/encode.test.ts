@@ -19,7 +19,7 @@ test('a plain request streams, stores nothing, and names the session as cache ke
     model: 'm',
     instructions: 'be kind',
     input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] }],
-    tools: [{ type: 'function', name: 'Read', description: 'reads', parameters: { type: 'object' }, strict: false }],
+    tools: [{ type: 'function', name: 'Read', description: 'reads', parameters: { type: 'object', properties: {} }, strict: false }],
     prompt_cache_key: 'session_1',
     store: false,
     stream: true
@@ -92,10 +92,18 @@ test('broken arguments go back as an empty object, long ids cut and still distin
   assert.match(String(items[1]?.call_id), /^[a-zA-Z0-9_-]{1,64}$/)
 })
 
-test('effort off uses the off level of the model; limits and sampling are passed on', () => {
+test('effort off uses the off level of the model; limits are passed on', () => {
   assert.deepEqual(body({}, { off_effort: 'minimal' }).reasoning, { effort: 'minimal', summary: 'auto' })
   assert.equal(body({}, { max_output_size: 700 }).max_output_tokens, 700)
   assert.equal(body({ max_output_tokens: 3 }, { max_output_size: 700 }).max_output_tokens, 16)
-  const { temperature, top_p } = body({}, { temperature: 0.5, top_p: 0.9 })
-  assert.deepEqual([temperature, top_p], [0.5, 0.9])
+})
+
+test('sampling is passed on unless the model thinks', () => {
+  const sampled = (change: Partial<ResolvedModel>) => {
+    const { temperature, top_p } = body({}, { temperature: 0.5, top_p: 0.9, ...change })
+    return [temperature, top_p]
+  }
+  assert.deepEqual(sampled({ capabilities: [] }), [0.5, 0.9])
+  assert.deepEqual(sampled({ off_effort: 'none' }), [0.5, 0.9])
+  assert.deepEqual(sampled({}), [undefined, undefined])
 })

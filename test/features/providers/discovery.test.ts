@@ -1,6 +1,8 @@
 /** Who is asked for models and how, and how answers are read. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import llmGenai from '../../../features/llm-genai/pack.ts'
+import llmMessages from '../../../features/llm-messages/pack.ts'
 import { refreshProviders } from '../../../features/providers/index.ts'
 import { withEnvironment } from '../../helpers/environment.ts'
 import { discovering, listServer, quiet, start } from './scene.ts'
@@ -102,4 +104,96 @@ test('a registry that moves a provider moves it here, and its withdrawal takes e
   await call(refreshProviders)
   const { default_model, default_provider, providers } = await file()
   assert.deepEqual([default_model, default_provider, Object.keys(providers as object)], [undefined, undefined, ['b']])
+})
+
+test('lists of real servers are read, whatever they call the window, and models that answer with no text are left out', async t => {
+  const lists: Readonly<Record<string, unknown>> = {
+    '/vllm/models': { object: 'list', data: [{ id: 'm', object: 'model', owned_by: 'vllm', max_model_len: 32768 }] },
+    '/fast/models': { data: [{ id: 'm', object: 'model', context_window: 131072, max_completion_tokens: 8192 }] },
+    '/studio/models': {
+      data: [
+        { id: 'm', type: 'llm', max_context_length: 65536 },
+        { id: 'e', type: 'embeddings' }
+      ]
+    },
+    '/router/models': {
+      data: [
+        {
+          id: 'v/m',
+          name: 'V: M',
+          architecture: { input_modalities: ['text', 'image'] },
+          top_provider: { context_length: 200000, max_completion_tokens: 64000 },
+          supported_parameters: ['tools', 'reasoning']
+        }
+      ]
+    },
+    '/list/models': [
+      { id: 'm', type: 'chat', context_length: 4096 },
+      { id: 'p', type: 'image' }
+    ],
+    '/local/models': { models: [{ name: 'm' }], data: [{ id: 'm', meta: { n_ctx_train: 8192 } }] },
+    '/mistral/models': {
+      data: [{ id: 'm', max_context_length: 32000, capabilities: { vision: true, function_calling: false, completion_chat: true } }]
+    }
+  }
+  const { url } = await listServer(t, ({ path }) => lists[path] ?? 404)
+  const ids = Object.keys(lists).map(path => path.split('/')[1]!)
+  const toml = ids.map(id => `[providers.${id}]\nmodel_source = "discover"\nbase_url = "${url}/${id}"\napi_key = "k"\n`)
+  const { call, file } = await start(t, { toml: quiet + toml.join('') })
+
+  assert.deepEqual((await call(refreshProviders)).data.failed, [])
+
+  const models = Object.entries((await file()).models as Record<string, Record<string, unknown>>)
+  assert.deepEqual(
+    models.map(([alias, { max_context_size, capabilities }]) => [alias, max_context_size, (capabilities as string[]).join(' ')]),
+    [
+      ['vllm/m', 32768, 'tool_use'],
+      ['fast/m', 131072, 'tool_use'],
+      ['studio/m', 65536, 'tool_use'],
+      ['router/v/m', 200000, 'thinking image_in tool_use'],
+      ['list/m', 4096, 'tool_use'],
+      ['local/m', 8192, 'tool_use'],
+      ['mistral/m', 32000, 'image_in']
+    ]
+  )
+})
+
+test('servers of a protocol are asked as they want it: path, header of the key, version', async t => {
+  const { url, asked } = await listServer(t, ({ path }) =>
+    path.startsWith('/genai')
+      ? {
+          models: [
+            {
+              name: 'models/gemini-x',
+              displayName: 'X',
+              inputTokenLimit: 1048576,
+              supportedGenerationMethods: ['generateContent'],
+              thinking: true
+            },
+            { name: 'models/embedding-1', inputTokenLimit: 2048, supportedGenerationMethods: ['embedContent'] }
+          ]
+        }
+      : {
+          data: [
+            { type: 'model', id: 'claude-x', display_name: 'X', max_input_tokens: 200000, capabilities: { thinking: { supported: true } } }
+          ]
+        }
+  )
+  const one = (id: string, type: string, path = '') =>
+    `[providers.${id}]\ntype = "${type}"\nmodel_source = "discover"\nbase_url = "${url}/${id}${path}"\napi_key = "k"\n`
+  const toml = quiet + one('messages', 'compat_messages') + one('versioned', 'compat_messages', '/v1') + one('genai', 'compat_genai')
+  const { call, file } = await start(t, { toml, more: [llmMessages, llmGenai] })
+
+  assert.deepEqual((await call(refreshProviders)).data.failed, [])
+
+  const told = asked.map(({ path, headers }) => [path, headers['x-api-key'] ?? headers['x-goog-api-key'], headers.authorization])
+  assert.deepEqual(told.sort(), [
+    ['/genai/v1beta/models?pageSize=1000', 'k', undefined],
+    ['/messages/v1/models?limit=1000', 'k', undefined],
+    ['/versioned/v1/models?limit=1000', 'k', undefined]
+  ])
+  assert.ok(asked.find(({ path }) => path.startsWith('/messages'))?.headers['anthropic-version'])
+  const models = (await file()).models as Record<string, { model: string; max_context_size: number; capabilities: string[] }>
+  assert.deepEqual(Object.keys(models), ['messages/claude-x', 'versioned/claude-x', 'genai/gemini-x'])
+  assert.deepEqual(models['genai/gemini-x']?.capabilities, ['thinking', 'tool_use'])
 })

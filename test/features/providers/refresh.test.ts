@@ -138,7 +138,7 @@ test('failures are collected, the others go on, and no text holds the key', asyn
     if (path.startsWith('/refused')) return 401
     if (path.startsWith('/broken')) return '{"data": [{"id": "sk-'
     if (path.startsWith('/sizeless')) return { data: [{ id: 'x' }] }
-    if (path.startsWith('/list')) return []
+    if (path.startsWith('/list')) return { items: [] }
     if (path.startsWith('/down')) return 503
     if (path.startsWith('/moved')) return 302
     if (path.startsWith('/none')) return { data: [] }
