@@ -60,8 +60,9 @@ export class ActiveTurn {
     this.#usageBefore = history.usage()
     setMaxListeners(0, this.signal) // every call of a response listens
     const emit = deps.emit(host)
-    this.inFlight = new InFlight(turn_id, prompt.prompt_id, deps.now, phase => emit('agentStatusUpdated', { phase }))
-    this.emit = (name, payload, offset) => {
+    this.inFlight = new InFlight(turn_id, prompt.prompt_id, deps.deltaOffset, deps.now, phase => emit('agentStatusUpdated', { phase }))
+    this.emit = (name, payload) => {
+      const offset = this.inFlight.offset(name)
       this.inFlight.see(name, payload)
       emit(name, payload, offset)
       this.inFlight.phaseAfter(name, payload)
@@ -98,8 +99,7 @@ export class ActiveTurn {
     return {
       stream: (request, signal) => llm.stream(request, signal),
       runTools: (calls, signal, report) => this.#runTools(calls, signal, report),
-      record: (...records) => history.append(...records),
-      partial: parts => history.setPartial(parts),
+      record: (...records) => this.#record(records),
       emit: this.emit,
       uniqueCallId: id => this.#uniqueCallId(id),
       beforeStep: at => this.#beforeStep(at.step),
@@ -141,6 +141,12 @@ export class ActiveTurn {
       this.#deps.log.error({ err }, 'the tool runner failed')
       return []
     }
+  }
+
+  /** A message is shown in one place: from the moment it is in the history it does not stream any more. */
+  #record(records: readonly (CoreRecord | HistoryRecord)[]): Promise<void> {
+    if (records.some(record => record.type === 'step.message')) this.inFlight.sealed()
+    return this.#history.append(...records)
   }
 
   /** Providers repeat ids over a conversation; results are matched by id, so every call of an agent gets its own. */

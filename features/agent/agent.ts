@@ -330,7 +330,6 @@ export class AgentEngine implements Agent {
     turn.accepting = false
     this.#queue.restore(turn.box.splice(0))
     this.#queue.forget(turn.consumed.map(item => item.prompt_id))
-    this.#history.setPartial(undefined)
     if (!(await this.#record([...turn.unsaved.splice(0), ...endRecords(turn, result)]))) return
 
     const interrupted = interruptReason(turn, result)

@@ -83,7 +83,7 @@ export const stepRetrying = durable(
 )
 
 const Delta = Type.Object({ ...turn, delta: Type.String() })
-/** The frame carries `offset`: length of the step's text before this chunk, in UTF-16 units; restarts with every step. */
+/** The frame carries `offset`: length of this kind of text in the turn before this chunk, UTF-16 units (config `delta_offset`). */
 export const assistantDelta = defineEvent({
   type: 'assistant.delta',
   scope: 'session',

@@ -20,6 +20,8 @@ export interface AgentDeps {
   readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
+  /** What the offsets of text deltas count over. */
+  readonly deltaOffset: 'turn' | 'step'
   /** First retry delay, ms. */
   readonly retryBaseMs: number
   readonly now: () => Date

@@ -10,44 +10,55 @@ export class InFlight {
   readonly #phase: (phase: Phase) => void
   readonly #now: () => Date
   readonly #tools = new Map<string, RunningTool>()
-  #assistant = ''
-  #thinking = ''
+  readonly #texts = { assistantDelta: new StreamedText(), thinkingDelta: new StreamedText() }
+  readonly #offsets: 'turn' | 'step'
   #step = 0
   #stepId: string | undefined
   #shown = ''
   /** A step is open and none of its results came: clients close the message with the first result. */
   #textOpen = false
 
-  constructor(turnId: number, promptId: string | undefined, now: () => Date, phase: (phase: Phase) => void) {
+  constructor(turnId: number, promptId: string | undefined, offsets: 'turn' | 'step', now: () => Date, phase: (phase: Phase) => void) {
     this.#turnId = turnId
+    this.#offsets = offsets
     this.#promptId = promptId
     this.#now = now
     this.#phase = phase
   }
 
   snapshot(): InFlightTurn {
+    const { assistantDelta, thinkingDelta } = this.#texts
     return {
       turn_id: this.#turnId,
-      assistant_text: this.#assistant,
-      thinking_text: this.#thinking,
+      assistant_text: assistantDelta.text,
+      assistant_offset: assistantDelta.from,
+      thinking_text: thinkingDelta.text,
+      thinking_offset: thinkingDelta.from,
       running_tools: [...this.#tools.values()],
       ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId })
     }
+  }
+
+  /** Where a text delta that is told now begins; undefined for other events. */
+  offset(name: AgentEventName): number | undefined {
+    return name === 'assistantDelta' || name === 'thinkingDelta' ? this.#texts[name].end : undefined
+  }
+
+  /** The streamed message is in the history from now on. */
+  sealed(): void {
+    for (const text of Object.values(this.#texts)) text.seal()
   }
 
   /** Takes an event in before it is emitted, so that a snapshot in the same tick agrees with the stream. */
   see<N extends AgentEventName>(name: N, given: AgentEventPayload<N>): void {
     switch (name) {
       case 'assistantDelta':
-        this.#assistant += (given as AgentEventPayload<'assistantDelta'>).delta
-        break
       case 'thinkingDelta':
-        this.#thinking += (given as AgentEventPayload<'thinkingDelta'>).delta
+        this.#texts[name as 'assistantDelta' | 'thinkingDelta'].add((given as AgentEventPayload<'assistantDelta' | 'thinkingDelta'>).delta)
         break
       case 'stepStarted': {
         const payload = given as AgentEventPayload<'stepStarted'>
-        this.#assistant = ''
-        this.#thinking = ''
+        for (const text of Object.values(this.#texts)) text.begin(this.#offsets === 'step')
         this.#step = payload.step
         this.#stepId = payload.stepId
         this.#textOpen = true
@@ -55,8 +66,7 @@ export class InFlight {
       }
       case 'stepRetrying': // the next attempt begins from nothing
         this.#textOpen = false
-        this.#assistant = ''
-        this.#thinking = ''
+        this.sealed()
         break
       case 'stepCompleted':
       case 'stepInterrupted':
@@ -88,14 +98,15 @@ export class InFlight {
   }
 
   /**
-   * Empty deltas at the end of the step's texts. Deltas are never replayed, so a client that reads the snapshot and then subscribes can
+   * Empty deltas at the end of the texts of this step. Deltas are never replayed, so a client that reads the snapshot and then subscribes can
    * miss the last ones of a step, and only an offset beyond its text tells it.
    */
   tellLengths(emit: AgentEmit): void {
     if (!this.#textOpen) return
     const nothing = { turnId: this.#turnId, delta: '' }
-    if (this.#thinking !== '') emit('thinkingDelta', nothing, this.#thinking.length)
-    if (this.#assistant !== '') emit('assistantDelta', nothing, this.#assistant.length)
+    const { assistantDelta, thinkingDelta } = this.#texts
+    if (thinkingDelta.told) emit('thinkingDelta', nothing, thinkingDelta.end)
+    if (assistantDelta.told) emit('assistantDelta', nothing, assistantDelta.end)
   }
 
   /** Announces the phase that follows from an emitted event. Streaming is announced once per kind, not per piece. */
@@ -145,5 +156,36 @@ export class InFlight {
   #show(key: string, phase: Phase): void {
     this.#shown = key
     this.#phase({ ...phase, since: this.#now().getTime() })
+  }
+}
+
+/** One kind of text as a turn streams it; lengths in UTF-16 units. */
+class StreamedText {
+  /** Of the message that still streams. */
+  text = ''
+  /** Where `text` begins: everything told before it counts, also what a failed attempt made void. */
+  from = 0
+  /** The open step told some. */
+  told = false
+
+  get end(): number {
+    return this.from + this.text.length
+  }
+
+  add(delta: string): void {
+    this.text += delta
+    this.told = true
+  }
+
+  seal(): void {
+    this.from = this.end
+    this.text = ''
+  }
+
+  /** A step begins. */
+  begin(anew: boolean): void {
+    this.seal()
+    if (anew) this.from = 0
+    this.told = false
   }
 }

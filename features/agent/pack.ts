@@ -1,5 +1,5 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
-import { AppError, definePack, defineSlot, invalid, Type } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, invalid, oneOf, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
@@ -24,6 +24,10 @@ export default definePack({
   provides: [Agents, TurnHooks],
   config: Type.Object({
     retry_base_ms: Type.Number({ minimum: 0, default: 500, description: 'first delay before a failed model request is sent again' }),
+    delta_offset: oneOf(['turn', 'step'], {
+      default: 'turn',
+      description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
+    }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
   setup(ctx, { sessions, histories, llm, runner, config, interactions }) {
@@ -60,6 +64,7 @@ export default definePack({
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
       },
+      deltaOffset: ctx.config.delta_offset,
       retryBaseMs: ctx.config.retry_base_ms,
       now: ctx.now,
       newId: ctx.newId

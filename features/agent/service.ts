@@ -45,9 +45,12 @@ export interface RunningTool {
 
 export interface InFlightTurn {
   readonly turn_id: number
-  /** Text of the current step only. */
+  /** Text of the message that still streams; empty once the history has it. */
   readonly assistant_text: string
+  /** Where the text begins in the turn, UTF-16 units: with its length it is the offset of the next delta. */
+  readonly assistant_offset: number
   readonly thinking_text: string
+  readonly thinking_offset: number
   readonly running_tools: readonly RunningTool[]
   readonly current_prompt_id?: string
 }

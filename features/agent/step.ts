@@ -6,8 +6,6 @@ import type { AgentEmit } from './contract.ts'
 export interface StepPorts {
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart>
   emit: AgentEmit
-  /** Shows the growing message; called once per step, the parts grow in place. */
-  partial(parts: readonly WirePart[]): void
   /** An id that no other call of the agent has. */
   uniqueCallId(id: string): string
 }
@@ -46,7 +44,7 @@ export async function runStep(
   const calls = new Map<string, LlmToolCall & { arguments: string }>()
   /** A call stands behind the last part: what is said next is another part. */
   let called = false
-  const length = { text: 0, thinking: 0 }
+  const deltas = new DeltaGroups((name, delta) => ports.emit(name, { turnId, delta }))
   const asked = performance.now()
   let first: number | undefined
   let usage: TokenUsage | undefined
@@ -59,54 +57,57 @@ export async function runStep(
       called = false
       part = kind === 'text' ? { type: kind, text: '' } : { type: kind, thinking: '' }
       content.push(part)
-      if (content.length === 1) ports.partial(content)
     }
     if (text === '') return part
     part[kind] = (part[kind] ?? '') + text
-    const offset = length[kind]
-    length[kind] += text.length
-    ports.emit(kind === 'text' ? 'assistantDelta' : 'thinkingDelta', { turnId, delta: text }, offset)
+    deltas.push(kind === 'text' ? 'assistantDelta' : 'thinkingDelta', text)
     return part
   }
 
-  for await (const part of ports.stream(request, signal)) {
-    await ready
-    if (signal.aborted) break
-    if (first === undefined && part.type !== 'usage') first = performance.now()
-    switch (part.type) {
-      case 'text':
-      case 'thinking': {
-        if (part.text === '' && part.signature === undefined) break
-        const target = grow(part.type, part.text)
-        if (part.signature !== undefined) target.signature = part.signature
-        break
+  try {
+    for await (const part of ports.stream(request, signal)) {
+      await ready
+      if (signal.aborted) break
+      if (first === undefined && part.type !== 'usage') first = performance.now()
+      switch (part.type) {
+        case 'text':
+        case 'thinking': {
+          if (part.text === '' && part.signature === undefined) break
+          const target = grow(part.type, part.text)
+          if (part.signature !== undefined) target.signature = part.signature
+          break
+        }
+        case 'tool_call': {
+          const { name, extras } = part
+          const call = { id: ports.uniqueCallId(part.id), name, arguments: '', ...(extras && { extras }), after: content.length }
+          calls.set(part.id, call)
+          called = true
+          ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
+          break
+        }
+        case 'tool_arguments': {
+          const call = calls.get(part.id)
+          if (!call || part.text === '') break
+          call.arguments += part.text
+          deltas.flush()
+          ports.emit('toolCallDelta', { turnId, toolCallId: call.id, argumentsPart: part.text })
+          break
+        }
+        case 'usage':
+          usage = part.usage
+          break
+        case 'finish':
+          finish = part
+          break
+        case 'error':
+          return { kind: 'error', error: part.error, begun: content.length + calls.size > 0 }
       }
-      case 'tool_call': {
-        const { name, extras } = part
-        const call = { id: ports.uniqueCallId(part.id), name, arguments: '', ...(extras && { extras }), after: content.length }
-        calls.set(part.id, call)
-        called = true
-        ports.emit('toolCallDelta', { turnId, toolCallId: call.id, name: call.name, argumentsPart: '' })
-        break
-      }
-      case 'tool_arguments': {
-        const call = calls.get(part.id)
-        if (!call || part.text === '') break
-        call.arguments += part.text
-        ports.emit('toolCallDelta', { turnId, toolCallId: call.id, argumentsPart: part.text })
-        break
-      }
-      case 'usage':
-        usage = part.usage
-        break
-      case 'finish':
-        finish = part
-        break
-      case 'error':
-        return { kind: 'error', error: part.error, begun: content.length + calls.size > 0 }
     }
+    await ready
+    deltas.flush()
+  } finally {
+    deltas.drop()
   }
-  await ready
   const received = content.filter(part => (part.text ?? part.thinking ?? '') !== '' || part.signature !== undefined)
   if (signal.aborted) return { kind: 'aborted', content: received }
   if (!finish) {
@@ -122,6 +123,56 @@ export async function runStep(
     finish: { reason: finish.reason, ...(finish.raw_reason === undefined ? {} : { raw: finish.raw_reason }) },
     ...(usage ? { usage } : {}),
     timing: first === undefined ? {} : { llmFirstTokenLatencyMs: round(first - asked), llmStreamDurationMs: round(end - first) }
+  }
+}
+
+/** Chunks that come within this time after one that was told are told together. */
+const groupMs = 20
+
+type DeltaName = 'assistantDelta' | 'thinkingDelta'
+
+/** Tells the first chunk of a text at once and groups those that follow fast; the order of everything told stays that of the stream. */
+class DeltaGroups {
+  readonly #tell: (name: DeltaName, delta: string) => void
+  #name: DeltaName | undefined
+  #text = ''
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(tell: (name: DeltaName, delta: string) => void) {
+    this.#tell = tell
+  }
+
+  push(name: DeltaName, text: string): void {
+    if (this.#name !== name) this.flush()
+    this.#name = name
+    this.#text += text
+    if (!this.#timer) this.#send()
+  }
+
+  /** Tells what waits, now. */
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const name = this.#name
+    const text = this.#text
+    this.#name = undefined
+    this.#text = ''
+    if (name && text !== '') this.#tell(name, text)
+  }
+
+  /** What waits is void. */
+  drop(): void {
+    this.#text = ''
+    this.flush()
+  }
+
+  #send(): void {
+    const text = this.#text
+    this.#text = ''
+    this.#timer = undefined
+    if (text === '' || !this.#name) return
+    this.#timer = setTimeout(() => this.#send(), groupMs)
+    this.#tell(this.#name, text)
   }
 }
 

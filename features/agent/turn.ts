@@ -15,8 +15,7 @@ export interface StepAt {
   readonly step: number
 }
 
-export interface TurnPorts extends CallPorts, Omit<StepPorts, 'partial'> {
-  partial(parts: readonly WirePart[] | undefined): void
+export interface TurnPorts extends CallPorts, StepPorts {
   /** What waits for a step boundary (steered prompts, reminders), to be recorded with the begin of the step. */
   beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]>
   /** What goes to the model; called before each request. Throws when the model cannot be resolved. */
@@ -74,7 +73,6 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   /** Closes the open step, if any, and tells why. */
   const interrupt = async (reason: 'aborted' | 'max_steps' | 'error', message?: string) => {
     if (begun) await end(reason === 'error' ? 'error' : 'interrupted')
-    ports.partial(undefined)
     if (open === undefined && reason !== 'max_steps') return
     ports.emit('stepInterrupted', { ...ids(), reason, ...(message === undefined ? {} : { message }) })
     open = undefined
@@ -92,7 +90,6 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   const seal = async (content: readonly WirePart[], tool_calls: readonly LlmToolCall[]) => {
     const records = message(content, tool_calls)
     if (records.length > 0) await ports.record(...records)
-    ports.partial(undefined)
   }
 
   /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
@@ -112,7 +109,6 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     if (!error.retryable || attempt >= input.max_attempts) return false
     const delayMs = ports.retryDelay(attempt, error)
     await end('error')
-    ports.partial(undefined)
     ports.emit('stepRetrying', {
       ...ids(),
       failedAttempt: attempt,
@@ -138,7 +134,6 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const spent = { model: request.model.alias, ...(response.usage ? { usage: response.usage } : {}) }
     const reason = signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls)
     await end(reason, spent, called ? [] : message(response.content, calls))
-    ports.partial(undefined)
     ports.measured()
     if (signal.aborted) return 'aborted'
     ports.emit('stepCompleted', {

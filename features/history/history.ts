@@ -5,7 +5,7 @@ import { SessionBusy } from '../sessions/index.ts'
 import { protocolVersion } from './contract.ts'
 import { Fold } from './fold.ts'
 import { project } from './project.ts'
-import type { CoreRecord, History, HistoryMessage, HistoryRecord, OpenStep, PromptRecord, TurnRecord, WirePart } from './service.ts'
+import type { CoreRecord, History, HistoryMessage, HistoryRecord, OpenStep, PromptRecord, TurnRecord } from './service.ts'
 import { estimateMessage } from './tokens.ts'
 
 const logId = 'wire'
@@ -22,7 +22,6 @@ export class AgentHistory implements History {
   readonly #ports: HistoryPorts
   #fold: Fold
   #started = false
-  #partial: readonly WirePart[] | undefined
   readonly #writes = new Set<Promise<void>>()
   /** A write failed and the state has not been read back since. */
   #doubtful = false
@@ -44,17 +43,7 @@ export class AgentHistory implements History {
   }
 
   messages(): readonly HistoryMessage[] {
-    if (!this.#partial) return this.#fold.messages
-    const { turn_id, step } = this.#fold.openStep ?? {}
-    const partial: HistoryMessage = {
-      id: this.#fold.nextId(),
-      role: 'assistant',
-      created_at: this.#ports.now().toISOString(),
-      content: this.#partial.map(part => ({ ...part })),
-      ...(turn_id === undefined ? {} : { turn_id }),
-      ...(step === undefined ? {} : { step })
-    }
-    return [...this.#fold.messages, partial]
+    return this.#fold.messages
   }
 
   turns(): readonly TurnRecord[] {
@@ -104,10 +93,6 @@ export class AgentHistory implements History {
     return project(this.#fold.messages)
   }
 
-  setPartial(parts: readonly WirePart[] | undefined): void {
-    this.#partial = parts
-  }
-
   /**
    * When the disk refuses, the state is read back from it once every write under way has ended: memory never promises what the disk does
    * not hold, and never misses what it does.
@@ -120,8 +105,6 @@ export class AgentHistory implements History {
     const first = this.#started ? [] : [{ type: 'metadata', protocol_version: protocolVersion, created_at: time }]
     this.#started = true
     for (const record of stamped) this.#fold.apply(record)
-    // Sealed from here on: listing both would show the message twice while the disk works.
-    if (records.some(record => record.type === 'step.message')) this.#partial = undefined
     const write = this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
     this.#writes.add(write)
     try {

@@ -134,7 +134,7 @@ export interface HistoryRecord {
 }
 
 export interface History {
-  /** Folded messages, oldest first. Live view: grows while a turn runs. */
+  /** Folded messages, oldest first; one that still streams is not among them. Live view: grows while a turn runs. */
   messages(): readonly HistoryMessage[]
   turns(): readonly TurnRecord[]
   prompts(): readonly PromptRecord[]
@@ -156,8 +156,6 @@ export interface History {
   records(type: string): readonly HistoryRecord[]
   /** Repaired view for the model (engine: projection): every tool call has exactly one result, neighbours merged. */
   project(): LlmMessage[]
-  /** Partial assistant message while a step streams; replaced by the sealed one at step end. In memory only. */
-  setPartial(parts: readonly WirePart[] | undefined): void
 }
 
 export interface Histories {

@@ -45,8 +45,10 @@ export const readMessage = defineRoute({
 
 const InFlight = Type.Object({
   turn_id: Type.Integer(),
-  assistant_text: Type.String({ description: 'of the current step' }),
-  thinking_text: Type.String({ description: 'of the current step' }),
+  assistant_text: Type.String({ description: 'of the message that still streams; `messages` does not have it yet' }),
+  assistant_offset: Type.Integer({ minimum: 0, description: 'where the text begins; with its length the offset of the next delta' }),
+  thinking_text: Type.String({ description: 'as assistant_text' }),
+  thinking_offset: Type.Integer({ minimum: 0, description: 'as assistant_offset' }),
   running_tools: Type.Array(
     Type.Object({
       tool_call_id: Type.String(),

@@ -100,7 +100,9 @@ test('an approval: asked before the call starts, remembered for the session, rej
   const asked = await page.next('event.approval.requested')
   const waiting = (await page.get(`/api/v1/sessions/${id}/snapshot`)).data
   assert.deepEqual(waiting.in_flight_turn.running_tools, [])
-  assert.equal(waiting.in_flight_turn.assistant_text, 'Calling. ')
+  // The message with the call is complete, so the list has it and nothing streams.
+  assert.equal(waiting.messages.items.at(-1).content[0].text, 'Calling. ')
+  assert.deepEqual([waiting.in_flight_turn.assistant_offset, waiting.in_flight_turn.assistant_text], [9, ''])
   const { agentId: _agent, sessionId: _session, type: _type, ...request } = asked.payload
   assert.deepEqual(waiting.pending_approvals, [request])
   const late = await open()

@@ -36,6 +36,8 @@ export class PageSession {
   readonly #queued = new Map<string, string>()
   #steered: string[] = []
   #lastStep = 0
+  /** Length of what this turn has told, by kind of text: where the next delta has to begin. */
+  #told = { thinking: 0, text: 0 }
   /** turn.started or turn.ended was applied, its work_changed not yet. */
   #owed: 'start' | 'end' | undefined
 
@@ -59,10 +61,11 @@ export class PageSession {
     this.turn = flight ? { id: flight.turn_id } : undefined
     this.step = undefined
     if (!flight) return
+    const { thinking_text: thinking, assistant_text: text } = flight
+    this.#told = { thinking: flight.thinking_offset + thinking.length, text: flight.assistant_offset + text.length }
+    if (thinking || text) this.bubbles.push({ who: 'assistant', thinking, text, calls: [] })
     const last = this.bubbles.at(-1)
     const bubble = last?.who === 'assistant' ? last : undefined
-    const { thinking_text: thinking, assistant_text: text } = flight
-    if (bubble && (thinking || text)) Object.assign(bubble, { thinking, text })
     const started = new Set<string>(flight.running_tools.map((tool: Json) => tool.tool_call_id))
     this.step = { step: -1, thinking, text, bubble, started, answered: new Set(), rebuilt: true }
   }
@@ -110,6 +113,7 @@ export class PageSession {
       case 'turn.started': {
         this.#expect(frame, !this.turn, 'a turn is running')
         this.turn = { id: p.turnId }
+        this.#told = { thinking: 0, text: 0 }
         this.#lastStep = 0
         this.#owed = 'start'
         const waiting = this.#queued.get(p.promptId)
@@ -201,9 +205,10 @@ export class PageSession {
     }
     if (step.answered.size > 0) this.#wrong(frame, 'after the first result of its step')
     if (typeof frame.offset !== 'number') this.#wrong(frame, 'no offset')
-    if (frame.offset! < step[kind].length) return true
-    if (frame.offset! > step[kind].length) return false
+    if (frame.offset! < this.#told[kind]) return true
+    if (frame.offset! > this.#told[kind]) return false
     if (frame.payload.delta === '') return true
+    this.#told[kind] += frame.payload.delta.length
     step[kind] += frame.payload.delta
     this.#bubble(step)[kind] = step[kind]
     return true

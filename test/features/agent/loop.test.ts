@@ -41,20 +41,6 @@ test('tool calls are recorded, announced and answered before the next step', asy
   assert.equal(payloads(agent, 'turn.step.completed')[1]?.finishReason, 'end_turn')
 })
 
-test('offsets restart with every step', async t => {
-  const llm = scriptedLlm([{ type: 'text', text: 'abc ' }, ...toolCalls({ id: 'a', name: 'Echo' })], 'x y')
-  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
-  const socket = await agent.connect()
-  await socket.request('subscribe', { session_ids: [agent.session_id] })
-  await agent.prompt('go')
-  await agent.settled(1)
-  await socket.next('prompt.completed')
-  const deltas = socket.frames.filter(frame => frame.type === 'assistant.delta')
-  const joined = deltas.map(frame => [frame.offset, (frame.payload as { delta: string }).delta])
-  assert.equal(joined[0]?.[0], 0)
-  assert.equal(joined.filter(([offset]) => offset === 0).length, 2)
-})
-
 test('a call id that the provider repeats is made unique, in the stream and in the history', async t => {
   const llm = scriptedLlm(toolCalls({ id: 'same', name: 'Echo' }), toolCalls({ id: 'same', name: 'Echo' }), 'done')
   const agent = await startAgent(t, llm, { packs: [echoRunner()] })

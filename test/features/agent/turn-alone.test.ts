@@ -18,7 +18,6 @@ function fake(...replies: Reply[]) {
     },
     record: async (...records) => void log.push(...records.map(record => `disk ${record.type}`)),
     emit: name => void log.push(name),
-    partial: () => undefined,
     uniqueCallId: id => id,
     beforeStep: async () => [],
     request: async () => request,

@@ -103,28 +103,6 @@ test('messages without an id are named after their position', async () => {
   )
 })
 
-test('a step message that is on its way to the disk is listed once', async () => {
-  const history = await open(memoryLog())
-  await history.append({ type: 'step.begin', turn_id: 0, step: 1, step_id: 's1' })
-  history.setPartial(text('so far'))
-  const sealed = history.append({ type: 'step.message', turn_id: 0, step: 1, content: text('so far'), tool_calls: [] })
-  assert.deepEqual(
-    history.messages().map(message => message.content),
-    [text('so far')]
-  )
-  await sealed
-})
-
-test('the partial message is listed while it streams and never projected', async () => {
-  const history = await open(memoryLog())
-  await history.append(...turn.slice(0, 4))
-  history.setPartial(text('so f'))
-  assert.equal(history.messages().at(-1)?.content[0]?.text, 'so f')
-  assert.equal(history.project().length, 1)
-  history.setPartial(undefined)
-  assert.equal(history.messages().length, 1)
-})
-
 test('a refused write leaves nothing behind in memory', async () => {
   const log = memoryLog()
   const history = await open(log)

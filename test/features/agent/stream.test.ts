@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { failure, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, runner, type Started, startAgent } from './start.ts'
+
+const more = () => [{ type: 'text', text: 'abc ' } as const, ...toolCalls({ id: 'a', name: 'Echo' })]
+const snapshotOf = async (agent: Started) => (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data
+
+/** Begin and text of every delta that a subscriber got. */
+async function deltas(agent: Started, work: () => Promise<unknown>): Promise<(readonly [number | undefined, string])[]> {
+  const socket = await agent.connect()
+  await socket.request('subscribe', { session_ids: [agent.session_id] })
+  await work()
+  await socket.next('prompt.completed')
+  return socket.frames
+    .filter(frame => frame.type === 'assistant.delta')
+    .map(frame => [frame.offset, frame.payload.delta as string] as const)
+}
+
+test('the offset of a delta counts over the turn, over steps and over what a failed attempt told', async t => {
+  const llm = scriptedLlm(more(), [{ type: 'text', text: 'lost ' }, ...failure()], 'kept')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+
+  const told = await deltas(agent, () => agent.prompt('go'))
+
+  assert.deepEqual(told, [
+    [0, 'abc '],
+    [4, 'lost '],
+    [9, 'kept']
+  ])
+  assert.deepEqual(await deltas(agent, () => agent.prompt('another turn')), [[0, 'kept']])
+})
+
+test('with delta_offset = "step" the offset counts anew with every step, and the snapshot agrees', async t => {
+  const done = latch()
+  const llm = scriptedLlm(more(), [
+    { type: 'text', text: 'de' },
+    { type: 'wait', until: done.opened },
+    { type: 'text', text: 'f' },
+    { type: 'finish', reason: 'completed' }
+  ])
+  const agent = await startAgent(t, llm, { packs: [echoRunner()], config: { agent: { delta_offset: 'step' } } })
+
+  const told = await deltas(agent, async () => {
+    await agent.prompt('go')
+    await agent.waitFor(event => event.type === 'assistant.delta' && (event.payload as { delta: string }).delta === 'de')
+    const { in_flight_turn } = await snapshotOf(agent)
+    assert.deepEqual([in_flight_turn?.assistant_text, in_flight_turn?.assistant_offset], ['de', 0])
+    done.open()
+  })
+
+  assert.deepEqual(told, [
+    [0, 'abc '],
+    [0, 'de'],
+    [2, 'f']
+  ])
+})
+
+test('a message that streams is in the running turn of the snapshot only, a sealed one in its messages only', async t => {
+  const calling = latch()
+  const streaming = latch()
+  const slow = runner(async ({ calls }) => {
+    await calling.opened
+    return calls.map(call => ({ call, result: { output: 'ran' } }))
+  })
+  const llm = scriptedLlm(
+    [{ type: 'thinking', text: 'Hm' }, { type: 'text', text: 'first ' }, ...toolCalls({ id: 'a', name: 'Echo' })],
+    [
+      { type: 'text', text: 'second ' },
+      { type: 'wait', until: streaming.opened },
+      { type: 'text', text: 'end' },
+      { type: 'finish', reason: 'completed' }
+    ]
+  )
+  const agent = await startAgent(t, llm, { packs: [slow] })
+  const { prompt_id } = await agent.prompt('go')
+  const shown = async () => {
+    const { in_flight_turn: flight, messages } = await snapshotOf(agent)
+    const sealed = messages.items
+      .filter(item => item.role === 'assistant')
+      .flatMap(item => item.content.map(part => ('text' in part ? part.text : part.type)))
+    return [sealed, flight && [flight.thinking_offset, flight.thinking_text, flight.assistant_offset, flight.assistant_text]]
+  }
+  await agent.waitFor(event => event.type === 'agent.status.updated' && JSON.stringify(event.payload).includes('"tool_call"'))
+  await llm.arrived(0)
+
+  while (JSON.stringify(await shown()).includes('"first "]]')) await new Promise(setImmediate) // until the message is sealed
+  assert.deepEqual(await shown(), [
+    ['thinking', 'first ', 'tool_use'],
+    [2, '', 6, '']
+  ])
+
+  calling.open()
+  await agent.waitFor(event => event.type === 'assistant.delta' && (event.payload as { delta: string }).delta === 'second ')
+  assert.deepEqual(await shown(), [
+    ['thinking', 'first ', 'tool_use'],
+    [2, '', 6, 'second ']
+  ])
+  const { in_flight_turn: flight, session } = await snapshotOf(agent)
+  assert.deepEqual([flight?.current_prompt_id, session.busy, session.agent_config.model], [prompt_id, true, 'test'])
+  const { items } = (await agent.call(listMessages, { params: { session_id: agent.session_id } })).data
+  assert.equal(items[0]?.role, 'tool')
+  streaming.open()
+  await agent.settled(1)
+  assert.deepEqual(await shown(), [['thinking', 'first ', 'tool_use', 'second end'], null])
+})
+
+test('the first chunk of a text is told at once, fast ones after it together, in the order of the stream', async t => {
+  const chunks = Array.from({ length: 200 }, (_, n) => ({ type: n < 100 ? 'thinking' : 'text', text: `${n} ` }) as const)
+  const agent = await startAgent(t, scriptedLlm([...chunks, { type: 'finish', reason: 'completed' }]))
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const told = agent.events
+    .filter(event => /\.delta$/.test(event.type))
+    .map(event => [event.type, (event.payload as { delta: string }).delta])
+  assert.deepEqual(told[0], ['thinking.delta', '0 '])
+  assert.ok(told.some(([type, text]) => type === 'assistant.delta' && text === '100 '))
+  assert.ok(told.length < 20, `${told.length} deltas`)
+  assert.equal(told.map(([, text]) => text).join(''), chunks.map(chunk => chunk.text).join(''))
+})
