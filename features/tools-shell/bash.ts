@@ -8,7 +8,6 @@ import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
 import { commandEnv } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
-import { readLine } from './shell-line.ts'
 
 type Arguments = Static<typeof bashParameters>
 
@@ -46,6 +45,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
+      const { readLine } = await import('./shell-line.ts') // the parser costs nothing before the first command
       const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd)
       return {
         description: `Running: ${args.command}`,

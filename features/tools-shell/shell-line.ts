@@ -5,7 +5,16 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Assignment, type Command, forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode } from 'unbash'
+import {
+  type Assignment,
+  type Command,
+  forEachChild,
+  type ParsedScript,
+  parse,
+  type Redirect,
+  type Redirection,
+  type SyntaxNode
+} from 'unbash'
 import { isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
 import { CommandsIn, LEVELS } from './commands-in.ts'
 import { hasRiskyFlags, mustSpell } from './programs.ts'
@@ -28,9 +37,8 @@ const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefine
 
 type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
-/** Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. The parser is loaded with the first line. */
+/** Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. */
 export async function readLine(line: string, cwd: string, base: string): Promise<ShellLine> {
-  const { parse } = await import('unbash')
   const script = line.length <= READ_CHARS ? parse(line) : UNREAD
   const files = await filesOf(script, cwd)
   const change = resolve(cwd) === resolve(base) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`
