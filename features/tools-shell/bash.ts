@@ -1,5 +1,5 @@
 /** The Bash tool: one command, waited for. */
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
@@ -45,6 +45,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
+      const real = await realpath(cwd)
       const { readLine } = await import('./shell-line.ts') // the parser costs nothing before the first command
       const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd)
       return {
@@ -60,7 +61,11 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
         approval_argument: subject,
         parts,
         uncertain,
-        run: (progress, signal) => run(args, cwd, env, progress, signal, ports)
+        run: async (progress, signal) => {
+          if ((await realpath(cwd).catch(() => undefined)) !== real)
+            throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
+          return run(args, cwd, env, progress, signal, ports)
+        }
       }
     }
   }

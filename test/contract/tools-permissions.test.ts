@@ -1,6 +1,6 @@
 /** The permission chain as a client meets it: real tools, real configuration, approvals over REST. */
 import assert from 'node:assert/strict'
-import { link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Tools } from '../../features/tools/index.ts'
@@ -61,14 +61,45 @@ test('a path that was swapped for a link after its check is refused', async t =>
   await mkdir(join(cwd, '.git'))
   await writeFile(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
   await writeFile(join(cwd, '.env'), 'SECRET=1')
+  const theirs = join(other.cwd, 'theirs')
+  await writeFile(theirs, 'a')
+  await writeFile(join(cwd, 'own'), 'a')
+  await turn([['Read', { path: 'own' }]])
   const { asked, results } = await turn([
-    ['Bash', { command: `ln -s ${other.cwd} d; ln -s .env notes` }],
+    ['Bash', { command: `ln -s ${other.cwd} d; ln -s .env notes; ln -sf ${theirs} own` }],
     ['Write', { path: 'd/new', content: 'x' }],
-    ['Read', { path: 'notes' }]
+    ['Read', { path: 'notes' }],
+    ['Edit', { path: 'own', old_string: 'a', new_string: 'b' }],
+    ['Write', { path: 'own', content: '+', mode: 'append' }]
   ])
   assert.equal(asked.length, 1)
   assert.match(results[1]?.output ?? '', /leads to another file now/)
-  assert.match(results[2]?.output ?? '', /leads to another file now/)
+  for (const result of results.slice(2)) assert.match(result.output, /leads to another file now/)
+  assert.equal(await readFile(theirs, 'utf8'), 'a')
+})
+
+test('a file that changes while its approval waits is not overwritten', async t => {
+  const { prompt, api, session_id, cwd, waitFor } = await conversation(t)
+  const path = join(cwd, 'a.txt')
+  const change = [
+    { name: 'Write', args: { path: 'a.txt', content: 'mine' }, id: 'c1' },
+    { name: 'Edit', args: { path: 'a.txt', old_string: 'old', new_string: 'mine' }, id: 'c2' },
+    { name: 'Write', args: { path: 'a.txt', content: 'mine', mode: 'append' }, id: 'c3' }
+  ]
+  for (const { name, args, id } of change) {
+    await writeFile(path, 'old')
+    await prompt([{ tools: [{ name: 'Read', args: { path: 'a.txt' }, id: `r${id}` }] }])
+    await waitFor(event => event.type === 'tool.result' && JSON.stringify(event.payload).includes(`"r${id}"`))
+    await prompt([{ tools: [{ name, args, id }] }])
+    const asked = await waitFor(event => event.type === 'event.approval.requested' && JSON.stringify(event.payload).includes(`"${id}"`))
+    await writeFile(path, 'theirs')
+    await utimes(path, 1, 1)
+    const { approval_id } = asked.payload as { approval_id: string }
+    await api('POST', `/sessions/${session_id}/approvals/${approval_id}`, { decision: 'approved' })
+    const done = await waitFor(event => event.type === 'tool.result' && JSON.stringify(event.payload).includes(`"${id}"`))
+    assert.match(JSON.stringify(done.payload), /has changed since it was last read/, `${name} ${args.mode ?? ''}`)
+    assert.equal(await readFile(path, 'utf8'), 'theirs')
+  }
 })
 
 test('one unreadable permission rule takes no other with it, and everything is asked for until it is corrected', async t => {

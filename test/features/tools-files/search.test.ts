@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import { utimes } from 'node:fs/promises'
+import { chmod, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { nodeFileOps } from '../../../features/tools-files/file-ops.ts'
+import { createGlob } from '../../../features/tools-files/glob.ts'
+import { createGrep } from '../../../features/tools-files/grep.ts'
 import { createRipgrep, findRipgrep } from '../../../features/tools-files/ripgrep.ts'
 import type { SearchEngine } from '../../../features/tools-files/search.ts'
 import { walker } from '../../../features/tools-files/walker.ts'
-import type { TestLike } from '../tools/fakes.ts'
+import { fakeAgent, permissive, type TestLike } from '../tools/fakes.ts'
 import { files } from './scene.ts'
 
 const program = await findRipgrep(process.env)
@@ -83,3 +86,66 @@ for (const [name, engine] of engines) {
     assert.match(bad.output, /The search failed/)
   })
 }
+
+/** A stand-in for the program: notes its process id below the searched directory, says something, and stays. */
+async function lasting(t: TestLike, says = '') {
+  const scene = await files(t)
+  const program = await scene.put('rg.sh', `#!/bin/sh\necho $$ > pid.tmp; mv pid.tmp pid\n${says}\nexec sleep 60\n`)
+  await chmod(program, 0o755)
+  const pid = async () => {
+    for (;;) {
+      const text = await readFile(join(scene.cwd, 'pid'), 'utf8').catch(() => '')
+      if (text !== '') return Number(text)
+      await new Promise(setImmediate)
+    }
+  }
+  return { engine: createRipgrep(program), pid, request: { root: scene.cwd, include_ignored: false } }
+}
+
+/** A signal to nobody throws. The tests have a bound below the time limit of a search, which would end the program, too. */
+const assertGone = (pid: number) => assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+
+test('ripgrep is gone when an aborted search has ended', { timeout: 15_000 }, async t => {
+  const { engine, pid, request } = await lasting(t)
+  const control = new AbortController()
+  const search = engine.list(request, () => true, control.signal)
+  const started = await pid()
+  control.abort(new Error('stop'))
+  await assert.rejects(search, /stop/)
+  assertGone(started)
+})
+
+test('ripgrep is gone when nobody wants more of its results, or taking them failed', { timeout: 15_000 }, async t => {
+  const says = "printf 'a\\000'"
+  for (const onPath of [
+    () => false,
+    () => {
+      throw new Error('broken')
+    }
+  ]) {
+    const { engine, pid, request } = await lasting(t, says)
+    await engine.list(request, onPath, new AbortController().signal).catch((error: Error) => assert.equal(error.message, 'broken'))
+    assertGone(await pid())
+  }
+})
+
+test('a search ends with the pack', async t => {
+  const { engine, pid, request } = await lasting(t)
+  const pack = new AbortController()
+  const ports = { ops: nodeFileOps, engine: async () => engine, readable: permissive.readable, signal: pack.signal }
+  for (const [tool, args] of [
+    [createGlob(ports), { pattern: '*' }],
+    [createGrep(ports), { pattern: 'x' }]
+  ] as const) {
+    const agent = await fakeAgent(t, { cwd: request.root })
+    const env = { agent, cwd: request.root, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
+    const execution = await tool.prepare(args, env)
+    const ended = execution.run(() => undefined, new AbortController().signal)
+    if (!pack.signal.aborted) {
+      const started = await pid()
+      pack.abort(new Error('unloaded'))
+      await assert.rejects(ended, /unloaded/)
+      assertGone(started)
+    } else await assert.rejects(ended, /unloaded/)
+  }
+})

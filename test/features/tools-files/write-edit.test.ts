@@ -53,6 +53,23 @@ test('replacing keeps the mode and follows links; appending adds to the end', as
   assert.equal(await readFile(path, 'utf8'), 'new+')
 })
 
+test('a changed file keeps a mode that the umask would narrow, a new one gets what the umask leaves', async t => {
+  const { call, put, cwd } = await files(t)
+  for (const mode of [0o666, 0o600, 0o775]) {
+    const path = await put('a.txt', 'one')
+    await chmod(path, mode)
+    await call('Read', { path: 'a.txt' })
+    await call('Edit', { path: 'a.txt', old_string: 'one', new_string: 'two' })
+    assert.equal((await stat(path)).mode & 0o777, mode)
+    await call('Write', { path: 'a.txt', content: 'one' })
+    assert.equal((await stat(path)).mode & 0o777, mode)
+  }
+  await call('Write', { path: 'new.txt', content: 'x' })
+  await call('Write', { path: 'added.txt', content: 'x', mode: 'append' })
+  const umask = process.umask()
+  for (const name of ['new.txt', 'added.txt']) assert.equal((await stat(join(cwd, name))).mode & 0o777, 0o666 & ~umask)
+})
+
 test('Edit replaces one occurrence, or all when asked', async t => {
   const { call, put, cwd } = await files(t)
   await put('a.txt', 'a $& a\n')

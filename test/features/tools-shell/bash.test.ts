@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rm, stat, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
@@ -31,22 +31,31 @@ async function bash(t: TestLike) {
       const [result] = await stage.run([['call', 'Bash', JSON.stringify(args)]], signal ? { signal } : {})
       return { ...result, output: String(result?.output) }
     },
+    /** The process ids in the first line that the command prints. */
+    async pids(): Promise<number[]> {
+      for (;;) {
+        const text = stage.reports.flatMap(report => (report.type === 'progress' ? [report.update.text ?? ''] : [])).join('')
+        if (text.includes('\n')) return text.trim().split(' ').map(Number)
+        await new Promise(setImmediate)
+      }
+    },
     /** Live output so far. */
     live: () => stage.reports.flatMap(report => (report.type === 'progress' ? [report.update] : []))
   }
 }
 
-/** Resolves when the process has ended (a zombie that nobody has collected yet has ended too). */
-async function ended(pid: number): Promise<void> {
-  for (;;) {
-    try {
-      process.kill(pid, 0)
-      if (/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) return
-    } catch {
-      return
-    }
-    await new Promise(setImmediate)
+/** Whether the process has ended; a zombie that nobody has collected yet has ended, too. */
+async function isGone(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0)
+    return /\) [ZX] /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return true
   }
+}
+
+async function ended(pid: number): Promise<void> {
+  while (!(await isGone(pid))) await new Promise(setImmediate)
 }
 
 test('the output of both streams is the result, and arrives live', async t => {
@@ -80,7 +89,7 @@ test('characters split between chunks stay whole', async t => {
   assert.equal((await run({ command: "printf '\\xe2\\x82'; sleep 0.05; printf '\\xac'" })).output, '€')
 })
 
-test('a command over its time is killed with everything it started', async t => {
+test('a command over its time is killed with everything it started', { timeout: 30_000 }, async t => {
   const { bash: run } = await bash(t)
   const result = await run({ command: 'sleep 60 & echo $!; wait', timeout: 1 })
   assert.equal(result.is_error, true)
@@ -88,20 +97,25 @@ test('a command over its time is killed with everything it started', async t => 
   await ended(Number.parseInt(result.output, 10))
 })
 
-test('a background process that holds the output open neither hangs the call nor survives it', async t => {
+test('a background process that holds the output open neither hangs the call nor survives it', { timeout: 30_000 }, async t => {
   const { bash: run } = await bash(t)
   const result = await run({ command: 'sleep 60 & echo $!' })
   assert.equal(result.is_error, undefined)
   await ended(Number.parseInt(result.output, 10))
 })
 
-test('an abort kills a command, even one that ignores the polite signal', async t => {
-  const { bash: run, running } = await bash(t)
+test('an abort kills a command and what it started, even when both ignore the polite signal, and keeps its output', {
+  timeout: 30_000
+}, async t => {
+  const { bash: run, pids, running } = await bash(t)
   const control = new AbortController()
-  const result = run({ command: "trap '' TERM; echo ready; sleep 60" }, control.signal)
-  while (running.size === 0) await new Promise(setImmediate)
+  const result = run({ command: "trap '' TERM; sleep 60 & echo $$ $!; wait; sleep 60" }, control.signal)
+  const started = await pids()
   control.abort(new Error('shutdown'))
-  assert.match((await result).output, /aborted/)
+  const { output } = await result
+  assert.deepEqual(await Promise.all(started.map(isGone)), [true, true], 'gone with the answer, not some time later')
+  assert.equal(running.size, 0)
+  assert.match(output, /aborted[\s\S]*\d+ \d+\n[\s\S]*killed: the call was aborted/)
 })
 
 test('long output is cut in the middle and kept whole on disk', async t => {
@@ -124,12 +138,41 @@ test('a flood is stopped', async t => {
   assert.match(result.output, /more than 16 MiB/)
 })
 
-test('a closing session ends its commands', async t => {
-  const { bash: run, agent, running } = await bash(t)
-  const result = run({ command: 'sleep 60' })
-  while (running.size === 0) await new Promise(setImmediate)
-  await agent.closeHost()
-  assert.equal((await result).is_error, true)
+test('a session is closed only when its commands and what they started are gone', { timeout: 30_000 }, async t => {
+  const { bash: run, agent, pids } = await bash(t)
+  const result = run({ command: "trap '' TERM; sleep 60 & echo $$ $!; wait; sleep 60" })
+  const started = await pids()
+  assert.deepEqual(await agent.closeHost(), [])
+  assert.deepEqual(await Promise.all(started.map(isGone)), [true, true])
+  assert.match((await result).output, /ended by SIGKILL/)
+})
+
+test('a command that has ended leaves nothing for the close of its session', async t => {
+  const { bash: run, agent } = await bash(t)
+  await run({ command: 'true' })
+  const before = agent.scope.size
+  await run({ command: 'true a' })
+  assert.equal(agent.scope.size, before)
+})
+
+test('the kept output is for its owner only', async t => {
+  const { bash: run } = await bash(t)
+  const path = /whole output is in (\S+)/.exec((await run({ command: 'seq 1 20000' })).output)?.[1] ?? ''
+  assert.equal((await stat(path)).mode & 0o777, 0o600)
+  assert.equal((await stat(dirname(path))).mode & 0o777, 0o700)
+})
+
+test('a directory that leads elsewhere when the command starts is refused', async t => {
+  const { bash: run, cwd, hooks } = await bash(t)
+  for (const name of ['one', 'two']) await mkdir(join(cwd, name))
+  await symlink('one', join(cwd, 'link'))
+  hooks.before.tapPromise('swap', async () => {
+    await rm(join(cwd, 'link'))
+    await symlink('two', join(cwd, 'link'))
+    return undefined
+  })
+  assert.match((await run({ command: 'touch made', cwd: 'link' })).output, /leads elsewhere now/)
+  assert.deepEqual(await readdir(join(cwd, 'two')), [])
 })
 
 test("the server's own secrets stay out of the environment of commands", () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { test } from 'node:test'
-import { ToolRefusal } from '../../../features/tools/service.ts'
+import { ToolRefusal, type ToolUpdate } from '../../../features/tools/service.ts'
 import { Type } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scene, scripted } from './fakes.ts'
@@ -194,6 +195,35 @@ test('a long result is kept on disk and shortened for the model', async t => {
   assert.ok(output.length < 3_000)
   const path = /saved to (\S+)/.exec(output)?.[1] ?? ''
   assert.equal(await readFile(path, 'utf8'), text)
+  assert.equal((await stat(path)).mode & 0o777, 0o600)
+  assert.equal((await stat(dirname(path))).mode & 0o777, 0o700)
+})
+
+test('a call that was given up has one result: what it says later, and a late end, reach nobody', async t => {
+  const control = new AbortController()
+  const late = latch()
+  const told = latch()
+  const deaf = {
+    ...scripted({ name: 'Deaf' }),
+    prepare: () => ({
+      description: 'Deaf',
+      accesses: [],
+      run: async (progress: (update: ToolUpdate) => void) => {
+        control.abort(new Error('shutdown'))
+        await late.opened
+        progress({ kind: 'status', text: 'late' })
+        queueMicrotask(() => told.open())
+        return { output: 'late' }
+      }
+    })
+  }
+  const { run, log } = await scene(t, [deaf], { abandonMs: 1 })
+  const [result] = await run([['A', 'Deaf']], { signal: control.signal })
+  late.open()
+  await told.opened
+  await new Promise(setImmediate)
+  assert.match(String(result?.output), /was aborted/)
+  assert.deepEqual(log, ['started A', 'finished A'])
 })
 
 test('an empty result says so, and a result of media only gets a leading text', async t => {
