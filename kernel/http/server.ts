@@ -3,6 +3,9 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
+/** How long a connection whose request was refused as a whole may take to read the reason, ms. */
+const lastWordMs = 1_000
+
 /** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
 const connections = new WeakMap<Server, Set<Socket>>()
 
@@ -32,6 +35,9 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
           ? '408 Request Timeout'
           : '400 Bad Request'
     socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    // The client gets to read this; one that does not close its side is not kept for it.
+    const cut = setTimeout(() => socket.destroy(), lastWordMs).unref()
+    socket.once('close', () => clearTimeout(cut))
   })
   return server
 }
@@ -48,7 +54,27 @@ export function onUpgrade(server: Server, upgrade: (req: IncomingMessage, socket
     }
     if (head.length > 0) socket.unshift(head)
     socket.unshift(headWithoutOffer(req))
-    server.emit('connection', socket)
+    afterReplies(socket as Socket, () => server.emit('connection', socket)) // what this server listens on is always a Socket
+  })
+}
+
+/**
+ * Runs `next` once the replies to earlier requests of the connection are out: the library lines up replies per parser, so those of a
+ * second one would be lost behind them. It has taken its hands off the socket, so writable again must be told to the reply under way.
+ */
+function afterReplies(socket: Socket, next: () => void): void {
+  const { _httpMessage: reply } = socket as { _httpMessage?: ServerResponse | null }
+  if (!reply) {
+    if (socket.destroyed) return
+    socket.setTimeout(0) // the clock of an idle connection was started by the last reply
+    next()
+    return
+  }
+  const drained = () => reply.emit('drain')
+  socket.on('drain', drained)
+  reply.once('close', () => {
+    socket.off('drain', drained)
+    afterReplies(socket, next)
   })
 }
 

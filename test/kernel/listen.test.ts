@@ -113,6 +113,24 @@ test('closing cuts upgraded connections that nobody else ends', async t => {
   await closed
 })
 
+test('a connection whose request did not arrive in time ends, whatever the client does', async t => {
+  const made = server(t)
+  const { port } = await listen(made, { host, port: 0 })
+  const accepted = once(made, 'connection')
+  const client = connect({ port, host, allowHalfOpen: true })
+  t.after(() => client.destroy())
+  const [socket] = await accepted
+  let received = ''
+  client.setEncoding('utf8').on('data', chunk => {
+    received += chunk
+  })
+  const ended = once(client, 'end')
+  made.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
+  await ended
+  assert.match(received, /^HTTP\/1\.1 408 Request Timeout\r\nConnection: close/)
+  await once(socket, 'close')
+})
+
 test('what is no HTTP is answered with a bare 400 and a closed connection', async t => {
   const { port } = await listen(server(t), { host, port: 0 })
   const socket = connect(port, host, () => socket.write('hello there\r\n\r\n'))
