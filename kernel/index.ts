@@ -40,9 +40,8 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
-export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
-export { withJsonText } from './http/json-text.ts'
+export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/reply.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export { Activity, type Work } from './lifecycle/activity.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'

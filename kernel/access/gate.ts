@@ -1,9 +1,9 @@
 /** The gate in front of every request and upgrade: ban, Host, Origin, credential (contract 1, Authentication). */
 import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
-import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
+import { AppError, Banned, type ErrorSpec, HostRefused, ScopeMissing } from '../errors.ts'
 import { BanTable } from './ban.ts'
-import { classifyBind, corsHeaders, isRepeated, OriginPolicy, type OriginVerdict } from './origin.ts'
+import { classifyBind, corsHeaders, OriginPolicy, type OriginVerdict } from './origin.ts'
 import type { Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
@@ -92,8 +92,8 @@ export class Gate {
 
   /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
   authenticate(req: IncomingMessage): Identified {
-    const credential = takeAuthorization(req)
-    return this.#counted(req, this.#identify(credential))
+    const found = this.#identify(takeAuthorization(req))
+    return found && !(found instanceof Promise) ? found : this.#counted(req, found)
   }
 
   /** Upgrade: the header decides when it carries a bearer token, else the first `svc-code.bearer.<token>` subprotocol. Counts failures. */
@@ -140,6 +140,12 @@ export class Gate {
   }
 }
 
+/** Throws ScopeMissing (40302) when the principal lacks the scope; routes and frames that name none ask for `api`. */
+export function requireScope(principal: Principal, scope = 'api'): void {
+  if (principal.scopes === 'all' || principal.scopes.includes(scope)) return
+  throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
+}
+
 /** Everything but the methods that read (RFC 9110 §9.2.1); OPTIONS is answered without a handler. */
 function changes({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
@@ -155,23 +161,25 @@ function originRefusal({ headers }: IncomingMessage): GateRefusal {
 function takeAuthorization(req: IncomingMessage): string | null | undefined {
   const header = req.headers.authorization
   if (header === undefined) return undefined
-  const repeated = isRepeated(req, 'authorization')
-  maskAuthorization(req)
-  if (repeated) return null
+  if (maskAuthorization(req) > 1) return null
   if (!header.startsWith(bearer)) return undefined
   const value = header.slice(bearer.length)
   // Header bytes arrive as Latin-1; a password may be UTF-8.
   return /[^ -~]/.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value
 }
 
-/** Replaces every Authorization value of the request by a placeholder. */
-export function maskAuthorization(req: IncomingMessage): void {
-  if (req.headers.authorization === undefined) return
+/** Replaces every Authorization value of the request by a placeholder; returns how many there were. */
+export function maskAuthorization(req: IncomingMessage): number {
+  if (req.headers.authorization === undefined) return 0
   req.headers.authorization = masked
   const raw = req.rawHeaders
+  let count = 0
   for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i]!.length === 13 && raw[i]!.toLowerCase() === 'authorization') raw[i + 1] = masked
+    if (raw[i]!.length !== 13 || raw[i]!.toLowerCase() !== 'authorization') continue
+    raw[i + 1] = masked
+    count++
   }
+  return count
 }
 
 /** First entry of `Sec-WebSocket-Protocol` with the bearer prefix decides. */

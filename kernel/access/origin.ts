@@ -96,7 +96,7 @@ export class OriginPolicy {
     if (this.#anyHost) return undefined
     const host = req.headers.host
     if (host === undefined || host === '') return 'the Host header is missing'
-    if (isRepeated(req, 'host')) return 'the Host header is repeated'
+    if (hostCount(req.rawHeaders) > 1) return 'the Host header is repeated'
     if (!this.#allowsHost(host)) return hostRefusal(host)
     const authority = req.url?.startsWith('/') ? undefined : absoluteAuthority(req.url ?? '')
     return authority === undefined || this.#allowsHost(authority) ? undefined : hostRefusal(authority)
@@ -137,15 +137,11 @@ export function corsHeaders(req: IncomingMessage): Record<string, string> {
   }
 }
 
-/** Does the header stand there more than once? The library shows only one of them. */
-export function isRepeated(req: IncomingMessage, name: string): boolean {
-  const raw = req.rawHeaders
+/** How many Host headers there are: the library shows only the first. */
+function hostCount(raw: readonly string[]): number {
   let count = 0
-  for (let i = 0; i < raw.length; i += 2) {
-    const key = raw[i]!
-    if (key.length === name.length && key.toLowerCase() === name) count++
-  }
-  return count > 1
+  for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === 4 && raw[i]!.toLowerCase() === 'host') count++
+  return count
 }
 
 /** Authority of an absolute-form request target (RFC 9112 §3.2.2), undefined for the usual origin form. */

@@ -121,8 +121,13 @@ export class TokenFile {
 
   /** A missing file, one that others can read, an empty one and what is no file at all leave the old token in force. */
   #refresh(): void {
-    const version = this.#stat()
     const known = this.#version
+    let version: Version | undefined
+    try {
+      version = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    } catch {
+      return // a home that cannot be reached right now changes no token
+    }
     if (!version) return
     if (version.mtimeNs === known.mtimeNs && version.ino === known.ino && version.size === known.size && version.mode === known.mode) {
       return
@@ -145,14 +150,6 @@ export class TokenFile {
       const { code, message } = error as NodeJS.ErrnoException
       if (code === 'EMFILE' || code === 'ENFILE') this.#version = { ...this.#version, mtimeNs: -1n } // passes: look again
       return `the token file cannot be read (${code ?? message})`
-    }
-  }
-
-  #stat(): Version | undefined {
-    try {
-      return statSync(this.#path, { bigint: true, throwIfNoEntry: false })
-    } catch {
-      return undefined // a home that cannot be reached right now changes no token
     }
   }
 }

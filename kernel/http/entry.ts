@@ -9,10 +9,10 @@ import type { Environment } from '../environment.ts'
 import { AppError, Unauthorized } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { limitedStream, readJson } from './body.ts'
-import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
+import { sendBinary } from './bytes.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
 import { type Exchange, Pipeline, routeMissing } from './pipeline.ts'
-import { finish } from './reply.ts'
+import { type FileReply, finish, type StreamReply } from './reply.ts'
 import { type MountedRoute, RouteTable } from './router.ts'
 
 export class HttpEntry {
@@ -87,6 +87,7 @@ const idleMs = 300_000
 
 class HttpExchange implements Exchange {
   readonly id: string
+  readonly method: string
   /** Target as received, before normalisation. */
   readonly url: string
   readonly began = performance.now()
@@ -100,14 +101,11 @@ class HttpExchange implements Exchange {
 
   constructor(id: string, req: IncomingMessage, res: ServerResponse, keepBytes: number) {
     this.id = id
+    this.method = req.method ?? ''
     this.url = req.url ?? ''
     this.#req = req
     this.#res = res
     this.#keepBytes = keepBytes
-  }
-
-  get method(): string {
-    return this.#req.method ?? ''
   }
 
   get headers(): IncomingHttpHeaders {

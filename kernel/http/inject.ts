@@ -4,8 +4,8 @@ import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
 import type { Detail } from '../errors.ts'
 import { limitedStream } from './body.ts'
-import type { FileReply, StreamReply } from './bytes.ts'
 import type { Exchange } from './pipeline.ts'
+import type { FileReply, StreamReply } from './reply.ts'
 
 /** The envelope of a route with the HTTP status it came with. */
 export interface Envelope<R extends AnyRoute = AnyRoute> {

@@ -2,16 +2,15 @@
 import type { Readable } from 'node:stream'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { requireScope } from '../access/principal.ts'
+import { requireScope } from '../access/gate.ts'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { late, waitPastAbort } from '../lifecycle/wait.ts'
-import { coerce, problems, stripUnknown, type TObject } from '../schema.ts'
-import { type FileReply, isBinary, type StreamReply } from './bytes.ts'
-import { failure, successText } from './reply.ts'
+import { late } from '../lifecycle/wait.ts'
+import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
+import { type FileReply, failure, isBinary, type StreamReply, successText } from './reply.ts'
 import type { MountedRoute, Target } from './router.ts'
 
 /** A request with its way back: over a connection, or from inside this process. */
@@ -90,10 +89,10 @@ export class Pipeline {
   async #run(route: MountedRoute, raw: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
     const { spec } = route
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
-    const params = checked(spec.params, raw, 'params') ?? raw
+    const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
     const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
-    const query = spec.query ? checked(spec.query, exchange.query(), 'query') : {}
+    const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
 
     const work = route.activity.enter()
     if (!work) throw routeMissing(exchange)
@@ -125,11 +124,12 @@ export class Pipeline {
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
   async #answer(route: MountedRoute, input: HandlerInput, exchange: Exchange, work: Work): Promise<unknown> {
     const handled: unknown = route.handler(input as never) // the checks made the values fit the spec
-    if (!isThenable(handled)) return handled
-    const answer: unknown = await waitPastAbort(handled, work.signal, lastWordMs)
+    if (typeof (handled as Partial<PromiseLike<unknown>> | null | undefined)?.then !== 'function') return handled
+    const later = Promise.resolve(handled)
+    const answer: unknown = await work.untilGivenUp(later, lastWordMs)
     if (answer !== late) return answer
     this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
-    handled.then(discard, () => undefined) // nobody waits for it any more
+    later.then(discard, () => undefined) // nobody waits for it any more
     throw routeMissing(exchange)
   }
 
@@ -139,8 +139,7 @@ export class Pipeline {
     if (body === undefined && OptionalKind in schema) return undefined
     // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
     const filled = Value.Default(schema, body)
-    check(problems(schema, filled, 'body'))
-    return stripUnknown(schema, filled)
+    return stripUnknown(schema, checked(schema, filled, 'body'))
   }
 
   #reply(route: MountedRoute, data: unknown, exchange: Exchange): void {
@@ -241,20 +240,11 @@ export function routeMissing({ url, method }: RequestInfo): AppError {
   return new AppError(RouteMissing, { message: `no such route: ${method} ${end < 0 ? target : target.slice(0, end)}` })
 }
 
-/** Values of a path or query in the types of their schema; undefined without one. */
-function checked(schema: TObject | undefined, raw: Readonly<Record<string, unknown>>, root: string) {
-  if (!schema) return undefined
-  const values = coerce(schema, raw)
-  check(problems(schema, values, root))
-  return values
-}
-
-function check(details: ReturnType<typeof problems>): void {
+/** The value when it fits; else a 40001 with each field below `root`. */
+function checked<T>(schema: TSchema, value: T, root: string): T {
+  const details = problems(schema, value, root)
   if (details.length > 0) throw invalid(details)
-}
-
-function isThenable(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+  return value
 }
 
 function nameOf({ spec }: MountedRoute): string {

@@ -1,9 +1,48 @@
-/** JSON replies: the envelope and its HTTP status (contract 1, Response envelope), and what becomes of a body that nobody read. */
+/** What a request is answered: bytes, or the envelope and its HTTP status (contract 1, Response envelope); and the end of a body that nobody read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import { AppError, InternalError, ValidationFailed } from '../errors.ts'
-import { jsonText } from './json-text.ts'
 
-export interface Envelope {
+const brand = Symbol.for('svc-code.BinaryReply')
+
+export interface FileReply {
+  /** Absolute path, already checked by the route. */
+  readonly file: string
+  readonly type?: string
+  readonly filename?: string
+  readonly disposition?: 'inline' | 'attachment'
+  /** ETag as sent; default: derived from mtime, size and inode. */
+  readonly etag?: string
+  /** Honour If-None-Match (304); default true. */
+  readonly conditional?: boolean
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface StreamReply {
+  readonly stream: Readable
+  readonly type: string
+  /** Bytes, when known. */
+  readonly size?: number
+  readonly filename?: string
+  readonly disposition?: 'inline' | 'attachment'
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface BinaryReply {
+  readonly [brand]: true
+  readonly reply: FileReply | StreamReply
+}
+
+/** Marks a handler's answer as bytes instead of an envelope. */
+export function binary(reply: FileReply | StreamReply): BinaryReply {
+  return { [brand]: true, reply }
+}
+
+export function isBinary(value: unknown): value is BinaryReply {
+  return typeof value === 'object' && value !== null && brand in value
+}
+
+interface Envelope {
   readonly code: number
   readonly msg: string
   readonly data: unknown
@@ -13,7 +52,7 @@ export interface Envelope {
 
 /** JSON text of a success; `code` is 0 unless the route has its own success code. Undefined fields are dropped, undefined data is null. */
 export function successText(data: unknown, request_id: string, code = 0): string {
-  return jsonText({ code, msg: 'success', data: data === undefined ? null : data, request_id })
+  return JSON.stringify({ code, msg: 'success', data: data === undefined ? null : data, request_id })
 }
 
 /** The envelope of a failure. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */
@@ -36,21 +75,17 @@ const bodyMs = 300_000
 const lingerBytes = 16 * 1_048_576
 const lingerMs = 2_000
 
-/** Does the request announce a body that has not fully arrived? */
-function bodyPending(req: IncomingMessage): boolean {
-  return !req.complete && (req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0)
-}
-
 /**
  * Sends the reply and takes care of a body that nobody read: a small one is swallowed and the connection lives on; otherwise the
  * connection closes after the client had time to read the reply.
  */
 export function finish(req: IncomingMessage, res: ServerResponse, status: number, text: string, limit: number): void {
-  if (!bodyPending(req)) {
+  const { 'content-length': announced, 'transfer-encoding': chunked } = req.headers
+  if (req.complete || (chunked === undefined && Number(announced ?? 0) === 0)) {
     sendJson(res, status, text)
     return
   }
-  const length = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+  const length = Number(announced ?? Number.POSITIVE_INFINITY)
   const keep = length <= limit
   if (!keep) res.setHeader('connection', 'close')
   let taken = 0

@@ -6,7 +6,7 @@ import { AppError, developerError, invalid, ValidationFailed } from '../errors.t
 import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
 import { unusable } from '../schema.ts'
-import { compareShapes, parseTemplate, patternOf, routablePath } from './template.ts'
+import { compareShapes, parseTemplate, patternOf } from './template.ts'
 
 export interface MountedRoute {
   readonly pack: string
@@ -126,13 +126,11 @@ function resolve(group: Group, path: string, method: string): Target {
   const values: string[] = []
   const fallback = group.bare ?? group.actions.values().next().value!
   for (let i = 1; i < match.length; i++) {
-    const value = decode(match[i]!)
-    if (value === undefined || hasControl(value)) {
-      const field = `params.${fallback.names[i - 1]!}`
-      const message = value === undefined ? 'is not valid percent-encoded UTF-8' : 'must not contain control characters'
-      return { params: {}, error: invalid([{ path: field, message }]), open: false }
+    const found = pathValue(match[i]!)
+    if ('problem' in found) {
+      return { params: {}, error: invalid([{ path: `params.${fallback.names[i - 1]!}`, message: found.problem }]), open: false }
     }
-    values.push(value)
+    values.push(found.value)
   }
   let entry = group.bare
   if (group.actions.size > 0) {
@@ -155,24 +153,41 @@ function resolve(group: Group, path: string, method: string): Target {
   return isReserved(path) ? { params: {}, open: false } : { route, params, open: true }
 }
 
-function decode(text: string): string | undefined {
-  if (!text.includes('%')) return text
+/** The decoded value, or what is wrong with it. */
+function pathValue(raw: string): { readonly value: string } | { readonly problem: string } {
+  let value = raw
   try {
-    return decodeURIComponent(text)
+    if (raw.includes('%')) value = decodeURIComponent(raw)
   } catch {
-    return undefined // the caller names the parameter
+    return { problem: 'is not valid percent-encoded UTF-8' }
   }
-}
-
-function hasControl(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code < 32 || code === 127) return true
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i)
+    if (code < 32 || code === 127) return { problem: 'must not contain control characters' }
   }
-  return false
+  return { value }
 }
 
 function unsupportedAction(tail: string, path: string): AppError {
   const message = `unsupported action: ${tail.slice(0, 200)}`
   return new AppError(ValidationFailed, { message, details: [{ path, message }] })
+}
+
+/**
+ * The path to route by, without query: of an absolute-form target its path (RFC 9112 §3.2.2), with percent-encoded unreserved
+ * characters decoded and nothing else (RFC 3986 §6.2.2.2). Dot segments and doubled slashes stay and match no literal route.
+ */
+function routablePath(target: string): string {
+  const end = target.search(/[?#]/)
+  let path = end < 0 ? target : target.slice(0, end)
+  if (!path.startsWith('/')) {
+    const rest = /^https?:\/\/[^/]*(.*)$/is.exec(path)?.[1]
+    if (rest !== undefined) path = rest === '' ? '/' : rest
+  }
+  return path.includes('%') ? path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) : path
+}
+
+function decodeUnreserved(sequence: string): string {
+  const char = String.fromCharCode(Number.parseInt(sequence.slice(1), 16))
+  return /[A-Za-z0-9\-._~]/.test(char) ? char : sequence
 }

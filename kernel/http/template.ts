@@ -1,4 +1,4 @@
-/** Path templates: what a declared path means, in which order paths are tried, and the path that a request really asks for. */
+/** Path templates: what a declared path means, and in which order paths are tried. */
 import { developerError } from '../errors.ts'
 
 export interface Template {
@@ -57,23 +57,4 @@ export function compareShapes(a: readonly string[], b: readonly string[]): numbe
 
 function rank(part: string): number {
   return part === '{}' ? 1 : part === '{+}' ? 2 : 0
-}
-
-/**
- * The path to route by, without query: of an absolute-form target its path (RFC 9112 §3.2.2), with percent-encoded unreserved
- * characters decoded and nothing else (RFC 3986 §6.2.2.2). Dot segments and doubled slashes stay and match no literal route.
- */
-export function routablePath(target: string): string {
-  const end = target.search(/[?#]/)
-  let path = end < 0 ? target : target.slice(0, end)
-  if (!path.startsWith('/')) {
-    const rest = /^https?:\/\/[^/]*(.*)$/is.exec(path)?.[1]
-    if (rest !== undefined) path = rest === '' ? '/' : rest
-  }
-  return path.includes('%') ? path.replace(/%[0-9a-f]{2}/gi, decodeUnreserved) : path
-}
-
-function decodeUnreserved(sequence: string): string {
-  const char = String.fromCharCode(Number.parseInt(sequence.slice(1), 16))
-  return /[A-Za-z0-9\-._~]/.test(char) ? char : sequence
 }

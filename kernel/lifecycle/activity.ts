@@ -1,11 +1,44 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
-
+import { setMaxListeners } from 'node:events'
 import { developerError } from '../errors.ts'
+import { late } from './wait.ts'
 
-export interface Work {
+/** A piece of work of a pack. */
+export class Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  leave(): void
+  #leave: (() => void) | undefined
+
+  constructor(signal: AbortSignal, leave: () => void) {
+    this.signal = signal
+    this.#leave = leave
+  }
+
+  /** Ends the work; later calls do nothing. */
+  leave(): void {
+    this.#leave?.()
+    this.#leave = undefined
+  }
+
+  /** Resolves with the result, or with `late` when it is not there `ms` after the signal was aborted; rejects as the result does. */
+  async untilGivenUp<T>(result: Promise<T>, ms: number): Promise<T | typeof late> {
+    const { signal } = this
+    let timer: NodeJS.Timeout | undefined
+    let aborted: () => void = () => undefined
+    const limit = new Promise<typeof late>(resolve => {
+      aborted = () => {
+        timer = setTimeout(() => resolve(late), ms)
+      }
+    })
+    if (signal.aborted) aborted()
+    else signal.addEventListener('abort', aborted)
+    try {
+      return await Promise.race([result, limit])
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', aborted)
+    }
+  }
 }
 
 /** Counts the work in flight of one pack generation. */
@@ -14,6 +47,10 @@ export class Activity {
   #closed = false
   #idle: (() => void) | undefined
   readonly #abort = new AbortController()
+
+  constructor() {
+    setMaxListeners(0, this.#abort.signal) // as many as there is work
+  }
 
   get running(): number {
     return this.#running
@@ -27,16 +64,10 @@ export class Activity {
   enter(): Work | undefined {
     if (this.#closed) return undefined
     this.#running++
-    let left = false
-    return {
-      signal: this.#abort.signal,
-      leave: () => {
-        if (left) return
-        left = true
-        this.#running--
-        if (this.#running === 0) this.#idle?.()
-      }
-    }
+    return new Work(this.#abort.signal, () => {
+      this.#running--
+      if (this.#running === 0) this.#idle?.()
+    })
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */

@@ -1,6 +1,5 @@
 /** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
 import type { EventSpec } from '../contract.ts'
-import { jsonText } from '../http/json-text.ts'
 import { serviceToken } from '../lifecycle/services.ts'
 import type { EventTarget } from './types.ts'
 
@@ -86,7 +85,7 @@ export function draftEvent(
   if (time !== undefined) fields.time = at.getTime()
   Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, pack, session_id, subject, timestamp: at.toISOString(), offset, fields, text: jsonText(fields) }
+  return { spec, pack, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
 }
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
