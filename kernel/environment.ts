@@ -20,5 +20,7 @@ export interface Environment {
 export function createEnvironment(given: KernelOptions): Environment {
   const options = withDefaults(given)
   const log = createLog(options.log, options.home)
-  return { options, log, guard: new Guard(log), hosts: new Hosts(), now: options.now, newId: options.newId }
+  const guard = new Guard(log)
+  const hosts = new Hosts(guard, options.setupTimeoutMs)
+  return { options, log, guard, hosts, now: options.now, newId: options.newId }
 }

@@ -147,7 +147,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     slot(slot: AnySlot) {
       open()
-      env.hosts.admit(slot)
+      env.hosts.admit(slot, name)
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {

@@ -2,6 +2,7 @@
 import type { StoreSpec } from '../contract.ts'
 import { developerError } from '../errors.ts'
 import type { StoreOf } from '../storage/ports.ts'
+import type { Guard } from './guard.ts'
 import { type Dispose, Scope } from './scope.ts'
 
 /** Per-host state; the object itself is the key, so that slots of one name never meet. */
@@ -23,24 +24,44 @@ export function defineSlot<T, H extends SlotHost = SlotHost>(name: string, open:
 
 /** The hosts of one kernel, by the slots they hold values of: a slot is emptied everywhere when the pack that owns it unloads. */
 export class Hosts {
+  readonly #guard: Guard
+  readonly #limitMs: number
   readonly #holding = new Map<AnySlot, Set<SlotHost>>()
+  /** The pack that owns a slot. */
+  readonly #owners = new WeakMap<AnySlot, string>()
   readonly #withdrawn = new WeakSet<AnySlot>()
 
+  /** `limitMs`: how long a value may take to close. */
+  constructor(guard: Guard, limitMs: number) {
+    this.#guard = guard
+    this.#limitMs = limitMs
+  }
+
   /** A slot whose owner is active (again). */
-  admit(slot: AnySlot): void {
+  admit(slot: AnySlot, pack: string): void {
+    this.#owners.set(slot, pack)
     this.#withdrawn.delete(slot)
   }
 
-  /** Closes a slot's values on all hosts and opens no more until it is admitted again; failures are reported together. */
+  /** Closes a slot's values on all hosts and opens no more until it is admitted again. */
   async withdraw(slot: AnySlot): Promise<void> {
     this.#withdrawn.add(slot)
-    const results = await Promise.allSettled([...(this.#holding.get(slot) ?? [])].map(host => host.drop(slot)))
-    const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
-    if (errors.length > 0) throw new AggregateError(errors, `slot ${slot.name} could not be closed everywhere`)
+    await Promise.all([...(this.#holding.get(slot) ?? [])].map(host => host.drop(slot)))
   }
 
+  /** True while the pack that owns the slot is gone. A slot that no pack claimed lives with its hosts. */
   isWithdrawn(slot: AnySlot): boolean {
     return this.#withdrawn.has(slot)
+  }
+
+  /** Closes a value, or what its promise resolves to. Never rejects: faults are put down to the pack that owns the slot. */
+  async close(slot: AnySlot, value: unknown): Promise<void> {
+    const pack = this.#owners.get(slot) ?? 'the kernel'
+    const close = async () => {
+      const opened = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
+      if (typeof opened?.close === 'function') await opened.close()
+    }
+    await this.#guard.settle(pack, `close of slot ${slot.name}`, close, this.#limitMs, undefined)
   }
 
   /** Notes that a host holds a value; returns the undo. */
@@ -82,11 +103,10 @@ export abstract class SlotHost {
     if (this.#hosts.isWithdrawn(slot)) throw developerError('slot_withdrawn', slot.name)
     const value = slot.open(this as unknown as H) // a slot names the host type it hangs on
     const released = this.#hosts.hold(slot, this)
-    const forget = this.own(async () => {
+    const forget = this.own(() => {
       this.#filled.delete(slot)
       released()
-      const settled = (await Promise.resolve(value).catch(() => undefined)) as { close?: () => unknown } | undefined // an open that failed has nothing to close
-      if (typeof settled?.close === 'function') await settled.close()
+      return this.#hosts.close(slot, value)
     })
     this.#filled.set(slot, { value, forget })
     return value

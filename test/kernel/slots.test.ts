@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Connection, defineFrame, definePack, defineSlot, Hosts, type Slot, SlotHost, Type } from '../../kernel/index.ts'
-import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
+import { type Connection, defineFrame, definePack, defineSlot, type Slot, SlotHost, Type } from '../../kernel/index.ts'
+import type { KernelOptions } from '../../kernel/options.ts'
+import { startTestKernel, type TestContextLike, testEnvironment } from '../../kernel/testing.ts'
 
 const touch = defineFrame({ type: 'touch', payload: Type.Object({}), ack: Type.Object({ value: Type.String() }) })
 
 /** A kernel whose pack `keeper` owns these slots, and a connection that has filled them. */
-async function filled(t: TestContextLike, slots: readonly Slot<{ readonly name: string }, Connection>[]) {
+async function filled(
+  t: TestContextLike,
+  slots: readonly Slot<{ readonly name: string }, Connection>[],
+  options: Partial<KernelOptions> = {}
+) {
   const keeper = definePack({
     name: 'keeper',
     setup: ctx => {
@@ -17,7 +22,7 @@ async function filled(t: TestContextLike, slots: readonly Slot<{ readonly name: 
     name: 'toucher',
     setup: ctx => void ctx.frame(touch, ({ connection }) => ({ value: slots.map(slot => connection.get(slot).name).join(' ') }))
   })
-  const started = await startTestKernel(t, { packs: [keeper, toucher] })
+  const started = await startTestKernel(t, { ...options, packs: [keeper, toucher] })
   const socket = await started.connect()
   return { ...started, ask: async () => (await socket.request('touch', {})) as { code: number; payload?: { value: string } } }
 }
@@ -68,10 +73,33 @@ test('a host that is closed opens nothing any more', async () => {
       throw new Error('no stores')
     }
   }
-  const host = new Host(new Hosts())
+  const host = new Host(testEnvironment().hosts)
   let opened = 0
   const slot = defineSlot('late', () => opened++)
   await host.closeHost()
   assert.throws(() => host.get(slot), { code: 'owner_closed' })
   assert.equal(opened, 0)
+})
+
+test('a value that fails or hangs when it is closed is put down to the pack of its slot, and the rest of the host is closed', async t => {
+  const closed: string[] = []
+  const value = (name: string, close: () => unknown) =>
+    defineSlot<{ name: string; close(): unknown }, Connection>(name, () => ({ name, close }))
+  const slots = [
+    value('fine', () => closed.push('fine')),
+    value('stuck', () => new Promise(() => undefined)),
+    value('clumsy', () => {
+      throw new Error('no')
+    })
+  ]
+  const lines: { msg: string; pack?: string; err?: { message: string } }[] = []
+  const log = { level: 'error', to: { write: (line: string) => void lines.push(JSON.parse(line)) } } as const
+  const { ask, stop } = await filled(t, slots, { setupTimeoutMs: 30, log })
+  await ask()
+  await stop()
+  assert.deepEqual(closed, ['fine'])
+  assert.deepEqual(
+    lines.map(line => `${line.pack}: ${line.msg}: ${line.err?.message}`),
+    ['keeper: close of slot clumsy failed: no', 'keeper: close of slot stuck failed: took longer than 30 ms and was given up']
+  )
 })

@@ -14,7 +14,8 @@ import {
   type ToolReport,
   type ToolResult
 } from '../../../features/tools/service.ts'
-import { Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import { type Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import { testEnvironment } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 export interface TestLike {
@@ -44,7 +45,7 @@ export class FakeSession extends SlotHost implements Session {
   assertWritable(): void {}
 
   constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly hosts?: Hosts }) {
-    const hosts = place.hosts ?? new Hosts()
+    const hosts = place.hosts ?? testEnvironment().hosts
     super(hosts)
     this.hosts = hosts
     this.id = place.id ?? 'session_a'
