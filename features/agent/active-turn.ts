@@ -29,7 +29,7 @@ export class ActiveTurn {
   readonly turn_id: number
   readonly prompt: QueuedPrompt
   /** Steered prompts that wait for the next step. */
-  readonly box: QueuedPrompt[] = []
+  steered: QueuedPrompt[] = []
   /** Steered prompts whose message is in the history. */
   readonly consumed: QueuedPrompt[] = []
   /** Records that go with the next ones: nobody has to wait for them. */
@@ -160,16 +160,15 @@ export class ActiveTurn {
     return id
   }
 
-  /** Steered prompts become one message of the user; reminders follow. */
+  /** Steered prompts become messages of the user; reminders follow. */
   async #beforeStep(step: number): Promise<readonly (CoreRecord | HistoryRecord)[]> {
     const records: (CoreRecord | HistoryRecord)[] = this.unsaved.splice(0)
-    const steered = this.box.splice(0)
-    const first = steered[0]
-    if (first) {
+    const steered = this.steered.splice(0)
+    if (steered.length > 0) {
       this.consumed.push(...steered)
       records.push({ type: 'prompt.steered', prompt_ids: steered.map(prompt => prompt.prompt_id), turn_id: this.turn_id })
-      const content = steered.flatMap(prompt => prompt.content)
-      records.push(userMessage(this.turn_id, content, first.origin, first.prompt_id))
+      // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
+      records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
     }
     const info = { agent: this.#host, turn_id: this.turn_id, step }
     for (const injector of this.#deps.injectors()) {
@@ -190,13 +189,13 @@ export class ActiveTurn {
   }
 
   async #more(step: number): Promise<boolean> {
-    if (this.box.length > 0) return true
+    if (this.steered.length > 0) return true
     const next = await this.#deps.hooks.shouldContinue({ agent: this.#host, turn_id: this.turn_id, step })
     if (next) {
       await this.#history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true
     }
-    if (this.box.length > 0) return true
+    if (this.steered.length > 0) return true
     this.accepting = false
     return false
   }

@@ -128,6 +128,10 @@ export class AgentEngine implements Agent {
     return this.#binding.effort()
   }
 
+  knows(prompt_id: string): boolean {
+    return this.#history.prompt(prompt_id) !== undefined
+  }
+
   checkPromptId(prompt_id: string): void {
     const known = this.#history.prompt(prompt_id)
     if (known?.status === 'queued' || known?.status === 'running') throw new AppError(PromptInUse)
@@ -153,7 +157,7 @@ export class AgentEngine implements Agent {
     const once = new Set(prompt_ids).size === prompt_ids.length
     if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#queue.has(id))) throw new AppError(PromptMissing)
     const steered = this.#queue.take(prompt_ids)
-    turn.box.push(...steered)
+    turn.steered.push(...steered)
     this.#emit('promptSteered', {
       activePromptId: turn.prompt.prompt_id,
       promptIds: steered.map(item => item.prompt_id),
@@ -164,21 +168,39 @@ export class AgentEngine implements Agent {
 
   async abortPrompt(prompt_id: string): Promise<void> {
     const turn = this.#turn
-    if (turn && [turn.prompt, ...turn.box, ...turn.consumed].some(item => item.prompt_id === prompt_id))
-      return await this.#cancel(turn, true)
-    if (this.#queue.has(prompt_id)) {
-      const taken = this.#queue.take([prompt_id])
-      try {
-        await this.#history.append({ type: 'prompt.settled', prompt_ids: [prompt_id], status: 'aborted' })
-      } catch (error) {
-        this.#queue.restore(taken)
-        throw error
-      }
-      this.#queue.forget([prompt_id])
-      return this.#emit('promptAborted', { promptId: prompt_id, abortedAt: this.#deps.now().toISOString() })
-    }
+    if (turn && [turn.prompt, ...turn.consumed].some(item => item.prompt_id === prompt_id)) return await this.#cancel(turn, true)
+    if (await this.#withdraw([prompt_id])) return
     if (this.#history.prompt(prompt_id)) throw new AppError(PromptCompleted, { data: { aborted: false } })
     throw new AppError(PromptMissing)
+  }
+
+  /** Prompts that wait, also for the next step of the running turn, are over: they never run. False when none of them waits. */
+  async #withdraw(prompt_ids: readonly string[]): Promise<boolean> {
+    const turn = this.#turn
+    const steered = turn?.steered.filter(item => prompt_ids.includes(item.prompt_id)) ?? []
+    if (turn) turn.steered = turn.steered.filter(item => !steered.includes(item))
+    const taken = [...steered, ...this.#queue.take(prompt_ids)]
+    if (taken.length === 0) return false
+    const ids = taken.map(item => item.prompt_id)
+    try {
+      await this.#history.append({ type: 'prompt.settled', prompt_ids: ids, status: 'aborted' })
+    } catch (error) {
+      this.#queue.restore(taken)
+      this.#kick()
+      throw error
+    }
+    this.#queue.forget(ids)
+    const abortedAt = this.#deps.now().toISOString()
+    for (const promptId of ids) this.#emit('promptAborted', { promptId, abortedAt })
+    return true
+  }
+
+  /** Nothing runs or waits any more when it resolves: queued prompts are withdrawn, the running turn is cancelled. */
+  async end(): Promise<void> {
+    await this.#submits
+    const steered = this.#turn?.steered ?? []
+    await this.#withdraw([...this.#queue.items(), ...steered].map(item => item.prompt_id))
+    await this.abort(false)
   }
 
   async abort(user: boolean): Promise<void> {
@@ -328,7 +350,7 @@ export class AgentEngine implements Agent {
     const { turn_id } = turn
     const { reason, error } = result
     turn.accepting = false
-    this.#queue.restore(turn.box.splice(0))
+    this.#queue.restore(turn.steered.splice(0))
     this.#queue.forget(turn.consumed.map(item => item.prompt_id))
     if (!(await this.#record([...turn.unsaved.splice(0), ...endRecords(turn, result)]))) return
 

@@ -118,6 +118,11 @@ export default definePack({
         }
       })
     )
+    ctx.own(
+      sessions.onArchive(async session => {
+        for (const agent of session.agents()) await (await of(agent)).end()
+      })
+    )
     ctx.on(approvalRequested, event => {
       const engine = sessions.loaded(event.session_id)?.agent(event.subject)?.peek(slot)
       const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload

@@ -67,6 +67,8 @@ export interface Agent {
   model(): ResolvedModel
   /** Effort of the next turn; empty until a model is bound. */
   effort(): string
+  /** True for every prompt that this agent ever accepted. */
+  knows(prompt_id: string): boolean
   /** Throws 40903 or 40927 when the id cannot be submitted any more. */
   checkPromptId(prompt_id: string): void
   /** Accepts a prompt (durable before it resolves) and starts it when idle. Throws 40903, 40927. */
@@ -75,10 +77,15 @@ export interface Agent {
   queued(): readonly Prompt[]
   /** Merges queued prompts into the running turn. Throws PromptMissing. */
   steer(prompt_ids: readonly string[]): Promise<void>
-  /** Aborts a running (or steered) or queued prompt; resolves when it has ended. Throws PromptMissing, PromptCompleted. */
+  /**
+   * Aborts a prompt; resolves when it has ended. One that waits (queued, or steered and not taken yet) never runs; one that runs, or was
+   * taken by the running turn, ends that turn. Throws PromptMissing, PromptCompleted.
+   */
   abortPrompt(prompt_id: string): Promise<void>
   /** Cancels the running turn, if any; resolves when it has ended. `user` false: programmatic (shutdown). */
   abort(user: boolean): Promise<void>
+  /** Withdraws what waits and cancels the running turn; resolves when nothing is left. */
+  end(): Promise<void>
   inFlight(): InFlightTurn | undefined
   /** Tokens spent and context size, for the snapshot and the status rollup. */
   usage(): {

@@ -113,7 +113,7 @@ export const steerPrompt = defineRoute({
 export const abortPrompt = defineRoute({
   method: 'POST',
   path: `${path}/{prompt_id}:abort`,
-  summary: 'Abort a running or queued prompt',
+  summary: 'Abort a running or queued prompt, of any agent',
   params: promptParams,
   data: Type.Object({ aborted: Type.Boolean() }),
   errors: [SessionMissing, SessionBusy, PromptMissing, PromptCompleted]

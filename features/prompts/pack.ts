@@ -48,9 +48,16 @@ export default definePack({
     })
     ctx.route(steerPrompts, ({ params, body }) => steer(params.session_id, body.prompt_ids))
     ctx.route(steerPrompt, ({ params }) => steer(params.session_id, [params.prompt_id]))
-    ctx.route(abortPrompt, async ({ params }) => {
-      await (await agentOf(params.session_id)).abortPrompt(params.prompt_id)
-      return { aborted: true }
+    ctx.route(abortPrompt, async ({ params: { session_id, prompt_id } }) => {
+      const session = await sessions.load(session_id)
+      session.assertWritable()
+      for (const host of session.agents()) {
+        const agent = await agents.of(host)
+        if (!agent.knows(prompt_id)) continue
+        await agent.abortPrompt(prompt_id)
+        return { aborted: true }
+      }
+      throw new AppError(PromptMissing)
     })
     ctx.route(abortSession, async ({ params }) => {
       await (await owned(params.session_id))?.abort(true)

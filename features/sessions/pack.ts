@@ -92,7 +92,8 @@ export default definePack({
       allLoaded: () => table.all(),
       list: () => catalog.list(),
       object,
-      onLoad: listener => table.onLoad(listener)
+      onLoad: listener => table.onLoad(listener),
+      onArchive: listener => table.onArchive(listener)
     })
     ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
     ctx.provide(SessionCounter, {
@@ -130,6 +131,7 @@ export default definePack({
     })
     ctx.route(archiveSession, async ({ params: { session_id } }) => {
       const session = await table.load(session_id)
+      if (session.writable) await table.archiving(session)
       const archived_at = ctx.now().toISOString()
       if (!session.state.archived) await session.update(state => ({ ...state, archived: true, archived_at }))
       emitArchived({ workspace_id: session.workspace_id, sessionId: session_id })

@@ -107,6 +107,8 @@ export interface Sessions {
   object(id: string, live?: SessionLive): Promise<SessionObject>
   /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
   onLoad(listener: (session: Session) => unknown): () => void
+  /** Called before a session is archived: running work ends here. Awaited in order; one that fails is logged and holds nothing up. */
+  onArchive(listener: (session: Session) => unknown): () => void
 }
 
 export const Sessions = serviceToken<Sessions>('sessions')

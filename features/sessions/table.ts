@@ -31,13 +31,22 @@ async function withMainAgent(state: SessionState, dir: string): Promise<SessionS
 
 type Listener = (session: Session) => unknown
 
+function register(listeners: Listener[], listener: Listener): () => void {
+  listeners.push(listener)
+  return () => {
+    const at = listeners.indexOf(listener)
+    if (at >= 0) listeners.splice(at, 1)
+  }
+}
+
 export class SessionTable {
   readonly #ports: TablePorts
   /** In order of use, the least recent first. */
   readonly #live = new Map<string, LiveSession>()
   readonly #loading = new Map<string, Promise<LiveSession>>()
   readonly #closing = new Map<string, Promise<void>>()
-  readonly #listeners: Listener[] = []
+  readonly #loadListeners: Listener[] = []
+  readonly #archiveListeners: Listener[] = []
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -54,11 +63,16 @@ export class SessionTable {
   }
 
   onLoad(listener: Listener): () => void {
-    this.#listeners.push(listener)
-    return () => {
-      const at = this.#listeners.indexOf(listener)
-      if (at >= 0) this.#listeners.splice(at, 1)
-    }
+    return register(this.#loadListeners, listener)
+  }
+
+  onArchive(listener: Listener): () => void {
+    return register(this.#archiveListeners, listener)
+  }
+
+  /** Ends the work of a session that is about to be archived. */
+  async archiving(session: LiveSession): Promise<void> {
+    for (const listener of [...this.#archiveListeners]) await this.#call(listener, session, 'a step of archiving a session failed')
   }
 
   async load(id: string): Promise<LiveSession> {
@@ -114,7 +128,7 @@ export class SessionTable {
         this.#ports.catalog.pin(id)
       }
       await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
-      for (const listener of [...this.#listeners]) await this.#repair(listener, session)
+      for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
       this.#live.set(id, session)
       this.#sweep()
       return session
@@ -136,12 +150,12 @@ export class SessionTable {
     })
   }
 
-  /** A repair that fails must not keep the session from opening. */
-  async #repair(listener: Listener, session: LiveSession): Promise<void> {
+  /** A listener that fails must not keep the session from opening or closing. */
+  async #call(listener: Listener, session: LiveSession, failed: string): Promise<void> {
     try {
       await listener(session)
     } catch (err) {
-      this.#ports.log.error({ err, session_id: session.id }, 'a step of loading a session failed')
+      this.#ports.log.error({ err, session_id: session.id }, failed)
     }
   }
 
