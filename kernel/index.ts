@@ -49,8 +49,7 @@ export { Scope } from './lifecycle/scope.ts'
 export { type Collection, type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export type { Logger } from './log/log.ts'
-export { redactText, redactUrls } from './log/redact.ts'
-export { isSecretName, REDACTED } from './log/secret-names.ts'
+export { isSecretName, REDACTED, redactText, redactUrls } from './log/redact.ts'
 export {
   definePack,
   type FrameCheck,

@@ -1,11 +1,11 @@
 /** What is on the medium before a store says so, and what a failed write leaves. */
 import assert from 'node:assert/strict'
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { appendFile, chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
-import { replaceFile, type Sync } from '../../kernel/storage/files.ts'
+import { makeFile, replaceFile, type Sync } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, logSpec } from '../../kernel/testing/storage-suite.ts'
@@ -154,4 +154,24 @@ test('a replaced file takes over the rights it is told to, and the stamp tells i
   assert.notDeepEqual(one, two)
   const { ino, size, mtimeNs } = await stat(file, { bigint: true })
   assert.deepEqual({ ino: two.ino, size: two.size, mtimeNs: two.mtimeNs }, { ino, size, mtimeNs })
+})
+
+test('of several makers of a file one wins, and what it made is on the medium', async () => {
+  const dir = await freshDir()
+  const disk = new WatchedDisk()
+  const made = await Promise.all(['x', 'y', 'z'].map(text => makeFile(join(dir, 'a'), text, { files: disk.files })))
+  assert.equal(made.filter(Boolean).length, 1)
+  assert.deepEqual(await readdir(dir), ['a'])
+  const linked = disk.done.indexOf('link a')
+  assert.match(disk.done.slice(0, linked).join(), /sync \./)
+  assert.ok(disk.done.indexOf(`sync ${basename(dir)}`) > linked)
+})
+
+test('what somebody else left behind the records is cut off before the next one', async t => {
+  const { store, dir, log } = await watched(t, logSpec)
+  await store.append('a', { n: 0 })
+  await appendFile(join(dir, 'a.jsonl'), '{"n":9}\n{"n":')
+  await store.append('a', { n: 1 })
+  assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 9 }, { n: 1 }])
+  assert.deepEqual(log.texts, ['log: torn tail cut off'])
 })
