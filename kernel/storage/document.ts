@@ -28,10 +28,14 @@ export interface DocumentOptions {
   readonly files?: FileCalls | undefined
 }
 
+/** What all puts may hold while they wait for a slow disk, in UTF-16 units, before further ones are refused. */
+const waitingChars = 32 * 1024 * 1024
+
 /** All document stores of one Storage share it: files are queued by their path, whoever opened them. */
 export class Documents {
   readonly #options: DocumentOptions
   readonly #queue = new KeyedQueue()
+  #waiting = 0
 
   constructor(options: DocumentOptions) {
     this.#options = options
@@ -52,7 +56,13 @@ export class Documents {
       put: async (id, value) => {
         const file = place(id)
         const text = codec.encode(value)
-        await this.#alone(file, lock => this.#replace(file, text, lock))
+        if (this.#waiting > 0 && this.#waiting + text.length > waitingChars) {
+          throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` })
+        }
+        this.#waiting += text.length
+        await this.#alone(file, lock => this.#replace(file, text, lock)).finally(() => {
+          this.#waiting -= text.length
+        })
       },
       update: async (id, change) => {
         const file = place(id)

@@ -1,5 +1,6 @@
 /** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only the owner of the home's kv lock opens it. */
 import type { Level } from 'level'
+import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { quarantineFile, type Sync } from './files.ts'
 import type { KeyRange } from './ports.ts'
@@ -41,9 +42,12 @@ export interface KvReply {
 const pageEntries = 1000
 const pageBytes = 1024 * 1024
 const groupBytes = 8 * 1024 * 1024
+/** What may wait for a slow disk before writes are refused. */
+const waitingBytes = 64 * 1024 * 1024
 
 interface Write {
   readonly request: Extract<KvRequest, { op: 'write' | 'aside' }>
+  readonly bytes: number
   resolve(): void
   reject(error: unknown): void
 }
@@ -54,6 +58,7 @@ export class KvEngine {
   readonly #db: Level<string, string>
   readonly #writes: Write[] = []
   readonly #made = new MadeWrites()
+  #waiting = 0
   #writer: Promise<void> | undefined
 
   private constructor(db: Level<string, string>) {
@@ -92,8 +97,13 @@ export class KvEngine {
       return text === undefined ? {} : { text }
     }
     if (request.op === 'page') return { page: await this.#page(request.ns, request.range, request.values) }
+    const bytes = sizeOf(request)
+    if (this.#waiting > 0 && this.#waiting + bytes > waitingBytes) {
+      throw new AppError(PersistenceFailed, { message: 'kv database: the disk does not keep up' })
+    }
+    this.#waiting += bytes
     await new Promise<void>((resolve, reject) => {
-      this.#writes.push({ request, resolve, reject })
+      this.#writes.push({ request, bytes, resolve, reject })
       // Collects what is asked for in this turn and while a write is under way: one flush to disk serves them all.
       this.#writer ??= Promise.resolve().then(() => this.#write())
     })
@@ -123,6 +133,7 @@ export class KvEngine {
         for (const { request } of group) if (request.op === 'write' && request.id) this.#made.forget(request.id)
         for (const write of group) write.reject(error)
       }
+      for (const { bytes } of group) this.#waiting -= bytes
     }
     this.#writer = undefined
   }
@@ -216,15 +227,19 @@ function madeKey(client: string, n: number): string {
 /** Writes that fit one flush; an `aside` looks at what is stored, so it goes alone. */
 function takeGroup(writes: Write[]): Write[] {
   let count = 0
-  let bytes = 0
-  while (count < writes.length) {
-    const { request } = writes[count]!
-    if (request.op === 'aside') break
-    for (const op of request.ops) bytes += op.key.length + (op.type === 'put' ? op.value.length : 0)
-    if (count > 0 && bytes > groupBytes) break
+  let total = 0
+  for (const { request, bytes } of writes) {
+    total += bytes
+    if (request.op === 'aside' || (count > 0 && total > groupBytes)) break
     count++
   }
   return writes.splice(0, Math.max(1, count))
+}
+
+/** In UTF-16 units, near enough. */
+function sizeOf(request: Write['request']): number {
+  if (request.op === 'aside') return request.text.length
+  return request.ops.reduce((sum, op) => sum + op.key.length + (op.type === 'put' ? op.value.length : 0), 0)
 }
 
 function toBatch({ ns, ops }: { ns: string; ops: readonly RawOp[] }): Batch {

@@ -14,8 +14,7 @@ import { late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { ensureDir, notSaved } from './files.ts'
 import { KvEngine, type KvReply, type KvRequest, type WriteId } from './kv-engine.ts'
-import { KvGuest, OwnerGone } from './kv-guest.ts'
-import { KvOwner } from './kv-owner.ts'
+import { KvGuest, KvOwner, OwnerGone } from './kv-link.ts'
 import { acquireLock, type Lock } from './lock.ts'
 
 /** Longest time a request may take, changes of the owner included. */

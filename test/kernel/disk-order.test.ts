@@ -175,3 +175,15 @@ test('what somebody else left behind the records is cut off before the next one'
   assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 9 }, { n: 1 }])
   assert.deepEqual(log.texts, ['log: torn tail cut off'])
 })
+
+test('copies of damaged lines take 4 MiB at most, however often the log is read', async t => {
+  const { store, dir } = await watched(t, logSpec)
+  await store.append('a', { n: 0 })
+  for (let n = 0; n < 6; n++) await appendFile(join(dir, 'a.jsonl'), `${String(n).repeat(1024 * 1024)}\n`)
+  await store.release('a')
+  for (let times = 0; times < 3; times++) assert.deepEqual(await store.read('a'), [{ n: 0 }])
+  const { size } = await stat(join(dir, 'a.jsonl.damaged'))
+  assert.ok(size > 3 * 1024 * 1024 && size <= 4 * 1024 * 1024)
+  await store.delete('a')
+  assert.deepEqual(await readdir(dir), [])
+})
