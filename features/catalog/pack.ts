@@ -1,6 +1,6 @@
 /** Wires the catalog pack: the model directory and the two imports. */
 import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
-import { createUpstream, nonBlank, OutboundHosts } from '../llm/index.ts'
+import { createUpstream, isLoopback, nonBlank, OutboundHosts } from '../llm/index.ts'
 import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
@@ -70,7 +70,9 @@ export default definePack({
       if (url === undefined && shown.needs_base_url) throw refused(catalog_id, 'needs-base-url')
       if (models.length === 0) throw refused(catalog_id, 'no-importable-models')
       if (!isProviderId(id)) throw refused(catalog_id, 'unusable-id')
-      const [provider] = await providers.importAll([{ id, type, base_url: url, api_key, models }])
+      // A server on this machine whose entry names no variable for a key takes none.
+      const auth = shown.env_key === null && isLoopback(url) ? 'none' : undefined
+      const [provider] = await providers.importAll([{ id, type, base_url: url, api_key, auth, models }])
       return { provider: provider!, models_imported: models.length }
     })
     ctx.route(importRegistry, async ({ body: { url: given, api_key }, signal }) => {

@@ -25,7 +25,8 @@ export interface CredentialUser {
 type Credential = Pick<ResolvedModel, 'api_key' | 'bearer' | 'login' | 'oauth' | 'key_file'>
 
 /**
- * First hit: key of the model, login of the model, key of the provider, its `env` table (key, token, key file), login of the provider.
+ * First hit: key of the model, login of the model, nothing with `auth = "none"`, key of the provider, its `env` table (key, token, key file), login of
+ * the provider.
  * A login that cannot give a token is not passed over. Throws NoCredential (40111), or CredentialRejected (40112) when it was refused.
  */
 export function credentialOf(user: CredentialUser, sources: CredentialSources): Credential {
@@ -35,6 +36,7 @@ export function credentialOf(user: CredentialUser, sources: CredentialSources): 
     if (api_key) return { api_key }
     if (own?.oauth) return loggedIn(`model ${alias}`, user, sources, own.oauth)
   }
+  if (provider.auth === 'none') return {}
   const api_key = providerKey(provider)
   if (api_key) return { api_key, ...(api_key === providerToken(provider) && { bearer: true }) }
   const key_file = adapter.authorize && providerKeyFile(provider, adapter.protocol)

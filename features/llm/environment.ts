@@ -1,6 +1,5 @@
 /** What the environment says of models: one that it defines, for a start without a configuration file, and headers of every request. */
 import { Environment, type EnvironmentReport } from '../config/index.ts'
-import { isLoopback } from './addresses.ts'
 import { nonBlank } from './env-table.ts'
 import type { ModelRecord, ProviderRecord } from './records.ts'
 
@@ -15,7 +14,7 @@ interface EnvironmentModel {
 
 /**
  * The model that `SVC_CODE_MODEL_NAME` and its companions define: in memory only, and the default. Needs `SVC_CODE_MODEL_API_KEY`, or
- * a `SVC_CODE_MODEL_BASE_URL` on this machine (local servers take no key). `report` hears of variables that are not used.
+ * `SVC_CODE_MODEL_AUTH=none` for a server that takes no key. `report` hears of variables that are not used.
  */
 export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentReport): EnvironmentModel | undefined {
   const variables = new Environment(env, report)
@@ -23,7 +22,11 @@ export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentRep
   const api_key = variables.text('MODEL_API_KEY')
   const base_url = variables.text('MODEL_BASE_URL')
   if (model === undefined) return undefined
-  if (api_key === undefined && !isLoopback(base_url)) return variables.refuse('MODEL_NAME', 'is not used without SVC_CODE_MODEL_API_KEY')
+  const auth = variables.text('MODEL_AUTH')
+  if (auth !== undefined && auth !== 'none') return variables.refuse('MODEL_AUTH', 'is not none')
+  if (api_key === undefined && auth === undefined) {
+    return variables.refuse('MODEL_NAME', 'is not used without SVC_CODE_MODEL_API_KEY or SVC_CODE_MODEL_AUTH=none')
+  }
   const capped = variables.integer('MODEL_MAX_COMPLETION_TOKENS', Number.MIN_SAFE_INTEGER) ?? 0
   const max_output_size = capped > 0 ? capped : variables.integer('MODEL_MAX_OUTPUT_SIZE', 1)
   const display_name = variables.text('MODEL_DISPLAY_NAME')
@@ -32,7 +35,11 @@ export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentRep
   const capabilities = (variables.text('MODEL_CAPABILITIES') ?? 'image_in,thinking').split(',').flatMap(name => nonBlank(name) ?? [])
   return {
     alias: `${ENVIRONMENT_PROVIDER}/${model}`,
-    provider: { type: variables.text('MODEL_PROVIDER_TYPE') ?? 'svc', ...(api_key && { api_key }), ...(base_url && { base_url }) },
+    provider: {
+      type: variables.text('MODEL_PROVIDER_TYPE') ?? 'svc',
+      ...(auth ? { auth } : { api_key: api_key! }),
+      ...(base_url && { base_url })
+    },
     record: {
       provider: ENVIRONMENT_PROVIDER,
       model,

@@ -20,6 +20,9 @@ export type OauthRef = Static<typeof OauthRef>
 export const ProviderRecord = Type.Object({
   type: Type.Optional(Type.String({ description: 'Wire protocol of its models; compat_chat when absent' })),
   api_key: Type.Optional(text),
+  auth: Type.Optional(
+    Type.Literal('none', { description: 'The server asks for no credential: none is needed, and none of the provider is sent' })
+  ),
   base_url: Type.Optional(text),
   oauth: Type.Optional(OauthRef),
   env: Type.Optional(map),

@@ -1,6 +1,6 @@
 /** From an alias to everything a request needs: record, provider, protocol, URL, credential. Pure; the errors are the readiness codes. */
 import { AppError } from '../../kernel/index.ts'
-import { isHttpUrl, isLoopback } from './addresses.ts'
+import { isHttpUrl } from './addresses.ts'
 import { type CredentialSources, credentialOf } from './credential.ts'
 import { nonBlank, providerPlace, providerUrl } from './env-table.ts'
 import { knownCapabilities } from './model-families.ts'
@@ -32,7 +32,7 @@ export function defaultAlias(table: ModelTable): string | undefined {
 
 /**
  * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
- * needs a credential and there is none (servers on loopback need none, unless the configuration names a login), CredentialRejected (40112)
+ * needs a credential and there is none (`auth = "none"` says that none is needed), CredentialRejected (40112)
  * when the login was refused for good, ModelUnresolved (40113) for everything else.
  */
 export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
@@ -85,21 +85,21 @@ function configured(alias: string, stored: ModelRecord, table: ModelTable): Reso
   }
   const lack = adapter.missing?.(model)
   if (lack !== undefined) throw unresolved(`provider ${provider_id}: ${lack}`, where)
-  return ready(adapter, model)
+  return ready(adapter, model, provider.auth)
 }
 
-function contributed({ fallback_default: _, cost: _cost, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
+function contributed({ fallback_default: _, cost: _cost, auth, ...model }: ContributedModel, table: ModelTable): ResolvedModel {
   const adapter = adapterOf(model.protocol, table, { model_id: model.alias, provider_id: model.provider_id })
-  return ready(adapter, { ...model, headers: headersOf(table, model.headers) })
+  return ready(adapter, { ...model, headers: headersOf(table, model.headers) }, auth)
 }
 
 function headersOf({ user_agent, extra_headers }: ModelTable, own: Readonly<Record<string, string>> | undefined): Record<string, string> {
   return { ...extra_headers, 'user-agent': user_agent, ...lowerCased(own) }
 }
 
-function ready(adapter: LlmAdapter, model: ResolvedModel): ResolvedModel {
+function ready(adapter: LlmAdapter, model: ResolvedModel, auth: 'none' | undefined): ResolvedModel {
   const { api_key, login, key_file } = model
-  if (adapter.needs_credential && !api_key && !login && !key_file && !isLoopback(model.base_url)) {
+  if (adapter.needs_credential && !api_key && !login && !key_file && auth !== 'none') {
     const { provider_id } = model
     throw new AppError(NoCredential, { message: `provider ${provider_id} has no credential`, details: { provider_id } })
   }

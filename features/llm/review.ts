@@ -23,7 +23,10 @@ function reviewOverrides(path: string, overrides: object): ConfigRemark[] {
     .map(field => ({ path: `${path}.${field}`, message: 'an override cannot change this field', refused: true }))
 }
 
-function reviewRecord(path: string, { api_key, oauth }: Pick<ProviderRecord, 'api_key' | 'oauth'>): ConfigRemark[] {
+function reviewRecord(path: string, { api_key, oauth, auth }: Pick<ProviderRecord, 'api_key' | 'oauth' | 'auth'>): ConfigRemark[] {
+  if (auth === 'none' && (oauth || nonBlank(api_key) !== undefined)) {
+    return [{ path: `${path}.auth`, message: 'auth = "none": the credential of this record is not used', refused: false }]
+  }
   if (!oauth) return []
   const both = { path: `${path}.oauth`, message: 'api_key and oauth exclude each other; api_key is used', refused: true }
   const keyring = {

@@ -63,6 +63,8 @@ export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters')
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
 export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {
   readonly headers?: Readonly<Record<string, string>>
+  /** The server asks for no credential, although the protocol has one. */
+  readonly auth?: 'none'
   /** Used when the user has configured no default model. */
   readonly fallback_default?: boolean
   readonly cost?: ModelPrice

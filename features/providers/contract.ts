@@ -26,7 +26,9 @@ export const ProviderItem = Type.Object({
   base_url: Type.Optional(Type.String()),
   default_model: Type.Optional(Type.String({ description: 'Model alias id' })),
   has_api_key: Type.Boolean(),
-  status: oneOf(['connected', 'unconfigured', 'error'], { description: 'connected: a key or a login is there; error is reserved' }),
+  status: oneOf(['connected', 'unconfigured', 'error'], {
+    description: 'connected: a key or a login is there, or none is needed; error is reserved'
+  }),
   models: Type.Array(Type.String(), { description: 'Model alias ids' })
 })
 export type ProviderItem = Static<typeof ProviderItem>

@@ -53,7 +53,8 @@ export function importProviders(file: Table, imported: readonly ImportedProvider
 /** Fields of a provider or of a model's overrides that hold credentials. */
 const credentials = ['api_key', 'env', 'custom_headers', 'oauth']
 
-function recordOf({ type, base_url, api_key, source }: ImportedProvider, before: Table): Table {
-  const kept = without(before, ['type', 'base_url', 'source', 'model_source', ...(api_key === undefined ? [] : ['api_key'])])
-  return { type, ...(base_url && { base_url }), ...(api_key && { api_key }), ...kept, ...(source && { source }) }
+function recordOf({ type, base_url, api_key, auth, source }: ImportedProvider, before: Table): Table {
+  const replaced = [...(api_key === undefined ? [] : ['api_key']), ...(api_key || auth ? ['auth'] : [])]
+  const kept = without(before, ['type', 'base_url', 'source', 'model_source', ...replaced])
+  return { type, ...(base_url && { base_url }), ...(api_key ? { api_key } : auth && { auth }), ...kept, ...(source && { source }) }
 }

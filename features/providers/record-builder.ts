@@ -38,11 +38,18 @@ export function checkBody(
 }
 
 /**
- * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears.
+ * The record of a provider: what the request does not know stays, what it leaves out is cleared. `api_key`: undefined keeps, empty clears; with one the server
+ * is no longer said to need none.
  * A base_url as the API shows the stored one, without its credentials, keeps that one.
  */
 export function providerRecord(id: string, body: ProviderBody, api_key: string | undefined, before: Table = {}): Table {
-  const kept = without(before, ['type', 'base_url', 'default_model', ...(api_key === undefined ? [] : ['api_key'])])
+  const kept = without(before, [
+    'type',
+    'base_url',
+    'default_model',
+    ...(api_key === undefined ? [] : ['api_key']),
+    ...(api_key ? ['auth'] : [])
+  ])
   const given = nonBlank(body.base_url)
   const stored = typeof before.base_url === 'string' ? before.base_url : undefined
   const base_url = stored !== undefined && given === redactUrls(stored.trim()) ? stored : given

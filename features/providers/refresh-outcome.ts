@@ -124,7 +124,7 @@ function isMoved(record: Table, entry: RegistryEntry | undefined): boolean {
 }
 
 /** Whoever was asked, and how: with another of these the answer would be another provider's. */
-const question = ['type', 'base_url', 'api_key', 'oauth', 'env', 'custom_headers', 'model_source', 'source'] as const
+const question = ['type', 'base_url', 'api_key', 'auth', 'oauth', 'env', 'custom_headers', 'model_source', 'source'] as const
 
 function isAsAsked(record: Table, asked: ProviderRecord): boolean {
   return question.every(key => isDeepStrictEqual(record[key], asked[key]))

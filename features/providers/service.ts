@@ -13,6 +13,8 @@ export interface ImportedProvider {
   readonly base_url?: string | undefined
   /** Absent: a stored key is kept. */
   readonly api_key?: string | undefined
+  /** The server takes no key. */
+  readonly auth?: 'none' | undefined
   /** Where a refresh finds it again. */
   readonly source?: { readonly kind: 'apiJson'; readonly url: string; readonly api_key?: string } | undefined
   readonly models: readonly FoundModel[]

@@ -59,7 +59,7 @@ export async function askProvider(
   const base_url = providerUrl(record)
   if (base_url === undefined) throw new FetchProblem('it has no base_url')
   if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
-  const api_key = by === 'login' ? await tokenOf(id, login(id), signal) : providerKey(record)
+  const api_key = by === 'login' ? await tokenOf(id, login(id), signal) : record.auth === 'none' ? undefined : providerKey(record)
   const type = nonBlank(record.type) ?? 'compat_chat'
   const ask = adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest
   const { url, headers } = ask({ base_url, api_key, bearer: by === 'login' || api_key === providerToken(record) })

@@ -143,7 +143,7 @@ function providerItem(id: string, record: ProviderRecord, models: string[], glob
     ...(base_url && { base_url: redactUrls(base_url) }),
     ...(shown && { default_model: shown }),
     has_api_key,
-    status: has_api_key ? 'connected' : 'unconfigured',
+    status: has_api_key || record.auth === 'none' ? 'connected' : 'unconfigured',
     models
   }
 }

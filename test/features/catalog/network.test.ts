@@ -48,7 +48,7 @@ test('whoever starts the whole program in tests, bench or demo switches the publ
     .flatMap(dir => readdirSync(join(root, dir), { recursive: true }).map(name => join(root, dir, String(name))))
     .filter(path => path.endsWith('.ts'))
     .map(path => ({ path, text: readFileSync(path, 'utf8') }))
-    .filter(({ text }) => /features\/main\.js/.test(text) && /spawn/.test(text))
+    .filter(({ text }) => /(features|bundle)\/main\.js/.test(text) && /spawn/.test(text))
 
   assert.ok(starters.length >= 3)
   for (const { path, text } of starters) assert.match(text, /SVC_CODE_CATALOG_URL: 'off'/, path)

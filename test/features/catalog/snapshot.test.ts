@@ -59,6 +59,9 @@ test('every entry can be imported, none of its models is lost, and each has a pr
     assert.match(data.provider.base_url ?? '', isLocal({ id } as DirectoryEntry) ? /^http:\/\/127\.0\.0\.1:/ : /^https:\/\/\S+[^/]$/)
   }
 
+  const { providers } = (await file()) as { providers: Record<string, { auth?: string }> }
+  const keyless = Object.keys(providers).filter(id => providers[id]!.auth === 'none')
+  assert.ok(keyless.length === 3 && keyless.every(id => id.startsWith('local-')), 'a server on this machine needs no key, all others do')
   const { models } = (await file()) as { models: Record<string, { cost?: { input: number; output: number } }> }
   for (const [alias, { cost }] of Object.entries(models)) {
     assert.ok(cost, alias)

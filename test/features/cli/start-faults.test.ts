@@ -58,7 +58,7 @@ test('without a HOME the home must be named', async () => {
 test('too few file descriptors are told with the limit', { skip: process.platform !== 'linux' }, async () => {
   for (const limit of [32, 64, 255]) {
     const child = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$0" "$1" --port 0`, process.execPath, main], {
-      env: { ...process.env, SVC_CODE_HOME: await freshDir() }
+      env: { ...process.env, SVC_CODE_HOME: await freshDir(), SVC_CODE_CATALOG_URL: 'off' }
     })
     let stderr = ''
     child.stderr.on('data', chunk => {

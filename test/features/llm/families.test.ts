@@ -34,7 +34,7 @@ test('headers of the environment go out, those of the program and of the provide
   t.after(() => delete process.env.SVC_CODE_CUSTOM_HEADERS)
   const upstream = await fakeUpstream(t, [[{ text: 'ok' }]])
   const config = {
-    providers: { p: { type: 'compat_chat', base_url: upstream.url, custom_headers: { 'X-Other': 'provider' } } },
+    providers: { p: { type: 'compat_chat', base_url: upstream.url, auth: 'none', custom_headers: { 'X-Other': 'provider' } } },
     models: { m: { provider: 'p', model: 'gpt-4o', max_context_size: 1000, capabilities: ['tool_use'] } }
   }
   const llm = await startLlm(t, { packs: [llmChat], config })

@@ -30,6 +30,7 @@ ${more}
 base_url = "https://name:word@models.invalid/v1?key=k"
 api_key = "k1"
 [providers.local]
+auth = "none"
 base_url = "${local}"
 [models.away]
 provider = "away"
@@ -58,6 +59,7 @@ async function start(t: TestContext, text: string, offline = false) {
         name: 'x',
         display_name: 'X',
         base_url: 'http://127.0.0.1:1/v1',
+        auth: 'none',
         max_context_size: 1,
         capabilities: []
       })

@@ -165,12 +165,22 @@ test('what cannot be resolved answers 40113 and says which model and provider', 
   for (const id of ['gone', 'bare', 'odd', 'far']) refused(llm, id, ModelUnresolved, { model_id: id, provider_id: id })
 })
 
-test('a missing credential answers 40111, but a server on this machine needs none', async t => {
-  const providers = { p: { base_url: 'https://api.example.com' }, local: { base_url: 'http://localhost:8080/v1' } }
-  const llm = await start(t, { providers, models: { remote: record, local: { ...record, provider: 'local' } } })
+test('a missing credential answers 40111, also on this machine, unless the record says that none is needed', async t => {
+  const local = { base_url: 'http://localhost:8080/v1' }
+  const providers = {
+    p: { base_url: 'https://api.example.com' },
+    local,
+    open: { ...local, auth: 'none' },
+    odd: { ...local, auth: 'none', api_key: 'k', env: { X_API_KEY: 'k' } }
+  }
+  const models = Object.fromEntries(Object.keys(providers).map(provider => [provider, { ...record, provider }]))
+  const own = { ...record, provider: 'open', api_key: 'own' }
+  const llm = await start(t, { providers, models: { ...models, own } })
 
-  refused(llm, 'remote', NoCredential, { provider_id: 'p' })
-  assert.equal(llm.resolve('local').api_key, undefined)
+  refused(llm, 'p', NoCredential, { provider_id: 'p' })
+  refused(llm, 'local', NoCredential, { provider_id: 'local' })
+  assert.deepEqual([llm.resolve('open').api_key, llm.resolve('odd').api_key], [undefined, undefined])
+  assert.equal(llm.resolve('own').api_key, 'own')
 })
 
 test('no alias means the configured default, and a contributed model only when nothing is configured', async t => {

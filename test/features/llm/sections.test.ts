@@ -41,12 +41,18 @@ test('the environment can define a model, in memory and as default', () => {
   assert.equal(defaultModelSection.overlay?.(env), 'environment/big')
 })
 
-test('a model name without a key defines nothing, except for a server on this machine', () => {
-  assert.equal(modelsSection.overlay?.({ SVC_CODE_MODEL_NAME: 'big', SVC_CODE_MODEL_BASE_URL: 'https://x' }), undefined)
-  assert.equal(
-    defaultModelSection.overlay?.({ SVC_CODE_MODEL_NAME: 'big', SVC_CODE_MODEL_BASE_URL: 'http://127.0.0.1:1/v1' }),
-    'environment/big'
-  )
+test('a model name without a key defines nothing, unless its server is said to take none', () => {
+  for (const base_url of ['https://x', 'http://127.0.0.1:1/v1']) {
+    const env = { SVC_CODE_MODEL_NAME: 'big', SVC_CODE_MODEL_BASE_URL: base_url }
+    assert.equal(modelsSection.overlay?.(env), undefined)
+    assert.equal(modelsSection.overlay?.({ ...env, SVC_CODE_MODEL_AUTH: 'token' }), undefined)
+    assert.equal(defaultModelSection.overlay?.({ ...env, SVC_CODE_MODEL_AUTH: 'none' }), 'environment/big')
+    assert.deepEqual(providersSection.overlay?.({ ...env, SVC_CODE_MODEL_AUTH: 'none' })?.environment, {
+      type: 'svc',
+      auth: 'none',
+      base_url
+    })
+  }
 })
 
 test('thinking follows the environment', () => {

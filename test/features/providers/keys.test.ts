@@ -85,3 +85,19 @@ test('a key is three-valued on replace, also for one that an env table backs', a
   assert.deepEqual(await put(), [true, 'sk-1'])
   assert.deepEqual(await put(''), [true, undefined], 'the env table still has one')
 })
+
+test('a provider that needs no key is connected; with a key it needs that one', async t => {
+  const toml = `${quiet}[providers.local]\ntype = "compat_chat"\nauth = "none"\nbase_url = "http://127.0.0.1:9/v1"\n`
+  const { call, file } = await start(t, { toml })
+  const params = { provider_id: 'local' }
+  const { id: _, ...form } = body('local', { base_url: 'http://127.0.0.1:9/v1' })
+  const record = async () => ((await file()).providers as Record<string, Record<string, unknown>>).local
+
+  const { data } = await call(readProvider, { params })
+  assert.deepEqual([data.status, data.has_api_key], ['connected', false])
+  assert.equal((await call(replaceProvider, { params, body: form })).code, 0)
+  assert.equal((await record())?.auth, 'none')
+  assert.equal((await call(replaceProvider, { params, body: { ...form, api_key: 'k' } })).code, 0)
+  const { auth, api_key } = (await record())!
+  assert.deepEqual([auth, api_key], [undefined, 'k'])
+})
