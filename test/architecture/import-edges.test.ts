@@ -54,6 +54,9 @@ const edges: Readonly<Record<string, string>> = {
   'features/two/contract.ts': "import { inner } from '../../kernel/index.ts'\nexport const two = inner\n",
   'features/two/domain.ts': "import { back } from './back.ts' // noImportCycles\nexport const hidden = back\n",
   'features/two/back.ts': "import { hidden } from './domain.ts' // noImportCycles\nexport const back = hidden\n",
+  'features/two/shape.ts':
+    "import type { Part } from './part.ts' // noImportCycles\nexport interface Shape {\n  readonly parts: readonly Part[]\n}\n",
+  'features/two/part.ts': "import type { Shape } from './shape.ts' // noImportCycles\nexport interface Part {\n  readonly of: Shape\n}\n",
   'features/two/pack.ts': "import { hidden } from './domain.ts'\nexport default hidden\n",
   'features/default-packs.ts': "export const packs = [() => import('./one/pack.ts')]\n",
   'features/main.ts': "import { helper } from '../test/helpers/x.ts' // noRestrictedImports\nexport default helper\n",
