@@ -4,9 +4,8 @@ import type { Static } from '../../kernel/index.ts'
 import { isInside, isSensitive, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
 import type { FileOps } from './file-ops.ts'
-import { newestFirst } from './newest.ts'
 import { locate, searchRule } from './places.ts'
-import { SEARCH_BYTES, type SearchEngine } from './search.ts'
+import { newestFirst, SEARCH_BYTES, type SearchEngine } from './search.ts'
 import { globOf } from './walker.ts'
 
 type Arguments = Static<typeof globParameters>

@@ -4,9 +4,8 @@ import type { Static } from '../../kernel/index.ts'
 import { boundText, isInside, isSensitive, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
-import { newestFirst } from './newest.ts'
 import { locate, searchRule } from './places.ts'
-import type { FileMatches, GrepRequest, Partial } from './search.ts'
+import { type FileMatches, type GrepRequest, newestFirst, type Partial } from './search.ts'
 
 type Arguments = Static<typeof grepParameters>
 

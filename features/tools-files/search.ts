@@ -1,4 +1,5 @@
 /** What Glob and Grep need of a search engine: ripgrep where there is one, a walker in a worker thread otherwise. */
+import type { FileOps } from './file-ops.ts'
 
 export interface ListRequest {
   /** Directory, real path. */
@@ -45,3 +46,19 @@ export const SEARCH_MS = 20_000
 export const SEARCH_BYTES = 10 * 1024 * 1024
 
 export const VCS_DIRS = ['.git', '.hg', '.svn', '.jj', '.bzr']
+
+/** The items, newest file first, equal times by path; 32 looks at the disk at a time. Vanished files come last. */
+export async function newestFirst<T>(items: readonly T[], pathOf: (item: T) => string, ops: FileOps): Promise<T[]> {
+  const timed: { readonly item: T; readonly path: string; readonly at: number }[] = []
+  let next = 0
+  const work = async () => {
+    for (let index = next++; index < items.length; index = next++) {
+      const item = items[index]!
+      const path = pathOf(item)
+      const facts = await ops.stat(path).catch(() => undefined) // unreadable counts as vanished
+      timed.push({ item, path, at: facts?.mtimeMs ?? 0 })
+    }
+  }
+  await Promise.all(Array.from({ length: 32 }, work))
+  return timed.sort((a, b) => b.at - a.at || (a.path < b.path ? -1 : 1)).map(({ item }) => item)
+}

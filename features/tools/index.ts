@@ -1,7 +1,7 @@
 /** Public face of the tools pack: the service types, the route, and the rules that tool packs share. */
+export { isUserAbort } from './abort.ts'
 export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.ts'
 export { listTools, ToolEntry } from './contract.ts'
 export { compilePathGlob, matchPath, matchText } from './glob.ts'
 export { isInside, isSensitive } from './paths.ts'
 export * from './service.ts'
-export { isUserAbort } from './texts.ts'

@@ -5,8 +5,11 @@ import type { Logger } from '../../kernel/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
 import { headOf } from './bound-text.ts'
 import type { ToolResult } from './service.ts'
-import { EMPTY, MEDIA_ONLY } from './texts.ts'
 
+/** Text in place of an empty result. */
+const EMPTY = '(the tool finished; its output is empty)'
+/** Leading text of a result that holds media only. */
+const MEDIA_ONLY = '(the output follows as media)'
 /** Characters of text that go to the model as they are. */
 export const RESULT_CHARS = 50_000
 const PREVIEW_CHARS = 2_000

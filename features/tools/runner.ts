@@ -2,7 +2,7 @@
 import type { Logger } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { withGrace } from './abandon.ts'
+import { abortText, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall, violation } from './arguments.ts'
 import type { Registry } from './registry.ts'
 import { RepeatSlot, remind } from './repeats.ts'
@@ -20,7 +20,13 @@ import {
   type ToolRunner,
   type ToolVerdict
 } from './service.ts'
-import { abortText, NO_AUTHORITY, SKIPPED, UNCLEAR } from './texts.ts'
+
+/** Text of a call whose predecessor in the same response ended the turn. */
+const SKIPPED = 'skipped because a previous tool call stopped the turn'
+/** Text of a call that nobody can permit. */
+const NO_AUTHORITY = 'No tool can run: no pack of this server decides which calls are permitted (permissions).'
+/** Text of a call about which a guard or the authority said something that is neither yes nor no. */
+const UNCLEAR = 'The call was not made: it was neither permitted nor refused.'
 
 export interface RunnerPorts {
   readonly registry: Registry
