@@ -4,13 +4,13 @@
  */
 import { homedir } from 'node:os'
 import { sep } from 'node:path'
-import { isInside, isSensitive, type ToolAccess, type ToolExecution } from '../tools/index.ts'
+import { isInside, isProtected, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
 import { allows, argumentRule, meansPath, type Rule, ruleFor } from './rules.ts'
 
 /** What a policy sees of a call. */
-export interface CallFacts {
+export interface CallFacts extends Surroundings {
   readonly tool: string
   readonly execution: ToolExecution
   readonly mode: PermissionMode
@@ -20,8 +20,6 @@ export interface CallFacts {
   readonly unsure: boolean
   /** Approvals remembered for the session. */
   readonly remembered: readonly Approval[]
-  /** Working directory, symbolic links resolved. */
-  readonly cwd: string
   /** The git work tree around the working directory; looked up at the first call. */
   readonly workTree: () => Promise<WorkTree | undefined>
 }
@@ -72,8 +70,8 @@ const askRule: Policy = facts => (ruleFor(facts, 'ask') || (facts.execution.unce
 /** The user's allow rules: together they cover every part of the call. */
 const allowRules: Policy = facts => (allows(facts) ? approve : undefined)
 
-/** Files that usually hold credentials are never touched unasked. */
-const sensitivePath: Policy = facts => (pathsOf(facts).some(({ path }) => isSensitive(path)) ? ask : undefined)
+/** Files that usually hold credentials, and what belongs to the server itself, are never touched unasked. */
+const protectedPath: Policy = facts => (pathsOf(facts).some(({ path }) => isProtected(path, facts)) ? ask : undefined)
 
 /** Files that make other programs run code (of git, of editors) are never touched unasked. */
 const controlFile: Policy = async facts => {
@@ -110,7 +108,7 @@ const chain: readonly Policy[] = [
   autoMode,
   askRule,
   allowRules,
-  sensitivePath,
+  protectedPath,
   controlFile,
   yoloMode,
   safeTool,

@@ -15,6 +15,8 @@ export interface GatePorts {
   readonly rules: () => Promise<{ readonly rules: readonly Rule[]; readonly unsure: boolean }>
   readonly interactions: () => Interactions | undefined
   readonly log: Logger
+  /** The server's home, absolute. */
+  readonly home: string
 }
 
 /** Verdict for a call that is about to run. Always an opinion: `run` or `deny`. */
@@ -27,6 +29,8 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
     ...(await ports.rules()),
     remembered: await ports.remembered(context),
     cwd: await resolved(cwd),
+    home: await resolved(ports.home),
+    agent_dir: await resolved(agent.dir),
     workTree: () => findWorkTree(cwd)
   })
   if (opinion.kind === 'approve') return { kind: 'run' }
@@ -41,9 +45,9 @@ export async function readable(rules: readonly Rule[], cwd: string): Promise<(pa
   return path => !denying.some(pattern => meansPath(pattern, 'Read', path, places))
 }
 
-/** A vanished directory contains nothing; its name is still good for comparing. */
-function resolved(cwd: string): Promise<string> {
-  return realpath(cwd).catch(() => cwd)
+/** A directory that is not there contains nothing; its name is still good for comparing. */
+function resolved(dir: string): Promise<string> {
+  return realpath(dir).catch(() => dir)
 }
 
 async function askUser(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {

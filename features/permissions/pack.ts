@@ -71,7 +71,7 @@ export default definePack({
 
     ctx.provide(ToolAuthority, {
       permit: context =>
-        permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log }),
+        permit(context, { permissions, remembered: ({ env }) => remembered(env.agent), rules, interactions, log: ctx.log, home: ctx.home }),
       readable: async ({ cwd }) => readable((await rules()).rules, cwd)
     })
   }

@@ -11,7 +11,8 @@ type Arguments = Static<typeof editParameters>
 /** Larger files are not edited: the whole text is held in memory. */
 const MAX_BYTES = 10 * 1024 * 1024
 
-export function createEdit({ ops, seen }: FilePorts): Tool<typeof editParameters> {
+export function createEdit(ports: FilePorts): Tool<typeof editParameters> {
+  const { ops, seen } = ports
   return {
     name: 'Edit',
     description:
@@ -21,7 +22,7 @@ export function createEdit({ ops, seen }: FilePorts): Tool<typeof editParameters
     source: 'builtin',
     async prepare(args: Arguments, env) {
       if (args.old_string === args.new_string) throw new ToolRefusal('old_string and new_string are the same: there is nothing to change.')
-      const place = await locate(args.path, env.cwd, ops)
+      const place = await locate(args.path, env, ports)
       const files = await seen(env)
       const check = async (turn?: number) => files.check(place.real, place.path, editable(await ops.stat(place.real), place), turn)
       await check(env.turn_id)

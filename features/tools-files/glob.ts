@@ -1,17 +1,15 @@
 /** The Glob tool: files by name, newest first. */
 import { join } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { isInside, isSensitive, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
+import { isInside, isProtected, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
-import type { FileOps } from './file-ops.ts'
-import { locate, searchRule } from './places.ts'
+import { locate, type PlacePorts, searchRule, surroundings } from './places.ts'
 import { newestFirst, SEARCH_BYTES, type SearchEngine } from './search.ts'
 import { globOf } from './walker.ts'
 
 type Arguments = Static<typeof globParameters>
 
-export interface SearchPorts {
-  readonly ops: FileOps
+export interface SearchPorts extends PlacePorts {
   readonly engine: () => Promise<SearchEngine>
   /** Whether a file (absolute) may be shown to the agent. */
   readonly readable: (env: ToolEnv) => Promise<(path: string) => boolean>
@@ -22,7 +20,8 @@ export interface SearchPorts {
 /** Paths in one answer. */
 const SHOWN = 100
 
-export function createGlob({ ops, engine, readable, signal: end }: SearchPorts): Tool<typeof globParameters> {
+export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
+  const { ops, engine, readable, signal: end } = ports
   return {
     name: 'Glob',
     description:
@@ -31,7 +30,7 @@ export function createGlob({ ops, engine, readable, signal: end }: SearchPorts):
     parameters: globParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
-      const root = await locate(args.path ?? '.', env.cwd, ops)
+      const root = await locate(args.path ?? '.', env, ports)
       if ((await ops.stat(root.real))?.kind !== 'directory') throw new ToolRefusal(`${root.path} is not a directory.`)
       return {
         description: `Finding ${args.pattern}`,
@@ -42,11 +41,13 @@ export function createGlob({ ops, engine, readable, signal: end }: SearchPorts):
           const below = `${root.path}/`
           const fits = globOf(args.pattern.startsWith(below) ? args.pattern.slice(root.path.length) : args.pattern)
           const mayRead = await readable(env)
+          const around = await surroundings(env, ports)
           const found: string[] = []
           let bytes = 0
           const request = { root: root.real, include_ignored: args.include_ignored ?? false }
           const collect = (path: string) => {
-            if (!fits(path) || isSensitive(path) || !mayRead(join(root.real, path))) return true
+            const real = join(root.real, path)
+            if (!fits(path) || isProtected(real, around) || !mayRead(real)) return true
             found.push(path)
             bytes += path.length + 1
             return bytes <= SEARCH_BYTES

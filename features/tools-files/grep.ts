@@ -1,10 +1,10 @@
 /** The Grep tool: files by content. */
 import { basename, dirname, join, relative } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { boundText, isInside, isSensitive, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { boundText, isInside, isProtected, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
-import { locate, searchRule } from './places.ts'
+import { locate, searchRule, surroundings } from './places.ts'
 import { type FileMatches, type GrepRequest, newestFirst, type Partial } from './search.ts'
 
 type Arguments = Static<typeof grepParameters>
@@ -12,7 +12,8 @@ type Arguments = Static<typeof grepParameters>
 /** Result lines in one answer, unless `head_limit` says otherwise. */
 const SHOWN = 250
 
-export function createGrep({ ops, engine, readable, signal: end }: SearchPorts): Tool<typeof grepParameters> {
+export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
+  const { ops, engine, readable, signal: end } = ports
   return {
     name: 'Grep',
     description:
@@ -21,7 +22,7 @@ export function createGrep({ ops, engine, readable, signal: end }: SearchPorts):
     parameters: grepParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
-      const place = await locate(args.path ?? '.', env.cwd, ops)
+      const place = await locate(args.path ?? '.', env, ports)
       const facts = await ops.stat(place.real)
       if (!facts || facts.kind === 'other') throw new ToolRefusal(`${place.path} does not exist, or is neither a file nor a directory.`)
       const single = facts.kind === 'file'
@@ -34,10 +35,12 @@ export function createGrep({ ops, engine, readable, signal: end }: SearchPorts):
         ...searchRule(args.pattern),
         async run(_progress, signal) {
           const mayRead = await readable(env)
+          const around = await surroundings(env, ports)
           const found: FileMatches[] = []
           let hidden = 0
           const collect = (matches: FileMatches) => {
-            if (isSensitive(matches.path) || !mayRead(join(root, matches.path))) hidden++
+            const real = join(root, matches.path)
+            if (isProtected(real, around) || !mayRead(real)) hidden++
             else found.push(matches)
           }
           const request = requestOf(args, root, single ? basename(place.real) : undefined)

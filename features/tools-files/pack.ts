@@ -25,7 +25,7 @@ export default definePack({
       async agent => new FilesSeen(await histories()?.of(agent), ctx.log)
     )
     ctx.slot(slot)
-    const files = { ops: nodeFileOps, seen: (env: ToolEnv) => env.agent.get(slot) }
+    const files = { ops: nodeFileOps, home: ctx.home, seen: (env: ToolEnv) => env.agent.get(slot) }
 
     let engine: Promise<SearchEngine> | undefined
     const find = async () => {
@@ -35,6 +35,7 @@ export default definePack({
     }
     const search = {
       ops: nodeFileOps,
+      home: ctx.home,
       engine() {
         engine ??= find()
         return engine

@@ -1,7 +1,17 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
-import { isInside, isSensitive, matchPath, matchText, type RulePart, ToolRefusal } from '../tools/index.ts'
+import {
+  isInside,
+  isProtected,
+  isSensitive,
+  matchPath,
+  matchText,
+  type RulePart,
+  type Surroundings,
+  type ToolEnv,
+  ToolRefusal
+} from '../tools/index.ts'
 import { type FileOps, isMissing } from './file-ops.ts'
 
 export interface Place {
@@ -13,23 +23,35 @@ export interface Place {
   readonly cwd: string
 }
 
+/** What the path rules need to know of the machine. */
+export interface PlacePorts {
+  readonly ops: FileOps
+  /** The server's home, absolute. */
+  readonly home: string
+}
+
 /**
- * Resolves a path given by the model: relative to `cwd`, `~` expands. Throws ToolRefusal when a relative path leaves `cwd`
- * (directly or through a symbolic link) or a sensitive file is named.
+ * Resolves a path given by the model: relative to the working directory, `~` expands. Throws ToolRefusal when a relative path leaves the
+ * working directory (directly or through a symbolic link) or something protected is named.
  */
-export async function locate(given: string, cwd: string, ops: FileOps): Promise<Place> {
+export async function locate(given: string, env: ToolEnv, ports: PlacePorts): Promise<Place> {
   if (given.includes('\0')) throw new ToolRefusal('The path contains a NUL character.')
+  const { cwd } = env
   const home = given === '~' || given.startsWith('~/')
   const path = home ? join(homedir(), given.slice(1)) : resolve(cwd, given)
-  const real = await realOf(path, ops)
-  const realCwd = await realOf(cwd, ops)
+  const real = await realOf(path, ports.ops)
+  const around = await surroundings(env, ports)
   const free = home || isAbsolute(given)
-  if (!free && (!isInside(path, cwd) || !isInside(real, realCwd))) {
+  if (!free && (!isInside(path, cwd) || !isInside(real, around.cwd))) {
     throw new ToolRefusal(`The path ${given} leads out of the working directory. Use an absolute path for files elsewhere.`)
   }
-  if (isSensitive(path) || isSensitive(real))
+  if (isSensitive(path) || isProtected(real, around))
     throw new ToolRefusal(`The file ${path} may hold credentials and is off limits for file tools.`)
-  return { path, real, cwd: realCwd }
+  return { path, real, cwd: around.cwd }
+}
+
+export async function surroundings(env: ToolEnv, { ops, home }: PlacePorts): Promise<Surroundings> {
+  return { home: await realOf(home, ops), cwd: await realOf(env.cwd, ops), agent_dir: await realOf(env.agent.dir, ops) }
 }
 
 /** Throws ToolRefusal when the path leads elsewhere by now: what was checked and approved is no longer what would be touched. */

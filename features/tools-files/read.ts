@@ -7,12 +7,11 @@ import { type FileKind, fileKind } from './file-kind.ts'
 import type { FileOps } from './file-ops.ts'
 import type { FilesSeen } from './files-seen.ts'
 import { LINE_CHARS, type Line, LineWindow, WINDOW_LINES } from './line-window.ts'
-import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
+import { assertSame, locate, type Place, type PlacePorts, pathRule, refusal } from './places.ts'
 
 type Arguments = Static<typeof readParameters>
 
-export interface FilePorts {
-  readonly ops: FileOps
+export interface FilePorts extends PlacePorts {
   readonly seen: (env: ToolEnv) => Promise<FilesSeen>
 }
 
@@ -21,7 +20,8 @@ const MAX_BYTES = 100 * 1024
 /** UTF-16 files above this size are not read. */
 const UTF16_BYTES = 10 * 1024 * 1024
 
-export function createRead({ ops, seen }: FilePorts): Tool<typeof readParameters> {
+export function createRead(ports: FilePorts): Tool<typeof readParameters> {
+  const { ops, seen } = ports
   return {
     name: 'Read',
     description:
@@ -30,7 +30,7 @@ export function createRead({ ops, seen }: FilePorts): Tool<typeof readParameters
     parameters: readParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
-      const place = await locate(args.path, env.cwd, ops)
+      const place = await locate(args.path, env, ports)
       const files = await seen(env)
       files.plan(place.real, env.turn_id)
       return {

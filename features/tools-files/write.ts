@@ -7,7 +7,8 @@ import type { FilePorts } from './read.ts'
 
 type Arguments = Static<typeof writeParameters>
 
-export function createWrite({ ops, seen }: FilePorts): Tool<typeof writeParameters> {
+export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
+  const { ops, seen } = ports
   return {
     name: 'Write',
     description:
@@ -16,7 +17,7 @@ export function createWrite({ ops, seen }: FilePorts): Tool<typeof writeParamete
     parameters: writeParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
-      const place = await locate(args.path, env.cwd, ops)
+      const place = await locate(args.path, env, ports)
       const files = await seen(env)
       const append = args.mode === 'append'
       /** Refuses anything but an absent or known regular file. Whether a change of it shows under other names, too. */

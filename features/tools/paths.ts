@@ -1,5 +1,5 @@
-/** Questions about paths that tools and permissions ask: what lies where, and which names usually hold credentials. */
-import { isAbsolute, relative } from 'node:path'
+/** Questions about paths that tools and permissions ask: what lies where, and what is off limits by its name or by its place. */
+import { isAbsolute, join, relative } from 'node:path'
 
 /** True for the directory itself and everything below it. */
 export function isInside(path: string, dir: string): boolean {
@@ -20,3 +20,26 @@ export function isSensitive(path: string): boolean {
   if (samples.has(base) || publicKey.test(base)) return false
   return plain.has(base) || base.startsWith('.env.') || suffixed.test(base) || folders.test(normal)
 }
+
+/** Where a call is made from; absolute paths, links resolved. */
+export interface Surroundings {
+  /** The server's home. */
+  readonly home: string
+  /** Working directory of the session. */
+  readonly cwd: string
+  /** Directory of the agent. */
+  readonly agent_dir: string
+}
+
+/**
+ * Whether a path (absolute, links resolved) is off limits for tools: a sensitive name, what belongs to the home of the server (but the
+ * results that are kept for this agent, and a working directory that the home contains), the environment and memory of processes.
+ */
+export function isProtected(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
+  if (isSensitive(path) || processFile.test(path)) return true
+  const inside = (dir: string) => isInside(path.toLowerCase(), dir.toLowerCase())
+  if (!inside(home) || inside(join(agent_dir, 'tool-results'))) return false
+  return cwd === home || !isInside(cwd, home) || !inside(cwd)
+}
+
+const processFile = /^\/proc\/(?:kcore$|[^/]+\/(?:task\/[^/]+\/)?(?:environ|mem|auxv)$)/

@@ -1,7 +1,7 @@
 /** The permission chain as a client meets it: real tools, real configuration, approvals over REST. */
 import assert from 'node:assert/strict'
 import { link, mkdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { Tools } from '../../features/tools/index.ts'
 import { definePack } from '../../kernel/index.ts'
@@ -237,4 +237,53 @@ test('an approval for the session covers the same argument as a text, whatever c
   )
   assert.deepEqual(asked, ['Weather in Paris'])
   assert.match(results[5]?.output ?? '', /forbids/)
+})
+
+test('what belongs to the home is off limits by its place, whatever name or root it is asked for by', async t => {
+  const { turn, cwd, home } = await conversation(t)
+  await mkdir(join(home, 'credentials'), { recursive: true })
+  await writeFile(join(home, 'credentials/work.json'), '{"token":"needle"}')
+  await symlink(join(home, 'config.toml'), join(cwd, 'innocent'))
+  const parent = dirname(home)
+  for (const permission_mode of ['manual', 'yolo', 'auto']) {
+    const { asked, results } = await turn(
+      [
+        ['Read', { path: join(home, 'config.toml') }],
+        ['Read', { path: 'innocent' }],
+        ['Read', { path: join(home, 'server.token') }],
+        ['Grep', { pattern: 'needle|api_key', path: home, output_mode: 'content' }],
+        ['Grep', { pattern: 'api_key', path: join(home, 'config.toml'), output_mode: 'content' }],
+        ['Glob', { pattern: '*', path: home }],
+        ['Write', { path: join(home, 'config.toml'), content: '' }],
+        ['Write', { path: join(home, 'packs/new.js'), content: '' }],
+        ['Read', { path: '/proc/self/environ' }],
+        ['Grep', { pattern: '^P', path: '/proc/self/environ' }],
+        ['Read', { path: `/proc/${process.pid}/task/${process.pid}/environ` }],
+        [
+          'Grep',
+          { pattern: 'needle|api_key', path: parent, output_mode: 'content', include_ignored: true, glob: `**/${basename(home)}/**` }
+        ]
+      ],
+      { permission_mode }
+    )
+    assert.deepEqual(asked, [])
+    for (const [index, { output }] of results.slice(0, -1).entries())
+      assert.match(output, /off limits|leads out/, `${permission_mode} ${index}`)
+    assert.match(results.at(-1)?.output ?? '', /^No matches found\.\n\(\d+ files? that must not be read left out\)/)
+  }
+})
+
+test('a command that reads the home by a redirection is asked for, and a kept result of the agent can be read', async t => {
+  const { turn, home } = await conversation(t)
+  const { asked } = await turn(
+    [['Bash', { command: `cat < ${join(home, 'config.toml')}` }]],
+    { permission_mode: 'yolo' },
+    { decision: 'rejected' }
+  )
+  assert.equal(asked.length, 1)
+  const { results } = await turn([['Bash', { command: 'seq 1 20000' }]])
+  const path = /whole output is in (\S+)/.exec(results[0]?.output ?? '')?.[1] ?? ''
+  const read = await turn([['Read', { path, line_offset: 20_000 }]])
+  assert.match(read.results[0]?.output ?? '', /20000/)
+  assert.deepEqual(read.asked, [])
 })

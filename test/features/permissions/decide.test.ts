@@ -39,6 +39,8 @@ async function chain(options: { readonly git?: boolean } = {}) {
       rules: rulesOf(given.config ?? {}),
       remembered: given.remembered ?? [],
       cwd,
+      home: '/srv/home',
+      agent_dir: '/srv/home/sessions/a',
       workTree: () => findWorkTree(cwd),
       unsure: false,
       execution: {

@@ -16,8 +16,9 @@ export async function files(t: TestLike, engine: SearchEngine = walker) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const cwd = agent.session.cwd
   const seen = new FilesSeen(undefined, silent)
-  const ports = { ops: nodeFileOps, seen: async () => seen }
-  const search = { ops: nodeFileOps, engine: async () => engine, readable: permissive.readable, signal: new AbortController().signal }
+  const home = join(cwd, '..', 'home')
+  const ports = { ops: nodeFileOps, home, seen: async () => seen }
+  const search = { ops: nodeFileOps, home, engine: async () => engine, readable: permissive.readable, signal: new AbortController().signal }
   const tools = [createRead(ports), createWrite(ports), createEdit(ports), createGlob(search), createGrep(search)]
   const stage = await scene(t, tools, { agent })
   let turn = 0

@@ -132,7 +132,7 @@ test('ripgrep is gone when nobody wants more of its results, or taking them fail
 test('a search ends with the pack', async t => {
   const { engine, pid, request } = await lasting(t)
   const pack = new AbortController()
-  const ports = { ops: nodeFileOps, engine: async () => engine, readable: permissive.readable, signal: pack.signal }
+  const ports = { ops: nodeFileOps, home: '/srv/home', engine: async () => engine, readable: permissive.readable, signal: pack.signal }
   for (const [tool, args] of [
     [createGlob(ports), { pattern: '*' }],
     [createGrep(ports), { pattern: 'x' }]
