@@ -57,11 +57,18 @@ function collectResults(messages: readonly HistoryMessage[]): Map<string, Histor
 
 function resultOf(call: LlmToolCall, result: HistoryMessage | undefined): LlmMessage {
   const is_error = result === undefined || result.is_error === true
-  const content: LlmContent[] = result ? result.content.flatMap(part => asLlm(part) ?? []) : [{ type: 'text', text: interruptedResult }]
+  const content: LlmContent[] = result
+    ? result.content.flatMap(part => asLlm(part) ?? []).map(asData)
+    : [{ type: 'text', text: interruptedResult }]
   if (content.length === 0) content.push({ type: 'text', text: '<system>The tool gave no output.</system>' })
   if (is_error) prependText(content, '<system>The tool call failed.</system>\n')
   if (result?.note !== undefined && result.note !== '') content.push({ type: 'text', text: result.note })
   return { role: 'tool', tool_call_id: call.id, name: call.name, content: joinTexts(content, '\n'), is_error }
+}
+
+/** What a tool says is data: tags by which the program around the model speaks must not come from there. */
+function asData(part: LlmContent): LlmContent {
+  return part.type === 'text' ? { type: 'text', text: part.text.replace(/<(?=\s*\/?\s*system)/gi, '&lt;') } : part
 }
 
 function prependText(content: LlmContent[], text: string): void {
