@@ -102,6 +102,7 @@ export class ActiveTurn {
       record: (...records) => this.#record(records),
       emit: this.emit,
       uniqueCallId: id => this.#uniqueCallId(id),
+      stepBegin: at => hooks.stepBegin(info(at.step)),
       beforeStep: at => this.#beforeStep(at.step),
       request: async at => {
         const { model, effort, system } = setup()

@@ -345,7 +345,7 @@ export class AgentEngine implements Agent {
     this.host.session.work.turnStarted(this.host.id)
   }
 
-  /** In this order: records, turn.ended, error, work_changed, prompt.completed or prompt.aborted. */
+  /** In this order: records, turn.ended, error, turnEnd hooks, work_changed, prompt.completed or prompt.aborted. */
   async #settle(turn: ActiveTurn, result: TurnResult, durationMs: number): Promise<void> {
     const { turn_id } = turn
     const { reason, error } = result
@@ -364,6 +364,7 @@ export class AgentEngine implements Agent {
       ...(interrupted === undefined ? {} : { interruptReason: interrupted })
     })
     if (error) turn.emit('errorRaised', error)
+    await this.#deps.hooks.turnEnd({ agent: this.host, turn_id, step: result.steps, reason }, this.#deps.turnEndMs)
     this.host.session.work.turnEnded(this.host.id, reason, { goesOn: !this.#stopped && this.#queue.length > 0 })
     const at = this.#deps.now().toISOString()
     const promptId = turn.prompt.prompt_id
@@ -371,7 +372,6 @@ export class AgentEngine implements Agent {
     else turn.emit('promptCompleted', { promptId, finishedAt: at, reason })
     // From here on the prompt is over for everyone, so the agent must be free in the same tick.
     this.#release(turn)
-    await this.#deps.hooks.turnEnd({ agent: this.host, turn_id, step: result.steps, reason })
   }
 
   #status(change: { readonly permission?: string } = {}): void {

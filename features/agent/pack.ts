@@ -28,6 +28,7 @@ export default definePack({
       default: 'turn',
       description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
     }),
+    turn_end_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'how long a tap of turnEnd may hold up the next turn' }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
   setup(ctx, { sessions, histories, llm, runner, config, interactions }) {
@@ -65,6 +66,7 @@ export default definePack({
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
       },
       deltaOffset: ctx.config.delta_offset,
+      turnEndMs: ctx.config.turn_end_ms,
       retryBaseMs: ctx.config.retry_base_ms,
       now: ctx.now,
       newId: ctx.newId

@@ -122,6 +122,11 @@ export interface TurnInfo {
 }
 
 export interface TurnHooks {
+  /**
+   * Bail, at every step boundary before steered prompts and reminders come in; `step` is the one about to begin. `stop` ends the turn as
+   * completed without another request (budgets, costs); undefined: no opinion.
+   */
+  readonly stepBegin: AsyncSeriesBailHook<[TurnInfo], 'stop'>
   /** Waterfall: what goes to the model. Called before each request. */
   readonly beforeStep: AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>
   /** Bail on a failed request: `retry` sends it again at once, `fail` ends the turn; undefined: the usual retry table. */
@@ -130,7 +135,10 @@ export interface TurnHooks {
   readonly shouldContinue: AsyncSeriesBailHook<[TurnInfo], { readonly text: string; readonly origin: Origin }>
   /** Notify. */
   readonly afterStep: AsyncSeriesHook<[TurnInfo]>
-  /** Notify. */
+  /**
+   * Notify, after `turn.ended` and before the prompt counts as over: the next turn waits for the taps, for each at most `turn_end_ms`
+   * (deployment option).
+   */
   readonly turnEnd: AsyncSeriesHook<[TurnInfo & { readonly reason: 'completed' | 'cancelled' | 'failed' | 'blocked' }]>
 }
 export const TurnHooks = serviceToken<TurnHooks>('turn-hooks')

@@ -8,6 +8,7 @@ import type { TurnHooks, TurnInfo } from './service.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {
+    stepBegin: new AsyncSeriesBailHook<[TurnInfo], 'stop'>(['info']),
     beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info']),
     modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info']),
     shouldContinue: new AsyncSeriesBailHook(['info']),
@@ -23,18 +24,25 @@ interface Tapped {
   readonly taps: readonly { readonly name: string; readonly type: string; readonly fn: unknown }[]
 }
 
-/** Calls every tap of a hook in order. `answered` gets what each of them answered and says whether the next one is still asked. */
-async function each(
-  what: string,
-  hook: Tapped,
-  args: () => readonly unknown[],
-  failed: CallbackFailed,
-  answered: (answer: unknown) => boolean = () => true
-): Promise<void> {
+interface Call {
+  readonly what: string
+  readonly hook: Tapped
+  /** Asked before every tap. */
+  readonly args: () => readonly unknown[]
+  readonly failed: CallbackFailed
+  /** Gets what a tap answered; false: the others are not asked any more. Default: all are. */
+  readonly answered?: (answer: unknown) => boolean
+  /** A tap that takes longer is not waited for any more. Default: no limit. */
+  readonly limitMs?: number
+}
+
+/** Calls the taps of a hook in order. */
+async function each({ what, hook, args, failed, answered = () => true, limitMs }: Call): Promise<void> {
   for (const { name, type, fn } of [...hook.taps]) {
     try {
       if (type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
-      const answer = await (fn as (...args: readonly unknown[]) => unknown)(...args())
+      const work = (fn as (...args: readonly unknown[]) => unknown)(...args())
+      const answer = await (limitMs === undefined ? work : Promise.race([work, expiry(limitMs)]))
       if (!answered(answer)) return
     } catch (error) {
       failed(name, `tap of ${what}`, error)
@@ -42,19 +50,21 @@ async function each(
   }
 }
 
+/** Rejects after `ms`, unless nobody waits any more. */
+function expiry(ms: number): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`took longer than ${ms} ms and is not waited for`)), ms).unref()
+  })
+}
+
 /** The first answer that is none of undefined. */
-async function firstOf<T>(what: string, hook: Tapped, args: readonly unknown[], failed: CallbackFailed): Promise<T | undefined> {
+async function firstOf<T>(call: Omit<Call, 'answered'>): Promise<T | undefined> {
   let first: T | undefined
-  await each(
-    what,
-    hook,
-    () => args,
-    failed,
-    answer => {
-      first = answer as T | undefined // the hook's own type says what its taps answer
-      return first === undefined
-    }
-  )
+  const answered = (answer: unknown) => {
+    first = answer as T | undefined // the hook's own type says what its taps answer
+    return first === undefined
+  }
+  await each({ ...call, answered })
   return first
 }
 
@@ -68,29 +78,37 @@ export class TurnHookCalls {
     this.#failed = failed
   }
 
+  stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
+    return firstOf(this.#call('stepBegin', info))
+  }
+
   async beforeStep(given: LlmRequest, info: TurnInfo): Promise<LlmRequest> {
     let request = given
-    const changed = (answer: unknown) => {
+    const answered = (answer: unknown) => {
       request = (answer as LlmRequest | undefined) ?? request
       return true
     }
-    await each('beforeStep', this.#hooks.beforeStep, () => [request, info], this.#failed, changed)
+    await each({ ...this.#call('beforeStep'), args: () => [request, info], answered })
     return request
   }
 
   modelError(error: LlmError, info: TurnInfo): Promise<'retry' | 'fail' | undefined> {
-    return firstOf('modelError', this.#hooks.modelError, [error, info], this.#failed)
+    return firstOf(this.#call('modelError', error, info))
   }
 
   shouldContinue(info: TurnInfo): Promise<Awaited<ReturnType<TurnHooks['shouldContinue']['promise']>> | undefined> {
-    return firstOf('shouldContinue', this.#hooks.shouldContinue, [info], this.#failed)
+    return firstOf(this.#call('shouldContinue', info))
   }
 
   afterStep(info: TurnInfo): Promise<void> {
-    return each('afterStep', this.#hooks.afterStep, () => [info], this.#failed)
+    return each(this.#call('afterStep', info))
   }
 
-  turnEnd(info: Parameters<TurnHooks['turnEnd']['promise']>[0]): Promise<void> {
-    return each('turnEnd', this.#hooks.turnEnd, () => [info], this.#failed)
+  turnEnd(info: Parameters<TurnHooks['turnEnd']['promise']>[0], limitMs: number): Promise<void> {
+    return each({ ...this.#call('turnEnd', info), limitMs })
+  }
+
+  #call(name: keyof TurnHooks, ...args: readonly unknown[]): Call {
+    return { what: name, hook: this.#hooks[name], args: () => args, failed: this.#failed }
   }
 }

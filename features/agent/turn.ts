@@ -16,6 +16,8 @@ export interface StepAt {
 }
 
 export interface TurnPorts extends CallPorts, StepPorts {
+  /** At every step boundary, first of all; `stop` ends the turn as completed. */
+  stepBegin(at: StepAt): Promise<'stop' | undefined>
   /** What waits for a step boundary (steered prompts, reminders), to be recorded with the begin of the step. */
   beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]>
   /** What goes to the model; called before each request. Throws when the model cannot be resolved. */
@@ -158,6 +160,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
           'max_steps'
         )
       }
+      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return { reason: 'completed', steps: step }
       step++
       const records = await ports.beforeStep({ turn_id, step })
       const step_id = ports.newId()

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StepInjectors, TurnHooks } from '../../../features/agent/index.ts'
+import { StepInjectors, TurnHooks, turnStarted } from '../../../features/agent/index.ts'
+import { listPrompts } from '../../../features/prompts/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -39,7 +41,7 @@ test('a step hook that fails has no say: the turn goes on, and the taps after it
     name: 'other',
     needs: { hooks: TurnHooks },
     setup(ctx, { hooks }) {
-      for (const hook of [hooks.beforeStep, hooks.modelError, hooks.shouldContinue, hooks.afterStep, hooks.turnEnd])
+      for (const hook of [hooks.stepBegin, hooks.beforeStep, hooks.modelError, hooks.shouldContinue, hooks.afterStep, hooks.turnEnd])
         ctx.tap(hook as typeof hooks.afterStep, broken)
       ctx.tap(hooks.beforeStep, request => ({ ...request, system: `${request.system} and more` }))
       ctx.tap(hooks.modelError, hear('modelError'))
@@ -60,6 +62,82 @@ test('a step hook that fails has no say: the turn goes on, and the taps after it
   assert.equal(ending(agent.events).reason, 'completed')
   assert.match(llm.requests[0]?.system ?? '', /and more$/)
   assert.deepEqual(heard, ['modelError', 'afterStep', 'afterStep', 'shouldContinue', 'turnEnd'])
+})
+
+test('the next turn begins when the hooks of the end of the one before are over', async t => {
+  const ending = latch()
+  const over = latch()
+  const heard: string[] = []
+  const pack = definePack({
+    name: 'other',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.turnEnd, async ({ turn_id }) => {
+        heard.push(`end of ${turn_id}`)
+        ending.open()
+        await over.opened
+      })
+      ctx.on(turnStarted, ({ payload }) => heard.push(`begin of ${payload.turnId}`))
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [pack] })
+  const { session_id } = agent
+  await Promise.all([agent.prompt('one'), agent.prompt('two')])
+  await ending.opened
+
+  const { active, queued } = (await agent.call(listPrompts, { params: { session_id } })).data
+
+  assert.equal(active?.status, 'running')
+  assert.equal(queued.length, 1)
+  assert.ok((await agent.call(readSession, { params: { session_id } })).data.busy)
+  assert.deepEqual(heard, ['begin of 0', 'end of 0'])
+  over.open()
+  await agent.settled(2)
+  assert.deepEqual(heard, ['begin of 0', 'end of 0', 'begin of 1', 'end of 1'])
+})
+
+test('a hook of the end of a turn that hangs holds up the next turn for a limited time', async t => {
+  const pack = definePack({
+    name: 'other',
+    needs: { hooks: TurnHooks },
+    setup: (ctx, { hooks }) => ctx.tap(hooks.turnEnd, () => new Promise<void>(() => undefined))
+  })
+  const hold = setInterval(() => undefined, 1_000) // the limit alone does not keep the process alive
+  t.after(() => clearInterval(hold))
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [pack], config: { agent: { turn_end_ms: 20 } } })
+  await Promise.all([agent.prompt('one'), agent.prompt('two')])
+  await agent.settled(2)
+  assert.equal(agent.events.filter(event => event.type === 'turn.ended').length, 2)
+})
+
+test('a hook before the reminders can stop the turn at a step boundary', async t => {
+  const heard: string[] = []
+  const pack = definePack({
+    name: 'budget',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.stepBegin, ({ step }) => {
+        heard.push(`begin ${step}`)
+        return step === 2 ? 'stop' : undefined
+      })
+      ctx.contribute(StepInjectors, {
+        variant: 'budget',
+        inject({ step }) {
+          heard.push(`remind ${step}`)
+          return undefined
+        }
+      })
+    }
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'never asked')
+  const agent = await startAgent(t, llm, { packs: [pack, echoRunner()] })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.deepEqual(heard, ['begin 1', 'remind 1', 'begin 2'])
+  assert.equal(llm.requests.length, 1)
+  assert.equal(ending(agent.events).reason, 'completed')
 })
 
 function ending(events: readonly { readonly type: string; readonly payload: unknown }[]) {

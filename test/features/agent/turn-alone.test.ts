@@ -19,6 +19,7 @@ function fake(...replies: Reply[]) {
     record: async (...records) => void log.push(...records.map(record => `disk ${record.type}`)),
     emit: name => void log.push(name),
     uniqueCallId: id => id,
+    stepBegin: async () => undefined,
     beforeStep: async () => [],
     request: async () => request,
     modelError: async () => undefined,
