@@ -30,7 +30,7 @@ export interface ContextParts {
 
 export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
   const { scope, name, registrations, staged, provided } = unit // of this activation: the unit gets new ones for the next
-  const { home, graceMs, setupTimeoutMs } = env.options
+  const { home, graceMs, setupTimeoutMs, frameTimeoutMs } = env.options
   const log = env.log.child({ pack: name })
 
   /** What was opened works until the clean-up is through. */
@@ -151,7 +151,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
-      const owner = { guard: env.guard, pack: name, limitMs: setupTimeoutMs }
+      const owner = { guard: env.guard, pack: name, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs }
       return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
     },
     own,

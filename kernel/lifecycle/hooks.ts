@@ -1,9 +1,10 @@
 /** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
-import { AppError } from '../errors.ts'
+import { AppError, developerError } from '../errors.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
 import type { Guard } from './guard.ts'
+import { late, waitAtMost } from './wait.ts'
 
 /** How a request was answered. */
 export interface RequestOutcome {
@@ -21,7 +22,7 @@ export function createKernelHooks() {
   return {
     /**
      * Bail. A client wants the events of a session: load or attach it. First answer wins; undefined means "not mine".
-     * Nobody answers: the session counts as missing.
+     * Nobody answers: the session counts as missing. A tap is given up after `frameTimeoutMs`, and the subscription fails.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
     /** Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it. */
@@ -34,7 +35,8 @@ export function createKernelHooks() {
     packState: new SyncHook<[name: string, state: string]>(['name', 'state']),
     /**
      * Bail. A request found its route, its principal may use it, and nothing of it has been read. A tap that answers `{ data }` answers
-     * instead of the handler, one that throws an AppError refuses the request; undefined lets it go on.
+     * instead of the handler, one that throws an AppError refuses the request; undefined lets it go on. A tap that fails otherwise, or takes longer than
+     * `frameTimeoutMs`, fails the request.
      */
     beforeRequest: new AsyncSeriesBailHook<[request: RequestInfo, route: AnyRoute], { readonly data: unknown }>(['request', 'route']),
     /** Notify. A request was answered, also one that found no route. */
@@ -106,8 +108,9 @@ export function tapPoints(hooks: KernelHooks): TapPoints {
 export interface TapOwner {
   readonly guard: Guard
   readonly pack: string
-  /** Time limit of an asynchronous tap of a kernel hook that only notifies, ms. */
-  readonly limitMs: number
+  /** Time limits of asynchronous taps of kernel hooks, ms: those that only notify, and those with a say. */
+  readonly notifyMs: number
+  readonly answerMs: number
 }
 
 const dead = new WeakSet<Fn>()
@@ -117,7 +120,7 @@ const dead = new WeakSet<Fn>()
  * hook kind) and is swept from `hook.taps` at once and at the next registration. Failures are put down to the pack; those of taps that
  * only notify stop there, those of taps with a say reach whoever called the hook.
  */
-export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, limitMs }: TapOwner): () => void {
+export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, notifyMs, answerMs }: TapOwner): () => void {
   const ours = behind.get(target)
   const hook = ours ?? (target as unknown as AnyHook) // what is no point is a hook of a pack, as the type says
   sweep(hook)
@@ -131,11 +134,14 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
     if (!AppError.is(error) && !(error instanceof Error && error.name === 'AbortError')) guard.report(pack, what, error)
     throw error
   }
+  const limitMs = !ours ? Number.POSITIVE_INFINITY : notify ? notifyMs : answerMs // a pack bounds the calls of its own hooks
   const later = async (args: never[]) => {
     if (!live) return undefined
-    if (notify) return guard.settle(pack, what, () => fn(...args), ours ? limitMs : Number.POSITIVE_INFINITY, undefined)
+    if (notify) return guard.settle(pack, what, () => fn(...args), limitMs, undefined)
     try {
-      return await fn(...args)
+      const answer = await waitAtMost(Promise.resolve(fn(...args)), limitMs)
+      if (answer === late) throw developerError('callback_late', limitMs)
+      return answer
     } catch (error) {
       return failed(error)
     }

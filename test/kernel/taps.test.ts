@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AsyncSeriesBailHook, SyncHook } from 'tapable'
-import { AppError, definePack, errorSpec, type PackContext, type Undo } from '../../kernel/index.ts'
+import { AppError, definePack, defineRoute, errorSpec, type PackContext, Type, type Undo } from '../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 
 /** Two packs without purpose, by their contexts. */
@@ -47,6 +47,15 @@ test('a tap that is taken back while its hook runs is not called any more', asyn
   assert.deepEqual(order, [])
   undos.push(other.tap(answer, () => 'answered'))
   assert.equal(await answer.promise(), undefined)
+})
+
+test('a tap with a say in a hook of the kernel that hangs is given up, put down to its pack, and fails what it was asked for', async t => {
+  const ping = defineRoute({ method: 'GET', path: '/api/v1/ping', summary: 'Ping', data: Type.Null() })
+  const stuck = definePack({ name: 'stuck', setup: ctx => ctx.tap(ctx.hooks.beforeRequest, () => new Promise(() => undefined)) })
+  const fine = definePack({ name: 'fine', setup: ctx => ctx.route(ping, () => null) })
+  const { kernel, call } = await startTestKernel(t, { packs: [stuck, fine], frameTimeoutMs: 30 })
+  assert.equal((await call(ping)).code, 50001)
+  assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'tap of beforeRequest: took longer than 30 ms and was given up' })
 })
 
 test('a tap with a say that fails is put down to its pack, and its failure reaches who called the hook; expected failures are no faults', async t => {
