@@ -410,6 +410,9 @@ test('a setup that does not provide what it promised, or provides what it should
   const { kernel } = await startTestKernel(t, {
     packs: [
       provider('forgetful', () => undefined),
+      provider('fickle', async ctx => {
+        await ctx.provide(Clock, { tick: () => 1 })()
+      }),
       provider('eager', ctx => {
         ctx.provide(Clock, { tick: () => 1 })
         ctx.provide(Clock, { tick: () => 2 })
@@ -423,7 +426,13 @@ test('a setup that does not provide what it promised, or provides what it should
   })
   assert.deepEqual(
     kernel.features().map(one => one.meta.error),
-    ["setup did not provide 'clock'", "pack eager provides 'clock' twice", "pack strange provides 'other' without declaring it", undefined]
+    [
+      "setup did not provide 'clock'",
+      "setup did not provide 'clock'",
+      "pack eager provides 'clock' twice",
+      "pack strange provides 'other' without declaring it",
+      undefined
+    ]
   )
   assert.throws(() => late[0]?.(), { code: 'service_twice' })
 })

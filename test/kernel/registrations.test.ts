@@ -138,10 +138,12 @@ test('a service that is taken back takes down those who need it, and only them',
   const Ear = serviceToken<object>('ear')
   const order: string[] = []
   let undo: () => Promise<void> = async () => undefined
+  let again: () => unknown = () => undefined
   const speaker = definePack({
     name: 'speaker',
     provides: [Voice, Ear],
     setup: ctx => {
+      again = () => ctx.provide(Voice, { say: () => 'hello' })
       undo = ctx.provide(Voice, { say: () => 'hello' })
       ctx.provide(Ear, {})
       ctx.own(() => order.push('speaker'))
@@ -153,6 +155,7 @@ test('a service that is taken back takes down those who need it, and only them',
 
   await undo()
 
+  assert.throws(again, { code: 'service_late' })
   assert.deepEqual(order, ['user'])
   assert.deepEqual(kernel.features(), [
     { name: 'speaker', state: 'Active', meta: {} },
