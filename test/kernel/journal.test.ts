@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
@@ -195,6 +195,19 @@ test('files of idle journals are closed and opened again when needed', async t =
   assert.equal(await openFiles(dir), 0)
 })
 
+test('the files used last stay open', { skip: process.platform !== 'linux' }, async t => {
+  const { dir, journals } = await opened(t, { handles: 2 })
+  const [a, b, c] = [await journals.open('a'), await journals.open('b'), await journals.open('c')]
+  await a.append([line(1)], 1)
+  await b.append([line(1)], 1)
+  await a.append([line(2)], 2)
+  await c.append([line(1)], 1)
+  await b.close()
+  assert.equal(await openFiles(join(dir, 'b.jsonl')), 0)
+  assert.equal(await openFiles(dir), 2)
+  for (const journal of [a, b, c]) await journal.close()
+})
+
 test('a file that somebody else has written to is not written to: the epoch ends, and the numbers go on in a new file', async t => {
   const { path, journals } = await opened(t)
   const journal = await journals.open('s')
@@ -206,6 +219,16 @@ test('a file that somebody else has written to is not written to: the epoch ends
   await journal.abandon(2)
   assert.notEqual(journal.epoch, epoch)
   await assert.rejects(journal.append([line(3)], 3), /next try/)
+})
+
+test('a journal whose file somebody else has replaced is not read by numbers that mean other lines there', async t => {
+  const { path, journals } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 3), 1)
+  await writeFile(`${path}.other`, `${await readFile(path, 'utf8')}${line(4)}`)
+  await rename(`${path}.other`, path)
+  await assert.rejects(journal.reader(), /somebody else/)
+  assert.equal(journal.seq, 3)
 })
 
 test('a stream whose directory cannot be made lives on without a journal', async t => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
-import { acquireLock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
+import { acquireLock, type Lock, lockHolder, withLock } from '../../kernel/storage/lock.ts'
 import { documentSpec } from '../../kernel/testing/storage-suite.ts'
 import { startChild } from '../helpers/child.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
@@ -30,6 +31,7 @@ test('the file tells who holds the lock, readable by its owner only', async () =
   const holder = await lockHolder(path)
   assert.equal(holder?.pid, process.pid)
   assert.deepEqual(holder?.info, { port: 4 })
+  assert.equal((await stat(path)).mode & 0o777, 0o600)
   assert.deepEqual(await readdir(dir), ['lock'])
   await lock?.release()
   assert.equal(await lockHolder(path), undefined)
@@ -74,6 +76,18 @@ test('a taker that died in the middle of taking over does not block the next one
 test('a process id that was given out again does not keep a dead lock alive', { skip: process.platform !== 'linux' }, async () => {
   const path = join(await freshDir(), 'lock')
   await writeFile(path, JSON.stringify({ pid: process.pid, start: 'another boot:1', nonce: 'n' }))
+  assert.ok(await acquireLock(path))
+})
+
+test('a process that has ended but was not collected by its parent holds no lock', { skip: process.platform !== 'linux' }, async t => {
+  const path = join(await freshDir(), 'lock')
+  // The parent becomes a program that collects nobody.
+  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.after(() => parent.kill())
+  const [data] = (await once(parent.stdout, 'data')) as [Buffer]
+  const pid = Number(String(data))
+  while (!/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) await new Promise(resolve => setImmediate(resolve))
+  await writeFile(path, JSON.stringify({ pid, nonce: 'n' }))
   assert.ok(await acquireLock(path))
 })
 
@@ -231,4 +245,20 @@ test('who lost the lock while standing still cannot confirm it, and overwrites n
   })
   await assert.rejects(store.put('a', { n: 2 }), lost)
   assert.deepEqual(await store.get('a'), { n: 1 })
+})
+
+test('who saw a dead lock that another one has taken over since does not take it over a second time', async () => {
+  const path = join(await freshDir(), 'lock')
+  await writeFile(path, JSON.stringify({ pid: 2 ** 31 - 2, nonce: 'dead' }))
+  const disk = new WatchedDisk()
+  let faster: Lock | undefined
+  disk.before('link', /~take$/, async () => {
+    faster = await acquireLock(path)
+  })
+  assert.equal(await acquireLock(path, { files: disk.files }), undefined)
+  assert.ok(faster)
+  await faster.confirm()
+  assert.equal((await lockHolder(path))?.nonce, (JSON.parse(await readFile(path, 'utf8')) as { nonce: string }).nonce)
+  await faster.release()
+  assert.ok(await acquireLock(path))
 })

@@ -8,9 +8,11 @@ import { defineStore, type StoreSpec } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
+import { acquireLock } from '../../kernel/storage/lock.ts'
 import type { StoreOf } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, logSpec, storageSuite } from '../../kernel/testing/storage-suite.ts'
 import { startChild } from '../helpers/child.ts'
+import { WatchedDisk } from '../helpers/disk.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
 
 const place = { namespace: 'test', dir: 'test' }
@@ -198,4 +200,55 @@ test('what a killed put left behind is removed by the next process; what a livin
   assert.deepEqual((await readdir(join(dir, '~'))).sort(), ['2147483646-elsewhere-new', live].sort())
   source.end()
   await put
+})
+
+test('lines that take long are read in slices, too', async t => {
+  const { home, log, store } = await opened(t, logSpec)
+  await store.append('a', ...Array.from({ length: 200 }, (_, n) => ({ n })))
+  const slow = (old: unknown) => {
+    const until = performance.now() + 1
+    while (performance.now() < until);
+    return old
+  }
+  const storage = createStorage({ home, log })
+  t.after(() => storage.close())
+  const spec = defineStore({ name: 'items', kind: 'log', value: Type.Object({ n: Type.Integer() }), version: 2, migrate: slow })
+  let turns = 0
+  let reading = true
+  const turn = () => {
+    turns++
+    if (reading) setImmediate(turn)
+  }
+  turn()
+  assert.equal((await storage.open(spec, place).read('a')).length, 200)
+  reading = false
+  assert.ok(turns > 20, `${turns} turns of the event loop in 200 ms of work`)
+})
+
+test('a damaged document is not moved away while another process puts a good one in its place', async t => {
+  const { store, dir, log } = await opened(t, documentSpec)
+  await mkdir(dir)
+  await writeFile(join(dir, 'a.json'), '{"n":')
+  const lock = await acquireLock(join(dir, 'a.json.lock'))
+  const got = store.get('a')
+  await writeFile(join(dir, 'a.json'), '{"n":1}')
+  await lock?.release()
+  assert.deepEqual(await got, { n: 1 })
+  assert.deepEqual([log.texts, await readdir(dir)], [[], ['a.json']])
+})
+
+test('deleting what is not there makes no directory', async t => {
+  const { store, dir } = await opened(t, documentSpec)
+  await store.delete('a/b')
+  await assert.rejects(stat(dir), { code: 'ENOENT' })
+})
+
+test('a source whose blob could not even be begun is let go', async t => {
+  const disk = new WatchedDisk()
+  const storage = createStorage({ home: await freshDir(), log: warnings() }, { files: disk.files })
+  t.after(() => storage.close())
+  disk.fail('open', /~\/[^/]+$/, 'EMFILE')
+  const source = new PassThrough()
+  await assert.rejects(storage.open(blobSpec, place).put('a', source), error => AppError.is(error) && error.spec === PersistenceFailed)
+  assert.ok(source.destroyed)
 })
