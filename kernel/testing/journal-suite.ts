@@ -19,7 +19,11 @@ const lines = (from: number, to: number, text?: string) => Array.from({ length: 
 async function read(journal: JournalView, from = journal.first, to = journal.seq): Promise<string[]> {
   const reader = await journal.reader()
   const found: string[] = []
-  for await (const group of reader.lines(from, to)) found.push(...group.map(part => part.toString('utf8')))
+  for await (const group of reader.lines(from, to)) {
+    const bytes = group.reduce((sum, part) => sum + part.length, 0)
+    assert.ok(group.length === 1 || bytes <= 256 * 1024, `a group of ${bytes} bytes`)
+    found.push(...group.map(part => part.toString('utf8')))
+  }
   await reader.close()
   return found
 }

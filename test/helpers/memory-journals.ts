@@ -51,7 +51,7 @@ export class MemoryJournal implements Journal {
       },
       lines: (from, to) => {
         if (!isCurrent() || from < this.first || to > this.seq) throw new Error('no such lines')
-        return groupOf(this.#lines.slice(from - this.first, to - this.first + 1))
+        return oneByOne(this.#lines.slice(from - this.first, to - this.first + 1))
       },
       close: async () => undefined
     }
@@ -60,6 +60,6 @@ export class MemoryJournal implements Journal {
   async close(): Promise<void> {}
 }
 
-async function* groupOf(lines: readonly Buffer[]): AsyncGenerator<readonly Buffer[]> {
-  if (lines.length > 0) yield lines
+async function* oneByOne(lines: readonly Buffer[]): AsyncGenerator<readonly Buffer[]> {
+  for (const line of lines) yield [line]
 }

@@ -168,6 +168,7 @@ test('a long journal is shortened to the newest 1000 events and goes on', async 
   const reader = await journal.reader()
   const asked = reader.lines(3500, 3500)
   const found = await journals.find('s')
+  for (const index of [journal, found!]) assert.ok(index.first > 1000, 'only offsets of the newest lines are kept in memory')
   await journal.append([line(4001)], 4001)
   assert.ok(!reader.current)
   for await (const [row] of asked) assert.equal((JSON.parse(String(row)) as { seq: number }).seq, 3500)
@@ -182,6 +183,58 @@ test('a long journal is shortened to the newest 1000 events and goes on', async 
   assert.deepEqual(await readdir(dir), ['s.jsonl'])
   const second = await again(t, home)
   assert.deepEqual([second.first, second.seq, second.epoch], [3002, 4002, journal.epoch])
+})
+
+test('a journal of large events is shortened by its bytes', async t => {
+  const { path, journals } = await opened(t)
+  const journal = await journals.open('s')
+  const text = 'x'.repeat(25_000)
+  for (let seq = 1; seq <= 1400; seq += 100) {
+    await journal.append(
+      Array.from({ length: 100 }, (_, i) => line(seq + i, text)),
+      seq
+    )
+  }
+  assert.ok((await stat(path)).size < 30 * 1024 * 1024)
+  assert.deepEqual(await readSeqs(journal, 1400, 1400), [1400])
+})
+
+test('a journal that cannot be shortened goes on, and does not try again at every event', async t => {
+  const disk = new WatchedDisk()
+  const { path, journals, texts } = await opened(t, { files: disk.files })
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 4000), 1)
+  disk.fail('rename', /s\.jsonl$/, 'ENOSPC', 5)
+  await journal.append([line(4001)], 4001)
+  assert.ok(texts.some(text => text.includes('could not be shortened')))
+  disk.done.length = 0
+  await journal.append([line(4002)], 4002)
+  assert.deepEqual(disk.done, ['write s.jsonl'])
+  assert.equal((await seqs(path)).length, 4002)
+  assert.deepEqual(await readSeqs(journal, 4000, 4002), [4000, 4001, 4002])
+})
+
+test('a number that came before is damage, and nothing is replayed across it', async t => {
+  const { home, path, journals } = await opened(t)
+  const first = await journals.open('s')
+  await first.append(lines(1, 3), 1)
+  await first.close()
+  await appendFile(path, Buffer.concat([line(2), line(4)]))
+  const second = await again(t, home)
+  assert.deepEqual([second.seq, second.first], [4, 4])
+})
+
+test('a journal of a later version is left alone and the stream starts a new epoch', async t => {
+  const { path, journals, dir } = await opened(t)
+  await mkdir(dir, { recursive: true })
+  const header = JSON.stringify({ kind: 'journal_header', version: 2, epoch: 'ep_later', created_at: 1 })
+  await writeFile(path, `${header}\n${line(1)}`)
+  assert.equal(await journals.find('s'), undefined)
+  const journal = await journals.open('s')
+  assert.notEqual(journal.epoch, 'ep_later')
+  await journal.append([line(1)], 1)
+  const aside = (await readdir(dir)).find(name => name.includes('.damaged-'))
+  assert.match(await readFile(join(dir, aside ?? ''), 'utf8'), /ep_later/)
 })
 
 test('files of idle journals are closed and opened again when needed', async t => {

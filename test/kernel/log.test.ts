@@ -132,3 +132,17 @@ test('the last line is in the file after process.exit and after a crash', async 
   const text = await readFile(join(home, 'logs', 'svc-code.log'), 'utf8')
   assert.match(text, /before process\.exit[\s\S]*before queueMicrotask/)
 })
+
+test('of two servers that write to one file the first that finds it full rotates it, and the other one goes on in the new file', async () => {
+  const home = await tempHome()
+  const [one, two] = [createLog({ maxBytes: 1000, keep: 5 }, home), createLog({ maxBytes: 1000, keep: 5 }, home)]
+  const text = 'x'.repeat(500)
+  for (const log of [one, two, one, two, one, two]) log.info(text)
+  const dir = join(home, 'logs')
+  assert.deepEqual((await readdir(dir)).sort(), ['svc-code.log', 'svc-code.log.1'])
+  const lines = await Promise.all(
+    ['svc-code.log', 'svc-code.log.1'].map(async name => (await readFile(join(dir, name), 'utf8')).trimEnd().split('\n'))
+  )
+  assert.equal(lines.flat().length, 6)
+  assert.equal((await stat(dir)).mode & 0o777, 0o700)
+})
