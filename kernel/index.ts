@@ -108,4 +108,4 @@ export {
   type Storage,
   type StoreOf
 } from './storage/ports.ts'
-export { ownProcess, type ProcessIdentity, stateOf } from './storage/process-life.ts'
+export { ownProcess, type ProcessIdentity, processStart, stateOf } from './storage/process-life.ts'

@@ -8,12 +8,14 @@ import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
 import { commandEnv } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
+import type { CommandRecord } from './record.ts'
 
 type Arguments = Static<typeof bashParameters>
 
 export interface BashPorts {
   readonly shell: string
   readonly newId: () => string
+  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
   /** Remembers a running command for the pack's end; returns its release. */
   readonly own: (command: Command) => () => void
   readonly killGraceMs: number
@@ -88,11 +90,13 @@ async function run(
   const output = new Output(join(env.agent.dir, 'tool-results', `${ports.newId()}-Bash.log`))
   const pieces = new Pieces(progress)
   let killed: Killed | undefined
+  const mark = ports.record.begin()
   const command = new Command({
     shell: ports.shell,
     command: args.command,
     cwd,
-    env: commandEnv(process.env, ports.shell),
+    env: commandEnv(process.env, ports.shell, mark),
+    mark,
     killGraceMs: ports.killGraceMs,
     drainMs: ports.drainMs,
     onText(kind, text) {
@@ -109,14 +113,15 @@ async function run(
   }
   const onAbort = () => kill('abort')
   const timer = setTimeout(kill, seconds * 1000, 'timeout')
-  const releases = [ports.own(command)]
+  const releases = [ports.own(command), () => ports.record.ended(mark)]
+  if (command.pid !== undefined) void ports.record.started(mark, command.pid)
   try {
     releases.push(ownByAgent(env, command))
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
     const end = await command.ended
     pieces.flush()
-    return result(end, killed, seconds, await output.finish())
+    return result(end, killed, seconds, command.left, await output.finish())
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
@@ -142,11 +147,13 @@ function result(
   end: CommandEnd,
   killed: Killed | undefined,
   seconds: number,
+  left: boolean,
   output: { readonly text: string; readonly logPath?: string; readonly truncated: boolean }
 ): ToolResult {
   const verdict = verdictOf(end, killed, seconds)
   const lines = [output.text.replace(/\n$/, '')]
   if (output.truncated) lines.push(`The output was cut in the middle.${output.logPath ? ` The whole output is in ${output.logPath}` : ''}`)
+  if (left && killed === undefined) lines.push('Processes of the command were still running in the background; they were ended with it.')
   if (verdict !== undefined) lines.push(verdict)
   const text = lines.filter(line => line !== '').join('\n')
   return { output: text, ...(verdict === undefined ? {} : { is_error: true }), ...(output.truncated ? { truncated: true } : {}) }

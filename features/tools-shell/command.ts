@@ -1,12 +1,15 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
+import { endStrays, findStrays, processIds, signalTo } from './strays.ts'
 
 export interface CommandOptions {
   readonly shell: string
   readonly command: string
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
+  /** Stands in `env`: by it processes are found that left the group. */
+  readonly mark: string
   /** Called for each piece of text, in arrival order. */
   readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
   /** Between SIGTERM and SIGKILL, in ms. */
@@ -26,12 +29,16 @@ export class Command {
   readonly ended: Promise<CommandEnd>
   readonly #child: ChildProcess
   readonly #options: CommandOptions
+  /** Processes that were there before. */
+  readonly #others: ReadonlySet<number>
+  #left = false
   #over = false
   #killTimer: NodeJS.Timeout | undefined
   #killAt = 0
 
   constructor(options: CommandOptions) {
     this.#options = options
+    this.#others = new Set(processIds())
     this.#child = spawn(options.shell, ['-c', options.command], {
       cwd: options.cwd,
       env: options.env,
@@ -47,7 +54,12 @@ export class Command {
     return this.#child.pid
   }
 
-  /** SIGTERM to the whole group, SIGKILL after the grace time. Does nothing once the command has ended. */
+  /** Once ended: processes of it were still running, and were killed. */
+  get left(): boolean {
+    return this.#left
+  }
+
+  /** SIGTERM to all of it, SIGKILL after the grace time. Does nothing once the command has ended. */
   stop(graceMs: number = this.#options.killGraceMs): void {
     if (this.#over) return
     this.#signal('SIGTERM')
@@ -58,7 +70,7 @@ export class Command {
     this.#killAt = Date.now() + graceMs
   }
 
-  /** SIGKILL to the whole group, now: for the last moment of the process. */
+  /** SIGKILL to all of it, now: for the last moment of the process. */
   kill(): void {
     this.#signal('SIGKILL')
   }
@@ -95,18 +107,29 @@ export class Command {
       })
     })
     clearTimeout(this.#killTimer)
-    this.#signal('SIGKILL') // whatever the command left behind in its group
+    this.#left = this.#endRest()
     this.#over = true
     return end
   }
 
+  /** Whether anything was left. */
+  #endRest(): boolean {
+    const { pid } = this.#child
+    if (pid === undefined) return false
+    const left = endStrays(() => this.#strays(pid)).length > 0
+    signalTo(-pid, 'SIGKILL') // where there is no /proc, its group is all that is known
+    return left
+  }
+
+  #strays(session: number): number[] {
+    const fresh = processIds().filter(each => !this.#others.has(each))
+    return findStrays(fresh, { mark: this.#options.mark, sessions: [session] })
+  }
+
   #signal(signal: NodeJS.Signals): void {
-    const pid = this.#child.pid
+    const { pid } = this.#child
     if (pid === undefined || this.#over) return
-    try {
-      process.kill(-pid, signal)
-    } catch {
-      // nobody is left in the group
-    }
+    signalTo(-pid, signal)
+    for (const stray of this.#strays(pid)) signalTo(stray, signal)
   }
 }

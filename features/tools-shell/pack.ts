@@ -4,6 +4,7 @@ import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
 import { findShell } from './environment.ts'
+import { CommandRecord } from './record.ts'
 
 export default definePack({
   name: 'tools-shell',
@@ -17,7 +18,8 @@ export default definePack({
       description: 'reading on after the exit while another process holds the output open'
     })
   }),
-  setup(ctx) {
+  async setup(ctx) {
+    const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
     // A forced end (second signal, uncaught error) skips the clean-up below; commands must not go on without their server.
     const killAll = () => {
@@ -34,6 +36,7 @@ export default definePack({
       createBash({
         shell: findShell(),
         newId: () => ctx.newId(),
+        record,
         own(command) {
           running.add(command)
           return () => running.delete(command)

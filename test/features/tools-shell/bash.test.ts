@@ -11,9 +11,11 @@ async function bash(t: TestLike) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const running = new Set<Command>()
   let ids = 0
+  let marks = 0
   const tool = createBash({
     shell: findShell(),
     newId: () => `id${ids++}`,
+    record: { begin: () => `bash-test-${process.pid}.${marks++}`, started: async () => undefined, ended: () => undefined },
     own(command) {
       running.add(command)
       return () => running.delete(command)
@@ -178,7 +180,9 @@ test('a directory that leads elsewhere when the command starts is refused', asyn
 test("the server's own secrets stay out of the environment of commands", () => {
   const env = commandEnv(
     { PATH: '/bin', SVC_CODE_MODEL_API_KEY: 'k', SVC_CODE_PASSWORD: 'p', SVC_CODE_HOME: '/h', GIT_TERMINAL_PROMPT: '1' },
-    '/bin/sh'
+    '/bin/sh',
+    'mark'
   )
-  assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHELL: '/bin/sh' })
+  const added = { NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHELL: '/bin/sh', SVC_CODE_COMMAND: 'mark' }
+  assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', ...added })
 })

@@ -1,0 +1,97 @@
+/** What becomes of processes that a command leaves behind, and of commands whose server was killed. */
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Running, serve } from '../helpers/cli.ts'
+import { conversation } from '../helpers/conversation.ts'
+import { place } from '../helpers/scene.ts'
+
+const skip = process.platform !== 'linux'
+
+/** Whether a process still runs (not just waits to be collected). */
+async function runs(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat !== '' && !/\) [ZX] /.test(stat)
+}
+
+/** The process ids that a command wrote to the file, once all are there. */
+async function pidsIn(file: string, count: number): Promise<number[]> {
+  for (;;) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    const pids = text.split('\n').slice(0, -1).map(Number)
+    if (pids.length >= count) return pids
+    await new Promise(setImmediate)
+  }
+}
+
+/** A server process on a home of its own whose model calls Bash with the prompt's text. */
+async function commands(t: TestContext) {
+  const { home, cwd } = await place(t, body => {
+    const messages = body.messages as { role: string }[]
+    if (messages.at(-1)?.role === 'tool') return [{ text: 'done' }]
+    const command = /run:(.*):run/.exec(JSON.stringify(messages))?.[1] ?? 'true'
+    return [{ tool: { name: 'Bash', args: { command }, id: 'c1' } }]
+  })
+  const post = async (server: Running, path: string, body: unknown) => {
+    const answer = await fetch(`${server.url}/api/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
+    const { code, msg, data } = (await answer.json()) as { code: number; msg: string; data: { id: string } }
+    assert.equal(code, 0, msg)
+    return data
+  }
+  return {
+    home,
+    cwd,
+    async run(server: Running, command: string) {
+      const { id } = await post(server, '/sessions', { metadata: { cwd } })
+      await post(server, `/sessions/${id}/prompts`, { content: [{ type: 'text', text: `run:${command}:run` }], permission_mode: 'yolo' })
+    }
+  }
+}
+
+const straying =
+  'sleep 301 & echo $! >> pids; setsid sleep 302 & echo $! >> pids; set -m; sleep 303 & echo $! >> pids; echo $$ >> pids; wait'
+
+test('commands of a killed server are gone after the next start, also those that left their group', { skip }, async t => {
+  const { home, cwd, run } = await commands(t)
+  const first = await serve(t, home, '--port', '0')
+  await run(first, straying)
+  const pids = await pidsIn(join(cwd, 'pids'), 4)
+  first.child.kill('SIGKILL')
+  await first.ended
+  assert.deepEqual(await Promise.all(pids.map(runs)), [true, true, true, true])
+
+  await serve(t, home, '--port', '0')
+
+  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false, false])
+  assert.deepEqual(await readdir(join(home, 'server', 'commands')), [])
+})
+
+test('a server that starts leaves the commands of another one on the same home alone', { skip }, async t => {
+  const { home, cwd, run } = await commands(t)
+  const first = await serve(t, home, '--port', '0')
+  await run(first, straying)
+  const pids = await pidsIn(join(cwd, 'pids'), 4)
+
+  await serve(t, home, '--port', '0')
+
+  assert.deepEqual(await Promise.all(pids.map(runs)), [true, true, true, true])
+  first.child.kill('SIGTERM')
+  await first.ended
+  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false, false])
+})
+
+test('what a command left in the background ends with it, and the result says so', { skip }, async t => {
+  const { turn, cwd } = await conversation(t)
+  const command = straying.replace('wait', 'echo over').replaceAll(' &', ' >/dev/null 2>&1 &')
+  const { results } = await turn([['Bash', { command }]], { permission_mode: 'yolo' })
+  const pids = (await pidsIn(join(cwd, 'pids'), 4)).slice(0, 3)
+  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false])
+  assert.match(results[0]?.output ?? '', /^over\n.*still running in the background.*ended/)
+  const { results: quiet } = await turn([['Bash', { command: 'echo over' }]], { permission_mode: 'yolo' })
+  assert.equal(quiet[0]?.output, 'over')
+})
