@@ -7,43 +7,41 @@ import { late } from './wait.ts'
 export class Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  #leave: (() => void) | undefined
+  readonly #left: (work: Work) => void
+  #timer: NodeJS.Timeout | undefined
+  #giveUp: (() => void) | undefined
 
-  constructor(signal: AbortSignal, leave: () => void) {
+  constructor(signal: AbortSignal, left: (work: Work) => void) {
     this.signal = signal
-    this.#leave = leave
+    this.#left = left
   }
 
   /** Ends the work; later calls do nothing. */
   leave(): void {
-    this.#leave?.()
-    this.#leave = undefined
+    clearTimeout(this.#timer)
+    this.#left(this)
   }
 
   /** Resolves with the result, or with `late` when it is not there `ms` after the signal was aborted; rejects as the result does. */
-  async untilGivenUp<T>(result: Promise<T>, ms: number): Promise<T | typeof late> {
-    const { signal } = this
-    let timer: NodeJS.Timeout | undefined
-    let aborted: () => void = () => undefined
-    const limit = new Promise<typeof late>(resolve => {
-      aborted = () => {
-        timer = setTimeout(() => resolve(late), ms)
+  untilGivenUp<T>(result: Promise<T>, ms: number): Promise<T | typeof late> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = () => {
+        this.#timer = setTimeout(() => resolve(late), ms)
       }
+      if (this.signal.aborted) this.#giveUp()
+      result.then(resolve, reject)
     })
-    if (signal.aborted) aborted()
-    else signal.addEventListener('abort', aborted)
-    try {
-      return await Promise.race([result, limit])
-    } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', aborted)
-    }
+  }
+
+  /** The signal was aborted. */
+  aborted(): void {
+    this.#giveUp?.()
   }
 }
 
-/** Counts the work in flight of one pack generation. */
+/** The work in flight of one pack generation. */
 export class Activity {
-  #running = 0
+  readonly #works = new Set<Work>()
   #closed = false
   #idle: (() => void) | undefined
   readonly #abort = new AbortController()
@@ -53,7 +51,7 @@ export class Activity {
   }
 
   get running(): number {
-    return this.#running
+    return this.#works.size
   }
 
   get closed(): boolean {
@@ -63,17 +61,19 @@ export class Activity {
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
     if (this.#closed) return undefined
-    this.#running++
-    return new Work(this.#abort.signal, () => {
-      this.#running--
-      if (this.#running === 0) this.#idle?.()
-    })
+    const work = new Work(this.#abort.signal, this.#left)
+    this.#works.add(work)
+    return work
+  }
+
+  readonly #left = (work: Work) => {
+    if (this.#works.delete(work) && this.#works.size === 0) this.#idle?.()
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
   async drain(graceMs: number): Promise<number> {
     this.#closed = true
-    if (this.#running > 0) {
+    if (this.running > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
         this.#idle = () => {
@@ -82,8 +82,9 @@ export class Activity {
         }
       })
     }
-    const left = this.#running
+    const left = [...this.#works]
     this.#abort.abort(developerError('pack_leaving'))
-    return left
+    for (const work of left) work.aborted()
+    return left.length
   }
 }
