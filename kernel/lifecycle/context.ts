@@ -41,8 +41,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     if (scope.closed) throw developerError('pack_inactive', name)
   }
   const own = (dispose: Dispose) => {
-    open()
-    return scope.own(dispose)
+    try {
+      return scope.own(dispose)
+    } catch {
+      throw developerError('pack_inactive', name) // and what was opened too late is closed again
+    }
   }
   /** During setup the effect is staged and becomes visible with the others; afterwards it happens at once. */
   const publish = (effect: () => () => void): Undo => {

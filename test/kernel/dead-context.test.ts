@@ -48,6 +48,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
   const { kernel } = await startTestKernel(t, { packs: [pack] })
   await kernel.unload('gone')
   const [ctx] = gone as [PackContext]
+  let closed = 0
   Object.assign(uses, {
     route: () => ctx.route(defineRoute({ method: 'GET', path: '/x', summary: 'x', data: Type.Null() }), () => null),
     event: () => ctx.event(happened),
@@ -61,7 +62,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
     collect: () => ctx.collect(Words),
     slot: () => ctx.slot(defineSlot('x', () => ({}))),
     tap: () => ctx.tap(ctx.hooks.started, () => undefined),
-    own: () => ctx.own(() => undefined),
+    own: () => ctx.own(() => closed++),
     background: () => ctx.background(async () => assert.fail('work of a pack that is gone was begun')),
     'streams.open': () => ctx.streams.open('session_a'),
     'streams.watermark': () => ctx.streams.watermark('session_a'),
@@ -74,6 +75,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
       what
     )
   }
+  assert.equal(closed, 1, 'what is opened too late is closed at once')
 })
 
 test('what a pack opened still works while it is being cleaned up', async t => {

@@ -12,6 +12,7 @@ import {
   Type
 } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
+import { createStorage } from '../../kernel/storage/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { freshDir } from '../helpers/temp.ts'
 
@@ -478,6 +479,20 @@ test('a failed pack that is unloaded is tried again when it is loaded, and one t
   await kernel.unload('moody')
   await kernel.load('moody')
   assert.deepEqual(states(kernel.features()), { clock: 'Active', moody: 'Active' })
+})
+
+test('a stop closes the storage last, when no pack can write any more', async t => {
+  const order: string[] = []
+  const pack = definePack({ name: 'writer', setup: ctx => void ctx.own(() => order.push('pack')) })
+  const { stop } = await startTestKernel(t, {
+    packs: [pack],
+    storage: place => ({
+      ...createStorage(place),
+      close: async () => void order.push('storage')
+    })
+  })
+  await stop()
+  assert.deepEqual(order, ['pack', 'storage'])
 })
 
 test('a start that fails leaves nothing running', async () => {
