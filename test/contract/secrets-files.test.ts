@@ -99,7 +99,12 @@ test('values of a wrong type, in the file or the environment, are not quoted', a
         source: { type: 'compat_chat', source: { kind: 'apiJson', url: 5, api_key: [s('source key in a list')] } },
         login: { type: 'svc', oauth: { storage: 'file', key: [s('login key in a list')] } },
         newline: { type: 'compat_chat', base_url: upstream.url, api_key: `${s('api_key of two lines')}\n${s('second line')}` },
-        latin: { type: 'compat_chat', base_url: upstream.url, custom_headers: { 'X-A': `${s('header that cannot be sent')}\u0007` } },
+        latin: {
+          type: 'compat_chat',
+          auth: 'none',
+          base_url: upstream.url,
+          custom_headers: { 'X-A': `${s('header that cannot be sent')}\u0007` }
+        },
         nohost: { type: 'compat_chat', base_url: `https://u:${s('password without a host')}@`, api_key: s('key for no host') },
         nourl: { type: 'compat_chat', base_url: `u:${s('password of no URL')}@h`, api_key: s('key for no URL') }
       },

@@ -130,14 +130,17 @@ test('a provider without a credential answers 40111, also for a model of its own
 
 test('a model that the session is bound to is told when it has gone since', async t => {
   const upstream = await fakeUpstream(t, [[{ text: 'hello' }]])
-  const file = { providers: { p: { base_url: upstream.url }, q: { base_url: far, api_key: 'k' } }, models: { 'p/m': model('p') } }
+  const file = {
+    providers: { p: { base_url: upstream.url, api_key: 'k' }, q: { base_url: far, api_key: 'k' } },
+    models: { 'p/m': model('p') }
+  }
   const { refusal, change, submit, waitFor, call, newSession, params } = await start(t, file)
   assert.equal((await submit({ model: 'p/m' })).code, 0)
   await waitFor(({ type }) => type === 'prompt.completed')
   const second = { session_id: await newSession() }
   await call(updateProfile, { params: second, body: { agent_config: { model: 'p/m' } } })
 
-  await change({ providers: { p: { base_url: far } } })
+  await change({ providers: { p: { base_url: far, api_key: '' } } })
   for (const to of [params, second]) assert.deepEqual(await refusal({}, to), { code: 40111, details: { provider_id: 'p' } })
   await call(deleteProvider, { params: { provider_id: 'p' } })
   for (const to of [params, second]) assert.deepEqual(await refusal({}, to), { code: 40113, details: { model_id: 'p/m' } })
