@@ -5,6 +5,7 @@ import { editParameters } from './contract.ts'
 import type { FileFacts } from './file-ops.ts'
 import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
+import { decodeText, encodeText, type TextFile } from './text-file.ts'
 
 type Arguments = Static<typeof editParameters>
 
@@ -35,8 +36,9 @@ export function createEdit(ports: FilePorts): Tool<typeof editParameters> {
           try {
             await assertSame(place, ops)
             await check()
-            const { text, count } = edit(utf8(await ops.readAll(place.real), place), args, place)
-            await ops.replace(place.real, text)
+            const file = decoded(await ops.readAll(place.real), place)
+            const { text, count } = edit(file, args, place)
+            await ops.replace(place.real, encodeText(text, file.style))
             const written = await ops.stat(place.real)
             if (written) files.record(place.real, written.mtimeMs)
             return { output: `Replaced ${count} ${count === 1 ? 'occurrence' : 'occurrences'} in ${place.path}` }
@@ -56,17 +58,18 @@ function editable(facts: FileFacts | undefined, place: Place): FileFacts {
   return facts
 }
 
-function utf8(bytes: Buffer, place: Place): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    throw new ToolRefusal(`${place.path} is not a UTF-8 text file.`)
-  }
+function decoded(bytes: Buffer, place: Place): TextFile {
+  const file = decodeText(bytes)
+  if (!file) throw new ToolRefusal(`${place.path} is not a text file in UTF-8, or in UTF-16 with a byte order mark.`)
+  return file
 }
 
 /** The changed text. Files with CR LF throughout are edited as if they had LF, and keep their CR LF. */
-function edit(original: string, args: Arguments, place: Place): { readonly text: string; readonly count: number } {
-  const crlf = /\r\n/.test(original) && !/(?<!\r)\n|\r(?!\n)/.test(original)
+function edit(
+  { text: original, style: { crlf } }: TextFile,
+  args: Arguments,
+  place: Place
+): { readonly text: string; readonly count: number } {
   const plain = (text: string) => (crlf ? text.replaceAll('\r\n', '\n') : text)
   const view = plain(original)
   let old = plain(args.old_string)

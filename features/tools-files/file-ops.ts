@@ -21,9 +21,9 @@ export interface FileOps {
   read(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>
   readAll(path: string): Promise<Buffer>
   /** Replaces or creates the file, complete or not at all; mode and owner of an existing file stay. Makes missing directories. */
-  replace(path: string, content: string): Promise<void>
+  replace(path: string, content: Uint8Array): Promise<void>
   /** Makes missing directories and the file. */
-  append(path: string, content: string): Promise<void>
+  append(path: string, content: Uint8Array): Promise<void>
 }
 
 export const nodeFileOps: FileOps = {
@@ -48,7 +48,7 @@ export const nodeFileOps: FileOps = {
     await mkdir(dirname(path), { recursive: true })
     const old = await stat(path).catch(() => undefined) // absent: a new file
     try {
-      await replaceFile(path, content, { like: old, mode: 0o666, unserialised: true })
+      await replaceFile(path, [content], { like: old, mode: 0o666, unserialised: true })
     } catch (error) {
       // The directory takes no new file, but the file itself may be writable; one with other names would change under these, too.
       if (old?.nlink !== 1 || !isDenied(error)) throw error

@@ -4,7 +4,7 @@ import type { Static } from '../../kernel/index.ts'
 import { isInside, isProtected, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
 import { locate, type PlacePorts, searchRule, surroundings } from './places.ts'
-import { newestFirst, SEARCH_BYTES, type SearchEngine } from './search.ts'
+import { newestFirst, SEARCH_BYTES, SEARCH_FILES, type SearchEngine } from './search.ts'
 import { globOf } from './walker.ts'
 
 type Arguments = Static<typeof globParameters>
@@ -26,7 +26,7 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
     name: 'Glob',
     description:
       'Finds files by name pattern, newest first, at most 100. Hidden files are included; files excluded by ignore files are not, unless ' +
-      'include_ignored is set.',
+      'include_ignored is set. A search that finds more than 20000 files, or takes 20 s, stops there: start at a nearer directory.',
     parameters: globParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
@@ -50,10 +50,11 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
             if (!fits(path) || isProtected(real, around) || !mayRead(real)) return true
             found.push(path)
             bytes += path.length + 1
-            return bytes <= SEARCH_BYTES
+            return bytes <= SEARCH_BYTES && found.length < SEARCH_FILES
           }
-          const partial = await (await engine()).list(request, collect, AbortSignal.any([signal, end]))
-          const sorted = await newestFirst(found, path => join(root.real, path), ops)
+          const ends = AbortSignal.any([signal, end])
+          const partial = await (await engine()).list(request, collect, ends)
+          const sorted = await newestFirst(found, path => join(root.real, path), ops, ends)
           const inside = isInside(root.path, env.cwd)
           const lines = sorted.slice(0, SHOWN).map(path => (inside ? path : join(root.path, path)))
           const notes: string[] = []

@@ -18,7 +18,7 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
     name: 'Grep',
     description:
       'Searches file contents with a regular expression. output_mode files_with_matches lists paths, content shows lines, count_matches ' +
-      'counts. Files changed last come first. Files excluded by ignore files are skipped unless include_ignored is set.',
+      'counts. Files changed last come first. Files excluded by ignore files are skipped unless include_ignored is set. Lines above 2000 characters are cut around the match.',
     parameters: grepParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
@@ -44,8 +44,9 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
             else found.push(matches)
           }
           const request = requestOf(args, root, single ? basename(place.real) : undefined)
-          const partial = await (await engine()).grep(request, collect, AbortSignal.any([signal, end]))
-          const sorted = await newestFirst(found, each => join(root, each.path), ops)
+          const ends = AbortSignal.any([signal, end])
+          const partial = await (await engine()).grep(request, collect, ends)
+          const sorted = await newestFirst(found, each => join(root, each.path), ops, ends)
           const inside = isInside(shownRoot, env.cwd)
           return show(
             sorted,

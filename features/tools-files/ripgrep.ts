@@ -5,8 +5,10 @@ import { delimiter, join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { ToolRefusal } from '../tools/index.ts'
 import {
+  cutAround,
   type FileMatches,
   type GrepRequest,
+  LINE_CHARS,
   type ListRequest,
   type Partial,
   SEARCH_BYTES,
@@ -82,7 +84,7 @@ function grepArgs(request: GrepRequest): string[] {
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {
-    args.push(request.line_numbers ? '--line-number' : '--no-line-number')
+    args.push('--line-number', '--column') // the column tells where to cut long lines
     if (request.before > 0) args.push('--before-context', String(request.before))
     if (request.after > 0) args.push('--after-context', String(request.after))
   }
@@ -141,8 +143,18 @@ class Parser {
       this.#current = { path, lines: [] }
     } else if (this.#gap) this.#current.lines.push('--')
     this.#gap = false
-    this.#current.lines.push(rest.replace(/\r$/, ''))
+    this.#current.lines.push(shownLine(rest.replace(/\r$/, ''), this.#request))
   }
+}
+
+/** `12:7:text` of a match, `12-text` of context: without the column, cut where it is long, without the number where none is wanted. */
+function shownLine(row: string, { line_numbers }: GrepRequest): string {
+  const [whole = '', number = '', mark = ':', column] = /^(\d+)(?:(:)(\d+):|-)/.exec(row) ?? []
+  const text = row.slice(whole.length)
+  // the column counts bytes
+  const at = column === undefined || text.length <= LINE_CHARS ? 0 : Buffer.from(text).toString('utf8', 0, Number(column) - 1).length
+  const shown = cutAround(text, at)
+  return line_numbers ? `${number}${column === undefined ? '-' : mark}${shown}` : shown
 }
 
 function plain(path: string): string {

@@ -1,4 +1,5 @@
 /** What Glob and Grep need of a search engine: ripgrep where there is one, a walker in a worker thread otherwise. */
+import { headOf } from '../tools/index.ts'
 import type { FileOps } from './file-ops.ts'
 
 export interface ListRequest {
@@ -45,14 +46,29 @@ export interface SearchEngine {
 export const SEARCH_MS = 20_000
 export const SEARCH_BYTES = 10 * 1024 * 1024
 
+/** Files that one search looks at closer (their times); more are too many. */
+export const SEARCH_FILES = 20_000
+
+/** Characters of a line in the results. */
+export const LINE_CHARS = 2_000
+
+/** A long line cut around the character where its match begins. */
+export function cutAround(line: string, at: number): string {
+  if (line.length <= LINE_CHARS) return line
+  const from = Math.max(0, Math.min(at - LINE_CHARS / 4, line.length - LINE_CHARS))
+  const shown = headOf(line.slice(from), LINE_CHARS).replace(/^[\udc00-\udfff]/, '')
+  return `${from > 0 ? '[...]' : ''}${shown}${from + shown.length < line.length ? '[...]' : ''}`
+}
+
 export const VCS_DIRS = ['.git', '.hg', '.svn', '.jj', '.bzr']
 
-/** The items, newest file first, equal times by path; 32 looks at the disk at a time. Vanished files come last. */
-export async function newestFirst<T>(items: readonly T[], pathOf: (item: T) => string, ops: FileOps): Promise<T[]> {
+/** The items, newest file first, equal times by path; 32 looks at the disk at a time. Vanished files come last. Throws at the abort. */
+export async function newestFirst<T>(items: readonly T[], pathOf: (item: T) => string, ops: FileOps, signal: AbortSignal): Promise<T[]> {
   const timed: { readonly item: T; readonly path: string; readonly at: number }[] = []
   let next = 0
   const work = async () => {
     for (let index = next++; index < items.length; index = next++) {
+      signal.throwIfAborted()
       const item = items[index]!
       const path = pathOf(item)
       const facts = await ops.stat(path).catch(() => undefined) // unreadable counts as vanished

@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { FileMatches, GrepRequest } from './search.ts'
+import { cutAround, type FileMatches, type GrepRequest } from './search.ts'
 
 export interface WorkerTask {
   readonly request: GrepRequest
@@ -41,20 +41,22 @@ async function work({ request, paths }: WorkerTask, answer: (message: WorkerAnsw
 function search(text: string, path: string, pattern: RegExp, request: GrepRequest): FileMatches | undefined {
   const lines = text.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
-  const hits = new Set<number>()
+  const hits = new Map<number, number>() // where the match begins, by line
   let count = 0
   if (request.multiline) {
     for (const found of text.matchAll(pattern)) {
       count++
-      const first = text.slice(0, found.index).split('\n').length - 1
+      const before = text.slice(0, found.index)
+      const first = before.split('\n').length - 1
       const length = found[0].replace(/\n$/, '').split('\n').length
-      for (let line = first; line < first + length; line++) hits.add(line)
+      for (let line = first; line < first + length; line++)
+        if (!hits.has(line)) hits.set(line, line === first ? found.index - before.lastIndexOf('\n') - 1 : 0)
     }
   } else {
     for (const [index, line] of lines.entries()) {
-      const found = [...line.matchAll(pattern)].length
-      if (found > 0) hits.add(index)
-      count += found
+      const found = [...line.matchAll(pattern)]
+      if (found[0]) hits.set(index, found[0].index)
+      count += found.length
     }
   }
   if (count === 0) return undefined
@@ -62,9 +64,9 @@ function search(text: string, path: string, pattern: RegExp, request: GrepReques
   return { path, lines: withContext(lines, hits, request) }
 }
 
-function withContext(lines: readonly string[], hits: ReadonlySet<number>, request: GrepRequest): string[] {
+function withContext(lines: readonly string[], hits: ReadonlyMap<number, number>, request: GrepRequest): string[] {
   const shown = new Set<number>()
-  for (const hit of hits) {
+  for (const hit of hits.keys()) {
     for (let line = Math.max(0, hit - request.before); line <= Math.min(lines.length - 1, hit + request.after); line++) shown.add(line)
   }
   const out: string[] = []
@@ -72,7 +74,8 @@ function withContext(lines: readonly string[], hits: ReadonlySet<number>, reques
   for (const line of [...shown].sort((a, b) => a - b)) {
     if (last >= 0 && line > last + 1 && request.before + request.after > 0) out.push('--')
     last = line
-    out.push(request.line_numbers ? `${line + 1}${hits.has(line) ? ':' : '-'}${lines[line]}` : (lines[line] ?? ''))
+    const shown = cutAround(lines[line] ?? '', hits.get(line) ?? 0)
+    out.push(request.line_numbers ? `${line + 1}${hits.has(line) ? ':' : '-'}${shown}` : shown)
   }
   return out
 }

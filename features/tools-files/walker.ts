@@ -31,7 +31,7 @@ export const walker: SearchEngine = {
     for await (const path of walk(request)) {
       signal.throwIfAborted()
       if (Date.now() > until) return 'time'
-      if (!onPath(path)) return 'size'
+      if (path !== undefined && !onPath(path)) return 'size'
     }
     return undefined
   },
@@ -70,11 +70,12 @@ function filterOf(pattern: string): (path: string) => boolean {
   return path => !fits(path)
 }
 
-/** Files below the root, relative, in no particular order; ignore files of every directory on the way count. */
-async function* walk(request: ListRequest): AsyncGenerator<string> {
+/** Files below the root, relative, in no particular order, and undefined for each directory; ignore files of every directory on the way count. */
+async function* walk(request: ListRequest): AsyncGenerator<string | undefined> {
   const { default: ignore } = await import('ignore')
   const waiting: { readonly dir: string; readonly rules: readonly (readonly [string, Ignore])[] }[] = [{ dir: '', rules: [] }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
+    yield undefined
     const { dir } = next
     const entries = await readdir(join(request.root, dir), { withFileTypes: true }).catch(() => []) // unreadable: nothing to find there
     const own = request.include_ignored ? [] : entries.filter(entry => entry.isFile() && /^\.(?:git|rg)?ignore$/.test(entry.name))

@@ -2,8 +2,10 @@
 import type { Static } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
 import { writeParameters } from './contract.ts'
-import { assertSame, locate, pathRule, refusal } from './places.ts'
+import type { FileOps } from './file-ops.ts'
+import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
+import { decodeText, encodeText, inStyle, keptStyle, type TextStyle } from './text-file.ts'
 
 type Arguments = Static<typeof writeParameters>
 
@@ -13,7 +15,8 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
     name: 'Write',
     description:
       'Writes a text file, replacing it (mode overwrite, the default) or adding to its end (append). Missing directories are created. ' +
-      'An existing file must have been read before. To change a part of a file use Edit.',
+      'An existing file must have been read before; it keeps its encoding, byte order mark and line endings (write LF). To change a part of a ' +
+      'file use Edit.',
     parameters: writeParameters,
     source: 'builtin',
     async prepare(args: Arguments, env) {
@@ -37,15 +40,27 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
           try {
             await assertSame(place, ops)
             if ((await check()) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
-            await (append ? ops.append(place.real, args.content) : ops.replace(place.real, args.content))
+            const style = await styleOf(place, ops)
+            const bytes = encodeText(inStyle(args.content, style), style, append && style.there)
+            await (append ? ops.append(place.real, bytes) : ops.replace(place.real, bytes))
             const written = await ops.stat(place.real)
             if (written) files.record(place.real, written.mtimeMs)
+            return { output: `${append ? 'Appended' : 'Wrote'} ${bytes.length} bytes to ${place.path}${keptStyle(style)}` }
           } catch (error) {
             throw refusal(error, place.path)
           }
-          return { output: `${append ? 'Appended' : 'Wrote'} ${Buffer.byteLength(args.content)} bytes to ${place.path}` }
         }
       }
     }
   }
+}
+
+/** Larger files are taken for plain text. */
+const STYLE_BYTES = 10 * 1024 * 1024
+
+/** How the file is written down by now; a new one, and what is no text, counts as UTF-8 with LF. */
+async function styleOf(place: Place, ops: FileOps): Promise<TextStyle & { readonly there: boolean }> {
+  const facts = await ops.stat(place.real)
+  const known = facts && facts.size > 0 && facts.size <= STYLE_BYTES ? decodeText(await ops.readAll(place.real)) : undefined
+  return { encoding: 'utf-8', bom: false, crlf: false, ...known?.style, there: known !== undefined }
 }

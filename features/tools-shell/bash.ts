@@ -26,6 +26,10 @@ const description = `Runs a shell command and returns its output (stdout and std
 - Each call is a new shell: directory changes and variables do not carry over. Use \`cwd\` or \`cd\` within the command.
 - Standard input is closed: commands that ask questions fail. Pass flags such as -y instead.
 - The command, and everything it started, is killed after \`timeout\` seconds (default 60, at most 300).
+- A command that is put into the background (\`&\`) ends with the call: everything it left running is killed then.
+- Chain with && where a step needs the one before, with ; where it does not. Put paths with blanks into quotes.
+- Of output above 49000 characters the middle is cut and the whole kept in a file; above 16 MiB the command is killed. Escape sequences and
+  the earlier states of progress bars are left out.
 - Prefer Read, Grep, Glob, Write and Edit for files.`
 
 /** Why a command was killed. */
@@ -101,7 +105,7 @@ async function run(
     drainMs: ports.drainMs,
     onText(kind, text) {
       if (output.bytes > MAX_BYTES) return
-      output.add(text)
+      output.add(kind, text)
       pieces.add(kind, text)
       if (output.bytes > MAX_BYTES) kill('output')
     }

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is left out here
 /** Collects what a command prints: bounded text for the model, the whole of it on disk when it is longer, live pieces for clients. */
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,6 +12,51 @@ export const MAX_BYTES = 16 * 1024 * 1024
 /** Characters of one live piece; of more only the end is shown. */
 const PIECE_CHARS = 16 * 1024
 
+/** Escape sequences: colours and cursor (CSI), titles and links (OSC and their like), single ones. */
+const escapes = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])/g
+/** A line that has not ended is passed on at this length. */
+const LINE_CHARS = 16 * 1024
+
+/** What a terminal would show in the end: without escape sequences, of a line that overwrites itself (progress bars) the last state. */
+export class Cleaner {
+  #rest = ''
+
+  /** The lines that have ended. */
+  push(text: string): string {
+    const all = this.#rest + text
+    const at = all.lastIndexOf('\n') + 1
+    this.#rest = all.slice(at)
+    if (this.#rest.length > LINE_CHARS) this.#rest = lastState(this.#rest) + (this.#rest.endsWith('\r') ? '\r' : '')
+    if (this.#rest.length <= LINE_CHARS) return cleaned(all.slice(0, at))
+    return cleaned(all.slice(0, at)) + this.end()
+  }
+
+  /** The line that has not ended. */
+  end(): string {
+    const rest = this.#rest
+    this.#rest = ''
+    return cleaned(rest)
+  }
+}
+
+function cleaned(text: string): string {
+  if (!/[\x1b\r\x08]/.test(text)) return text
+  return text.replace(escapes, '').split('\n').map(lastState).join('\n')
+}
+
+/** What stands behind the last carriage return, and backspaces carried out. */
+function lastState(line: string): string {
+  const end = line.replace(/\r+$/, '')
+  const shown = end.slice(end.lastIndexOf('\r') + 1)
+  if (!shown.includes('\b')) return shown
+  const kept: string[] = []
+  for (const char of shown) {
+    if (char === '\b') kept.pop()
+    else kept.push(char)
+  }
+  return kept.join('')
+}
+
 /** The text of one command's output. */
 export class Output {
   readonly #logPath: string
@@ -20,18 +66,23 @@ export class Output {
   #bytes = 0
   #log: WriteStream | undefined
   #failed = false
+  readonly #cleaners = { stdout: new Cleaner(), stderr: new Cleaner() }
 
   constructor(logPath: string) {
     this.#logPath = logPath
   }
 
-  /** Bytes so far (UTF-8). */
+  /** Bytes so far (UTF-8), as they came. */
   get bytes(): number {
     return this.#bytes
   }
 
-  add(text: string): void {
+  add(kind: 'stdout' | 'stderr', text: string): void {
     this.#bytes += Buffer.byteLength(text)
+    this.#keep(this.#cleaners[kind].push(text))
+  }
+
+  #keep(text: string): void {
     if (this.#log) this.#log.write(text)
     this.#tail += text
     if (!this.#cut && this.#tail.length > KEEP_CHARS) {
@@ -44,6 +95,7 @@ export class Output {
 
   /** The bounded text, and where the whole is when it was cut. Closes the file. */
   async finish(): Promise<{ readonly text: string; readonly logPath?: string; readonly truncated: boolean }> {
+    for (const cleaner of Object.values(this.#cleaners)) this.#keep(cleaner.end())
     if (!this.#cut) return { text: this.#tail, truncated: false }
     const log = this.#log
     if (log) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, readFile, utimes } from 'node:fs/promises'
+import { chmod, mkdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { nodeFileOps } from '../../../features/tools-files/file-ops.ts'
@@ -77,6 +77,18 @@ for (const [name, engine] of engines) {
     assert.equal((await call('Glob', { pattern: join(cwd, 'src/*.ts') })).output, 'src/a.ts')
   })
 
+  test(`${name}: a long line is cut around its match, a surrounding one behind its beginning`, async t => {
+    const { call, put } = await files(t, engine)
+    await put('wide.txt', `${'\u00e9'.repeat(3_000)}needle${'b'.repeat(3_000)}\nbegin${'c'.repeat(3_000)}\n`)
+    const { output } = await call('Grep', { pattern: 'needle', output_mode: 'content', '-A': 1 })
+    const [hit, after] = output.split('\n')
+    assert.match(hit!, /^wide\.txt:1:\[\.\.\.\]\u00e9{500}needleb+\[\.\.\.\]$/)
+    assert.match(after!, /^wide\.txt-2-beginc+\[\.\.\.\]$/)
+    assert.ok(hit!.length < 2_100 && after!.length < 2_100)
+    const plain = await call('Grep', { pattern: 'needle', output_mode: 'content', '-n': false })
+    assert.match(plain.output, /^wide\.txt:\[\.\.\.\]\u00e9{500}needle/)
+  })
+
   test(`${name}: results page by offset, and a bad pattern is refused with its reason`, async t => {
     const { call } = await project(t, engine)
     const page = await call('Grep', { pattern: 'o|e', output_mode: 'content', path: 'src/a.ts', head_limit: 1, offset: 1 })
@@ -86,6 +98,54 @@ for (const [name, engine] of engines) {
     assert.match(bad.output, /The search failed/)
   })
 }
+
+test('Glob looks at a bounded number of files and stops at the abort, also while it puts them in order', async t => {
+  const paths = Array.from({ length: 50_000 }, (_, index) => `f${index}.ts`)
+  const engine: SearchEngine = { ...walker, list: async (_request, onPath) => (paths.every(onPath) ? undefined : 'size') }
+  let looks = 0
+  let atLook: (() => void) | undefined
+  const ops = {
+    ...nodeFileOps,
+    async stat(path: string) {
+      if (!/f\d+\.ts$/.test(path)) return nodeFileOps.stat(path)
+      looks++
+      atLook?.()
+      return undefined
+    }
+  }
+  const agent = await fakeAgent(t)
+  const tool = createGlob({
+    ops,
+    home: '/srv/home',
+    engine: async () => engine,
+    readable: permissive.readable,
+    signal: new AbortController().signal
+  })
+  const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
+  const execution = await tool.prepare({ pattern: '*.ts' }, env)
+
+  const { output } = await execution.run(() => undefined, new AbortController().signal)
+  assert.ok(looks <= 20_000, `${looks} files`)
+  assert.match(String(output), /too many files; there are more/)
+
+  looks = 0
+  const control = new AbortController()
+  atLook = () => control.abort(new Error('stop'))
+  await assert.rejects(
+    execution.run(() => undefined, control.signal),
+    /stop/
+  )
+  assert.ok(looks < 100, `${looks} files after the abort`)
+})
+
+test('the built-in search stops at the abort also where it finds no files', async t => {
+  const { cwd } = await files(t)
+  for (let index = 0; index < 20; index++) await mkdir(join(cwd, `d${index}`))
+  const control = new AbortController()
+  const search = walker.list({ root: cwd, include_ignored: true }, () => true, control.signal)
+  control.abort(new Error('stop'))
+  await assert.rejects(search, /stop/)
+})
 
 /** A stand-in for the program: notes its process id below the searched directory, says something, and stays. */
 async function lasting(t: TestLike, says = '') {

@@ -91,6 +91,40 @@ test('Edit works on the lines that Read shows and keeps CR LF and the byte order
   assert.equal(await readFile(join(cwd, 'dos.txt'), 'utf8'), '\ufeff1\r\n2\r\n')
 })
 
+test('Write and Edit keep how a file is written down, and Write names it', async t => {
+  const { call, put, cwd } = await files(t)
+  const be = (text: string) => Buffer.from(text, 'utf16le').swap16()
+  const kinds: readonly (readonly [string, (text: string) => Buffer, RegExp])[] = [
+    ['bom.txt', text => Buffer.from(`\ufeff${text}`), /kept: byte order mark\)/],
+    ['dos.txt', text => Buffer.from(text.replaceAll('\n', '\r\n')), /kept: CR LF line endings\)/],
+    ['le.txt', text => Buffer.from(`\ufeff${text}`, 'utf16le'), /kept: UTF-16LE, byte order mark\)/],
+    ['be.txt', text => be(`\ufeff${text.replaceAll('\n', '\r\n')}`), /kept: UTF-16BE, byte order mark, CR LF line endings\)/],
+    ['plain.txt', text => Buffer.from(text), /plain\.txt$/]
+  ]
+  for (const [path, encode, names] of kinds) {
+    await put(path, encode('one \u00e9\ntwo\n'))
+    assert.match((await call('Read', { path })).output, /^1\tone \u00e9\n2\ttwo$/, path)
+    const edited = await call('Edit', { path, old_string: 'one \u00e9\ntwo', new_string: '1 \u20ac\n2' })
+    assert.equal(edited.is_error, undefined, edited.output)
+    assert.deepEqual(await readFile(join(cwd, path)), encode('1 \u20ac\n2\n'), path)
+    assert.match((await call('Write', { path, content: 'new\n\u00fc\n' })).output, names)
+    assert.deepEqual(await readFile(join(cwd, path)), encode('new\n\u00fc\n'), path)
+    await call('Write', { path, content: 'more\n', mode: 'append' })
+    assert.deepEqual(await readFile(join(cwd, path)), encode('new\n\u00fc\nmore\n'), path)
+  }
+})
+
+test('Write takes line endings that the text itself has, and replaces what is no text by plain UTF-8', async t => {
+  const { call, put, cwd } = await files(t)
+  await put('dos.txt', 'a\r\nb\r\n')
+  await call('Read', { path: 'dos.txt' })
+  await call('Write', { path: 'dos.txt', content: 'a\r\nb\n' })
+  assert.equal(await readFile(join(cwd, 'dos.txt'), 'utf8'), 'a\r\nb\n')
+  await put('latin.txt', Buffer.from([0x61, 0xe9]))
+  await call('Read', { path: 'latin.txt' })
+  assert.match((await call('Edit', { path: 'latin.txt', old_string: 'a', new_string: 'b' })).output, /not been read/)
+})
+
 test('what an agent has seen comes back with its history', async () => {
   const records: HistoryRecord[] = []
   const history = {

@@ -120,6 +120,20 @@ test('an abort kills a command and what it started, even when both ignore the po
   assert.match(output, /aborted[\s\S]*\d+ \d+\n[\s\S]*killed: the call was aborted/)
 })
 
+test('escape sequences and the earlier states of progress bars are left out, also between chunks', async t => {
+  const { bash: run } = await bash(t)
+  const rows: readonly (readonly [string, string])[] = [
+    ["printf '\\033[1;31mred\\033[0m and \\033]8;;http://x\\033\\\\link\\033]8;;\\007\\n'", 'red and link'],
+    ["for i in 1 2 3; do printf '\\r%d0%%' $i; done; printf '\\ndone\\n'", '30%\ndone'],
+    ["printf 'a\\r\\nb\\r\\n'", 'a\nb'],
+    ["printf 'abx\\bc\\n'", 'abc'],
+    ["printf '\\033[3'; sleep 0.05; printf '1mred\\n'", 'red'],
+    ["printf 'no end\\033[K'", 'no end'],
+    ["i=0; while [ $i -lt 20000 ]; do printf '\\r%d' $i; i=$((i+1)); done; echo", '19999']
+  ]
+  for (const [command, shown] of rows) assert.equal((await run({ command })).output, shown, command)
+})
+
 test('long output is cut in the middle and kept whole on disk', async t => {
   const { bash: run } = await bash(t)
   const result = await run({ command: 'seq 1 40000; echo end' })
