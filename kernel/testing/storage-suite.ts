@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { defineStore, type StoreKind, type StoreSpec } from '../contract.ts'
-import { AppError } from '../errors.ts'
+import { AppError, PersistenceFailed } from '../errors.ts'
 import { Type } from '../schema.ts'
 import {
   BlobMissing,
@@ -285,6 +285,14 @@ function kvSuite(name: string, open: Open<KvStore<Item>>): void {
     assert.deepEqual(await again.entries(), [['a', { n: 2, note: 'é"\n' }]])
   })
 
+  it('what was asked for before the end is done, and nothing after it', async (_t, { store, reopen }) => {
+    const asked = Array.from({ length: 20 }, (_, n) => store.put(`k${n}`, { n }))
+    const again = await reopen()
+    await Promise.all(asked)
+    assert.equal((await again.keys()).length, 20)
+    await assert.rejects(store.put('late', { n: 0 }), error => AppError.is(error) && error.spec === PersistenceFailed)
+  })
+
   it('a batch is made whole, in its order', async (_t, { store }) => {
     await store.put('a', { n: 1 })
     await store.batch([
@@ -335,6 +343,9 @@ function kvSuite(name: string, open: Open<KvStore<Item>>): void {
     await Promise.all([1, 2, 3].map(n => store.put(`k${n}`, { n, note })))
     assert.equal((await store.values()).filter(item => item.note === note).length, 3)
     await assert.rejects(store.put('k', { n: 1, note: 'x'.repeat(1_100_000) }), isBug)
+    const five = [1, 2, 3, 4, 5].map(n => ({ type: 'put' as const, key: `b${n}`, value: { n, note: 'x'.repeat(1_000_000) } }))
+    await assert.rejects(store.batch(five), isBug)
+    assert.deepEqual(await store.keys({ prefix: 'b' }), [])
     await assert.rejects(store.put('k\ud800', { n: 1 }), isBug)
     await assert.rejects(store.put('k'.repeat(5000), { n: 1 }), isBug)
   })

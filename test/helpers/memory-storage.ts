@@ -88,6 +88,8 @@ function kv<V>(spec: StoreSpec, space: Map<string, string>, check: () => void): 
     put: async (key, value) => void space.set(at(key), encode(value)),
     delete: async key => void space.delete(at(key)),
     batch: async ops => {
+      const bytes = ops.reduce((sum, op) => sum + (op.type === 'put' ? encode(op.value).length : 0), 0)
+      if (bytes > 4 * 1024 * 1024) throw new Error('too long for a batch')
       const steps = ops.map(op => [at(op.key), op.type === 'put' ? encode(op.value) : undefined] as const)
       for (const [key, text] of steps) text === undefined ? space.delete(key) : space.set(key, text)
     },

@@ -1,7 +1,7 @@
 /** The kv store on level: alone, as owner beside others, as guest of another process, through changes of the owner. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -227,6 +227,70 @@ test('a write is known as made to the next owner, too; numbers of answered write
   // One that never arrived is made.
   await engine.run(put(100, '100', 100, true))
   assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, '100')
+})
+
+test('a write that failed was not made: sent again, it is', async t => {
+  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
+  t.after(() => engine.close())
+  const put = (again: boolean) =>
+    ({
+      op: 'write',
+      ns: 'n',
+      sync: 'write',
+      ops: [{ type: 'put', key: 'a', value: '1' }],
+      id: { client: 'c', n: 0, low: 0, again }
+    }) as const
+  const batch = t.mock.method(Level.prototype, 'batch', () => Promise.reject(new Error('full')))
+  await assert.rejects(engine.run(put(false)), /full/)
+  batch.mock.restore()
+  await engine.run(put(true))
+  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, '1')
+})
+
+test('numbers are kept of the newest 1024 processes', async t => {
+  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
+  t.after(() => engine.close())
+  const write = (client: string) => engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [], id: { client, n: 0, low: 0, again: false } })
+  await Promise.all(Array.from({ length: 1100 }, (_, n) => write(`c${n}`)))
+  const rest = await engine.run({ op: 'page', ns: '~made', range: { limit: 1000, reverse: true }, values: false })
+  const first = rest.page?.entries.at(-1)?.[0] ?? ''
+  const more = await engine.run({ op: 'page', ns: '~made', range: { lt: first }, values: false })
+  assert.equal((rest.page?.entries.length ?? 0) + (more.page?.entries.length ?? 0), 1024)
+})
+
+test('a page of a range is about a MiB at most, and a text is moved away only while it is what was found', async t => {
+  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
+  t.after(() => engine.close())
+  const value = 'x'.repeat(700_000)
+  for (const key of ['a', 'b', 'c', 'd']) await engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key, value }] })
+  const { page } = await engine.run({ op: 'page', ns: 'n', range: {}, values: true })
+  assert.deepEqual([page?.entries.length, page?.more], [2, true])
+  await engine.run({ op: 'aside', ns: 'n', key: 'a', text: 'what was there before' })
+  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, value)
+})
+
+test('a database that could not be reached is tried again at the next request', async t => {
+  const { home, store } = await opened(t)
+  await writeFile(join(home, 'server'), 'in the way')
+  await assert.rejects(store.put('a', { n: 1 }), error => AppError.is(error) && error.spec === PersistenceFailed)
+  await rm(join(home, 'server'))
+  await store.put('a', { n: 2 })
+  assert.deepEqual(await store.get('a'), { n: 2 })
+})
+
+test('what waits for an owner that stands still is bounded', async t => {
+  const { home, owner } = await ownedElsewhere(t)
+  const { store } = await opened(t, home)
+  await store.put('a', { n: 1 })
+  process.kill(owner.pid, 'SIGSTOP')
+  const note = 'x'.repeat(1_000_000)
+  const puts = Array.from({ length: 80 }, (_, n) => store.put('a', { n, note }))
+  const last = await Promise.race([puts[79], new Promise(resolve => setTimeout(resolve, 5_000, 'waits'))]).catch((error: unknown) => error)
+  process.kill(owner.pid, 'SIGCONT')
+  assert.ok(AppError.is(last) && last.spec === PersistenceFailed)
+  const ends = await Promise.allSettled(puts)
+  const taken = ends.filter(end => end.status === 'fulfilled').length
+  assert.ok(taken > 50 && taken < 70, `${taken} MB`)
 })
 
 test('the database flushes what it says is saved', async t => {
