@@ -5,6 +5,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Line, LineFiles } from '../storage/line-file.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
 import { type Journal, type JournalReader, type JournalView, replayLimit } from './journal.ts'
@@ -100,13 +101,13 @@ export class JournalFile implements Journal {
       if (ino === this.#ino && generation === this.#generation) return this.#readerOf(handle, generation)
       await handle.close()
       if (generation !== this.#generation) continue
-      if (this.#isOwned) throw new Error('the journal file was replaced by somebody else')
+      if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
       await this.#load()
     }
   }
 
   async append(lines: readonly Uint8Array[], first: number): Promise<void> {
-    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw new Error('the journal is waiting for its next try')
+    if (this.#state === 'replace' && performance.now() < this.#retryAt) throw failed('the journal is waiting for its next try')
     try {
       await this.#repeated(this.#state === 'replace' ? [] : retryDelaysMs, () => this.#write(lines, first))
     } catch (error) {
@@ -258,7 +259,7 @@ export class JournalFile implements Journal {
         return isCurrent()
       },
       lines: (from, to) => {
-        if (!isCurrent() || from < this.first || to > this.#seq) throw new Error('the journal does not have these lines any more')
+        if (!isCurrent() || from < this.first || to > this.#seq) throw failed('the journal does not have these lines any more')
         const at = from - this.first
         return linesBetween(handle, [...this.#starts, this.#end].slice(at, at + to - from + 2))
       },
@@ -276,10 +277,14 @@ async function* linesBetween(handle: FileHandle, offsets: readonly number[]): As
     while (last < offsets.length - 1 && offsetAt(last + 1) - start <= groupBytes) last++
     const length = offsetAt(last) - start
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
-    if (bytesRead !== length) throw new Error('the journal is shorter than its index')
+    if (bytesRead !== length) throw failed('the journal is shorter than its index')
     yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsetAt(first + i + 1) - start - 1))
     first = last
   }
+}
+
+function failed(message: string): AppError {
+  return new AppError(PersistenceFailed, { message })
 }
 
 function headerLine(header: JournalHeader): Buffer {
@@ -293,7 +298,7 @@ async function* contentOf(head: Buffer, path: string, from: number, to: number):
     for (let position = from; position < to; ) {
       const length = Math.min(groupBytes, to - position)
       const { bytesRead, buffer } = await source.read(Buffer.allocUnsafe(length), 0, length, position)
-      if (bytesRead === 0) throw new Error('the journal file is shorter than it was')
+      if (bytesRead === 0) throw failed('the journal file is shorter than it was')
       yield buffer.subarray(0, bytesRead)
       position += bytesRead
     }

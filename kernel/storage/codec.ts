@@ -3,6 +3,7 @@
  * value's own fields (`{ "$version": 2, ... }`; what is not an object goes under `$value`), so old files need no rewrite to be told apart.
  */
 import type { StoreSpec } from '../contract.ts'
+import { developerError } from '../errors.ts'
 import { checker, problems } from '../schema.ts'
 
 /** What became of a stored text: a value, damage (with the reason), or a shape that only a newer program knows. */
@@ -23,7 +24,7 @@ export function codecOf<V>(spec: StoreSpec): Codec<V> {
     encode(value) {
       if (!checker(spec.value).Check(value)) {
         const first = problems(spec.value, value)[0]
-        throw new Error(`store ${spec.name}: value misses its schema${first ? ` at ${first.path || 'root'}: ${first.message}` : ''}`)
+        throw developerError('store_value_bad', spec.name, first ? ` at ${first.path || 'root'}: ${first.message}` : '')
       }
       return JSON.stringify(current > 1 ? withVersion(value, current) : value)
     },

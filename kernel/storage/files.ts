@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'>
@@ -147,7 +147,7 @@ export function checkStoreId(id: string, suffix = ''): void {
     if (!segment.test(part) || part === '.' || part === '..') return true
     return suffix !== '' && index < parts.length - 1 && part.includes(suffix)
   })
-  if (bad || parts.length > 8) throw new Error(`not a usable id: ${JSON.stringify(id.slice(0, 200))}`)
+  if (bad || parts.length > 8) throw developerError('store_id_bad', id)
 }
 
 /** The file of an id: `<dir>/<id><suffix>`. */

@@ -1,7 +1,7 @@
 /** Kv store: typed records on the home's shared database, each store in a namespace of its own. */
 import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { StoreSpec } from '../contract.ts'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf } from './codec.ts'
 import { notSaved, type Sync } from './files.ts'
@@ -37,7 +37,7 @@ export class Kvs {
    */
   open<V>(spec: StoreSpec, namespace: string): KvStore<V> {
     const ns = `${namespace}/${spec.name}`
-    if (!/^[A-Za-z0-9._@+/-]+$/.test(ns)) throw new Error(`not a usable namespace: ${JSON.stringify(ns)}`)
+    if (!/^[A-Za-z0-9._@+/-]+$/.test(ns)) throw developerError('store_namespace_bad', ns)
     const codec = codecOf<V>(spec)
     const encode = (key: string, value: V): RawOp => ({ type: 'put', key: checkKey(key), value: codec.encode(value) })
     const write = async (ops: readonly RawOp[]) => {
@@ -134,8 +134,7 @@ export class Kvs {
 
 function checkKey(key: string): string {
   // A lone surrogate would be stored as another character, and two keys could meet.
-  if (Buffer.byteLength(key) > maxKeyBytes || /\p{Surrogate}/u.test(key))
-    throw new Error(`not a usable key: ${JSON.stringify(key.slice(0, 200))}`)
+  if (Buffer.byteLength(key) > maxKeyBytes || /\p{Surrogate}/u.test(key)) throw developerError('store_key_bad', key)
   return key
 }
 
@@ -143,8 +142,8 @@ function checkSize(ops: readonly RawOp[]): void {
   let total = 0
   for (const op of ops) {
     const bytes = Buffer.byteLength(op.key) + (op.type === 'put' ? Buffer.byteLength(op.value) : 0)
-    if (bytes > maxValueBytes + maxKeyBytes) throw new Error(`kv record of ${bytes} bytes; at most ${maxValueBytes}`)
+    if (bytes > maxValueBytes + maxKeyBytes) throw developerError('store_value_long', 'kv record', bytes, maxValueBytes)
     total += bytes
   }
-  if (total > maxBatchBytes) throw new Error(`kv batch of ${total} bytes; at most ${maxBatchBytes}`)
+  if (total > maxBatchBytes) throw developerError('store_value_long', 'kv batch', total, maxBatchBytes)
 }

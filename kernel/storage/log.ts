@@ -1,7 +1,7 @@
 /** Log store: JSON lines per id, appended with group commit. */
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
-import { AppError, PersistenceFailed } from '../errors.ts'
+import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf } from './codec.ts'
 import { type FileCalls, fileOf, idsBelow, notSaved, type Sync } from './files.ts'
@@ -166,7 +166,7 @@ function takeBatch(tasks: Task[]): Task[] {
 
 function encode<V>(codec: Codec<V>, record: V): Buffer {
   const line = Buffer.from(`${codec.encode(record)}\n`)
-  if (line.length > maxLineBytes) throw new Error(`log record of ${line.length} bytes; at most ${maxLineBytes}`)
+  if (line.length > maxLineBytes) throw developerError('store_value_long', 'log record', line.length, maxLineBytes)
   return line
 }
 
