@@ -91,8 +91,7 @@ export class Kernel {
     const engine = { home: this.home, server_id: this.server_id, log, now, newId }
     this.#storage = (options.storage ?? createStorage)(engine)
     const journals = (options.journal ?? createJournals)(engine)
-    const subject = () => this.#services.get(EventSubject.id) as SubjectRule | undefined
-    this.hub = new Hub(env, { gate, hooks: this.hooks, journals, subject })
+    this.hub = new Hub(env, { gate, hooks: this.hooks, journals })
     gate.onRevoked(gone => this.hub.disconnect(one => one.id === gone.id, 'the token was replaced'))
     this.#http = new HttpEntry(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
@@ -113,7 +112,10 @@ export class Kernel {
         const context = createContext(env, unit, config, contexts)
         await unit.pack.setup(context, this.#resolve(unit.pack) as never)
       },
-      onState: (name, state) => this.hooks.packState.call(name, state),
+      onState: (name, state) => {
+        this.hub.setSubject(this.#services.get(EventSubject.id) as SubjectRule | undefined)
+        this.hooks.packState.call(name, state)
+      },
       remount: () => this.#remount()
     })
     this.#lifecycle.add(options.packs)

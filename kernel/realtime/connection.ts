@@ -12,7 +12,7 @@ export interface Transport {
   readonly pending: number
   /** Who sends more should wait for `drain`. */
   readonly full: boolean
-  /** Sends a message; `taken` is called when it has left, or never when the other side goes first. */
+  /** Sends a message, or nothing when it is not open; `taken` is called when it has left, or never when the other side goes first. */
   send(bytes: Buffer, binary: boolean, taken?: () => void): void
   /** Holds packets back until `uncork`, so that a batch leaves together. */
   cork(): void
@@ -185,7 +185,7 @@ export class ClientConnection extends SlotHost implements Connection {
 
   /** Sends one message after everything before it. The one that finds more unsent than the budget closes the connection instead. */
   write(bytes: Buffer, binary = false): void {
-    if (!this.open) return
+    if (this.#ended) return
     if (this.#transport.pending + this.#heldBytes > this.#env.options.connectionBufferBytes) {
       this.shut(1013, 'slow reader')
     } else if (this.#holds > 0) {

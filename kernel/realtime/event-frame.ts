@@ -27,6 +27,8 @@ export interface Draft {
   readonly spec: EventSpec
   /** The pack that emitted it. */
   readonly pack: string
+  /** It reaches every connection, whatever that subscribed to. */
+  readonly everyone: boolean
   readonly session_id: string
   readonly subject: string
   readonly timestamp: string
@@ -41,18 +43,22 @@ interface Numbered {
   readonly spec: EventSpec
   readonly session_id: string
   readonly subject: string
+  readonly everyone: boolean
   readonly seq: number
   readonly epoch: string
+  /** About what it takes in memory, in bytes. */
+  readonly size: number
 }
 
-/** A frame as it goes to disk and sockets: JSON text and a newline. */
+/** A frame as it goes to disk (`line`: JSON text and a newline) and to sockets (`wire`: the same without the newline). */
 export interface WrittenFrame extends Numbered {
   readonly line: Buffer
+  readonly wire: Buffer
 }
 
 /** A frame that may still be merged with its neighbours, so it has no bytes yet. */
 export interface MergeableFrame extends Numbered {
-  readonly line: undefined
+  readonly wire: undefined
   readonly draft: Draft
 }
 
@@ -75,23 +81,28 @@ export function draftEvent(
   spec: EventSpec,
   payload: unknown,
   target: EventTarget,
-  about: { readonly pack: string; readonly subject: string; readonly at: Date; readonly rule: SubjectRule | undefined }
+  about: Pick<Draft, 'pack' | 'everyone' | 'subject'> & { readonly at: Date; readonly rule: SubjectRule | undefined }
 ): Draft {
   const { session_id, offset, time } = target
-  const { pack, subject, at, rule } = about
+  const { pack, everyone, subject, at, rule } = about
   const fields: Record<string, unknown> = { type: spec.type }
   if (rule) fields[rule.field] = subject
   fields.sessionId = session_id
   if (time !== undefined) fields.time = at.getTime()
   Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, pack, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
+  return { spec, pack, everyone, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
 }
 
+/** Guess for what a frame takes beside its bytes. */
+const frameBytes = 512
+
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const { spec, session_id, subject } = draft
-  if (spec.merge && !spec.durable) return { spec, session_id, subject, seq, epoch, line: undefined, draft }
-  return { spec, session_id, subject, seq, epoch, line: frameLine(draft, seq, epoch, draft.text) }
+  const { spec, session_id, subject, everyone, text } = draft
+  const size = text.length + frameBytes
+  if (spec.merge && !spec.durable) return { spec, session_id, subject, everyone, seq, epoch, size, wire: undefined, draft }
+  const line = frameLine(draft, seq, epoch, text)
+  return { spec, session_id, subject, everyone, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 
 /** JSON text of a frame and a newline. */
@@ -99,9 +110,4 @@ export function frameLine({ spec, session_id, timestamp, offset }: Draft, seq: n
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
   const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`
   return Buffer.from(`${head},"timestamp":"${timestamp}"${flags},"payload":${payload}}\n`)
-}
-
-/** The bytes a socket gets: the line without its newline. */
-export function wireBytes(line: Buffer): Buffer {
-  return line.subarray(0, line.length - 1)
 }

@@ -1,7 +1,7 @@
 /** Who receives an event: everyone, or the subscribers of its session, batched, minus filters and suppression. */
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
-import { type EventFrame, frameLine, type MergeableFrame, reachesEveryone, wireBytes } from './event-frame.ts'
+import { type EventFrame, frameLine, type MergeableFrame } from './event-frame.ts'
 
 const windowMs = 16
 const maxFrames = 64
@@ -59,13 +59,13 @@ export class Fanout {
 
   /** Takes a frame from its stream, in order. */
   deliver(frame: EventFrame): void {
-    if (!reachesEveryone(frame.spec)) this.#audiences.get(frame.session_id)?.push(frame)
+    if (!frame.everyone) this.#audiences.get(frame.session_id)?.push(frame)
     else if (this.#everyone.size > 0) this.#toEveryone(frame)
   }
 
   #toEveryone(frame: EventFrame): void {
     this.flush()
-    const bytes = bytesOf(frame)
+    const bytes = frame.wire ?? alone(frame)
     for (const connection of [...this.#everyone]) {
       if (!(frame.spec.durable && connection.awaitsReplay(frame.session_id))) connection.write(bytes)
     }
@@ -84,6 +84,8 @@ interface Run {
   /** Length of the text of all of them; only of mergeable ones. */
   length: number
 }
+
+type MergeableRun = readonly [MergeableFrame, ...MergeableFrame[]]
 
 /** Subscribers of one session: adjacent text frames become one, and every frame is serialised once for all of them. */
 class Audience {
@@ -106,8 +108,7 @@ class Audience {
   /** Queues a frame. It leaves at the end of this tick, or within 16 ms when the stream is busy, or with the 64th frame. */
   push(frame: EventFrame): void {
     const merged =
-      frame.line === undefined &&
-      this.#env.guard.call(frame.draft.pack, `merge rule of ${frame.spec.type}`, () => this.#merge(frame), false)
+      !frame.wire && this.#env.guard.call(frame.draft.pack, `merge rule of ${frame.spec.type}`, () => this.#merge(frame), false)
     if (!merged) this.#runs.push({ frames: [frame], length: -1 })
     if (this.#runs.length === 1) this.#waiting.add(this)
     if (this.#runs.length >= maxFrames) this.flush()
@@ -137,36 +138,38 @@ class Audience {
   }
 
   #send(runs: readonly Run[]): void {
-    const batch = runs.flatMap(({ frames }) => {
+    const batch: { readonly frame: EventFrame; readonly bytes: Buffer }[] = []
+    for (const { frames } of runs) {
       const [frame] = frames
-      const messages = frames.length === 1 ? [bytesOf(frame)] : this.#joined(frames as [MergeableFrame, ...MergeableFrame[]]) // only those merge
-      return messages.map(bytes => ({ spec: frame.spec, subject: frame.subject, bytes }))
-    })
+      if (frame.wire) batch.push({ frame, bytes: frame.wire })
+      else for (const bytes of this.#joined(frames as MergeableRun)) batch.push({ frame, bytes }) // only those merge
+    }
     for (const connection of [...this.receivers]) {
-      connection.cork()
-      for (const { spec, subject, bytes } of batch) {
-        if (spec.unfiltered || connection.wants(this.#session_id, spec.type, subject)) connection.write(bytes)
+      if (batch.length > 1) connection.cork()
+      for (const { frame, bytes } of batch) {
+        if (frame.spec.unfiltered || connection.wants(this.#session_id, frame.spec.type, frame.subject)) connection.write(bytes)
       }
-      connection.uncork()
+      if (batch.length > 1) connection.uncork()
     }
   }
 
   /** Several frames as one; where that fails (the payload has changed since and is no JSON any more), each for itself. */
-  #joined(frames: readonly [MergeableFrame, ...MergeableFrame[]]): Buffer[] {
+  #joined(frames: MergeableRun): Buffer[] {
     const [{ draft, seq, epoch }] = frames
+    if (frames.length === 1) return [alone(frames[0])]
     const append = draft.spec.merge?.append ?? ''
     const join = () => {
       const text = frames.map(frame => frame.draft.fields[append]).join('')
-      return [wireBytes(frameLine(draft, seq, epoch, JSON.stringify({ ...draft.fields, [append]: text })))]
+      return [frameLine(draft, seq, epoch, JSON.stringify({ ...draft.fields, [append]: text })).subarray(0, -1)]
     }
-    return this.#env.guard.call(draft.pack, `merge rule of ${draft.spec.type}`, join, undefined) ?? frames.map(bytesOf)
+    return this.#env.guard.call(draft.pack, `merge rule of ${draft.spec.type}`, join, undefined) ?? frames.map(alone)
   }
 
   /** Adds a text frame to the run before it when the spec allows that and no text is missing between them. */
   #merge(frame: MergeableFrame): boolean {
     const last = this.#runs.at(-1)
     const first = last?.frames[0]
-    if (!last || !first || first.line !== undefined) return false
+    if (!last || !first || first.wire) return false
     const { spec, subject, seq, epoch } = frame
     const rule = spec.merge
     if (!rule || first.spec !== spec || first.subject !== subject || first.epoch !== epoch || first.seq !== seq) return false
@@ -184,6 +187,6 @@ class Audience {
   }
 }
 
-function bytesOf(frame: EventFrame): Buffer {
-  return wireBytes(frame.line ?? frameLine(frame.draft, frame.seq, frame.epoch, frame.draft.text))
+function alone({ draft, seq, epoch }: MergeableFrame): Buffer {
+  return frameLine(draft, seq, epoch, draft.text).subarray(0, -1)
 }

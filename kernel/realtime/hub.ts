@@ -14,7 +14,6 @@ import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
 import { type JournaledEvent, type Journals, readBackwards } from './journal.ts'
-import { Listeners } from './listeners.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
 import { readAfter } from './replay.ts'
 import { StreamTable } from './stream-table.ts'
@@ -24,30 +23,34 @@ export interface HubOptions {
   readonly gate: Gate
   readonly hooks: KernelHooks
   readonly journals: Journals
-  /** The rule of the pack that knows whom events are about, if there is one. */
-  subject(): SubjectRule | undefined
   /** Largest message a client may send, in bytes; default 16 MiB. Larger ones close the connection with 1009. */
   readonly messageBytes?: number | undefined
   /** What events of all streams may take while they wait for disk and sockets, in bytes; default 64 MiB. */
   readonly waitingBytes?: number | undefined
 }
 
+type Hear = (event: EmittedEvent) => void
+
 export class Hub implements Streams {
   readonly #env: Environment
   readonly #options: HubOptions
-  readonly #listeners: Listeners
+  /** Listeners by type; those of everything under undefined. */
+  readonly #listeners = new Map<string | undefined, Set<{ readonly hear: Hear }>>()
+  /** Events whose listeners have not run yet. */
+  readonly #untold: EmittedEvent[] = []
+  #telling = false
   readonly #fanout: Fanout
   readonly #table: StreamTable
   readonly #connections: Connections
   /** Specs of everything that may be in a journal. */
   readonly #specs = new Map<string, EventSpec>()
+  #rule: SubjectRule | undefined
   #ended = false
   #stopping: Promise<void> | undefined
 
   constructor(env: Environment, options: HubOptions) {
     this.#env = env
     this.#options = options
-    this.#listeners = new Listeners(env, options.hooks)
     this.#fanout = new Fanout(env)
     this.#table = new StreamTable(env, {
       journals: options.journals,
@@ -58,7 +61,7 @@ export class Hub implements Streams {
     const { fanout, table } = { fanout: this.#fanout, table: this.#table }
     this.#connections = new Connections(env, {
       ...options,
-      subject: () => options.subject(),
+      subject: () => this.#rule,
       fanout,
       table,
       spec: type => this.#specs.get(type)
@@ -78,23 +81,25 @@ export class Hub implements Streams {
     if (this.#env.options.strict) this.#check(spec, payload)
     if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
     const at = to.time ?? this.#env.now()
-    const rule = this.#options.subject()
+    const rule = this.#rule
     const subject = subjectOf(payload, to, rule)
+    const everyone = reachesEveryone(spec)
     if (this.#ended) this.#env.log.debug({ event: spec.type }, 'an event came after the end')
     // Volatile session events that nobody would get are not even serialised.
-    else if (spec.durable || reachesEveryone(spec) || this.#fanout.subscribers(session_id) > 0)
-      this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, subject, at, rule }))
-    this.#listeners.notify({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
+    else if (spec.durable || everyone || this.#fanout.subscribers(session_id) > 0)
+      this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, everyone, subject, at, rule }))
+    this.#untold.push({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
+    if (!this.#telling) this.#tell()
   }
 
   /** Listens to one event type; returns the undo. */
   on(type: string, listener: (event: EmittedEvent) => void): () => void {
-    return this.#listeners.on(type, listener)
+    return this.#listen(type, listener)
   }
 
   /** Listens to all events; returns the undo. */
   tap(listener: (event: EmittedEvent) => void): () => void {
-    return this.#listeners.on(undefined, listener)
+    return this.#listen(undefined, listener)
   }
 
   /** Replaces the request frames of packs. */
@@ -107,9 +112,14 @@ export class Hub implements Streams {
     for (const spec of specs) this.#specs.set(spec.type, spec)
   }
 
+  /** Tells the rule of the pack that knows whom events are about, or that there is none. */
+  setSubject(rule: SubjectRule | undefined): void {
+    this.#rule = rule
+  }
+
   /** Request frames that the kernel itself answers, as they are now. */
   frames(): readonly FrameSpec[] {
-    return coreFrames(this.#options.subject())
+    return coreFrames(this.#rule)
   }
 
   async open(session_id: string): Promise<Watermark> {
@@ -206,6 +216,33 @@ export class Hub implements Streams {
     await this.#connections.close()
     this.#ended = true
     await this.#table.closeAll()
+  }
+
+  #listen(type: string | undefined, hear: Hear): () => void {
+    const entry = { hear } // one registration each, even of the same function
+    const entries = this.#listeners.get(type) ?? new Set()
+    this.#listeners.set(type, entries.add(entry))
+    return () => {
+      entries.delete(entry)
+      if (entries.size === 0 && this.#listeners.get(type) === entries) this.#listeners.delete(type)
+    }
+  }
+
+  /** Runs listeners, one event after the other, also when a listener emits. Those of packs come guarded. */
+  #tell(): void {
+    const { event: hook } = this.#options.hooks
+    this.#telling = true
+    for (let event = this.#untold.shift(); event; event = this.#untold.shift()) {
+      const entries = [...(this.#listeners.get(event.type) ?? []), ...(this.#listeners.get(undefined) ?? [])]
+      for (const { hear } of hook.taps.length > 0 ? [...entries, { hear: (heard: EmittedEvent) => hook.call(heard) }] : entries) {
+        try {
+          hear(event)
+        } catch (err) {
+          this.#env.guard.report('kernel', `listener of ${event.type}`, err)
+        }
+      }
+    }
+    this.#telling = false
   }
 
   #check(spec: EventSpec, payload: unknown): void {

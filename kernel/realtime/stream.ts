@@ -14,8 +14,6 @@ import type { Watermark } from './types.ts'
 export const defaultWaitingBytes = 64 * 1024 * 1024
 /** With more than this waiting, handing over no longer lets others have their turn: emitters in this process get slower instead. */
 const yieldBytes = 4 * 1024 * 1024
-/** Guess for what a frame takes beside its bytes. */
-const frameBytes = 512
 
 /** What the streams of one hub share. */
 export interface StreamParts {
@@ -100,7 +98,7 @@ export class Stream {
       if (!this.kept && this.idle) this.#parts.idle(this)
     } else {
       this.#early.push(draft)
-      this.#parts.waiting.bytes += cost(draft.text.length)
+      this.#parts.waiting.bytes += draft.text.length
       void this.open()
     }
   }
@@ -146,7 +144,7 @@ export class Stream {
     this.#seq = journal.seq
     this.#delivered = journal.seq
     for (const draft of this.#early.splice(0)) {
-      this.#parts.waiting.bytes -= cost(draft.text.length)
+      this.#parts.waiting.bytes -= draft.text.length
       this.#take(journal, draft)
     }
     for (; this.#earlyGap > 0; this.#earlyGap--) this.#leaveOut()
@@ -156,7 +154,7 @@ export class Stream {
   #take(journal: Journal, draft: Draft): void {
     const { durable } = draft.spec
     const frame = numberFrame(draft, durable ? ++this.#seq : this.#seq, journal.epoch)
-    this.#parts.waiting.bytes += frameCost(frame)
+    this.#parts.waiting.bytes += frame.size
     if (!durable && !this.#pumping) {
       this.#handOver(frame)
     } else {
@@ -184,7 +182,12 @@ export class Stream {
       this.#queue = []
       const { epoch } = journal
       const written = await this.#write(journal, batch)
-      await this.#handOverAll(batch)
+      // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
+      for (const frame of batch) {
+        const others = this.#parts.waiting.bytes < yieldBytes ? breathe() : undefined
+        if (others) await others
+        this.#handOver(frame)
+      }
       if (!written) this.#handOverOld(epoch)
       if (gap) await this.#skip(journal)
     }
@@ -194,27 +197,21 @@ export class Stream {
 
   /** False when the disk did not take the durable frames: then the epoch has changed. */
   async #write(journal: Journal, batch: readonly EventFrame[]): Promise<boolean> {
-    const frames = batch.filter(frame => frame.spec.durable)
-    if (frames.length === 0) return true
+    const lines: Buffer[] = []
+    let first = 0
+    for (const frame of batch) {
+      if (!frame.spec.durable || !frame.wire) continue
+      if (lines.length === 0) first = frame.seq
+      lines.push(frame.line)
+    }
+    if (lines.length === 0) return true
     try {
-      await journal.append(
-        frames.flatMap(frame => frame.line ?? []),
-        frames[0]?.seq ?? 0
-      )
+      await journal.append(lines, first)
       return true
     } catch (err) {
       this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
       await journal.abandon(this.#seq)
       return false
-    }
-  }
-
-  /** Hands a batch over in shares of the event loop: after a slow write it can be long, and each frame goes to many sockets. */
-  async #handOverAll(batch: readonly EventFrame[]): Promise<void> {
-    for (const frame of batch) {
-      const others = this.#parts.waiting.bytes < yieldBytes ? breathe() : undefined
-      if (others) await others
-      this.#handOver(frame)
     }
   }
 
@@ -243,18 +240,10 @@ export class Stream {
   }
 
   #handOver(frame: EventFrame): void {
-    this.#parts.waiting.bytes -= frameCost(frame)
+    this.#parts.waiting.bytes -= frame.size
     if (frame.spec.durable) this.#delivered = frame.seq
     this.#parts.fanout.deliver(frame)
     this.#done++
     while (this.#waiters[0] && this.#waiters[0].count <= this.#done) this.#waiters.shift()?.resolve()
   }
-}
-
-function frameCost(frame: EventFrame): number {
-  return cost(frame.line === undefined ? frame.draft.text.length : frame.line.length)
-}
-
-function cost(bytes: number): number {
-  return bytes + frameBytes
 }

@@ -12,7 +12,7 @@ import { testEnvironment } from '../../kernel/testing.ts'
 import { openGate } from './gate.ts'
 import { freshDir } from './temp.ts'
 
-export interface TestHubOptions extends Partial<Omit<HubOptions, 'subject'>> {
+export interface TestHubOptions extends Partial<HubOptions> {
   /** Directory of the journals. */
   readonly dir?: string
   /** Id of the server, which names the file of its global events beside another server. */
@@ -46,7 +46,8 @@ export async function startHub(t: TestContext, options: TestHubOptions = {}) {
     ...(graceMs === undefined ? {} : { graceMs })
   })
   const journals = createJournals({ ...env, home: dir, server_id: server_id ?? env.newId() }, { dir })
-  const hub = new Hub(env, { gate: openGate(), journals, ...own, subject: () => subject ?? undefined, hooks })
+  const hub = new Hub(env, { gate: openGate(), journals, ...own, hooks })
+  hub.setSubject(subject ?? undefined)
   const server = createServer()
   server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
   server.listen(0, '127.0.0.1')

@@ -15,7 +15,7 @@ hooks.attachStream.tap('child', () => 'live')
 const env = testEnvironment({ strict: false })
 const dir = process.argv[2] ?? ''
 const journals = createJournals({ ...env, home: dir, server_id: env.newId() }, { dir })
-const hub = new Hub(env, { journals, gate: openGate(), hooks, subject: () => undefined })
+const hub = new Hub(env, { journals, gate: openGate(), hooks })
 const server = createServer()
 server.on('upgrade', (req, socket, head) => hub.upgrade(req, socket, head))
 server.listen(0, '127.0.0.1', async () => {
