@@ -12,6 +12,7 @@ import type { Logger } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { StoreOf } from './storage/ports.ts'
 
+/** What a route handler gets: values checked against the route's schemas, defaults filled in. */
 export interface RouteInput<R extends AnyRoute> {
   readonly params: ParamsOf<R>
   readonly query: QueryOf<R>
@@ -22,8 +23,10 @@ export interface RouteInput<R extends AnyRoute> {
 }
 
 type Awaitable<T> = T | Promise<T>
+/** Answers a route: with its `data`, with bytes (`binary(...)`), or by throwing an `AppError` that the route declares. */
 export type RouteHandler<R extends AnyRoute> = (input: RouteInput<R>) => Awaitable<DataOf<R> | BinaryReply>
 
+/** What a frame handler gets. */
 export interface FrameInput<F extends FrameSpec> {
   readonly payload: F extends FrameSpec<infer P, TSchema> ? Static<P> : never
   /** What a binary message brought beside the frame; empty otherwise. */
@@ -32,6 +35,7 @@ export interface FrameInput<F extends FrameSpec> {
   /** Aborts when the connection is over, the pack unloads, or the handler takes longer than it may. */
   readonly signal: AbortSignal
 }
+/** Answers a request frame: with the payload of its ack, or by throwing an `AppError` that the frame declares. */
 export type FrameHandler<F extends FrameSpec> = (
   input: FrameInput<F>
 ) => Awaitable<F extends FrameSpec<TSchema, infer A> ? Static<A> : never>
@@ -99,6 +103,7 @@ export interface PackContext<C = unknown> {
   background(work: (signal: AbortSignal) => Promise<unknown>): void
 }
 
+/** A pack as `definePack` makes it. */
 export interface Pack {
   readonly kind: 'pack'
   readonly name: string
@@ -113,10 +118,13 @@ export interface Pack {
   readonly setup: (ctx: PackContext<never>, services: never) => unknown
 }
 
+/** What `definePack` takes. */
 export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | undefined> {
   /** kebab-case, unique in a deployment. */
   readonly name: string
+  /** Shown in `meta.features`. */
   readonly version?: string
+  /** One line for people. */
   readonly description?: string
   /** Services that must be there before `setup` runs; they arrive as its second argument. */
   readonly needs?: N
@@ -126,6 +134,7 @@ export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | 
   readonly provides?: readonly ServiceToken<unknown>[]
   /** Deployment options (`[packs.config.<name>]`); not the user's configuration file sections. */
   readonly config?: C
+  /** Specs that no route lists but that must be unique all the same. */
   readonly errors?: readonly ErrorSpec[]
   /** Wires the pack and returns quickly; long work goes to `ctx.background`. A promise is awaited, what it answers is ignored. */
   readonly setup: (

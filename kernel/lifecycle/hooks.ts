@@ -22,7 +22,8 @@ export function createKernelHooks() {
   return {
     /**
      * Bail. A client wants the events of a session: load or attach it. First answer wins; undefined means "not mine".
-     * Nobody answers: the session counts as missing. A tap is given up after `frameTimeoutMs`, and the subscription fails.
+     * Nobody answers: the session counts as missing. A tap that fails or takes longer than
+     * `frameTimeoutMs` makes it missing, too.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
     /** Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it. */

@@ -31,7 +31,7 @@ export type Needs = Readonly<Record<string, ServiceToken<unknown>>>
 /** What `setup` receives for `needs`: the services themselves. */
 export type Resolved<N extends Needs> = { readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? T : never }
 
-/** What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it. */
+/** What `setup` receives for `optional`: functions that return the service, or undefined while nobody provides it and as soon as its provider begins to leave. */
 export type ResolvedOptional<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
 }

@@ -87,11 +87,14 @@ export class Subscriptions {
   }
 
   async #attach(session_id: string): Promise<boolean> {
-    const { guard, options } = this.#env
-    const { attachStream } = this.#options.hooks
-    const pack = attachStream.taps[0]?.name ?? 'kernel'
-    const ask = async (): Promise<'live' | 'missing' | 'unknown'> => (await attachStream.promise(session_id)) ?? 'unknown'
-    const answer = await guard.settle(pack, 'tap of attachStream', ask, options.frameTimeoutMs, 'missing')
+    // A tap is bounded and put down to its pack where it is made; here a failed one only means that nobody has the session.
+    const answer = await this.#options.hooks.attachStream.promise(session_id).then(
+      found => found ?? 'unknown',
+      err => {
+        this.#env.log.warn({ err, session_id }, 'a session could not be attached')
+        return 'missing'
+      }
+    )
     // Without anybody who knows sessions, an open journal is proof enough.
     return answer === 'live' || (answer === 'unknown' && this.#options.table.find(session_id)?.watermark !== undefined)
   }
