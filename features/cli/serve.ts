@@ -11,10 +11,13 @@ import { defaultConfig, defaultPacks, loadDefaultPacks } from '../default-packs.
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
+import { blankEnvironment } from './own-environment.ts'
 import { productVersion } from './version.ts'
 
 /** Runs until the server has stopped; resolves to the exit code. */
 export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void): Promise<number> {
+  if (!blankEnvironment(env) && process.platform === 'linux')
+    out('warning: commands of the agent can read the environment of this process in /proc; keep keys out of it\n')
   const deployment = await readDeployment(flags, env)
   const options = kernelOptions(flags, env, deployment)
   for (const warning of assertBind({

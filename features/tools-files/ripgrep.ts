@@ -168,6 +168,11 @@ interface End {
   readonly partial?: Partial
 }
 
+/** The program needs no more; what it gets, commands of the agent could read in /proc. */
+const searchEnv = Object.fromEntries(
+  ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot'].flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
+)
+
 /** Runs the program until it ends, `onText` returns false, or a limit is reached. Rejects with the abort's reason. */
 function run(
   program: string,
@@ -179,7 +184,7 @@ function run(
 ): Promise<End> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+    const child = spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
     const decoder = new StringDecoder('utf8')
     let bytes = 0
     let stderr = ''

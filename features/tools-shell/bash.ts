@@ -6,7 +6,7 @@ import type { Static } from '../../kernel/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
-import { commandEnv } from './environment.ts'
+import { commandEnv, type Hidden } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
 import type { CommandRecord } from './record.ts'
 
@@ -15,6 +15,8 @@ type Arguments = Static<typeof bashParameters>
 export interface BashPorts {
   readonly shell: string
   readonly newId: () => string
+  /** Which variables commands do not get, by the configuration of this moment. */
+  readonly hidden: () => Hidden
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
   /** Remembers a running command for the pack's end; returns its release. */
   readonly own: (command: Command) => () => void
@@ -99,7 +101,7 @@ async function run(
     shell: ports.shell,
     command: args.command,
     cwd,
-    env: commandEnv(process.env, ports.shell, mark),
+    env: commandEnv(process.env, ports.hidden(), ports.shell, mark),
     mark,
     killGraceMs: ports.killGraceMs,
     drainMs: ports.drainMs,

@@ -1,24 +1,28 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
 import { definePack, Type } from '../../kernel/index.ts'
+import { Config, servicesSection } from '../config/index.ts'
+import { modelsSection, providersSection } from '../llm/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
-import { findShell } from './environment.ts'
+import { findShell, hiddenFrom } from './environment.ts'
 import { CommandRecord } from './record.ts'
 
 export default definePack({
   name: 'tools-shell',
   description: 'Bash: runs shell commands',
   needs: { authority: ToolAuthority },
+  optional: { config: Config },
   config: Type.Object({
     kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL' }),
     drain_ms: Type.Integer({
       minimum: 0,
       default: 250,
       description: 'reading on after the exit while another process holds the output open'
-    })
+    }),
+    hide_env: Type.Array(Type.String(), { default: [], description: 'environment variables that commands do not get; `*` is a wildcard' })
   }),
-  async setup(ctx) {
+  async setup(ctx, { config }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
     // A forced end (second signal, uncaught error) skips the clean-up below; commands must not go on without their server.
@@ -37,6 +41,7 @@ export default definePack({
         shell: findShell(),
         newId: () => ctx.newId(),
         record,
+        hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
         own(command) {
           running.add(command)
           return () => running.delete(command)
@@ -47,3 +52,7 @@ export default definePack({
     )
   }
 })
+
+/** What of the configuration holds keys. */
+const records = (config: Config | undefined) =>
+  config ? [config.get(providersSection), config.get(modelsSection), config.get(servicesSection)] : []

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
-import { commandEnv, findShell } from '../../../features/tools-shell/environment.ts'
+import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike) {
@@ -15,6 +15,7 @@ async function bash(t: TestLike) {
   const tool = createBash({
     shell: findShell(),
     newId: () => `id${ids++}`,
+    hidden: () => hiddenFrom([], []),
     record: { begin: () => `bash-test-${process.pid}.${marks++}`, started: async () => undefined, ended: () => undefined },
     own(command) {
       running.add(command)
@@ -194,6 +195,7 @@ test('a directory that leads elsewhere when the command starts is refused', asyn
 test("the server's own secrets stay out of the environment of commands", () => {
   const env = commandEnv(
     { PATH: '/bin', SVC_CODE_MODEL_API_KEY: 'k', SVC_CODE_PASSWORD: 'p', SVC_CODE_HOME: '/h', GIT_TERMINAL_PROMPT: '1' },
+    hiddenFrom([], []),
     '/bin/sh',
     'mark'
   )
