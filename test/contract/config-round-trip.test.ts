@@ -42,6 +42,10 @@ api_key = "LEAK"
 env = { ANY = "LEAK" }
 custom_headers = { "X-Auth" = "LEAK" }
 source = { kind = "apiJson", url = "https://h.example/?token=LEAK", api_key = "LEAK" }
+[providers.open]
+type = "compat_chat"
+base_url = "http://127.0.0.1:8080/v1"
+auth = "none"
 [models."token/m"]
 provider = "token"
 model = "m"
