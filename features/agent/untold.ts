@@ -59,7 +59,7 @@ export function tellTurn(emit: AgentEmit, history: History, told: Told, turn: Tu
   const prompt = promptId === undefined ? undefined : history.prompt(promptId)
   if (prompt && began(told, prompt.created_at) && lacks('prompt.submitted', 'promptId', promptId))
     submitted(emit, prompt, content, 'running')
-  if (lacks('turn.started', 'turnId', turnId)) {
+  if (began(told, turn.started_at) && lacks('turn.started', 'turnId', turnId)) {
     const text = textOf(content)
     emit('turnStarted', {
       turnId,
@@ -120,11 +120,11 @@ export function workReason(turn: TurnRecord): WorkReason {
 
 function tellCalls(emit: AgentEmit, history: History, told: Told, turnId: number): void {
   const messages = history.messages().filter(message => message.turn_id === turnId)
-  const calls = new Map(messages.flatMap(message => message.tool_calls ?? []).map(call => [call.id, call]))
-  for (const { role, tool_call_id: id, content, is_error } of messages) {
-    if (role !== 'tool' || id === undefined || has(told, ['tool.result'], 'toolCallId', id)) continue
-    const call = calls.get(id)
-    if (call && !has(told, ['tool.call.started'], 'toolCallId', id)) {
+  const calls = new Map(messages.flatMap(({ tool_calls = [], created_at }) => tool_calls.map(call => [call.id, { call, created_at }])))
+  for (const { role, tool_call_id: id, content, is_error, created_at } of messages) {
+    if (role !== 'tool' || id === undefined || !began(told, created_at) || has(told, ['tool.result'], 'toolCallId', id)) continue
+    const { call, created_at: asked = '' } = calls.get(id) ?? {}
+    if (call && began(told, asked) && !has(told, ['tool.call.started'], 'toolCallId', id)) {
       emit('toolCallStarted', { turnId, toolCallId: id, name: call.name, args: argumentsOf(call.arguments) })
     }
     const output = content.every(part => part.type === 'text') ? textOf(content) : [...content]
@@ -158,6 +158,7 @@ function promptIsOver(told: Told, turn: TurnRecord): boolean {
   return turn.prompt_id === undefined || has(told, ['prompt.completed', 'prompt.aborted'], 'promptId', turn.prompt_id)
 }
 
+/** False for what was recorded before the oldest event that was looked at: that was told, however far back. */
 function began(told: Told, at: string): boolean {
   return told.since !== undefined && at >= told.since
 }

@@ -5,8 +5,8 @@ import { abortPrompt, listPrompts, submitPrompt } from '../../../features/prompt
 import { readSession } from '../../../features/sessions/index.ts'
 import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
-import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, historyOnDisk, startAgent } from './start.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, echoRunner, historyOnDisk, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [
@@ -149,4 +149,20 @@ test('a server that stops while the disk refuses the end of a turn sends no end;
     over(again.events).map(event => event.type),
     ['turn.ended', 'prompt.aborted']
   )
+})
+
+test('a kill in a turn that is longer than the journal is replayed tells no result twice', async t => {
+  const calls = Array.from({ length: 1300 }, (_, n) => ({ id: `call_${n}`, name: 'Echo' }))
+  const llm = scriptedLlm(toolCalls(...calls), [...hanging])
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  const { session_id } = agent
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'assistant.delta')
+  const home = await copyOfHome(agent.home)
+
+  const again = await startAgent(t, scriptedLlm('x'), { home, session_id, packs: [echoRunner()] })
+  await again.call(listPrompts, { params: { session_id } })
+
+  const types = again.events.map(event => event.type).filter(type => type !== 'agent.status.updated')
+  assert.deepEqual(types, ['turn.step.interrupted', 'turn.ended', 'event.session.work_changed', 'prompt.aborted'])
 })
