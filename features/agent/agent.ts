@@ -86,14 +86,16 @@ export class AgentEngine implements Agent {
     tellQueued(this.#emit, this.#history, told)
   }
 
-  /** The state of the session is saved later than the journal: what a crash swallowed of it follows from the last prompt of the user. */
+  /** The state of the session is saved later than the journal: what a crash swallowed of it follows from the prompts of the user. */
   #catchUp(told: Told): void {
     const { session } = this.host
-    const last = this.#history.prompts().findLast(prompt => (prompt.origin?.kind ?? 'user') === 'user')
-    if (!last || last.created_at <= session.state.updated_at) return
-    const content =
-      last.content.length > 0 ? last.content : this.#history.messages().find(message => message.id === last.prompt_id)?.content
-    session.promptSubmitted(metadataText(content ?? []), { announce: !toldPrompt(told, last) })
+    const saved = session.state.updated_at
+    for (const prompt of this.#history.prompts()) {
+      if ((prompt.origin?.kind ?? 'user') !== 'user' || prompt.created_at <= saved) continue
+      const { content: left, prompt_id } = prompt
+      const content = left.length > 0 ? left : this.#history.messages().find(message => message.id === prompt_id)?.content
+      session.promptSubmitted(metadataText(content ?? []), { announce: !toldPrompt(told, prompt) })
+    }
   }
 
   #catchUpReason(reason: WorkReason, told: Told): void {

@@ -74,6 +74,17 @@ export class Catalog {
     return fresh ? this.#index(state.id, { state: fresh, mtime: -1 }).state : state
   }
 
+  /** Sessions of this home that have a lock: open in some process, or left behind by one that died. */
+  async locked(): Promise<readonly string[]> {
+    const found: string[] = []
+    for (const workspace_id of await directories(this.#ports.root)) {
+      for (const id of await directories(join(this.#ports.root, workspace_id))) {
+        if (idForm.test(id) && (await isThere(join(this.#ports.root, workspace_id, id, 'lock')))) found.push(id)
+      }
+    }
+    return found
+  }
+
   /** Newest `updated_at` first, then id descending. */
   async list(): Promise<readonly SessionState[]> {
     if (performance.now() - this.#scanned >= this.#ports.scanMs) {

@@ -75,6 +75,7 @@ export default definePack({
       }
     })
     ctx.own(() => table.closeAll())
+    ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
 
     const isBusy = (id: string) => table.loaded(id)?.work.busy === true
     const object = async (id: string, live?: SessionLive) => {

@@ -89,6 +89,20 @@ export class SessionTable {
     return await loading
   }
 
+  /** Loads what a process that died left open: its turns are closed, its queues go on, its state is made up for. */
+  async takeOverLeft(signal: AbortSignal): Promise<void> {
+    for (const id of await this.#ports.catalog.locked()) {
+      if (signal.aborted || this.#closed) return
+      if (this.#live.has(id) || this.#loading.has(id)) continue
+      try {
+        const known = await this.#ports.catalog.find(id)
+        if (known && (await this.#ports.isFree(join(this.#ports.catalog.dir(known), 'lock')))) await this.load(id)
+      } catch (err) {
+        this.#ports.log.error({ err, session_id: id }, 'a session that a crash left open could not be loaded')
+      }
+    }
+  }
+
   /** Another process owns it: true when that one is gone or may have changed it since. */
   async #outdated({ loadedAt, dir }: LiveSession): Promise<boolean> {
     return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { RestClient } from '../../../kernel/testing.ts'
+import { serve } from '../../helpers/cli.ts'
+import { crashScene } from '../../helpers/crash-scene.ts'
+
+test('a server that starts goes on with the sessions that a killed one left open, without anybody opening them', async t => {
+  const { home, place } = await crashScene(t)
+  const first = await serve(t, home, '--port', '0')
+  const client = new RestClient(first.url, first.token)
+  t.after(() => client.close())
+  const { id } = (await client.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
+  for (const text of ['hang', 'talk']) {
+    const { code } = await client.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text }] })
+    assert.equal(code, 0)
+  }
+  first.child.kill('SIGKILL')
+  await first.ended
+
+  const second = await serve(t, home, '--port', '0')
+  const again = new RestClient(second.url, second.token)
+  t.after(() => again.close())
+  let seen: { last_turn_reason?: string; last_prompt?: string; title?: string } = {}
+  // Reading a session and listing do not load it.
+  const until = AbortSignal.timeout(20_000)
+  while (!until.aborted && seen.last_turn_reason !== 'completed')
+    seen = (await again.json('GET', `/api/v1/sessions/${id}`)).data as typeof seen
+
+  assert.deepEqual([seen.title, seen.last_prompt], ['hang', 'talk'])
+  const { items } = (await again.json('GET', '/api/v1/sessions?exclude_empty=true')).data as { items: { id: string }[] }
+  assert.deepEqual(
+    items.map(item => item.id),
+    [id]
+  )
+})
