@@ -13,6 +13,8 @@ export interface Told {
   readonly events: readonly JournaledEvent[]
   /** Instant from which on an event that is not here was never sent; undefined when the journal tells nothing. */
   readonly since: string | undefined
+  /** The journal reaches back no further: of the instant `since` itself something may be missing here. */
+  readonly cut: boolean
 }
 
 /** Reads the journal backwards, only as far as needed: usually the end of the last turn. */
@@ -25,9 +27,11 @@ export async function readTold(history: History, agent_id: string, newestFirst: 
   const events: JournaledEvent[] = []
   let since: string | undefined
   let settled = history.turns().length === 0
-  if (sought.size === 0) return { events, since }
+  let cut = false
+  if (sought.size === 0) return { events, since, cut }
   for await (const event of newestFirst) {
     since = event.timestamp
+    cut = event.seq > 1
     if (event.payload.agentId !== agent_id) continue
     events.push(event)
     const { turnId, promptId } = event.payload
@@ -37,9 +41,12 @@ export async function readTold(history: History, agent_id: string, newestFirst: 
       settled = true
       for (const [id, prompt] of promptOf) if (id <= Number(turnId)) sought.delete(prompt)
     }
-    if (settled && sought.size === 0) break
+    if (settled && sought.size === 0) {
+      cut = false
+      break
+    }
   }
-  return { events: events.reverse(), since }
+  return { events: events.reverse(), since, cut }
 }
 
 /** Ended turns of which something was not told, oldest first. */
@@ -160,7 +167,7 @@ function promptIsOver(told: Told, turn: TurnRecord): boolean {
 
 /** False for what was recorded before the oldest event that was looked at: that was told, however far back. */
 function began(told: Told, at: string): boolean {
-  return told.since !== undefined && at >= told.since
+  return told.since !== undefined && (told.cut ? at > told.since : at >= told.since)
 }
 
 function has(told: Told, types: readonly string[] | undefined, key: string, value: unknown): boolean {

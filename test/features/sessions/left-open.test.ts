@@ -10,7 +10,7 @@ test('a server that starts goes on with the sessions that a killed one left open
   const client = new RestClient(first.url, first.token)
   t.after(() => client.close())
   const { id } = (await client.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
-  for (const text of ['hang', 'talk']) {
+  for (const text of ['hang', 'now talk']) {
     const { code } = await client.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text }] })
     assert.equal(code, 0)
   }
@@ -26,7 +26,7 @@ test('a server that starts goes on with the sessions that a killed one left open
   while (!until.aborted && seen.last_turn_reason !== 'completed')
     seen = (await again.json('GET', `/api/v1/sessions/${id}`)).data as typeof seen
 
-  assert.deepEqual([seen.title, seen.last_prompt], ['hang', 'talk'])
+  assert.deepEqual([seen.title, seen.last_prompt, seen.last_turn_reason], ['hang', 'now talk', 'completed'])
   const { items } = (await again.json('GET', '/api/v1/sessions?exclude_empty=true')).data as { items: { id: string }[] }
   assert.deepEqual(
     items.map(item => item.id),
