@@ -178,9 +178,10 @@ export function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }
 
-/** Why a pack is not active, in a few words. */
-export function why(feature: Feature): string {
-  if (feature.meta.error !== undefined) return feature.meta.error
-  if (feature.meta.waiting_for) return `waits for ${feature.meta.waiting_for.join(', ')}`
+/** Why a pack is not active, or what of an active one went wrong, in a few words. */
+export function why({ meta: { error, waiting_for, faults } }: Feature): string {
+  if (error !== undefined) return error
+  if (waiting_for) return `waits for ${waiting_for.join(', ')}`
+  if (faults) return `${faults.count} ${faults.count === 1 ? 'fault' : 'faults'}, last: ${faults.last}`
   return ''
 }

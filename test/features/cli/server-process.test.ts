@@ -87,7 +87,10 @@ test('a third-party pack outside the project loads by path and imports svc-code/
      export default definePack({
        name: 'hello', version: '3.1.4', needs: { sessions: Sessions },
        config: Type.Object({ text: Type.String({ default: 'hello' }) }),
-       setup(ctx) { ctx.route(hello, () => ({ text: ctx.config.text })) }
+       setup(ctx) {
+         ctx.route(hello, () => ({ text: ctx.config.text }))
+         ctx.tap(ctx.hooks.started, () => { throw new Error('no greeting') })
+       }
      })`
   )
   const home = join(dir, 'home')
@@ -99,7 +102,7 @@ test('a third-party pack outside the project loads by path and imports svc-code/
   const server = await serve(t, home, '--port', '0')
   assert.deepEqual((await get(server.url, server.token, '/api/v1/hello')).body.data, { text: 'moin' })
   const listed = (await run(home, 'packs')).stdout
-  assert.match(listed, /^hello +Active +3\.1\.4/m)
+  assert.match(listed, /^hello +Active +3\.1\.4 +1 fault, last: tap of started: no greeting$/m)
   assert.match(listed, /^tools-shell +disabled/m)
 })
 
