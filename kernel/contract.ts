@@ -45,7 +45,7 @@ export interface RouteSpec<
   readonly auth?: 'token' | 'none'
   /** Scope that the principal must have; default `api`. Not checked on routes without authentication. Answers 40302. */
   readonly scope?: string
-  /** Request body limit in bytes; default: the kernel's `body_limit_bytes` (1 MiB). */
+  /** Request body limit in bytes, streamed ones included; default: the kernel's `bodyLimitBytes` (1 MiB), for `bodyType: 'stream'` none. Answers 40001. */
   readonly bodyLimit?: number
   /** `stream`: the body is not read; the handler gets it as `request.stream` (uploads). Default `json`. */
   readonly bodyType?: 'json' | 'stream'

@@ -52,7 +52,7 @@ export function compareShapes(a: readonly string[], b: readonly string[]): numbe
     if (difference !== 0) return difference
     if (a[i] !== b[i]) return a[i]! < b[i]! ? -1 : 1
   }
-  return b.length - a.length
+  return 0 // of two that agree so far no path fits both
 }
 
 function rank(part: string): number {
