@@ -21,7 +21,7 @@ type Emitters = Record<'add' | 'type', (payload: never, session: string) => void
 /** A kernel with one pack that emits notes, knows every session, and whatever `more` sets up. */
 async function scene(
   t: Parameters<typeof startTestKernel>[0],
-  options: { setup?: Parameters<typeof definePack>[0]['setup']; frameTimeoutMs?: number; graceMs?: number } = {}
+  options: { setup?: Parameters<typeof definePack>[0]['setup']; frameTimeoutMs?: number; graceMs?: number; setupTimeoutMs?: number } = {}
 ) {
   const { setup = () => undefined, ...given } = options
   let emit = {} as Emitters
@@ -133,6 +133,7 @@ test('a slot of a connection that never closes does not hold up the stop', async
   const slot = defineSlot('stuck', () => ({ close: () => new Promise(() => undefined) }))
   const it = await scene(t, {
     graceMs: 100,
+    setupTimeoutMs: 2000, // the limit of a close, too
     setup(ctx) {
       ctx.frame(quick, ({ connection }) => {
         connection.get(slot)
