@@ -3,7 +3,7 @@ import { AppError, invalid } from '../../kernel/index.ts'
 import { type CreateBody, type ModelEntry, ProviderExists, ProviderManaged, ProviderMissing, type ReplaceBody } from './contract.ts'
 import { Draft } from './draft.ts'
 import { aliasOf, modelRecord, providerRecord } from './record-builder.ts'
-import { listedId, withListedId } from './registry-source.ts'
+import { listedId, withListedId } from './registry.ts'
 import { isTable, type Moves, movePool, putRows, rowsOf, type Table } from './tables.ts'
 
 /** Adds a provider. Throws 40921, or 40001 when another provider owns an alias. `hasDefault`: a default model comes from elsewhere. */

@@ -4,7 +4,7 @@ import { nonBlank } from '../llm/index.ts'
 import { ProviderManaged } from './contract.ts'
 import { Draft } from './draft.ts'
 import { aliasOf } from './record-builder.ts'
-import { listedId, registryOf, withListedId } from './registry-source.ts'
+import { listedId, registryOf, withListedId } from './registry.ts'
 import type { ImportedProvider } from './service.ts'
 import { type Table, without } from './tables.ts'
 

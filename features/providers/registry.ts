@@ -1,4 +1,4 @@
-/** A private registry (`api.json`): the providers it lists, each with its models. */
+/** A private registry (`api.json`): the providers it lists, each with its models, and the `source` by which a provider that came from it is known. */
 import { breathe } from '../../kernel/index.ts'
 import { isHttpUrl } from '../llm/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
@@ -68,4 +68,28 @@ function capabilitiesOf(model: Table): string[] {
   ]
   const silent = hints.length === 0 && model.tool_call !== false
   return silent ? ['tool_use'] : hints
+}
+
+/** URL of the registry that a provider came from. */
+export function registryOf(record: unknown): string | undefined {
+  const source = sourceOf(record)
+  return typeof source?.url === 'string' ? source.url : undefined
+}
+
+/** Id under which the registry lists a provider: a rename here does not rename it there. */
+export function listedId(id: string, record: unknown): string {
+  const listed = sourceOf(record)?.id
+  return typeof listed === 'string' ? listed : id
+}
+
+/** The record with the registry's id in its source, when it has one and the provider is called otherwise here. */
+export function withListedId(record: Table, listed: string, id: string): Table {
+  const source = sourceOf(record)
+  if (!source) return record
+  const { id: _, ...rest } = source
+  return { ...record, source: listed === id ? rest : { ...rest, id: listed } }
+}
+
+function sourceOf(record: unknown): Table | undefined {
+  return isTable(record) && isTable(record.source) && record.source.kind === 'apiJson' ? record.source : undefined
 }
