@@ -3,7 +3,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { belongsToHome, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { Command, type CommandEnd } from './command.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S } from './contract.ts'
 import { commandEnv, type Hidden } from './environment.ts'
@@ -14,6 +14,8 @@ type Arguments = Static<typeof bashParameters>
 
 export interface BashPorts {
   readonly shell: string
+  /** The server's home, absolute. */
+  readonly home: string
   readonly newId: () => string
   /** Which variables commands do not get, by the configuration of this moment. */
   readonly hidden: () => Hidden
@@ -55,7 +57,9 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
       const real = await realpath(cwd)
       const { readLine } = await import('./shell-line.ts') // the parser costs nothing before the first command
-      const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd)
+      const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd, path =>
+        belongsToHome(path, { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
+      )
       return {
         description: `Running: ${args.command}`,
         display: {

@@ -39,6 +39,7 @@ export default definePack({
       Tools,
       createBash({
         shell: findShell(),
+        home: ctx.home,
         newId: () => ctx.newId(),
         record,
         hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),

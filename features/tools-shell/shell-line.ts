@@ -37,10 +37,13 @@ const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefine
 
 type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
-/** Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. */
-export async function readLine(line: string, cwd: string, base: string): Promise<ShellLine> {
+/**
+ * Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. `isOwn`: whether a path is the server's own; words
+ * that name such a file count as reading it.
+ */
+export async function readLine(line: string, cwd: string, base: string, isOwn: (path: string) => boolean): Promise<ShellLine> {
   const script = line.length <= READ_CHARS ? parse(line) : UNREAD
-  const files = await filesOf(script, cwd)
+  const files = await filesOf(script, cwd, isOwn)
   const change = resolve(cwd) === resolve(base) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`
   const subject = change === undefined ? line : `${change} && ${line}`
   const nodes = script.errors?.length ? [] : leavesOf(script)
@@ -57,7 +60,7 @@ export async function readLine(line: string, cwd: string, base: string): Promise
     subject,
     parts: found.map(({ part }, index) => (index > 0 ? part : { ...part, names: pattern => part.names(pattern) || whole(pattern) })),
     uncertain: found.some(each => each.uncertain),
-    accesses: [...files.known.values()]
+    accesses: [...files.known.values(), ...files.own.values()]
   }
 }
 
@@ -107,7 +110,7 @@ function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
   const suffix = node.suffix.map(each => {
     if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, false)
     const hidden = flags && each.type === 'Word' && each.parts?.[0]?.type === 'Glob'
-    return pieceOf(each, line, files, spelled.has(++index) || hidden)
+    return pieceOf(each, line, files, spelled.has(++index) || hidden || files.own.has(each))
   })
   return [...prefix, name, ...suffix].filter(piece => piece !== undefined)
 }
@@ -147,19 +150,26 @@ function isHarmless(node: Redirection): boolean {
 }
 
 interface Files {
+  /** Words that name the server's own files. */
+  readonly own: ReadonlyMap<SyntaxNode, FileAccess>
   /** By redirection; those whose target the line does not tell are missing. */
   readonly known: ReadonlyMap<Redirect, FileAccess>
   /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
   mayRead(node: Redirect): boolean
 }
 
-async function filesOf(script: ParsedScript, cwd: string): Promise<Files> {
+async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) => boolean): Promise<Files> {
+  const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, FileAccess>()
   const nodes: Redirect[] = []
   let moves = false
   let level = 0
   const visit = (node: SyntaxNode): void => {
     if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
+    if (node.type === 'Word') {
+      const path = [node.value, node.value.slice(node.value.indexOf('=') + 1)].map(value => pathOf(value, cwd)).find(isOwn)
+      if (path !== undefined) own.set(node, { kind: 'read', path })
+    }
     if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) moves = true
     if (level === LEVELS) return
     level++
@@ -170,17 +180,22 @@ async function filesOf(script: ParsedScript, cwd: string): Promise<Files> {
   for (const node of nodes) {
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
-    const path = target === '~' || target.startsWith('~/') ? join(homedir(), target.slice(1)) : resolve(cwd, target)
+    const path = pathOf(target, cwd)
     known.set(node, { kind: kindOf(node), path: await realpath(path).catch(() => path) }) // absent: its name is all there is
   }
   const root = await realpath(cwd).catch(() => cwd) // vanished: nothing is below it
   return {
     known,
+    own,
     mayRead(node) {
       const access = known.get(node)
       return access?.kind === 'read' && !moves && isInside(access.path, root)
     }
   }
+}
+
+function pathOf(text: string, cwd: string): string {
+  return text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : resolve(cwd, text)
 }
 
 function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {

@@ -31,12 +31,13 @@ export interface Surroundings {
   readonly agent_dir: string
 }
 
-/**
- * Whether a path (absolute, links resolved) is off limits for tools: a sensitive name, what belongs to the home of the server (but the
- * results that are kept for this agent, and a working directory that the home contains), the environment and memory of processes.
- */
-export function isProtected(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
-  if (isSensitive(path) || processFile.test(path)) return true
+/** Whether a path (absolute, links resolved) is off limits for tools: a sensitive name, the server's own, environment and memory of processes. */
+export function isProtected(path: string, around: Surroundings): boolean {
+  return isSensitive(path) || processFile.test(path) || belongsToHome(path, around)
+}
+
+/** Whether a path is the server's own: all in its home but the results kept for this agent, and a working directory that the home contains. */
+export function belongsToHome(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
   const inside = (dir: string) => isInside(path.toLowerCase(), dir.toLowerCase())
   if (!inside(home) || inside(join(agent_dir, 'tool-results'))) return false
   return cwd === home || !isInside(cwd, home) || !inside(cwd)

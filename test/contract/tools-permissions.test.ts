@@ -273,17 +273,27 @@ test('what belongs to the home is off limits by its place, whatever name or root
   }
 })
 
-test('a command that reads the home by a redirection is asked for, and a kept result of the agent can be read', async t => {
-  const { turn, home } = await conversation(t)
-  const { asked } = await turn(
-    [['Bash', { command: `cat < ${join(home, 'config.toml')}` }]],
-    { permission_mode: 'yolo' },
-    { decision: 'rejected' }
-  )
-  assert.equal(asked.length, 1)
+test('a command that names a file of the home is asked for, whatever allows it, and a kept result of the agent can be read', async t => {
+  const { turn, home } = await conversation(t, { toml: 'permission.allow = [{ tool = "Bash", match = "cat *" }]' })
+  const token = join(home, 'server.token')
+  const lines = [`cat < ${token}`, `cat ${token}`, `cat "${home}"/config.toml`, `cat ${home}/sub/../server.token`, `cat ${home}/*.toml`]
+  for (const permission_mode of ['manual', 'yolo']) {
+    const { asked } = await turn(
+      lines.map(command => ['Bash', { command }]),
+      { permission_mode },
+      { decision: 'rejected' }
+    )
+    assert.deepEqual(
+      asked,
+      lines.map(line => `Running: ${line}`)
+    )
+  }
   const { results } = await turn([['Bash', { command: 'seq 1 20000' }]])
   const path = /whole output is in (\S+)/.exec(results[0]?.output ?? '')?.[1] ?? ''
-  const read = await turn([['Read', { path, line_offset: 20_000 }]])
+  const read = await turn([
+    ['Read', { path, line_offset: 20_000 }],
+    ['Bash', { command: `cat ${path} | cat -` }]
+  ])
   assert.match(read.results[0]?.output ?? '', /20000/)
   assert.deepEqual(read.asked, [])
 })

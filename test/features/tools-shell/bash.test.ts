@@ -14,6 +14,7 @@ async function bash(t: TestLike) {
   let marks = 0
   const tool = createBash({
     shell: findShell(),
+    home: '/srv/home',
     newId: () => `id${ids++}`,
     hidden: () => hiddenFrom([], []),
     record: { begin: () => `bash-test-${process.pid}.${marks++}`, started: async () => undefined, ended: () => undefined },

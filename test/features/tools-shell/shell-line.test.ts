@@ -6,13 +6,13 @@ const cwd = '/srv/app'
 
 /** Whether these allowing rules together cover the line. */
 async function covers(rules: string | readonly string[], line: string, dir = cwd): Promise<boolean> {
-  const { parts } = await readLine(line, dir, cwd)
+  const { parts } = await readLine(line, dir, cwd, () => false)
   return parts.every(part => [rules].flat().some(rule => part.covers(rule)))
 }
 
 /** What a denying rule makes of the line: `found`, `unsure` when a command does not tell its name, or nothing. */
 async function named(rule: string, line: string): Promise<'found' | 'unsure' | undefined> {
-  const { parts, uncertain } = await readLine(line, cwd, cwd)
+  const { parts, uncertain } = await readLine(line, cwd, cwd, () => false)
   return parts.some(part => part.names(rule)) ? 'found' : uncertain ? 'unsure' : undefined
 }
 
