@@ -91,7 +91,7 @@ export async function renderPrompt(
 
 function environment(cwd: string, listing: string): string {
   return `# Environment
-Operating system: ${platform()} (${arch()}). Shell: ${process.env.SHELL ?? '/bin/sh'}.
+Operating system: ${platform()} (${arch()}).
 There is no sandbox: commands act on the user's real files. The current date arrives in a reminder.
 Working directory: ${cwd}
 

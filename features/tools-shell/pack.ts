@@ -1,5 +1,6 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
 import { definePack, Type } from '../../kernel/index.ts'
+import { PromptBlocks } from '../agent/index.ts'
 import { Config, servicesSection } from '../config/index.ts'
 import { modelsSection, providersSection } from '../llm/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
@@ -35,10 +36,12 @@ export default definePack({
       for (const command of running) command.stop(CLOSE_GRACE_MS)
       await Promise.all([...running].map(command => command.ended))
     })
+    const shell = findShell()
+    ctx.contribute(PromptBlocks, { name: 'shell', order: 310, render: () => `The shell of Bash is ${shell}.` })
     ctx.contribute(
       Tools,
       createBash({
-        shell: findShell(),
+        shell,
         home: ctx.home,
         newId: () => ctx.newId(),
         record,

@@ -1,6 +1,6 @@
 /** Bash at the edges: what is left of a command when its turn was aborted. */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { conversation } from '../helpers/conversation.ts'
@@ -25,4 +25,12 @@ test('an aborted command that ignores SIGTERM is gone when the abort is answered
   assert.deepEqual(await Promise.all(pids.map(runs)), [false, false])
   const { items } = (await api('GET', `/sessions/${session_id}/messages?role=tool`)).data
   assert.match(items[0].content[0].output, /interrupted this tool call on purpose[\s\S]*so far[\s\S]*aborted/)
+})
+
+test('the shell that the prompt names is the one that runs', async t => {
+  const { turn, upstream } = await conversation(t)
+  const { results } = await turn([['Bash', { command: 'echo "shell: $(readlink /proc/$$/exe)"' }]])
+  const [system] = upstream.requests[0]!.body.messages as { role: string; content: unknown }[]
+  const named = /The shell of Bash is ([\w/.-]+)\./.exec(JSON.stringify(system?.content))?.[1] ?? ''
+  assert.equal(results[0]?.output, `shell: ${await realpath(named)}`)
 })
