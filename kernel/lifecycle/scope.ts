@@ -75,7 +75,7 @@ export class Scope {
     const errors: unknown[] = []
     const end = performance.now() + limitMs
     for (const undo of [...this.#undos].reverse()) {
-      if (!this.#undos.delete(undo)) continue // another one has run it early
+      this.#undos.delete(undo)
       try {
         const ms = Math.max(leastMs, end - performance.now())
         if ((await waitAtMost(Promise.resolve(undo()), ms)) === late) errors.push(developerError('callback_late', limitMs))

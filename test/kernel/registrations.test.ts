@@ -113,6 +113,9 @@ test('every registration can be taken back before its pack goes', async t => {
   assert.equal((await call(whoami)).code, 40400)
   assert.throws(() => emit({}), { code: 'event_withdrawn' })
   assert.equal(closed, 1)
+  ctx.route(whoami, () => 'again')
+  for (const undo of undos) await undo() // what came later is not theirs
+  assert.equal((await call(whoami)).data, 'again')
   ctx.contribute(Words, 'again')
   assert.deepEqual(heard, ['change']) // the last thing it heard was the word that went
 })
@@ -162,6 +165,11 @@ test('a service that is taken back takes down those who need it, and only them',
     { name: 'user', state: 'Pending', meta: { waiting_for: ['voice'] } },
     { name: 'other', state: 'Active', meta: {} }
   ])
+  const substitute = definePack({ name: 'substitute', provides: [Voice], setup: ctx => ctx.provide(Voice, { say: () => 'hi' }) })
+  await kernel.load(substitute)
+  await undo() // the service is another's now
+  assert.equal(kernel.features()[1]?.state, 'Active')
+  await kernel.unload('substitute')
   await kernel.reload('speaker')
   assert.deepEqual(
     kernel.features().map(one => one.state),
