@@ -22,18 +22,7 @@ import {
 } from './service.ts'
 import { endRecords, interruptReason, repairOf, startRecords } from './settle.ts'
 import { runTurn, type TurnResult } from './turn.ts'
-import {
-  readTold,
-  type Told,
-  tellPromptEnd,
-  tellQueued,
-  tellTurn,
-  toldIdle,
-  toldPrompt,
-  untoldTurns,
-  type WorkReason,
-  workReason
-} from './untold.ts'
+import { tellUntold } from './untold.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -61,48 +50,13 @@ export class AgentEngine implements Agent {
     if (!this.host.session.writable) return this
     const repair = repairOf(this.#history)
     if (repair.length > 0) await this.#history.append(...repair)
-    await this.#tellUntold().catch((err: unknown) =>
+    await tellUntold(this.host, this.#history, this.#emit, this.#deps.journal(this.host.session.id)).catch((err: unknown) =>
       this.#deps.log.error({ err, session_id: this.host.session.id }, 'events that a crash swallowed could not be made up for')
     )
     for (const prompt of this.#history.prompts()) {
       if (prompt.status === 'queued') this.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
     }
     return this
-  }
-
-  /** What is on record but was never told, because the process died in between. */
-  async #tellUntold(): Promise<void> {
-    const { id, session } = this.host
-    const told = await readTold(this.#history, id, this.#deps.journal(session.id))
-    if (id === 'main') this.#catchUp(told)
-    const untold = untoldTurns(this.#history, told)
-    for (const turn of untold) {
-      tellTurn(this.#emit, this.#history, told, turn)
-      if (turn === untold.at(-1)) session.work.turnEnded(id, workReason(turn), { announce: true })
-      tellPromptEnd(this.#emit, this.#history, told, turn)
-    }
-    const last = this.#history.turns().at(-1)
-    if (id === 'main' && last && untold.length === 0) this.#catchUpReason(workReason(last), told)
-    tellQueued(this.#emit, this.#history, told)
-  }
-
-  /** The state of the session is saved later than the journal: what a crash swallowed of it follows from the prompts of the user. */
-  #catchUp(told: Told): void {
-    const { session } = this.host
-    const saved = session.state.updated_at
-    for (const prompt of this.#history.prompts()) {
-      if ((prompt.origin?.kind ?? 'user') !== 'user' || prompt.created_at <= saved) continue
-      const { content: left, prompt_id } = prompt
-      const content = left.length > 0 ? left : this.#history.messages().find(message => message.id === prompt_id)?.content
-      session.promptSubmitted(metadataText(content ?? []), { announce: !toldPrompt(told, prompt) })
-    }
-  }
-
-  #catchUpReason(reason: WorkReason, told: Told): void {
-    const { work, state } = this.host.session
-    const idle = toldIdle(told, reason)
-    if (idle === false) work.turnEnded(this.host.id, reason, { announce: true })
-    else if (state.last_turn_reason !== reason) work.turnEnded(this.host.id, reason, { announce: idle === undefined })
   }
 
   /** Begins with the restored queue. */

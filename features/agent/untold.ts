@@ -4,11 +4,12 @@
  */
 import type { JournaledEvent } from '../../kernel/index.ts'
 import { type History, interruptedResult, type PromptRecord, type TurnRecord } from '../history/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
-import { textOf } from './media.ts'
+import { metadataText, textOf } from './media.ts'
 
 /** Events of one agent since the last turn whose end was told completely. */
-export interface Told {
+interface Told {
   /** Oldest first. */
   readonly events: readonly JournaledEvent[]
   /** Instant from which on an event that is not here was never sent; undefined when the journal tells nothing. */
@@ -17,8 +18,46 @@ export interface Told {
   readonly cut: boolean
 }
 
+/** Sends what is on record but was never told, because the process died in between; `newestFirst`: the journal of the session. */
+export async function tellUntold(
+  host: AgentHost,
+  history: History,
+  emit: AgentEmit,
+  newestFirst: AsyncIterable<JournaledEvent>
+): Promise<void> {
+  const { id, session } = host
+  const told = await readTold(history, id, newestFirst)
+  if (id === 'main') catchUp(host, history, told)
+  const untold = untoldTurns(history, told)
+  for (const turn of untold) {
+    tellTurn(emit, history, told, turn)
+    if (turn === untold.at(-1)) session.work.turnEnded(id, workReason(turn), { announce: true })
+    tellPromptEnd(emit, history, told, turn)
+  }
+  const last = history.turns().at(-1)
+  if (id === 'main' && last && untold.length === 0) catchUpReason(host, workReason(last), told)
+  tellQueued(emit, history, told)
+}
+
+/** The state of the session is saved later than the journal: what a crash swallowed of it follows from the prompts of the user. */
+function catchUp({ session }: AgentHost, history: History, told: Told): void {
+  const saved = session.state.updated_at
+  for (const prompt of history.prompts()) {
+    if ((prompt.origin?.kind ?? 'user') !== 'user' || prompt.created_at <= saved) continue
+    const { content: left, prompt_id } = prompt
+    const content = left.length > 0 ? left : history.messages().find(message => message.id === prompt_id)?.content
+    session.promptSubmitted(metadataText(content ?? []), { announce: !toldPrompt(told, prompt) })
+  }
+}
+
+function catchUpReason({ id, session }: AgentHost, reason: WorkReason, told: Told): void {
+  const idle = toldIdle(told, reason)
+  if (idle === false) session.work.turnEnded(id, reason, { announce: true })
+  else if (session.state.last_turn_reason !== reason) session.work.turnEnded(id, reason, { announce: idle === undefined })
+}
+
 /** Reads the journal backwards, only as far as needed: usually the end of the last turn. */
-export async function readTold(history: History, agent_id: string, newestFirst: AsyncIterable<JournaledEvent>): Promise<Told> {
+async function readTold(history: History, agent_id: string, newestFirst: AsyncIterable<JournaledEvent>): Promise<Told> {
   const promptOf = new Map(history.turns().map(turn => [turn.turn_id, turn.prompt_id]))
   const waiting = history.prompts().filter(prompt => prompt.status === 'queued')
   /** Prompts whose submission must be found, unless it was never told. */
@@ -50,7 +89,7 @@ export async function readTold(history: History, agent_id: string, newestFirst: 
 }
 
 /** Ended turns of which something was not told, oldest first. */
-export function untoldTurns(history: History, told: Told): readonly TurnRecord[] {
+function untoldTurns(history: History, told: Told): readonly TurnRecord[] {
   return history.turns().filter(turn => {
     const known =
       began(told, turn.started_at) || has(told, undefined, 'turnId', turn.turn_id) || has(told, undefined, 'promptId', turn.prompt_id)
@@ -59,7 +98,7 @@ export function untoldTurns(history: History, told: Told): readonly TurnRecord[]
 }
 
 /** Sends everything about a turn up to its end that is on record and was not told. */
-export function tellTurn(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
+function tellTurn(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
   const { turn_id: turnId, prompt_id: promptId, reason = 'cancelled', error, interrupt_reason: interruptReason } = turn
   const lacks = (type: string, key: string, value: unknown) => !has(told, [type], key, value)
   const content = history.messages().find(message => message.id === promptId)?.content ?? []
@@ -89,7 +128,7 @@ export function tellTurn(emit: AgentEmit, history: History, told: Told, turn: Tu
 }
 
 /** `prompt.completed` or `prompt.aborted` of the turn's prompt; steered ones have no event of their own. */
-export function tellPromptEnd(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
+function tellPromptEnd(emit: AgentEmit, history: History, told: Told, turn: TurnRecord): void {
   const { prompt_id: promptId, reason = 'cancelled', ended_at: at = turn.started_at } = turn
   if (promptId === undefined || !history.prompt(promptId) || promptIsOver(told, turn)) return
   if (reason === 'cancelled') emit('promptAborted', { promptId, abortedAt: at })
@@ -97,7 +136,7 @@ export function tellPromptEnd(emit: AgentEmit, history: History, told: Told, tur
 }
 
 /** Prompts that wait or were taken back before they ran. */
-export function tellQueued(emit: AgentEmit, history: History, told: Told): void {
+function tellQueued(emit: AgentEmit, history: History, told: Told): void {
   for (const prompt of history.prompts()) {
     const { prompt_id: promptId, status, turn_id } = prompt
     const known = has(told, ['prompt.submitted'], 'promptId', promptId)
@@ -109,19 +148,19 @@ export function tellQueued(emit: AgentEmit, history: History, told: Told): void 
 }
 
 /** Whether a session at rest whose last turn ended for `reason` was told so last; undefined when nothing was told about its work. */
-export function toldIdle(told: Told, reason: WorkReason): boolean | undefined {
+function toldIdle(told: Told, reason: WorkReason): boolean | undefined {
   const last = told.events.findLast(event => event.type === 'event.session.work_changed')?.payload
   return last && last.busy === false && last.pending_interaction === 'none' && last.last_turn_reason === reason
 }
 
 /** Whether the prompt, and with it the change of the session's texts, was told. */
-export function toldPrompt(told: Told, prompt: PromptRecord): boolean {
+function toldPrompt(told: Told, prompt: PromptRecord): boolean {
   return has(told, ['prompt.submitted'], 'promptId', prompt.prompt_id) || !began(told, prompt.created_at)
 }
 
-export type WorkReason = 'completed' | 'cancelled' | 'failed'
+type WorkReason = 'completed' | 'cancelled' | 'failed'
 
-export function workReason(turn: TurnRecord): WorkReason {
+function workReason(turn: TurnRecord): WorkReason {
   return turn.reason === 'blocked' ? 'failed' : (turn.reason ?? 'cancelled')
 }
 
