@@ -56,6 +56,8 @@ interface OpenFile {
   readonly handle: FileHandle
   /** Bytes that are known to be good. */
   end: number
+  /** When it was last seen to be ours. */
+  seenAt: number
   /** Its name is not flushed yet. */
   fresh: boolean
   unflushed: boolean
@@ -63,6 +65,8 @@ interface OpenFile {
 }
 
 const flushEveryMs = 1000
+/** A file that is flushed later is looked at so often at most; where each append waits for the medium, the look costs nothing. */
+const sureMs = 100
 
 /** The files of one kind of store. Work on one file is done in the order of the calls. */
 export class LineFiles {
@@ -178,9 +182,9 @@ export class LineFiles {
   async #get(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
     const kept = this.#open.get(file)
     if (kept) {
-      // One look at every use: lines for a removed file would be lost, and what somebody else has written must not be mixed with ours.
-      const { nlink, size } = await kept.handle.stat()
-      if (nlink > 0 && size === kept.end && (known === undefined || (known === 'empty' ? size === 0 : known.end === size))) {
+      const { end } = kept
+      const isMeant = known === undefined || (known === 'empty' ? end === 0 : known.end === end)
+      if (isMeant && (await this.#isOurs(kept))) {
         this.#open.delete(file)
         this.#open.set(file, kept)
         return kept
@@ -193,6 +197,15 @@ export class LineFiles {
     return opened
   }
 
+  /** Lines for a removed file would be lost, and what somebody else has written must not be mixed with ours. */
+  async #isOurs(opened: OpenFile): Promise<boolean> {
+    const now = performance.now()
+    if (this.#options.flush === 'later' && now - opened.seenAt < sureMs) return true
+    const { nlink, size } = await opened.handle.stat()
+    opened.seenAt = now
+    return nlink > 0 && size === opened.end
+  }
+
   async #make(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
     const handle = await this.#openAppend(file, known)
     try {
@@ -203,7 +216,7 @@ export class LineFiles {
         await this.#cut(handle, file, end)
       }
       if (size === 0 && this.#options.flush === 'each') await syncDir(dirname(file), this.#files)
-      return { handle, end, fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
+      return { handle, end, seenAt: performance.now(), fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
     } catch (error) {
       await handle.close()
       throw error

@@ -24,7 +24,8 @@ export interface Lock {
   readonly path: string
   /**
    * Fencing number: higher than that of every holder before, so that whatever is guarded can refuse those who lost the lock without
-   * noticing. Made from the clock (ms): after a clean release it must not have been set back.
+   * noticing. Made from the clock (microseconds): after a clean release it must not have been set back. Between sections of `withLock` in
+   * different processes it is told apart by the millisecond only.
    */
   readonly fence: number
   /** Rejects with PersistenceFailed when the lock was lost: this process stood still for so long that another one took over. */
@@ -50,17 +51,27 @@ const staleMs = 8_000
 /** A holder that looked at its file so lately needs no second look. */
 const sureMs = 1_000
 const releaseRetryMs = 2_000
+/** A holder's number may be that much (µs) higher than the one it wrote into its file a moment before. */
+const fenceMargin = 1_000_000
 
 /** Locks of this process: those that need a heartbeat, and nonces of those that were given back but could not be removed yet. */
 const held = new Set<HeldLock>()
 const givenBack = new Set<string>()
 let beating: NodeJS.Timeout | undefined
+/** A process may take many locks within one tick of its clock. */
+let lastTick = 0
+
+const clock = () => Date.now() * 1000
 
 /**
  * Takes the lock at `path` (directories are made), or answers undefined while a live process holds it, this one included. Throws
  * PersistenceFailed when the file cannot be written.
  */
-export async function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
+export function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
+  return acquire(path, options)
+}
+
+async function acquire(path: string, options: LockOptions): Promise<HeldLock | undefined> {
   const { info, files = nodeFiles } = options
   const nonce = randomUUID()
   const mine = `${path}~${nonce}`
@@ -93,12 +104,12 @@ export async function withLock<T>(
   const timeoutMs = options.timeoutMs ?? 10_000
   const deadline = performance.now() + timeoutMs
   for (let pause = 2; ; pause = Math.min(pause * 1.5, 25)) {
-    const lock = await acquireLock(path, options)
+    const lock = await acquire(path, options)
     if (lock) {
       try {
         return await fn(lock)
       } finally {
-        await lock.release()
+        await lock.giveBack()
       }
     }
     if (performance.now() >= deadline) {
@@ -122,7 +133,8 @@ class HeldLock implements Lock {
     this.#text = text
     this.#nonce = nonce
     this.#files = files
-    this.fence = Math.max(Date.now(), (JSON.parse(text) as LockHolder).fence ?? 0)
+    lastTick = Math.max(clock(), lastTick + 1)
+    this.fence = Math.max(lastTick, (JSON.parse(text) as LockHolder).fence ?? 0)
     held.add(this)
     beating ??= setInterval(beat, beatMs).unref()
   }
@@ -140,6 +152,12 @@ class HeldLock implements Lock {
     return this.#released
   }
 
+  /** Releases without a look at the clock. */
+  giveBack(): Promise<void> {
+    this.#released ??= this.#giveBack()
+    return this.#released
+  }
+
   /** Shows those elsewhere that the holder lives. */
   async touch(): Promise<void> {
     if (performance.now() - this.#seenAt < sureMs) return
@@ -152,13 +170,17 @@ class HeldLock implements Lock {
   }
 
   async #release(): Promise<void> {
+    // The next holder's number comes from the clock: it must have moved on. A clock that was set back is not waited for.
+    for (let wait = 0; clock() <= this.fence && wait < 10; wait++) await delay(1)
+    await this.#giveBack()
+  }
+
+  async #giveBack(): Promise<void> {
     held.delete(this)
     if (held.size === 0) {
       clearInterval(beating)
       beating = undefined
     }
-    // The next holder's number comes from the clock: it must have moved on. A clock that was set back is not waited for.
-    for (let wait = 0; Date.now() <= this.fence && wait < 10; wait++) await delay(1)
     try {
       await this.#remove()
     } catch {
@@ -194,7 +216,7 @@ async function beat(): Promise<void> {
  * would leave a moment in which two takers could both win. The guard is an ordinary lock, so a taker that dies is taken over as well.
  */
 async function contend(path: string, mine: string, holder: LockHolder, files: FileCalls): Promise<string | undefined> {
-  const free = await writeMine(mine, { ...holder, fence: Date.now() }, files)
+  const free = await writeMine(mine, { ...holder, fence: clock() }, files)
   for (let round = 0; round < takeoverRounds; round++) {
     if (await linkIfFree(mine, path, files)) return free
     const seen = await readIfThere(path, files)
@@ -209,7 +231,7 @@ async function contend(path: string, mine: string, holder: LockHolder, files: Fi
       if ((await readIfThere(path, files)) !== seen) continue
       await removeFile(mine, files)
       // The holder before got its number a moment after it wrote the file.
-      const fence = Math.max(Date.now(), (parse(seen)?.fence ?? 0) + 1_000)
+      const fence = Math.max(clock(), (parse(seen)?.fence ?? 0) + fenceMargin)
       const text = await writeMine(mine, { ...holder, fence }, files)
       await files.rename(mine, path)
       await sweep(path, files)

@@ -170,7 +170,7 @@ function encode<V>(codec: Codec<V>, record: V): Buffer {
   return line
 }
 
-const chunkBytes = 256 * 1024
+const chunkBytes = 128 * 1024
 
 /** Encodes while the file is written, so that a long log is neither held in memory a second time nor encoded in one go. */
 function* chunksOf<V>(codec: Codec<V>, records: readonly V[]): Generator<Buffer> {
