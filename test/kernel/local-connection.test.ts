@@ -13,7 +13,10 @@ const who = defineFrame({
 })
 const hidden = defineFrame({ type: 'hidden', scope: 'secrets', payload: Type.Object({}), ack: Type.Object({}) })
 
+const wait = defineFrame({ type: 'wait', payload: Type.Object({}), ack: Type.Object({}) })
+
 async function scene(t: Parameters<typeof startTestKernel>[0], connectionBufferBytes = 8 * 1024 * 1024) {
+  const hold = latch()
   let emit: (payload: { text: string }, session: string) => void = () => undefined
   const pack = definePack({
     name: 'notes',
@@ -25,10 +28,14 @@ async function scene(t: Parameters<typeof startTestKernel>[0], connectionBufferB
       })
       ctx.frame(who, ({ connection, bytes }) => ({ id: connection.principal.id, size: bytes.length }))
       ctx.frame(hidden, () => ({}))
+      ctx.frame(wait, async () => {
+        await hold.opened
+        return {}
+      })
     }
   })
   const it = await startTestKernel(t, { packs: [pack], connectionBufferBytes })
-  return { ...it, emit: (text: string) => emit({ text }, 's1') }
+  return { ...it, hold, emit: (text: string) => emit({ text }, 's1') }
 }
 
 /** Records what a client in this process gets. */
@@ -147,14 +154,23 @@ test('connections of a principal can be ended, others stay', async t => {
   assert.equal((await other.request('unsubscribe')).code, 0)
 })
 
-test('whoever sends more frames than are answered is held back', async t => {
-  const { kernel } = await scene(t)
+test('whoever sends more frames than are answered is held back until they are', async t => {
+  const { kernel, hold } = await scene(t)
   const client = new Recorder()
   const connection = kernel.connect(client)
-  for (let n = 0; n < 600; n++) await connection.send({ type: 'who', id: `${n}` })
-  await client.next(frame => frame.id === '599')
+  await connection.send({ type: 'wait', id: 'first' })
+  for (let n = 0; n < 256; n++) await connection.send({ type: 'who', id: `${n}` })
+  let sent = false
+  const last = connection.send({ type: 'who', id: 'last' }).then(() => {
+    sent = true
+  })
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(sent, false)
+  hold.open()
+  await last
+  await client.next(frame => frame.id === 'last')
   assert.deepEqual(
     client.frames.slice(1).map(frame => frame.id),
-    Array.from({ length: 600 }, (_, n) => `${n}`)
+    ['first', ...Array.from({ length: 256 }, (_, n) => `${n}`), 'last']
   )
 })

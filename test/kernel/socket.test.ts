@@ -378,6 +378,12 @@ test('suppressed events stay away, other agents and unfiltered ones do not', asy
   hub.emit(noted, { text: 'back' }, 's1')
   await hub.flushed()
   assert.deepEqual(texts(await received(client)), ['shown', 'agent.born', 'back'])
+  await client.request('watch', { on: true })
+  await client.request('unsubscribe', { session_ids: ['s1'] })
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, { text: 'a new subscription hides nothing' }, 's1')
+  await hub.flushed()
+  assert.equal(texts(await received(client)).at(-1), 'a new subscription hides nothing')
 })
 
 test('the first bearer subprotocol is echoed whole, and none when none was offered', async t => {

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
+import type { SocketClient } from '../../kernel/testing.ts'
+import { startHub } from '../helpers/hub.ts'
+import { latch } from '../helpers/latch.ts'
+import { MemoryJournal } from '../helpers/memory-journals.ts'
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
+const typed = defineEvent({
+  type: 'note.delta',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ delta: Type.String() }),
+  merge: { by: [], append: 'delta' }
+})
+
+/** A journal whose writes wait until it is opened up. */
+class SlowJournal extends MemoryJournal {
+  readonly asked = latch()
+  readonly ready = latch()
+
+  override async append(lines: readonly Uint8Array[]): Promise<void> {
+    this.asked.open()
+    await this.ready.opened
+    await super.append(lines)
+  }
+}
+
+const texts = (client: SocketClient) => client.frames.flatMap(frame => frame.payload?.text ?? frame.payload?.delta ?? [])
+
+test('an event that is on its way to disk when a client subscribes counts as past', async t => {
+  const journal = new SlowJournal()
+  const journals: Journals = { open: async (): Promise<Journal> => journal, find: async () => journal, close: async () => undefined }
+  const { hub, connect } = await startHub(t, { journals })
+  await hub.open('s1')
+  const [client, other] = [await connect(), await connect()]
+  hub.emit(noted, { text: 'past' }, 's1')
+  await journal.asked.opened
+  const subscribed = client.request('subscribe', { session_ids: ['s1'] })
+  await other.request('unsubscribe')
+  await other.request('unsubscribe') // by now the server has read the subscription
+  journal.ready.open()
+  assert.equal((await subscribed).payload.cursors.s1.seq, 1)
+  hub.emit(noted, { text: 'new' }, 's1')
+  await client.next(frame => frame.payload?.text === 'new')
+  assert.deepEqual(texts(client), ['new'])
+})
+
+test('packs hear that a client went live after a cursor, and only then', async t => {
+  const { hub, hooks, connect } = await startHub(t)
+  const heard: string[] = []
+  hooks.subscribed.tap('test', id => heard.push(id))
+  await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  assert.deepEqual(heard, [])
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
+  assert.deepEqual(heard, ['s1'])
+})
+
+test('text of another subject, or from before a durable event, is never merged', async t => {
+  const { hub, connect } = await startHub(t)
+  await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(typed, { delta: 'a' }, 's1')
+  hub.emit(typed, { delta: 'b' }, { session_id: 's1', subject: 'agent-1' })
+  hub.emit(typed, { delta: 'c' }, { session_id: 's1', subject: 'agent-1' })
+  await hub.flushed('s1')
+  await client.next(frame => frame.payload?.delta === 'bc')
+  assert.deepEqual(texts(client), ['a', 'bc'])
+})
+
+test('what was emitted before a session is closed, or before the stop, still goes out', async t => {
+  const { hub, connect } = await startHub(t)
+  for (const id of ['s1', 's2']) await hub.open(id)
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1', 's2'] })
+  hub.emit(noted, { text: 'closed' }, 's1')
+  await hub.close('s1')
+  for (let n = 0; n < 8; n++) {
+    hub.emit(typed, { delta: `${n}` }, 's2')
+    await new Promise(resolve => setImmediate(resolve)) // a busy stream waits for its batch
+  }
+  await hub.closeSockets()
+  assert.equal((await client.closed).code, 1001)
+  assert.equal(texts(client).join(''), 'closed01234567')
+})
+
+test('subscribers are told to resync when a journal that is taken over has more than they saw', async t => {
+  const { hub, dir, connect } = await startHub(t)
+  const { epoch } = await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  await hub.takeOver('s1')
+  const line = { type: noted.type, seq: 1, epoch, session_id: 's1', timestamp: new Date(0).toISOString(), payload: { text: 'foreign' } }
+  await appendFile(join(dir, 's1.jsonl'), `${JSON.stringify(line)}\n`)
+  await hub.takeOver('s1')
+  const { payload } = await client.next('resync_required')
+  assert.deepEqual(payload, { session_id: 's1', reason: 'buffer_overflow', current_seq: 1, epoch })
+  assert.equal(client.frames.filter(frame => frame.type === 'resync_required').length, 1)
+})
