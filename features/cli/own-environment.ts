@@ -14,7 +14,8 @@ const shown = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|PWD|HOSTNAME|TZ|LANG|LANGUA
 export function blankEnvironment(env: NodeJS.ProcessEnv): boolean {
   if (process.platform !== 'linux') return false
   try {
-    const entries = entriesOf(readFileSync('/proc/self/environ')).filter(({ name }) => !shown.test(name))
+    const block = readFileSync('/proc/self/environ')
+    const entries = entriesOf(block).filter(({ name }) => !shown.test(name))
     if (entries.length === 0) return true
     for (const { name } of entries) {
       const value = env[name]
@@ -22,7 +23,7 @@ export function blankEnvironment(env: NodeJS.ProcessEnv): boolean {
       delete env[name] // set over, it might stay where it is
       env[name] = value
     }
-    blank(entries)
+    blank(block, entries)
     return entriesOf(readFileSync('/proc/self/environ')).every(({ name }) => shown.test(name))
   } catch {
     return false // no /proc, or one that forbids it
@@ -31,33 +32,32 @@ export function blankEnvironment(env: NodeJS.ProcessEnv): boolean {
 
 interface Entry {
   readonly name: string
-  readonly at: number
-  readonly bytes: Buffer
+  readonly from: number
+  readonly to: number
 }
 
 /** The variables in the block, with their places. */
 function entriesOf(block: Buffer): Entry[] {
   const found: Entry[] = []
-  for (let at = 0; at < block.length; ) {
-    const nul = block.indexOf(0, at)
-    const end = nul < 0 ? block.length : nul
-    const bytes = block.subarray(at, end)
-    if (end > at) found.push({ name: bytes.toString('latin1').split('=', 1)[0] ?? '', at, bytes })
-    at = end + 1
+  for (let from = 0; from < block.length; ) {
+    const nul = block.indexOf(0, from)
+    const to = nul < 0 ? block.length : nul
+    if (to > from) found.push({ name: block.toString('latin1', from, to).split('=', 1)[0] ?? '', from, to })
+    from = to + 1
   }
   return found
 }
 
-function blank(entries: readonly Entry[]): void {
+function blank(block: Buffer, entries: readonly Entry[]): void {
   const stat = readFileSync('/proc/self/stat', 'latin1')
   const start = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[47]) // field 50, env_start
   const memory = openSync('/proc/self/mem', 'r+')
   try {
-    for (const { at, bytes } of entries) {
-      const there = Buffer.alloc(bytes.length)
-      readSync(memory, there, 0, there.length, start + at)
-      if (there.equals(bytes)) writeSync(memory, Buffer.alloc(bytes.length), 0, bytes.length, start + at)
-    }
+    const there = Buffer.alloc(block.length)
+    readSync(memory, there, 0, there.length, start)
+    if (!there.equals(block)) return
+    for (const { from, to } of entries) there.fill(0, from, to)
+    writeSync(memory, there, 0, there.length, start)
   } finally {
     closeSync(memory)
   }
