@@ -13,7 +13,7 @@ import { sendBinary } from './bytes.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
 import { type Exchange, Pipeline, routeMissing } from './pipeline.ts'
 import { type FileReply, finish, type StreamReply } from './reply.ts'
-import { type MountedRoute, RouteTable } from './router.ts'
+import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 export class HttpEntry {
   readonly #env: Environment
@@ -33,24 +33,33 @@ export class HttpEntry {
   }
 
   /** The request listener; may be passed around on its own. */
-  readonly handler = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+  readonly handler = (req: IncomingMessage, res: ServerResponse): void => {
     const exchange = new HttpExchange(requestId(req, this.#env), req, res, this.#env.options.bodyLimitBytes)
-    let route: MountedRoute | undefined
     try {
       if (!this.#admit(req, res, exchange)) return
       const target = this.#table.find(exchange.method, exchange.url)
-      route = target.route
-      if (target.open) maskAuthorization(req)
-      else {
-        const found = this.#gate.authenticate(req)
-        const principal = found instanceof Promise ? await found : found
-        if (!principal) throw new AppError(Unauthorized)
-        exchange.principal = principal
+      if (target.open) {
+        maskAuthorization(req)
+        void this.#pipeline.serve(target, exchange)
+        return
       }
-      return this.#pipeline.serve(target, exchange)
+      const found = this.#gate.authenticate(req)
+      if (!(found instanceof Promise)) this.#serve(target, exchange, found)
+      else {
+        found
+          .then(principal => this.#serve(target, exchange, principal))
+          .catch((error: unknown) => this.#pipeline.fail(error, exchange, target.route))
+      }
     } catch (error) {
-      this.#pipeline.fail(error, exchange, route) // nothing may leave a request listener: it would end the process
+      this.#pipeline.fail(error, exchange) // nothing may leave a request listener: it would end the process
     }
+  }
+
+  #serve(target: Target, exchange: HttpExchange, principal: Principal | undefined): void {
+    if (principal) {
+      exchange.principal = principal
+      void this.#pipeline.serve(target, exchange) // never rejects
+    } else this.#pipeline.fail(new AppError(Unauthorized), exchange, target.route)
   }
 
   /** Asks a route without a socket; see `Kernel.inject`. */

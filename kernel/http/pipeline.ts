@@ -8,7 +8,6 @@ import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { late } from '../lifecycle/wait.ts'
 import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
 import { type FileReply, failure, isBinary, type StreamReply, successText } from './reply.ts'
 import type { MountedRoute, Target } from './router.ts'
@@ -122,15 +121,15 @@ export class Pipeline {
   }
 
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
-  async #answer(route: MountedRoute, input: HandlerInput, exchange: Exchange, work: Work): Promise<unknown> {
+  #answer(route: MountedRoute, input: HandlerInput, exchange: Exchange, work: Work): unknown {
     const handled: unknown = route.handler(input as never) // the checks made the values fit the spec
     if (typeof (handled as Partial<PromiseLike<unknown>> | null | undefined)?.then !== 'function') return handled
     const later = Promise.resolve(handled)
-    const answer: unknown = await work.untilGivenUp(later, lastWordMs)
-    if (answer !== late) return answer
-    this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
-    later.then(discard, () => undefined) // nobody waits for it any more
-    throw routeMissing(exchange)
+    return work.untilGivenUp(later, lastWordMs, () => {
+      this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
+      later.then(discard, () => undefined) // nobody waits for it any more
+      return routeMissing(exchange)
+    })
   }
 
   async #body(spec: AnyRoute, exchange: Exchange): Promise<unknown> {

@@ -1,7 +1,6 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
 import { setMaxListeners } from 'node:events'
 import { developerError } from '../errors.ts'
-import { late } from './wait.ts'
 
 /** A piece of work of a pack. */
 export class Work {
@@ -22,11 +21,11 @@ export class Work {
     this.#left(this)
   }
 
-  /** Resolves with the result, or with `late` when it is not there `ms` after the signal was aborted; rejects as the result does. */
-  untilGivenUp<T>(result: Promise<T>, ms: number): Promise<T | typeof late> {
+  /** Settles as the result does, or rejects with what `givenUp` tells when it is not there `ms` after the signal was aborted. */
+  untilGivenUp<T>(result: Promise<T>, ms: number, givenUp: () => Error): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#giveUp = () => {
-        this.#timer = setTimeout(() => resolve(late), ms)
+        this.#timer = setTimeout(() => reject(givenUp()), ms)
       }
       if (this.signal.aborted) this.#giveUp()
       result.then(resolve, reject)
