@@ -25,8 +25,20 @@ export function createEdit(ports: FilePorts): Tool<typeof editParameters> {
       if (args.old_string === args.new_string) throw new ToolRefusal('old_string and new_string are the same: there is nothing to change.')
       const place = await locate(args.path, env, ports)
       const files = await seen(env)
+      const changed = async () => {
+        try {
+          const file = decoded(await ops.readAll(place.real), place)
+          const { text, count } = edit(file, args, place)
+          return { bytes: encodeText(text, file.style), count }
+        } catch (error) {
+          throw refusal(error, place.path)
+        }
+      }
       const check = async (turn?: number) => files.check(place.real, place.path, editable(await ops.stat(place.real), place), turn)
       await check(env.turn_id)
+      // What does not fit is refused before anybody is asked about it, unless a call before this one changes the file.
+      if (!files.isPlanned(place.real, env.turn_id)) await changed()
+      files.plan(place.real, env.turn_id)
       return {
         description: `Editing ${place.path}`,
         display: { kind: 'file_io', operation: 'edit', path: place.path, before: args.old_string, after: args.new_string },
@@ -36,9 +48,8 @@ export function createEdit(ports: FilePorts): Tool<typeof editParameters> {
           try {
             await assertSame(place, ops)
             await check()
-            const file = decoded(await ops.readAll(place.real), place)
-            const { text, count } = edit(file, args, place)
-            await ops.replace(place.real, encodeText(text, file.style))
+            const { bytes, count } = await changed()
+            await ops.replace(place.real, bytes)
             const written = await ops.stat(place.real)
             if (written) files.record(place.real, written.mtimeMs)
             return { output: `Replaced ${count} ${count === 1 ? 'occurrence' : 'occurrences'} in ${place.path}` }

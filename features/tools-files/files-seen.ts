@@ -12,7 +12,7 @@ export class FilesSeen {
   readonly #history: History | undefined
   readonly #log: Logger
   readonly #seen = new Map<string, number>()
-  /** Reads that are prepared: a Write behind them in the same response will find the file read. */
+  /** Files that calls which are prepared will read or change: one behind them in the same response will find them so. */
   #planned = { turn: -1, paths: new Set<string>() }
 
   constructor(history: History | undefined, log: Logger) {
@@ -28,7 +28,14 @@ export class FilesSeen {
     this.#planned.paths.add(path)
   }
 
+  /** Whether a call before will read or change the file. */
+  isPlanned(path: string, turn: number | undefined): boolean {
+    return this.#planned.turn === turn && this.#planned.paths.has(path)
+  }
+
+  /** A call has read or changed the file. */
   record(path: string, mtimeMs: number): void {
+    this.#planned.paths.delete(path)
     if (this.#seen.get(path) === mtimeMs) return
     this.#keep(path, mtimeMs)
     this.#history?.append({ type: RECORD, path, mtime_ms: mtimeMs }).catch((error: unknown) => {
@@ -36,10 +43,10 @@ export class FilesSeen {
     })
   }
 
-  /** Throws ToolRefusal when an existing file was not seen, or was changed since. `turn`: reads planned in it count. */
+  /** Throws ToolRefusal when an existing file was not seen, or was changed since. `turn`: what is planned in it counts. */
   check(path: string, shown: string, facts: FileFacts | undefined, turn?: number): void {
     if (!facts) return
-    if (turn !== undefined && this.#planned.turn === turn && this.#planned.paths.has(path)) return
+    if (this.isPlanned(path, turn)) return
     const known = this.#seen.get(path)
     if (known === undefined) throw new ToolRefusal(`The file ${shown} has not been read yet. Read it first, then change it.`)
     if (known !== facts.mtimeMs)

@@ -31,6 +31,7 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
         return append && (facts?.links ?? 1) > 1
       }
       const shared = await check(env.turn_id)
+      files.plan(place.real, env.turn_id)
       return {
         description: `${append ? 'Appending to' : 'Writing'} ${place.path}`,
         display: { kind: 'file_io', operation: 'write', path: place.path, content: args.content, ...(append ? { detail: 'append' } : {}) },
