@@ -1,11 +1,14 @@
 /** What becomes of processes that a command leaves behind, and of commands whose server was killed. */
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { ownProcess } from '../../kernel/index.ts'
 import { type Running, serve } from '../helpers/cli.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { place } from '../helpers/scene.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 const skip = process.platform !== 'linux'
 
@@ -94,4 +97,26 @@ test('what a command left in the background ends with it, and the result says so
   assert.match(results[0]?.output ?? '', /^over\n.*still running in the background.*ended/)
   const { results: quiet } = await turn([['Bash', { command: 'echo over' }]], { permission_mode: 'yolo' })
   assert.equal(quiet[0]?.output, 'over')
+})
+
+test('a process that has the id of a recorded command but began at another time is left alone; records of other machines stay a day', {
+  skip
+}, async t => {
+  const home = await freshDir()
+  const dir = join(home, 'server', 'commands')
+  await mkdir(dir, { recursive: true })
+  const innocent = spawn('sleep', ['304'], { detached: true, stdio: 'ignore' })
+  t.after(() => innocent.kill('SIGKILL'))
+  const { where } = await ownProcess()
+  const gone = { pid: 2 ** 22 + 1, start: 'then' }
+  const lines = (server: object) => [server, { pid: innocent.pid, start: 'then' }].map(each => `${JSON.stringify(each)}\n`).join('')
+  await writeFile(join(dir, 'gone.jsonl'), lines({ ...gone, where }))
+  await writeFile(join(dir, 'foreign.jsonl'), lines({ ...gone, where: 'another machine' }))
+  await writeFile(join(dir, 'old.jsonl'), lines({ ...gone, where: 'another machine' }))
+  await utimes(join(dir, 'old.jsonl'), 1, 1)
+
+  await conversation(t, { home })
+
+  assert.deepEqual(await readdir(dir), ['foreign.jsonl'])
+  assert.equal(await runs(innocent.pid ?? 0), true)
 })
