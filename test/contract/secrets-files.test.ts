@@ -125,7 +125,7 @@ test('values of a wrong type, in the file or the environment, are not quoted', a
           overrides: { api_key: { a: s('override') } }
         }
       },
-      packs: { config: { catalog: { patience_ms: odd }, elsewhere: odd } }
+      packs: { config: { catalog: { patience_ms: odd } } }
     })
   )
   const env = {
