@@ -2,7 +2,6 @@
 
 export { isOpenRoute } from './access/open.ts'
 export type { Principal } from './access/principal.ts'
-export { breathe } from './breath.ts'
 export {
   type AnyRoute,
   type BodyOf,
@@ -109,3 +108,4 @@ export {
   type StoreOf
 } from './storage/ports.ts'
 export { ownProcess, type ProcessIdentity, processStart, stateOf } from './storage/process-life.ts'
+export { yieldToLoop } from './yield-to-loop.ts'

@@ -1,5 +1,5 @@
 /** From an entry of the directory's `api.json` to what the API shows and an import writes. */
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import {
   costField,
   FetchProblem,
@@ -46,7 +46,7 @@ async function resolveEntry(key: string, entry: Table): Promise<ResolvedEntry> {
   for (const model of wire && isTable(entry.models) ? Object.values(entry.models) : []) {
     const found = readModel(model, wire!)
     if (found) models.set(found.key, found)
-    await breathe()
+    await yieldToLoop()
   }
   return {
     shown: {

@@ -1,5 +1,5 @@
 /** What a change of the configuration may not bring in. What was there before stands in nobody's way. */
-import { breathe, type Detail, problems } from '../../kernel/index.ts'
+import { type Detail, problems, yieldToLoop } from '../../kernel/index.ts'
 import { pathOf, salvaged, withDefault } from './effective.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
@@ -16,7 +16,7 @@ export async function faultsOf(section: ConfigSection | undefined, name: string,
     const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
     if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => below(name, detail)))
-    await breathe()
+    await yieldToLoop()
   }
   return details
 }

@@ -1,7 +1,7 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, breathe, type FileStamp, invalid, replaceFile, withLock } from '../../kernel/index.ts'
+import { AppError, type FileStamp, invalid, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
 import { freeze, type Table } from './tables.ts'
 import { readLongToml, TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
@@ -57,7 +57,7 @@ export class ConfigFile {
       if (text === undefined || !table) throw problem
       const next = await change(table)
       if (next === undefined) return { table }
-      await breathe()
+      await yieldToLoop()
       const edited = await editToml({ text, table }, next)
       const target = await linkedPath(this.path)
       this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))

@@ -1,5 +1,5 @@
 /** Wires the config pack: the service over `<home>/config.toml`, its two routes, the change event and the watcher. */
-import { AppError, breathe, definePack, invalid, type Static } from '../../kernel/index.ts'
+import { AppError, definePack, invalid, type Static, yieldToLoop } from '../../kernel/index.ts'
 import type { ConfigObject } from './contract.ts'
 import { ConfigFile } from './file.ts'
 import { asSent } from './key-case.ts'
@@ -35,7 +35,7 @@ export default definePack({
 
     const answer = async () => {
       const config = await view.prepare()
-      await breathe() // a large answer is written in a share of its own
+      await yieldToLoop() // a large answer is written in a share of its own
       return config as Static<typeof ConfigObject>
     }
     const emitChanged = ctx.event(specs.change)
@@ -51,7 +51,7 @@ export default definePack({
       return answer()
     })
     ctx.route(specs.patch, async ({ body }) => {
-      await breathe() // a large body was parsed just now
+      await yieldToLoop() // a large body was parsed just now
       const patch = readBody(body as Table, settings)
       if (patch.fields.length > 0 || patch.faults.length > 0) {
         await settings

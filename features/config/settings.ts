@@ -1,5 +1,5 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { breathe, type Detail, invalid, type Logger, type Static, type TSchema } from '../../kernel/index.ts'
+import { type Detail, invalid, type Logger, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
@@ -130,11 +130,11 @@ export class Settings implements Config {
         take({ table: before })
         await this.#options.prepare?.()
         const draft = copy(before)
-        await breathe()
+        await yieldToLoop()
         change(draft)
-        await breathe()
+        await yieldToLoop()
         const next = copy(draft) // without what is undefined
-        await breathe()
+        await yieldToLoop()
         for (const name of changedKeys(before, next)) touched.add(name)
         const details = [...faults]
         for (const name of touched) details.push(...(await faultsOf(this.#byName.get(name), name, own(before, name), own(next, name))))
@@ -142,7 +142,7 @@ export class Settings implements Config {
         return touched.size > 0 ? next : undefined
       }
       const content = await this.#options.file.change(edit)
-      await breathe()
+      await yieldToLoop()
       take(content)
       return this.#prepared([...new Set([...announce, ...touched, ...elsewhere])])
     })
@@ -190,7 +190,7 @@ export class Settings implements Config {
 
   async #prepared(fields: readonly string[]): Promise<readonly string[]> {
     if (fields.length > 0 && this.#listeners.size > 0) await this.#options.prepare?.()
-    await breathe()
+    await yieldToLoop()
     return fields
   }
 

@@ -1,6 +1,6 @@
 /** Edits a TOML text in place: only what differs is touched, so comments, order and layout of everything else stay. */
 import { stringify } from 'smol-toml'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { isTable, own, same, type Table } from './tables.ts'
 import { readLongToml, TomlProblem } from './toml.ts'
 import { Edits, inline, keyText } from './toml-edits.ts'
@@ -22,7 +22,7 @@ export async function editToml({ text, table }: TomlDocument, next: Table): Prom
   const edited = await editText(text === '' || text.endsWith('\n') ? text : `${text}\n`, table, next)
   try {
     const content = await readLongToml(edited)
-    await breathe()
+    await yieldToLoop()
     if (same(content, next)) return { text: edited, table: content }
   } catch (error) {
     if (!(error instanceof TomlProblem)) throw error
@@ -33,10 +33,10 @@ export async function editToml({ text, table }: TomlDocument, next: Table): Prom
 
 async function editText(text: string, before: Table, next: Table): Promise<string> {
   const index = new BlockIndex(await scanToml(text))
-  await breathe()
+  await yieldToLoop()
   const edits = new Edits(text, index)
   new Editor(edits, index).diff([], before, next)
-  await breathe()
+  await yieldToLoop()
   return await edits.result()
 }
 

@@ -1,6 +1,6 @@
 /** Collects what changes in a TOML text and puts it in: edits, new lines of tables that are there, new tables. */
 import { stringify } from 'smol-toml'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { isTable } from './tables.ts'
 import { type BlockIndex, type Path, startsWith } from './toml-index.ts'
 import type { Block } from './toml-scan.ts'
@@ -68,7 +68,7 @@ export class Edits {
     for (const [block, lines] of this.#lines) this.#placeLines(block, lines)
     for (const { path, array, lines } of this.#tables.values()) {
       this.#placeTable(path, array, lines)
-      await breathe()
+      await yieldToLoop()
     }
     const pieces: string[] = []
     let tail = '\n\n'

@@ -3,7 +3,7 @@
  * never an error: whoever uses the places has a parser look at what lies there.
  */
 import { parse } from 'smol-toml'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 
 /** Extent of one name in a header. */
 interface Name {
@@ -58,7 +58,7 @@ export async function scanToml(text: string): Promise<readonly Block[]> {
       block = openBlock(text, at, here)
       blocks.push(block)
       at = block.contentEnd
-      if (blocks.length % 64 === 0) await breathe()
+      if (blocks.length % 64 === 0) await yieldToLoop()
     } else if (here === text.length || char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
     else {
       const entry = readEntry(text, at)

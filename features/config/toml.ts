@@ -1,6 +1,6 @@
 /** TOML text to plain tables. */
 import { parse, TomlError } from 'smol-toml'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { copy, isTable, own, put, type Table } from './tables.ts'
 import { type Block, scanToml } from './toml-scan.ts'
 
@@ -50,7 +50,7 @@ async function readParts(text: string, partChars: number): Promise<Table | undef
     const [first, ...rest] = partsOf(text, blocks, partChars)
     const content = readToml(first!)
     for (const part of rest) {
-      await breathe()
+      await yieldToLoop()
       if (!join(content, readToml(part))) return undefined
     }
     return inOrder(content, blocks)

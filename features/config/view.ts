@@ -1,5 +1,5 @@
 /** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. */
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { convertKeys, isMap } from './key-case.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
@@ -70,7 +70,7 @@ async function show(
   const last = known.get(name)
   if (last && last.section === section && last.from === from) return last.value
   const value = section && isMap(section) && isTable(from) ? await showRecords(from, toWire) : toWire(from)
-  await breathe()
+  await yieldToLoop()
   known.set(name, { section, from, value })
   return value
 }
@@ -82,7 +82,7 @@ async function showRecords(map: Table, toWire: (part: unknown) => unknown): Prom
   for (let from = 0; from < entries.length; from += 16) {
     const part = toWire(Object.fromEntries(entries.slice(from, from + 16))) as Table
     for (const [key, value] of Object.entries(part)) put(shown, key, value)
-    await breathe()
+    await yieldToLoop()
   }
   return shown
 }

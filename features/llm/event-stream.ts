@@ -1,6 +1,6 @@
 /** One model request over a server-sent event stream: post, read the events, decode, and say at the end how it went. */
 import type { Readable } from 'node:stream'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { foreignAnswer, statusError } from './errors.ts'
 import { answerError, EventReader, type ReaderOptions, same } from './event-reader.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
@@ -73,11 +73,11 @@ async function* read(body: Readable, reader: EventReader): AsyncGenerator<LlmPar
     for (let at = 0; at < bytes.length; at += SLICE_BYTES) {
       for (const part of reader.feed(bytes.subarray(at, at + SLICE_BYTES))) {
         yield part
-        const others = breathe() // fifty answers that arrive at once share the event loop
+        const others = yieldToLoop() // fifty answers that arrive at once share the event loop
         if (others) await others
       }
       if (reader.over) return
-      const others = breathe() // also where nothing but garbage arrives
+      const others = yieldToLoop() // also where nothing but garbage arrives
       if (others) await others
     }
   }

@@ -1,6 +1,6 @@
 /** Request bodies as bytes: pictures are long, and nothing else runs while one is being written as JSON. */
 import { randomUUID } from 'node:crypto'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 
 /** From this length on (characters) a text is looked at by itself. */
 const LONG = 64 * 1024
@@ -22,7 +22,7 @@ export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
   const pieces: Uint8Array[] = []
   for (const [at, piece] of json.split(new RegExp(`(?<=")${mark}:(\\d+)(?=")`)).entries()) {
     pieces.push(at % 2 === 0 ? Buffer.from(piece, 'utf8') : Buffer.from(texts[Number(piece)] ?? '', 'latin1'))
-    await breathe()
+    await yieldToLoop()
   }
   return pieces
 }
@@ -44,7 +44,7 @@ function* longTexts(value: unknown): Generator<string> {
 async function isPlain(text: string): Promise<boolean> {
   for (let at = 0; at < text.length; at += SLICE) {
     if (!plain.test(text.slice(at, at + SLICE))) return false
-    await breathe()
+    await yieldToLoop()
   }
   return true
 }

@@ -1,5 +1,5 @@
 /** The model list of a provider (`GET {base_url}/models`), read into what an alias record states. */
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { recordOf, stringOf } from '../llm/index.ts'
 import { MAX_MODELS } from './contract.ts'
 import { FetchProblem } from './fetch.ts'
@@ -39,7 +39,7 @@ export async function readModelList(answer: unknown): Promise<FoundModel[]> {
   if (list.length > MAX_MODELS) throw new FetchProblem(`the answer lists more than ${MAX_MODELS} models`)
   const found = new Map<string, FoundModel>()
   for (const item of list as readonly unknown[]) {
-    await breathe()
+    await yieldToLoop()
     const id = isTable(item) ? idOf(item) : ''
     if (id === '' || !isTable(item) || !answersText(item)) continue
     const max_context_size = contextOf(item)

@@ -1,6 +1,6 @@
 /** What a round of questions found, and what becomes of it: changes of the configuration and the refresh report. */
 import { isDeepStrictEqual } from 'node:util'
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { nonBlank, type ProviderRecord } from '../llm/index.ts'
 import type { RefreshReport } from './contract.ts'
 import type { FoundModel } from './discovery.ts'
@@ -56,7 +56,7 @@ export async function sift(outcomes: readonly RefreshOutcome[], tables: { provid
   const sifted: RefreshOutcome[] = []
   for (const outcome of outcomes) {
     sifted.push(isNews(outcome, trial) ? outcome : { kind: 'unchanged', id: outcome.id })
-    await breathe()
+    await yieldToLoop()
   }
   return sifted
 }

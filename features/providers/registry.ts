@@ -1,5 +1,5 @@
 /** A private registry (`api.json`): the providers it lists, each with its models, and the `source` by which a provider that came from it is known. */
-import { breathe } from '../../kernel/index.ts'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { isHttpUrl } from '../llm/index.ts'
 import { effortFields, type FoundModel, isSize, strings, textField } from './discovery.ts'
 import { FetchProblem } from './fetch.ts'
@@ -39,7 +39,7 @@ async function readEntry(entry: Table): Promise<RegistryEntry | undefined> {
   if (!isHttpUrl(api) || api.includes('${')) return undefined
   const found: FoundModel[] = []
   for (const [key, model] of isTable(models) ? Object.entries(models) : []) {
-    await breathe()
+    await yieldToLoop()
     found.push(...readModel(key, model))
   }
   if (found.length === 0) return undefined

@@ -15,7 +15,7 @@ export class Latest<V> {
   readonly #options: LatestOptions<V>
   #stamp: string | undefined
   #value: V
-  /** The file was asked in this turn of the event loop: a burst of requests shares one answer. */
+  /** The file was asked in this pass of the event loop: a burst of requests shares one answer. */
   #fresh = false
 
   constructor(options: LatestOptions<V>) {

@@ -1,6 +1,7 @@
 /** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
-import { breathe } from '../breath.ts'
+
 import type { Environment } from '../environment.ts'
+import { yieldToLoop } from '../yield-to-loop.ts'
 import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal } from './journal.ts'
@@ -184,7 +185,7 @@ export class Stream {
       const written = await this.#write(journal, batch)
       // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
       for (const frame of batch) {
-        const others = this.#parts.waiting.bytes < yieldBytes ? breathe() : undefined
+        const others = this.#parts.waiting.bytes < yieldBytes ? yieldToLoop() : undefined
         if (others) await others
         this.#handOver(frame)
       }

@@ -156,7 +156,7 @@ export class LineFiles {
   }
 
   /**
-   * Calls `take` with every line that is acknowledged (a missing file has none), with turns of the event loop in between. `take` answers
+   * Calls `take` with every line that is acknowledged (a missing file has none), with passes of the event loop in between. `take` answers
    * why a line cannot be used; such lines are copied, once each, to `<file>.damaged`.
    */
   async read(file: string, take: (line: Line) => string | undefined): Promise<Reading> {

@@ -13,7 +13,7 @@ function count(): Map<string, number> {
   return counts
 }
 
-/** What is open, by kind and count, once it has stopped changing for some turns of the event loop. Take it before the act. */
+/** What is open, by kind and count, once it has stopped changing for some passes of the event loop. Take it before the act. */
 export async function openResources(): Promise<Resources> {
   let last = count()
   for (let quiet = 0; quiet < 10; ) {
@@ -25,7 +25,7 @@ export async function openResources(): Promise<Resources> {
   return last
 }
 
-/** Fails when more is open than `before`. Closing takes some turns of the event loop; what is still there after so many is a leak. */
+/** Fails when more is open than `before`. Closing takes some passes of the event loop; what is still there after so many is a leak. */
 export async function assertNothingMore(before: Resources, turns = 2_000): Promise<void> {
   const more = () => [...count()].filter(([kind, now]) => now > (before.get(kind) ?? 0)).map(([kind]) => kind)
   await openResources() // what is just being opened counts

@@ -82,7 +82,7 @@ test('where several values are allowed, the message names them', async t => {
   const { ask, session } = await start(t)
   const cases: [path: string, body: unknown, field: string, message: string][] = [
     ['/config', { default_permission_mode: 'never' }, 'body.default_permission_mode', 'expected "manual", "yolo" or "auto"'],
-    ['/config', { telemetry: 'x' }, 'body.telemetry', 'expected boolean or null'],
+    ['/config', { telemetry: 'x' }, 'body.telemetry', 'expected boolean'],
     [
       '/config',
       { permission: { rules: [{ decision: 'x', pattern: 'P' }] } },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { breathe } from '../../kernel/breath.ts'
+import { yieldToLoop } from '../../kernel/yield-to-loop.ts'
 
 /** Work of about a millisecond. */
 function work(): void {
@@ -9,22 +9,22 @@ function work(): void {
 }
 
 test('streams that all have data give the loop back together, and all of them finish', async () => {
-  let turns = 0
+  let passes = 0
   let open = true
   const count = () => {
-    turns++
+    passes++
     if (open) setImmediate(count)
   }
   setImmediate(count)
   const stream = async () => {
     for (let n = 0; n < 10; n++) {
       work()
-      const others = breathe()
+      const others = yieldToLoop()
       if (others) await others
       else await null
     }
   }
   await Promise.all(Array.from({ length: 10 }, stream))
   open = false
-  assert.ok(turns >= 5, `100 ms of work left the loop ${turns} turns`)
+  assert.ok(passes >= 5, `100 ms of work left the loop ${passes} passes`)
 })
