@@ -142,9 +142,8 @@ export class Hub implements Streams {
     return this.#table.find(session_id)?.watermark
   }
 
-  async flushed(session_id?: string): Promise<void> {
-    await this.#table.settled(session_id)
-    this.#fanout.flush(session_id)
+  flushed(session_id?: string): Promise<void> {
+    return this.#table.settled(session_id)
   }
 
   async close(session_id: string): Promise<void> {

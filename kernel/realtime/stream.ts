@@ -104,9 +104,15 @@ export class Stream {
     }
   }
 
-  /** Resolves when everything pushed so far was handed over. */
+  /**
+   * Resolves when everything pushed so far has left for the sockets. What is pushed after the call is not merged with it: text of a
+   * frame that began before a snapshot would look like a duplicate to the client that took it, and the rest of the frame be lost.
+   */
   settled(): Promise<void> {
-    if (this.#done === this.#accepted) return Promise.resolve()
+    if (this.#done === this.#accepted) {
+      this.#parts.fanout.flush(this.id)
+      return Promise.resolve()
+    }
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
   }
 
@@ -245,6 +251,8 @@ export class Stream {
     if (frame.spec.durable) this.#delivered = frame.seq
     this.#parts.fanout.deliver(frame)
     this.#done++
-    while (this.#waiters[0] && this.#waiters[0].count <= this.#done) this.#waiters.shift()?.resolve()
+    if (this.#waiters[0]?.count !== this.#done) return
+    this.#parts.fanout.flush(this.id)
+    while (this.#waiters[0]?.count === this.#done) this.#waiters.shift()?.resolve()
   }
 }

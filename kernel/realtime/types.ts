@@ -69,7 +69,10 @@ export interface Streams {
   takeOver(session_id: string): Promise<Watermark>
   /** Last sequence number given out; undefined while the journal is not open. */
   watermark(session_id: string): Watermark | undefined
-  /** Resolves when everything emitted so far is on disk and handed to the sockets. */
+  /**
+   * Resolves when everything emitted so far is on disk and handed to the sockets; text emitted after the call is not merged with it.
+   * Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.
+   */
   flushed(session_id?: string): Promise<void>
   /** Flushes and closes a journal; subscriptions end silently. An event that comes later opens it only until it is written. */
   close(session_id: string): Promise<void>

@@ -74,6 +74,30 @@ test('text of another subject, or from before a durable event, is never merged',
   assert.deepEqual(texts(client), ['a', 'bc'])
 })
 
+test('text from before a flush is never merged with text from after it: a snapshot ends between them', async t => {
+  const journal = new SlowJournal()
+  const journals: Journals = { open: async (): Promise<Journal> => journal, find: async () => journal, close: async () => undefined }
+  const { hub, connect } = await startHub(t, { journals })
+  await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  const told = (delta: string, offset: number) => hub.emit(typed, { delta }, { session_id: 's1', offset })
+  told('a', 0)
+  const first = hub.flushed('s1')
+  told('b', 1)
+  await first
+
+  hub.emit(noted, { text: 'on its way to disk' }, 's1')
+  await journal.asked.opened
+  told('c', 2)
+  const second = hub.flushed('s1')
+  told('d', 3)
+  journal.ready.open()
+  await second
+  await client.next(frame => frame.payload?.delta?.endsWith('d'))
+  assert.deepEqual(texts(client), ['a', 'b', 'on its way to disk', 'c', 'd'])
+})
+
 test('what was emitted before a session is closed, or before the stop, still goes out', async t => {
   const { hub, connect } = await startHub(t)
   for (const id of ['s1', 's2']) await hub.open(id)
