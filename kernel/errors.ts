@@ -38,7 +38,7 @@ export interface AppErrorOptions {
   readonly cause?: unknown
 }
 
-const brand = Symbol.for('svc-code.AppError')
+const brand = Symbol.for('kernel.AppError')
 
 /** An expected failure on its way to the envelope. */
 export class AppError extends Error {

@@ -10,6 +10,8 @@ export interface KernelOptions {
   /** Home directory. */
   readonly home: string
   readonly packs: readonly Pack[]
+  /** Product name: the log file is `<product>.log`, the subprotocol of sockets `<product>.bearer.<token>`. Default `kernel`. */
+  readonly product?: string
   /** Product version, reported by meta and the documents. */
   readonly version?: string
   /** Deployment options by pack name. */
@@ -62,6 +64,7 @@ type Unfilled = 'password' | 'storage' | 'journal'
 export function withDefaults(options: KernelOptions): FilledOptions {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
   return {
+    product: 'kernel',
     version: '0.0.0',
     config: {},
     required: [],

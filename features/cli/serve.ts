@@ -80,6 +80,7 @@ export async function deploymentPacks(deployment: Deployment, importMs?: number)
 export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment): Omit<KernelOptions, 'packs'> {
   return {
     home: deployment.home,
+    product: 'svc-code',
     version: productVersion(),
     config: withDefaults(deployment.config),
     required: deployment.require,

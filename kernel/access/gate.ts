@@ -25,9 +25,6 @@ export interface GateVerdict {
 /** Undefined: the credential is missing or wrong. */
 export type Identified = Principal | undefined | Promise<Principal | undefined>
 
-/** Subprotocol prefix that carries a token on the upgrade (contract 1, Authentication rule 4). */
-export const bearerProtocol = 'svc-code.bearer.'
-
 const bearer = 'Bearer '
 const masked = 'Bearer ***'
 const bypassed: Principal = { id: 'bypass', kind: 'bypass', scopes: 'all' }
@@ -54,6 +51,8 @@ export class Gate {
   readonly loopback: boolean
   /** `--dangerous-bypass-auth`: every credential check answers yes; web pages of other origins change nothing and get no socket. */
   readonly bypass: boolean
+  /** Subprotocol prefix that carries a token on the upgrade (contract 1, Authentication rule 4). */
+  readonly bearerProtocol: string
   /** Sent with every response of a non-loopback bind; empty on loopback. */
   readonly securityHeaders: Readonly<Record<string, string>>
   readonly #now: () => Date
@@ -66,6 +65,7 @@ export class Gate {
   /** Use `createGate`. */
   constructor(env: Environment, token: TokenFile, password: Password | undefined) {
     const { options } = env
+    this.bearerProtocol = `${options.product}.bearer.`
     this.loopback = classifyBind(options.host) === 'loopback'
     this.bypass = options.dangerousBypassAuth
     this.securityHeaders = this.loopback ? {} : exposedHeaders
@@ -96,10 +96,10 @@ export class Gate {
     return found && !(found instanceof Promise) ? found : this.#counted(req, found)
   }
 
-  /** Upgrade: the header decides when it carries a bearer token, else the first `svc-code.bearer.<token>` subprotocol. Counts failures. */
+  /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts failures. */
   authenticateSocket(req: IncomingMessage): Identified {
     const fromHeader = takeAuthorization(req)
-    return this.#counted(req, this.#identify(fromHeader === null ? undefined : fromHeader || offeredToken(req)))
+    return this.#counted(req, this.#identify(fromHeader === null ? undefined : fromHeader || offeredToken(req, this.bearerProtocol)))
   }
 
   /** Is this text a valid token or the password? Does not count for the ban. */
@@ -183,13 +183,13 @@ export function maskAuthorization(req: IncomingMessage): number {
 }
 
 /** First entry of `Sec-WebSocket-Protocol` with the bearer prefix decides. */
-function offeredToken(req: IncomingMessage): string | undefined {
+function offeredToken(req: IncomingMessage, prefix: string): string | undefined {
   const offered = req.headers['sec-websocket-protocol']
   const entry = offered
     ?.split(',')
     .map(part => part.trim())
-    .find(part => part.startsWith(bearerProtocol))
-  return entry?.slice(bearerProtocol.length)
+    .find(part => part.startsWith(prefix))
+  return entry?.slice(prefix.length)
 }
 
 function peer(req: IncomingMessage): string {

@@ -49,7 +49,7 @@ export function assertBind(options: BindOptions): string[] {
     )
   }
   const warnings = [`listening on ${options.host || 'all addresses'} without TLS: anyone on the way can read the traffic and the token`]
-  if (!options.password) warnings.push('no password is set (SVC_CODE_PASSWORD): the token is the only credential')
+  if (!options.password) warnings.push('no password is set: the token is the only credential')
   return warnings
 }
 

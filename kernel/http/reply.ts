@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { AppError, InternalError, ValidationFailed } from '../errors.ts'
 
-const brand = Symbol.for('svc-code.BinaryReply')
+const brand = Symbol.for('kernel.BinaryReply')
 
 export interface FileReply {
   /** Absolute path, already checked by the route. */

@@ -1,6 +1,6 @@
 /** pino logging: one root, a child per pack, secrets redacted, lines written at once (nothing is lost on exit or crash). */
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { type Logger as PinoLogger, pino } from 'pino'
 import { redactLine } from './redact.ts'
 
@@ -11,7 +11,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 export interface LogOptions {
   /** Default `info`; `silent` opens nothing. */
   readonly level?: LogLevel
-  /** Absolute path; default `<home>/logs/svc-code.log`. Ignored when `to` is given. */
+  /** Absolute path; default `<home>/logs/<product>.log`. Ignored when `to` is given. */
   readonly file?: string
   /** Write here instead of a file. */
   readonly to?: 'stderr' | { write(line: string): void }
@@ -22,19 +22,20 @@ export interface LogOptions {
 }
 
 /** The root logger of a home. `log.child({ pack })` makes a pack's own. */
-export function createLog(options: LogOptions, home: string): Logger {
+/** `fallback`: path of the log file where the options name none. */
+export function createLog(options: LogOptions, fallback: string): Logger {
   const level = options.level ?? 'info'
-  const target = level === 'silent' ? { write: () => undefined } : destination(options, home)
+  const target = level === 'silent' ? { write: () => undefined } : destination(options, fallback)
   return pino(
     { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line: string) => target.write(redactLine(line)) }
   )
 }
 
-function destination(options: LogOptions, home: string): { write(line: string): void } {
+function destination(options: LogOptions, fallback: string): { write(line: string): void } {
   if (typeof options.to === 'object') return options.to
   if (options.to === 'stderr') return { write: line => tryWrite(2, line) }
-  const file = options.file ?? join(home, 'logs', 'svc-code.log')
+  const file = options.file ?? fallback
   return new RotatingFile(file, options.maxBytes ?? 6 * 1_048_576, options.keep ?? 5)
 }
 

@@ -59,7 +59,7 @@ const rules: readonly Rule[] = [
   [/(?<![\w.])((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret)): *(?:[^"'\\]|\\[^nrt"])+/gi, `$1: ${REDACTED}`],
   [new RegExp(`\\bBearer\\s+${char}{6,}`, 'gi'), `Bearer ${REDACTED}`],
   [/\bBasic\s+(?=[A-Za-z]*[\d+/=])[\w+/-]{8,}={0,2}/g, `Basic ${REDACTED}`],
-  [/\bsvc-code\.bearer\.[\w.~+/=-]+/g, `svc-code.bearer.${REDACTED}`],
+  [/\b([\w-]+\.bearer\.)[\w.~+/=-]+/g, `$1${REDACTED}`],
   [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^/?#\s"'<>\\]|\\[^nrt])*@/gi, `$1${REDACTED}@`],
   [
     new RegExp(`([?&#;]([\\w.~%-]{1,60})=)${urlChar}+`, 'g'),

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
-import { bearerProtocol, type Gate } from '../access/gate.ts'
+import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
 import { type ErrorSpec, HostRefused, InternalError, Unauthorized } from '../errors.ts'
@@ -50,7 +50,7 @@ export class Sockets {
       perMessageDeflate: false,
       maxPayload: options.messageBytes,
       // Browsers drop a connection whose server selects none of the offered subprotocols.
-      handleProtocols: offered => [...offered].find(name => name.startsWith(bearerProtocol)) ?? false
+      handleProtocols: offered => [...offered].find(name => name.startsWith(options.gate.bearerProtocol)) ?? false
     })
   }
 

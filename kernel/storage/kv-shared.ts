@@ -129,7 +129,7 @@ interface Entry {
 }
 
 /** On `globalThis`, so that two copies of this module in one process (a pack with its own dependency) still share it. */
-const entries: Map<string, Entry> = globalSingleton(Symbol.for('svc-code.kv'), () => new Map())
+const entries: Map<string, Entry> = globalSingleton(Symbol.for('kernel.kv'), () => new Map())
 
 /** A process's share in the database of a home. */
 export interface KvClaim {

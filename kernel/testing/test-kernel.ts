@@ -58,6 +58,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   const home = given.home ?? (await mkdtemp(join(tmpdir(), 'svc-code-test-')))
   const violations: Error[] = []
   const kernel = await createKernel({
+    product: 'svc-code', // as the full server is called
     port: 0,
     strict: true,
     graceMs: 2_000,
@@ -107,7 +108,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
  * without one it is a directory that cannot exist.
  */
 export function testEnvironment(given: Partial<KernelOptions> = {}): Environment {
-  return createEnvironment({ home: '/dev/null/home', packs: [], strict: true, log: { level: 'silent' }, ...given })
+  return createEnvironment({ product: 'svc-code', home: '/dev/null/home', packs: [], strict: true, log: { level: 'silent' }, ...given })
 }
 
 class Recorder {

@@ -82,13 +82,13 @@ test('a child carries its pack and redacts too', () => {
 
 test('a silent log opens no file', async () => {
   const home = await tempHome()
-  createLog({ level: 'silent' }, home).error('nothing')
+  createLog({ level: 'silent' }, join(home, 'logs', 'svc-code.log')).error('nothing')
   assert.deepEqual(await readdir(home), [])
 })
 
 test('the file lies under the home, is private, and rotates by size', async () => {
   const home = await tempHome()
-  const log = createLog({ maxBytes: 2_000, keep: 2 }, home)
+  const log = createLog({ maxBytes: 2_000, keep: 2 }, join(home, 'logs', 'svc-code.log'))
   for (let n = 0; n < 100; n++) log.info({ n }, 'a line of some length')
   log.debug('not at this level')
   const dir = join(home, 'logs')
@@ -109,8 +109,8 @@ test('the file lies under the home, is private, and rotates by size', async () =
 
 test('two writers of one file survive the rotation', async () => {
   const home = await tempHome()
-  const one = createLog({ maxBytes: 1_000, keep: 9 }, home)
-  const two = createLog({ maxBytes: 1_000, keep: 9 }, home)
+  const one = createLog({ maxBytes: 1_000, keep: 9 }, join(home, 'logs', 'svc-code.log'))
+  const two = createLog({ maxBytes: 1_000, keep: 9 }, join(home, 'logs', 'svc-code.log'))
   for (let n = 0; n < 20; n++) {
     one.info({ n }, 'one')
     two.info({ n }, 'two')
@@ -124,7 +124,7 @@ test('the last line is in the file after process.exit and after a crash', async 
   const home = await tempHome()
   const module = JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../kernel/log/log.js')).href)
   const run = (end: string) => {
-    const code = `const { createLog } = await import(${module}); const log = createLog({}, ${JSON.stringify(home)}); log.info('before ${end}'); ${end}`
+    const code = `const { createLog } = await import(${module}); const log = createLog({}, ${JSON.stringify(join(home, 'logs', 'svc-code.log'))}); log.info('before ${end}'); ${end}`
     spawnSync(process.execPath, ['--input-type=module', '-e', code])
   }
   run('process.exit(3)')
@@ -135,7 +135,10 @@ test('the last line is in the file after process.exit and after a crash', async 
 
 test('of two servers that write to one file the first that finds it full rotates it, and the other one goes on in the new file', async () => {
   const home = await tempHome()
-  const [one, two] = [createLog({ maxBytes: 1000, keep: 5 }, home), createLog({ maxBytes: 1000, keep: 5 }, home)]
+  const [one, two] = [
+    createLog({ maxBytes: 1000, keep: 5 }, join(home, 'logs', 'svc-code.log')),
+    createLog({ maxBytes: 1000, keep: 5 }, join(home, 'logs', 'svc-code.log'))
+  ]
   const text = 'x'.repeat(500)
   for (const log of [one, two, one, two, one, two]) log.info(text)
   const dir = join(home, 'logs')
