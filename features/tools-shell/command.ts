@@ -23,7 +23,14 @@ export type CommandEnd =
   | { readonly kind: 'signal'; readonly signal: string }
   | { readonly kind: 'failed'; readonly error: Error }
 
-/** A running command. */
+/** Every command of this process: a forced end (second signal, uncaught error) skips all clean-up, and no command goes on without its server. */
+const running = new Set<Command>()
+
+function killAll(): void {
+  for (const command of running) command.kill()
+}
+
+/** A running command; it ends with this process at the latest. */
 export class Command {
   /** Resolves once: after the exit and the end of the output. Never rejects. */
   readonly ended: Promise<CommandEnd>
@@ -45,6 +52,8 @@ export class Command {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe']
     })
+    if (running.size === 0) process.on('exit', killAll)
+    running.add(this)
     this.#read('stdout')
     this.#read('stderr')
     this.ended = this.#wait()
@@ -70,7 +79,7 @@ export class Command {
     this.#killAt = Date.now() + graceMs
   }
 
-  /** SIGKILL to all of it, now: for the last moment of the process. */
+  /** SIGKILL to all of it, now. */
   kill(): void {
     this.#signal('SIGKILL')
   }
@@ -109,6 +118,8 @@ export class Command {
     clearTimeout(this.#killTimer)
     this.#left = this.#endRest()
     this.#over = true
+    running.delete(this)
+    if (running.size === 0) process.off('exit', killAll)
     return end
   }
 

@@ -26,12 +26,6 @@ export default definePack({
   async setup(ctx, { config }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
-    // A forced end (second signal, uncaught error) skips the clean-up below; commands must not go on without their server.
-    const killAll = () => {
-      for (const command of running) command.kill()
-    }
-    process.on('exit', killAll)
-    ctx.own(() => process.off('exit', killAll))
     ctx.own(async () => {
       for (const command of running) command.stop(CLOSE_GRACE_MS)
       await Promise.all([...running].map(command => command.ended))

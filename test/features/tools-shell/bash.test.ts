@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
+import { startChild } from '../../helpers/child.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike) {
@@ -165,12 +166,28 @@ test('a session is closed only when its commands and what they started are gone'
   assert.match((await result).output, /ended by SIGKILL/)
 })
 
+test('commands end with their server also when it ends without closing anything, and need one listener together', {
+  timeout: 30_000
+}, async t => {
+  const server = startChild(t, 'commands')
+  await server.atLeast(12)
+  const started = server.lines.map(Number)
+  t.after(async () => {
+    for (const pid of started) if (!(await isGone(pid))) process.kill(pid, 'SIGKILL')
+  })
+  server.say('end')
+  assert.equal(await server.end(), 3)
+  await Promise.all(started.map(ended))
+  assert.equal(server.lines.length, 12, server.lines[12])
+})
+
 test('a command that has ended leaves nothing for the close of its session', async t => {
   const { bash: run, agent } = await bash(t)
+  const held = () => [agent.scope.size, process.listenerCount('exit')]
   await run({ command: 'true' })
-  const before = agent.scope.size
+  const before = held()
   await run({ command: 'true a' })
-  assert.equal(agent.scope.size, before)
+  assert.deepEqual(held(), before)
 })
 
 test('the kept output is for its owner only', async t => {
