@@ -65,8 +65,8 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
 /** What `kill -9` leaves: the files of a running server, without its locks. */
 export async function copyOfHome(home: string): Promise<string> {
   const copy = await freshDir()
-  // Files of a write that is under way come and go while they are copied.
-  const skip = /(^|\/)(lock|instances|kv|server\.token|[^/]*(\.lock|~))$/
+  // Locks, and files of a write that is under way (`~` in the name), come and go while they are copied.
+  const skip = /(^|\/)(lock|instances|kv|server\.token|[^/]*\.lock|[^/]*~[^/]*)$/
   await cp(home, copy, { recursive: true, filter: source => !skip.test(source) })
   return copy
 }
