@@ -1,5 +1,6 @@
 /** The configuration file on disk: read complete, replaced atomically, changed under a lock that other processes respect. */
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type FileStamp, invalid, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
 import { freeze, type Table } from './tables.ts'
@@ -39,8 +40,9 @@ export class ConfigFile {
       return known
     } catch (error) {
       const { code, syscall } = error as NodeJS.ErrnoException
-      if (!syscall) throw error
+      if (!syscall && !(error instanceof FileProblem)) throw error
       this.#stamp = undefined
+      if (error instanceof FileProblem) return { problem: error }
       return { problem: new FileProblem(`${code ?? 'unknown error'} (${syscall})`, { cause: error }) }
     }
   }
@@ -105,12 +107,21 @@ function refusal(error: unknown): never {
   throw error
 }
 
+/** Empty for a missing file. A pipe or device in its place is a problem: opened without waiting and never read. */
 async function bytesOf(path: string): Promise<Uint8Array> {
+  let file: FileHandle
   try {
-    return await readFile(path)
+    file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     if (isMissing(error)) return new Uint8Array()
     throw error
+  }
+  try {
+    const kind = await file.stat()
+    if (!kind.isFile() && !kind.isDirectory()) throw new FileProblem('not a regular file')
+    return await file.readFile()
+  } finally {
+    await file.close()
   }
 }
 

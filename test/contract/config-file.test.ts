@@ -1,8 +1,10 @@
 /** The configuration file under the hands of its user: edits beside the server, and files that cannot be used. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { type ConfigScene, configScene } from '../helpers/config-scene.ts'
 
 /** Resolves with the next change that a socket hears of. */
@@ -94,6 +96,10 @@ const unusable: Readonly<Record<string, { spoil(path: string): Promise<unknown>;
   'with a key given twice': { spoil: path => writeFile(path, 'a = 1\na = "SEED"\n'), reason: /line 2, column \d+/ },
   'no UTF-8': { spoil: path => writeFile(path, Buffer.from('default_model = "SEED \xff"\n', 'latin1')), reason: /UTF-8/ },
   'a directory': { spoil: async path => rm(path).then(() => mkdir(path)), reason: /EISDIR/ },
+  'a pipe': {
+    spoil: async path => rm(path).then(() => promisify(execFile)('mkfifo', ['-m', '600', path])),
+    reason: /not a regular file/
+  },
   'a link to itself': { spoil: async path => rm(path).then(() => symlink(path, path)), reason: /ELOOP/ },
   'closed to the server': { spoil: path => chmod(path, 0), reason: /EACCES/ }
 }
