@@ -1,5 +1,5 @@
 /** The packs of a full server, in activation order for ties. Loaded one by one, so that a disabled pack costs nothing. */
-import type { Pack } from '../kernel/index.ts'
+import { definePack, type Pack } from '../kernel/index.ts'
 
 type Loader = () => Promise<{ default: Pack }>
 
@@ -35,9 +35,26 @@ export const defaultConfig: Readonly<Record<string, object>> = {
   catalog: { directory: 'https://models.dev' }
 }
 
-/** Loads the default packs but the disabled ones. They are released together: each reports the product's `version`. */
-export async function loadDefaultPacks(disabled: readonly string[] = [], version?: string): Promise<Pack[]> {
-  const wanted = Object.entries(defaultPacks).filter(([name]) => !disabled.includes(name))
-  const packs = await Promise.all(wanted.map(async ([, load]) => (await load()).default))
+/**
+ * Loads the default packs but the disabled ones. They are released together: each reports the product's `version`. Never rejects: a pack
+ * whose module cannot be loaded is there and fails with the reason.
+ */
+export async function loadDefaultPacks(disabled: readonly string[] = [], version?: string, loaders = defaultPacks): Promise<Pack[]> {
+  const wanted = Object.keys(loaders).filter(name => !disabled.includes(name))
+  const packs = await Promise.all(wanted.map(name => loadDefaultPack(name, loaders)))
   return version === undefined ? packs : packs.map(pack => ({ ...pack, version }))
+}
+
+/** One default pack, also a disabled one; as a pack that fails when its module cannot be loaded. */
+export async function loadDefaultPack(name: string, loaders = defaultPacks): Promise<Pack> {
+  try {
+    return (await loaders[name]!()).default
+  } catch (cause) {
+    return definePack({
+      name,
+      setup() {
+        throw new Error(`the module of the pack could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+      }
+    })
+  }
 }

@@ -7,7 +7,7 @@ import type { Feature, Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
 import type { KernelOptions } from '../../kernel/options.ts'
-import { defaultConfig, defaultPacks, loadDefaultPacks } from '../default-packs.ts'
+import { defaultConfig, defaultPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
@@ -66,7 +66,7 @@ export async function deploymentPacks(deployment: Deployment, importMs?: number)
     const loaded = await loadPacks(deployment.load, Object.keys(defaultPacks), importMs)
     failed.push(...loaded.failed)
     const { checkReplacements } = await import('./replacements.ts')
-    const defaults = Object.values(defaultPacks).map(load => async () => (await load()).default)
+    const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
     packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
   }
   const known = [...new Set([...Object.keys(defaultPacks), ...packs.map(pack => pack.name)])]
