@@ -43,8 +43,8 @@ export class LiveSpecs {
 
   #now(): Shapes {
     if (!this.#shapes) {
-      const answer = answerSchema(ConfigObject, this.#sections()) as unknown as typeof ConfigObject
-      const patch = patchSchema(this.#sections()) as unknown as typeof ConfigPatch
+      const answer = answerSchema(ConfigObject, this.#sections()) as unknown as typeof ConfigObject // sections extend the declared shape at run time
+      const patch = patchSchema(this.#sections()) as unknown as typeof ConfigPatch // as above
       const change = Type.Object({ ...configChanged.payload.properties, config: answer })
       this.#shapes = { answer, patch, change }
     }
