@@ -83,7 +83,7 @@ export class KvEngine {
     }
     try {
       // On Node `Level` is the native class, which can repair; the shared type is that of the browser, too.
-      await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir) // missing in the library's types
+      await (Database as unknown as { repair(dir: string): Promise<void> }).repair(dir)
       return await attempt()
     } catch (error) {
       log.warn({ err: error, moved_to: await quarantineFile(dir) }, 'the kv database could not be repaired and was set aside')
