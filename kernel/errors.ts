@@ -140,6 +140,7 @@ const mistakes = {
   callback_late: (ms: number) => `took longer than ${ms} ms and was given up`,
   owner_closed: () => 'the owner of this resource is closed',
   event_sessionless: (type: string) => `event '${type}' needs a session`,
+  event_durable: (type: string) => `event '${type}' is durable, so it cannot be for one client only`,
   session_id_bad: (id: string) => `'${id}' is no session id`,
   store_id_bad: (id: string) => `not a usable id of a store: ${JSON.stringify(id.slice(0, 200))}`,
   store_namespace_bad: (namespace: string) => `not a usable namespace of a store: ${JSON.stringify(namespace)}`,

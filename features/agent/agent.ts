@@ -1,5 +1,5 @@
 /** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError } from '../../kernel/index.ts'
+import { AppError, type Connection } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
@@ -182,9 +182,9 @@ export class AgentEngine implements Agent {
     if (this.#turn?.visible) this.#turn.inFlight.awaitsApproval(approval)
   }
 
-  /** A client subscribed in the middle of a turn: shows it whether it has the whole text. */
-  tellLengths(): void {
-    if (this.#turn?.visible) this.#turn.inFlight.tellLengths(this.#emit)
+  /** A client subscribed in the middle of a turn: shows that one whether it has the whole text. */
+  tellLengths(client: Connection): void {
+    if (this.#turn?.visible) this.#turn.inFlight.tellLengths((name, payload, offset) => this.#emit(name, payload, offset, client))
   }
 
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */

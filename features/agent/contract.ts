@@ -1,5 +1,5 @@
 /** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events). */
-import { defineEvent, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const turn = { turnId: Count }
@@ -210,5 +210,5 @@ export type AgentEvents = typeof agentEvents
 export type AgentEventName = keyof AgentEvents
 export type AgentEventPayload<N extends AgentEventName> = Static<AgentEvents[N]['payload']>
 
-/** Emits an event of one agent. `offset` goes on the frame of text deltas. */
-export type AgentEmit = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>, offset?: number) => void
+/** Emits an event of one agent. `offset` goes on the frame of text deltas; with `only`, one client gets it. */
+export type AgentEmit = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>, offset?: number, only?: Connection) => void

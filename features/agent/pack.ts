@@ -1,5 +1,5 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
-import { AppError, definePack, defineSlot, invalid, oneOf, Type } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, type EventTarget, invalid, oneOf, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
@@ -38,14 +38,14 @@ export default definePack({
     const profiles = () => builtinProfiles
 
     // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
-    type AnyEmit = (payload: unknown, target: { session_id: string; subject: string; time: Date; offset?: number }) => void
+    type AnyEmit = (payload: unknown, target: EventTarget) => void
     const emitters = new Map<AgentEventName, AnyEmit>()
     for (const [name, spec] of Object.entries(agentEvents)) emitters.set(name as AgentEventName, ctx.event(spec) as AnyEmit)
     const emitOf =
       (agent: AgentHost): AgentEmit =>
-      (name, payload, offset) => {
-        const withOffset = offset === undefined || agent.id !== 'main' ? {} : { offset }
-        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: ctx.now(), ...withOffset })
+      (name, payload, offset, only) => {
+        const more = { ...(offset === undefined || agent.id !== 'main' ? {} : { offset }), ...(only ? { only } : {}) }
+        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: ctx.now(), ...more })
       }
 
     const deps: AgentDeps = {
@@ -130,9 +130,9 @@ export default definePack({
       const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
       void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
     })
-    ctx.tap(ctx.hooks.subscribed, session_id => {
+    ctx.tap(ctx.hooks.subscribed, (session_id, client) => {
       const engine = sessions.loaded(session_id)?.agent('main')?.peek(slot)
-      void engine?.then(agent => agent.tellLengths())
+      void engine?.then(agent => agent.tellLengths(client))
     })
     ctx.tap(ctx.hooks.stopping, async () => {
       const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))

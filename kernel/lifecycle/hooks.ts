@@ -2,7 +2,7 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
 import { AppError, developerError } from '../errors.ts'
-import type { EmittedEvent } from '../realtime/types.ts'
+import type { Connection, EmittedEvent } from '../realtime/types.ts'
 import type { Guard } from './guard.ts'
 import { late, waitAtMost } from './wait.ts'
 
@@ -26,8 +26,11 @@ export function createKernelHooks() {
      * `frameTimeoutMs` makes it missing, too.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
-    /** Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it. */
-    subscribed: new SyncHook<[session_id: string]>(['session_id']),
+    /**
+     * Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it; what it has to know of
+     * them can be emitted to it `only`.
+     */
+    subscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
     /** Notify, in order. The server listens. A tap is given up after `setupTimeoutMs`. */
     started: new AsyncSeriesHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */

@@ -1,7 +1,7 @@
 /** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
 import type { EventSpec } from '../contract.ts'
 import { serviceToken } from '../lifecycle/services.ts'
-import type { EventTarget } from './types.ts'
+import type { Connection, EventTarget } from './types.ts'
 
 /** `session_id` of global events. */
 export const globalStream = '__global__'
@@ -29,6 +29,8 @@ export interface Draft {
   readonly pack: string
   /** It reaches every connection, whatever that subscribed to. */
   readonly everyone: boolean
+  /** The only subscriber that gets it; undefined: all. */
+  readonly only: Connection | undefined
   readonly session_id: string
   readonly subject: string
   readonly timestamp: string
@@ -44,6 +46,7 @@ interface Numbered {
   readonly session_id: string
   readonly subject: string
   readonly everyone: boolean
+  readonly only: Connection | undefined
   readonly seq: number
   readonly epoch: string
   /** About what it takes in memory, in bytes. */
@@ -83,7 +86,7 @@ export function draftEvent(
   target: EventTarget,
   about: Pick<Draft, 'pack' | 'everyone' | 'subject'> & { readonly at: Date; readonly rule: SubjectRule | undefined }
 ): Draft {
-  const { session_id, offset, time } = target
+  const { session_id, offset, time, only } = target
   const { pack, everyone, subject, at, rule } = about
   const fields: Record<string, unknown> = { type: spec.type }
   if (rule) fields[rule.field] = subject
@@ -91,18 +94,18 @@ export function draftEvent(
   if (time !== undefined) fields.time = at.getTime()
   Object.assign(fields, payload)
   fields.type = spec.type
-  return { spec, pack, everyone, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
+  return { spec, pack, everyone, only, session_id, subject, timestamp: at.toISOString(), offset, fields, text: JSON.stringify(fields) }
 }
 
 /** Guess for what a frame takes beside its bytes. */
 const frameBytes = 512
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const { spec, session_id, subject, everyone, text } = draft
+  const { spec, session_id, subject, everyone, only, text } = draft
   const size = text.length + frameBytes
-  if (spec.merge && !spec.durable) return { spec, session_id, subject, everyone, seq, epoch, size, wire: undefined, draft }
+  if (spec.merge && !spec.durable) return { spec, session_id, subject, everyone, only, seq, epoch, size, wire: undefined, draft }
   const line = frameLine(draft, seq, epoch, text)
-  return { spec, session_id, subject, everyone, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
+  return { spec, session_id, subject, everyone, only, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
 }
 
 /** JSON text of a frame and a newline. */

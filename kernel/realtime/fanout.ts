@@ -2,6 +2,7 @@
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
 import { type EventFrame, frameLine, type MergeableFrame } from './event-frame.ts'
+import type { Connection } from './types.ts'
 
 const windowMs = 16
 const maxFrames = 64
@@ -59,8 +60,17 @@ export class Fanout {
 
   /** Takes a frame from its stream, in order. */
   deliver(frame: EventFrame): void {
-    if (!frame.everyone) this.#audiences.get(frame.session_id)?.push(frame)
+    if (frame.only) this.#toOne(frame, frame.only)
+    else if (!frame.everyone) this.#audiences.get(frame.session_id)?.push(frame)
     else if (this.#everyone.size > 0) this.#toEveryone(frame)
+  }
+
+  #toOne(frame: EventFrame, only: Connection): void {
+    const audience = this.#audiences.get(frame.session_id)
+    const receiver = [...(audience?.receivers ?? [])].find(connection => connection === only)
+    if (!receiver?.wants(frame.session_id, frame.spec.type, frame.subject)) return
+    audience?.flush()
+    receiver.write(frame.wire ?? alone(frame))
   }
 
   #toEveryone(frame: EventFrame): void {

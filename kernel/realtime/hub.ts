@@ -70,14 +70,15 @@ export class Hub implements Streams {
 
   /**
    * Emits an event of a pack. Its number is given now (or when the journal has opened), listeners run before this returns (save
-   * inside another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON and
-   * on a session id that cannot be one.
+   * inside another listener: then right after it), sockets get it once it is on disk. Throws only on a payload that is no JSON, on
+   * a session id that cannot be one, and on a durable event for one client.
    */
   emit(spec: EventSpec, payload: unknown, target: string | EventTarget = globalStream, pack = 'kernel'): void {
     const given = typeof target === 'string' ? { session_id: target } : target
     const to = spec.scope === 'global' ? { ...given, session_id: globalStream } : given
     const { session_id } = to
     if (spec.scope === 'session' && session_id === globalStream) throw developerError('event_sessionless', spec.type)
+    if (to.only && spec.durable) throw developerError('event_durable', spec.type)
     if (this.#env.options.strict) this.#check(spec, payload)
     if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
     const at = to.time ?? this.#env.now()
@@ -88,6 +89,7 @@ export class Hub implements Streams {
     // Volatile session events that nobody would get are not even serialised.
     else if (spec.durable || everyone || this.#fanout.subscribers(session_id) > 0)
       this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, everyone, subject, at, rule }))
+    if (to.only) return
     this.#untold.push({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
     if (!this.#telling) this.#tell()
   }

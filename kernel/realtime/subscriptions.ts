@@ -127,7 +127,7 @@ export class Subscriptions {
         connection.remember(stream.id, wish.filter)
       }
       const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
-      if (wish.cursor && !gone) guard.call('kernel', 'tap of subscribed', () => hooks.subscribed.call(stream.id), undefined)
+      if (wish.cursor && !gone) guard.call('kernel', 'tap of subscribed', () => hooks.subscribed.call(stream.id, connection), undefined)
       if (decision.kind === 'replay' && reader && release) {
         return { kind: 'replay', reader, lines: reader.lines(decision.from, decision.to), release }
       }

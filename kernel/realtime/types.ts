@@ -14,6 +14,8 @@ export interface EventTarget {
   readonly time?: Date
   /** Cumulative offset of a text stream in UTF-16 units, put on the frame. */
   readonly offset?: number
+  /** Only this client gets it, in order with what it gets else, if it is subscribed; listeners do not. Of volatile events only. */
+  readonly only?: Connection
 }
 
 /** Emits synchronously: listeners run now, sequence number and disk follow in order, sockets see it only after the disk. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, type Journal, type Journals, Type } from '../../kernel/index.ts'
 import type { SocketClient } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
@@ -51,14 +51,51 @@ test('an event that is on its way to disk when a client subscribes counts as pas
 
 test('packs hear that a client went live after a cursor, and only then', async t => {
   const { hub, hooks, connect } = await startHub(t)
-  const heard: string[] = []
-  hooks.subscribed.tap('test', id => heard.push(id))
+  const heard: unknown[] = []
+  hooks.subscribed.tap('test', (id, connection) => heard.push([id, connection.id]))
   await hub.open('s1')
   const client = await connect()
   await client.request('subscribe', { session_ids: ['s1'] })
   assert.deepEqual(heard, [])
   await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
-  assert.deepEqual(heard, ['s1'])
+  assert.deepEqual(heard, [['s1', (await client.next('server_hello')).payload.ws_connection_id]])
+})
+
+test('a volatile event for one client reaches that one, in order, and neither others nor listeners', async t => {
+  const { hub, hooks, connect } = await startHub(t)
+  const heard: unknown[] = []
+  hub.tap(event => heard.push(event.payload))
+  hooks.subscribed.tap('test', (_, only) => hub.emit(typed, { delta: 'yours' }, { session_id: 's1', only }))
+  await hub.open('s1')
+  const [other, client] = [await connect(), await connect()]
+  await other.request('subscribe', { session_ids: ['s1'] })
+  hub.emit(noted, { text: 'past' }, 's1')
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
+  hub.emit(typed, { delta: 'all' }, 's1')
+  for (const who of [client, other]) await who.next(frame => frame.payload?.delta === 'all')
+  assert.deepEqual(texts(client), ['past', 'yours', 'all'])
+  assert.deepEqual(texts(other), ['past', 'all'])
+  assert.deepEqual(heard, [{ text: 'past' }, { delta: 'all' }])
+})
+
+test('a volatile event for one client that has left goes nowhere, and a durable one for one client is refused', async t => {
+  const { hub, hooks, connect } = await startHub(t)
+  const subscribers: Connection[] = []
+  hooks.subscribed.tap('test', (_, connection) => subscribers.push(connection))
+  await hub.open('s1')
+  const [client, other] = [await connect(), await connect()]
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
+  await other.request('subscribe', { session_ids: ['s1'] })
+  const only = subscribers[0]
+  assert.ok(only)
+  assert.throws(() => hub.emit(noted, { text: 'x' }, { session_id: 's1', only }), { code: 'event_durable' })
+  await client.request('unsubscribe', { session_ids: ['s1'] })
+  hub.emit(typed, { delta: 'late' }, { session_id: 's1', only })
+  await hub.flushed('s1')
+  for (const who of [client, other]) {
+    await who.request('unsubscribe')
+    assert.deepEqual(texts(who), [])
+  }
 })
 
 test('text of another subject, or from before a durable event, is never merged', async t => {

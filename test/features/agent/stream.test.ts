@@ -107,6 +107,42 @@ test('a message that streams is in the running turn of the snapshot only, a seal
   assert.deepEqual(await shown(), [['thinking', 'first ', 'tool_use', 'second end'], null])
 })
 
+test('who subscribes after a cursor in the middle of a text is told where it goes on; who heard all of it is told nothing', async t => {
+  const done = latch()
+  const llm = scriptedLlm([
+    { type: 'thinking', text: 'Hm' },
+    { type: 'text', text: 'first' },
+    { type: 'wait', until: done.opened },
+    { type: 'text', text: ' end' },
+    { type: 'finish', reason: 'completed' }
+  ])
+  const agent = await startAgent(t, llm)
+  const { session_id } = agent
+  const [listener, newcomer] = [await agent.connect(), await agent.connect()]
+  await listener.request('subscribe', { session_ids: [session_id] })
+  await agent.prompt('go')
+  await listener.next(frame => frame.payload?.delta === 'first')
+
+  const { as_of_seq: seq, epoch } = await snapshotOf(agent)
+  await newcomer.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq, epoch } } })
+  await newcomer.next('assistant.delta')
+  done.open()
+  for (const client of [listener, newcomer]) await client.next('prompt.completed')
+
+  const told = (client: typeof listener) =>
+    client.frames.filter(({ type }) => /\.delta$/.test(type)).map(({ type, offset, payload }) => [type, offset, payload.delta])
+  assert.deepEqual(told(newcomer), [
+    ['thinking.delta', 2, ''],
+    ['assistant.delta', 5, ''],
+    ['assistant.delta', 5, ' end']
+  ])
+  assert.deepEqual(told(listener), [
+    ['thinking.delta', 0, 'Hm'],
+    ['assistant.delta', 0, 'first'],
+    ['assistant.delta', 5, ' end']
+  ])
+})
+
 test('the first chunk of a text is told at once, fast ones after it together, in the order of the stream', async t => {
   const chunks = Array.from({ length: 200 }, (_, n) => ({ type: n < 100 ? 'thinking' : 'text', text: `${n} ` }) as const)
   const agent = await startAgent(t, scriptedLlm([...chunks, { type: 'finish', reason: 'completed' }]))
