@@ -1,14 +1,14 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
-import { endStrays, findStrays, processIds, signalTo } from './strays.ts'
+import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
 
 export interface CommandOptions {
   readonly shell: string
   readonly command: string
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
-  /** Stands in `env`: by it processes are found that left the group. */
+  /** Stands in `env`, too: by it processes are found that left the group. */
   readonly mark: string
   /** Called for each piece of text, in arrival order. */
   readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
@@ -46,7 +46,7 @@ export class Command {
   constructor(options: CommandOptions) {
     this.#options = options
     this.#others = new Set(processIds())
-    this.#child = spawn(options.shell, ['-c', options.command], {
+    this.#child = spawn(options.shell, markedShell(options.shell, options.command, options.mark), {
       cwd: options.cwd,
       env: options.env,
       detached: true,

@@ -1,7 +1,8 @@
 /**
- * Finds the processes of a command in /proc (Linux), also those that left its process group: by their session, and by a mark in their
- * environment that every program started by a command inherits. Elsewhere nothing is found.
+ * Finds the processes of a command in /proc (Linux), also those that left its process group: by their session, and by a mark that every
+ * program started by a command inherits, as a variable and as a limit. Elsewhere nothing is found.
  */
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The variable with the mark: names of commands, the outermost first (a command may itself run a server that runs commands). */
@@ -26,11 +27,12 @@ export function processIds(): number[] {
 
 /** Those of the processes that run and belong to the command. What another user runs shows its session only. */
 export function findStrays(among: readonly number[], { mark, sessions }: Traces): number[] {
+  const limits = limitsOf(mark)
   return among.filter(pid => {
     if (pid === process.pid) return false
     const [state, , , session] = statOf(pid)
     if (state === undefined || state === 'Z' || state === 'X') return false
-    return sessions.includes(Number(session)) || isMarked(pid, mark)
+    return sessions.includes(Number(session)) || isLimited(pid, limits) || isMarked(pid, mark)
   })
 }
 
@@ -66,6 +68,34 @@ const isNumber = (name: string) => /^\d+$/.test(name)
 function statOf(pid: number): string[] {
   const text = read(`/proc/${pid}/stat`)
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+/** Commands of one run of a server that are told apart by their limit. */
+const PER_RUN = 2 ** 20
+
+/** The limits by which the commands of a mark are known: from the first on, before the last. Below 2^53. */
+function limitsOf(mark: string): readonly [from: number, to: number] {
+  const [run = '', count] = mark.split('.')
+  const first = createHash('sha256').update(run).digest().readUInt32BE() * PER_RUN
+  if (count === undefined) return [first, first + PER_RUN]
+  const own = first + (Number(count) % PER_RUN)
+  return [own, own + 1]
+}
+
+/**
+ * Arguments of a shell that gives itself the mark as a limit and becomes the shell that runs the command. The limit is the one on the
+ * number of file locks (RLIMIT_LOCKS): Linux has not enforced it since 2.4.25, so that nothing depends on it and no program sets it, but it
+ * is inherited by all that a process starts, whatever becomes of environment, descriptors, session and parents. bash calls it -x, others -w.
+ */
+export function markedShell(shell: string, command: string, mark: string): string[] {
+  if (process.platform !== 'linux') return ['-c', command]
+  const script = '{ ulimit -S -x "$1" || ulimit -S -w "$1"; } 2>/dev/null; exec "$0" -c "$2"'
+  return ['-c', script, shell, String(limitsOf(mark)[0]), command]
+}
+
+function isLimited(pid: number, [from, to]: readonly [number, number]): boolean {
+  const limit = Number(/^Max file locks +(\d+) /m.exec(read(`/proc/${pid}/limits`))?.[1]) // unlimited is no number
+  return limit >= from && limit < to
 }
 
 function isMarked(pid: number, mark: string): boolean {

@@ -18,6 +18,11 @@ async function runs(pid: number): Promise<boolean> {
   return stat !== '' && !/\) [ZX] /.test(stat)
 }
 
+/** How many of the processes run. */
+async function running(pids: readonly number[]): Promise<number> {
+  return (await Promise.all(pids.map(runs))).filter(Boolean).length
+}
+
 /** The process ids that a command wrote to the file, once all are there. */
 async function pidsIn(file: string, count: number): Promise<number[]> {
   for (;;) {
@@ -56,21 +61,30 @@ async function commands(t: TestContext) {
   }
 }
 
-const straying =
-  'sleep 301 & echo $! >> pids; setsid sleep 302 & echo $! >> pids; set -m; sleep 303 & echo $! >> pids; echo $$ >> pids; wait'
+/** Programs that stay in the group, leave it, leave it without any variable, and do that from a parent that ends at once; then the shell itself. */
+const straying = [
+  'sleep 301 & echo $! >> pids',
+  'setsid sleep 302 & echo $! >> pids',
+  'env -i setsid sleep 303 & echo $! >> pids',
+  "env -i setsid sh -c 'sleep 304 & echo $! >> pids'",
+  'set -m; sleep 305 & echo $! >> pids',
+  'echo $$ >> pids; wait'
+].join('; ')
+/** Processes of it. */
+const COUNT = 6
 
 test('commands of a killed server are gone after the next start, also those that left their group', { skip }, async t => {
   const { home, cwd, run } = await commands(t)
   const first = await serve(t, home, '--port', '0')
   await run(first, straying)
-  const pids = await pidsIn(join(cwd, 'pids'), 4)
+  const pids = await pidsIn(join(cwd, 'pids'), COUNT)
   first.child.kill('SIGKILL')
   await first.ended
-  assert.deepEqual(await Promise.all(pids.map(runs)), [true, true, true, true])
+  assert.equal(await running(pids), COUNT)
 
   await serve(t, home, '--port', '0')
 
-  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false, false])
+  assert.equal(await running(pids), 0)
   assert.deepEqual(await readdir(join(home, 'server', 'commands')), [])
 })
 
@@ -78,25 +92,34 @@ test('a server that starts leaves the commands of another one on the same home a
   const { home, cwd, run } = await commands(t)
   const first = await serve(t, home, '--port', '0')
   await run(first, straying)
-  const pids = await pidsIn(join(cwd, 'pids'), 4)
+  const pids = await pidsIn(join(cwd, 'pids'), COUNT)
 
   await serve(t, home, '--port', '0')
 
-  assert.deepEqual(await Promise.all(pids.map(runs)), [true, true, true, true])
+  assert.equal(await running(pids), COUNT)
   first.child.kill('SIGTERM')
   await first.ended
-  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false, false])
+  assert.equal(await running(pids), 0)
 })
 
 test('what a command left in the background ends with it, and the result says so', { skip }, async t => {
   const { turn, cwd } = await conversation(t)
   const command = straying.replace('wait', 'echo over').replaceAll(' &', ' >/dev/null 2>&1 &')
   const { results } = await turn([['Bash', { command }]], { permission_mode: 'yolo' })
-  const pids = (await pidsIn(join(cwd, 'pids'), 4)).slice(0, 3)
-  assert.deepEqual(await Promise.all(pids.map(runs)), [false, false, false])
+  const pids = (await pidsIn(join(cwd, 'pids'), COUNT)).slice(0, -1)
+  assert.equal(await running(pids), 0)
   assert.match(results[0]?.output ?? '', /^over\n.*still running in the background.*ended/)
   const { results: quiet } = await turn([['Bash', { command: 'echo over' }]], { permission_mode: 'yolo' })
   assert.equal(quiet[0]?.output, 'over')
+})
+
+test('an abort ends what a command started, also what left its group', { skip }, async t => {
+  const { prompt, api, waitFor, session_id, cwd } = await conversation(t)
+  await prompt([{ tools: [{ name: 'Bash', args: { command: straying }, id: 'c1' }] }], { permission_mode: 'yolo' })
+  const pids = await pidsIn(join(cwd, 'pids'), COUNT)
+  await api('POST', `/sessions/${session_id}:abort`)
+  await waitFor(event => event.type === 'turn.ended')
+  assert.equal(await running(pids), 0)
 })
 
 test('a process that has the id of a recorded command but began at another time is left alone; records of other machines stay a day', {
