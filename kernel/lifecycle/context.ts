@@ -179,13 +179,14 @@ function streamsOf(hub: Hub, use: () => void): Streams {
     open: id => hub.open(id),
     takeOver: id => hub.takeOver(id),
     watermark: id => hub.watermark(id),
+    written: id => hub.written(id),
     flushed: id => hub.flushed(id),
     close: id => hub.close(id),
     read: (id, after) => hub.read(id, after),
     backwards: id => hub.backwards(id),
     subscribers: id => hub.subscribers(id)
   }
-  return whileUsable(streams, use, ['watermark', 'backwards', 'subscribers'])
+  return whileUsable(streams, use, ['watermark', 'written', 'backwards', 'subscribers'])
 }
 
 /** The same methods, as long as `use` does not throw. All but those `atOnce` answer with a promise, and fail by rejecting it. */

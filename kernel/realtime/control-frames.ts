@@ -117,7 +117,7 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     const accepted = ids.filter(id => !not_found.has(id))
     const marks: Record<string, Watermark> = {}
     for (const id of accepted) {
-      const mark = subscriptions.delivered(id)
+      const mark = subscriptions.written(id)
       if (mark) marks[id] = mark
     }
     return { accepted, not_found: [...not_found], resync_required, cursors: marks }

@@ -144,6 +144,10 @@ export class Hub implements Streams {
     return this.#table.find(session_id)?.watermark
   }
 
+  written(session_id: string): Watermark | undefined {
+    return this.#table.find(session_id)?.written
+  }
+
   flushed(session_id?: string): Promise<void> {
     return this.#table.settled(session_id)
   }

@@ -70,9 +70,14 @@ export class Stream {
     return this.#journal && { seq: this.#seq, epoch: this.#journal.epoch }
   }
 
-  /** Number handed to the sockets last: what a subscription that starts now begins after. */
+  /** Number handed to the sockets last, so it is on disk: what a subscription that starts now begins after. */
   get delivered(): number {
     return this.#delivered
+  }
+
+  /** The same with its epoch; undefined while the journal is not open. */
+  get written(): Watermark | undefined {
+    return this.#journal && { seq: this.#delivered, epoch: this.#journal.epoch }
   }
 
   get idle(): boolean {

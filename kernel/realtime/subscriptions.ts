@@ -74,10 +74,9 @@ export class Subscriptions {
     this.#options.table.released(session_id)
   }
 
-  /** Last number that was handed to the sockets; undefined while the session's journal is not open. */
-  delivered(session_id: string): Watermark | undefined {
-    const stream = this.#options.table.find(session_id)
-    return stream?.watermark && { seq: stream.delivered, epoch: stream.watermark.epoch }
+  /** See `Streams.written`. */
+  written(session_id: string): Watermark | undefined {
+    return this.#options.table.find(session_id)?.written
   }
 
   /** Tells a client to take the snapshot and to go on from there. */

@@ -71,6 +71,8 @@ export interface Streams {
   takeOver(session_id: string): Promise<Watermark>
   /** Last sequence number given out; undefined while the journal is not open. */
   watermark(session_id: string): Watermark | undefined
+  /** Last sequence number that is on disk and was handed to the sockets; undefined while the journal is not open. */
+  written(session_id: string): Watermark | undefined
   /**
    * Resolves when everything emitted so far is on disk and handed to the sockets; text emitted after the call is not merged with it.
    * Who tells clients a state calls this in the tick in which it reads the state, and answers afterwards.

@@ -66,6 +66,7 @@ test('everything got from a context throws once its pack is gone, and says so', 
     background: () => ctx.background(async () => assert.fail('work of a pack that is gone was begun')),
     'streams.open': () => ctx.streams.open('session_a'),
     'streams.watermark': () => ctx.streams.watermark('session_a'),
+    'streams.written': () => ctx.streams.written('session_a'),
     'streams.backwards': () => ctx.streams.backwards('session_a')
   })
   for (const [what, use] of Object.entries(uses)) {

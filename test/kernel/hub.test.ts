@@ -50,6 +50,16 @@ test('the number of an event is known at once when the journal is open', async t
   assert.deepEqual(hub.watermark('s1'), { seq: 1, epoch })
 })
 
+test('what is written follows what was numbered, once the disk has it', async t => {
+  const { hub } = await startHub(t)
+  assert.equal(hub.written('s1'), undefined)
+  const { epoch } = await hub.open('s1')
+  hub.emit(noted, { text: 'a' }, 's1')
+  assert.deepEqual([hub.watermark('s1')?.seq, hub.written('s1')], [1, { seq: 0, epoch }])
+  await hub.flushed('s1')
+  assert.deepEqual(hub.written('s1'), { seq: 1, epoch })
+})
+
 test('a new hub on the same directory goes on with epoch and numbers', async t => {
   const first = await startHub(t)
   await first.hub.open('s1')
