@@ -103,6 +103,9 @@ export {
   type KeyRange,
   type KvOp,
   type KvStore,
+  type LogEntry,
+  type LogPositions,
+  type LogRange,
   type LogStore,
   type Storage,
   type StoreOf

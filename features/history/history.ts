@@ -22,7 +22,7 @@ export class AgentHistory implements History {
   readonly #ports: HistoryPorts
   #fold: Fold
   #started = false
-  readonly #writes = new Set<Promise<void>>()
+  readonly #writes = new Set<Promise<unknown>>()
   /** A write failed and the state has not been read back since. */
   #doubtful = false
   #rereading: Promise<void> | undefined

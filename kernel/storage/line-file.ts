@@ -5,8 +5,9 @@
 import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setImmediate as nextLoop } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { yieldToLoop } from '../yield-to-loop.ts'
+import { DamagedLines } from './damaged-lines.ts'
 import {
   ensureDir,
   type FileCalls,
@@ -14,12 +15,12 @@ import {
   isMissing,
   nodeFiles,
   quarantineFile,
-  readIfThere,
   removeFile,
   replaceFile,
   syncDir
 } from './files.ts'
 import { KeyedQueue } from './keyed-queue.ts'
+import { goodEnd, type Line, LineReader } from './line-reader.ts'
 
 export interface LineFilesOptions {
   /** When lines are put on the medium: before `append` resolves, within a second and at closing, or when the system likes. */
@@ -35,14 +36,6 @@ export interface LineFilesOptions {
 export interface KnownEnd {
   readonly end: number
   readonly size: number
-}
-
-export interface Line {
-  readonly text: string
-  /** Byte position of its first character. */
-  readonly start: number
-  /** False for the last one when no newline ends it. */
-  readonly ended: boolean
 }
 
 export interface Reading extends KnownEnd {
@@ -160,23 +153,54 @@ export class LineFiles {
    * why a line cannot be used; such lines are copied, once each, to `<file>.damaged`.
    */
   async read(file: string, take: (line: Line) => string | undefined): Promise<Reading> {
-    const damaged: string[] = []
-    let room = quarantineBytes
-    let count = 0
-    let first: { first_byte: number; reason: string } | undefined
-    const ends = await eachLine(this.#files, file, this.#open.get(file)?.end ?? this.#cutTo.get(file) ?? Number.POSITIVE_INFINITY, line => {
-      const reason = take(line)
-      if (reason === undefined) return
-      count++
-      first ??= { first_byte: line.start, reason }
-      room -= line.text.length
-      if (room > 0) damaged.push(line.text)
-    })
-    if (first) {
-      this.#options.warn(file, 'damaged lines skipped, copied to the .damaged file beside', { count, ...first })
-      await this.#keepDamaged(file, damaged)
+    const reader = await LineReader.open(this.#files, file, this.#acknowledged(file))
+    const damaged = this.damagedLines(file)
+    let end = 0
+    let size = 0
+    try {
+      for await (const lines of reader.batches()) {
+        for (const line of lines) {
+          const reason = take(line)
+          if (reason !== undefined) damaged.add(line, reason)
+          if (line.ended) end = line.next
+          size = line.ended ? line.next : line.next - 1
+          const others = yieldToLoop()
+          if (others) await others
+        }
+      }
+    } finally {
+      await reader.close()
     }
-    return { ...ends, damaged: count }
+    await damaged.report()
+    return { end, size, ino: reader.ino, damaged: damaged.count }
+  }
+
+  /** Opens a file as it is between two appends, to read its acknowledged lines. The caller closes it. */
+  reader(file: string): Promise<LineReader> {
+    return this.#queue.run(file, () => LineReader.open(this.#files, file, this.#acknowledged(file)))
+  }
+
+  /** For the lines that a reading cannot use; the caller reports them at its end. */
+  damagedLines(file: string): DamagedLines {
+    return new DamagedLines(file, this.#files, this.#options.warn)
+  }
+
+  /** Where the next line will begin; 0 when there is no file. */
+  end(file: string): Promise<number> {
+    return this.#queue.run(file, async () => {
+      const known = this.#acknowledged(file)
+      if (known !== undefined) return known
+      const reader = await LineReader.open(this.#files, file)
+      try {
+        return await reader.end()
+      } finally {
+        await reader.close()
+      }
+    })
+  }
+
+  #acknowledged(file: string): number | undefined {
+    return this.#open.get(file)?.end ?? this.#cutTo.get(file)
   }
 
   async #get(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
@@ -301,131 +325,13 @@ export class LineFiles {
     opened.flushing = opened.flushing.then(flush)
     return opened.flushing
   }
-
-  async #keepDamaged(file: string, lines: readonly string[]): Promise<void> {
-    const place = `${file}.damaged`
-    const known = (await readIfThere(place, this.#files)) ?? ''
-    const seen = new Set(known.split('\n'))
-    let room = quarantineBytes - Buffer.byteLength(known)
-    const fresh: Buffer[] = []
-    for (const text of lines) {
-      const line = Buffer.from(`${text}\n`)
-      if (seen.has(text) || line.length > room) continue
-      seen.add(text)
-      fresh.push(line)
-      room -= line.length
-    }
-    if (fresh.length === 0) return
-    const handle = await this.#files.open(place, 'a', 0o600)
-    try {
-      await writeAll(handle, fresh)
-    } finally {
-      await handle.close()
-    }
-  }
-}
-
-/** Copies of damaged lines do not take more, however often a damaged file is read. */
-const quarantineBytes = 4 * 1024 * 1024
-const chunkBytes = 256 * 1024
-const sliceMs = 5
-const newline = 10
-
-/** No line is longer: the text of one that is found all the same is its beginning, which is no JSON. */
-export const maxLineBytes = 64 * 1024 * 1024
-const headBytes = 4096
-
-/** Visits the lines that begin before `to`. Answers where the last ended line ends, and how far the reading went. */
-async function eachLine(files: FileCalls, file: string, to: number, visit: (line: Line) => void): Promise<Omit<Reading, 'damaged'>> {
-  let handle: FileHandle
-  try {
-    handle = await files.open(file, 'r')
-  } catch (error) {
-    if (isMissing(error)) return { end: 0, size: 0, ino: 0 }
-    throw error
-  }
-  try {
-    const { ino } = await handle.stat()
-    return { ...(await sliceLines(handle, to, visit)), ino }
-  } finally {
-    await handle.close()
-  }
-}
-
-async function sliceLines(handle: FileHandle, to: number, visit: (line: Line) => void): Promise<KnownEnd> {
-  const buffer = Buffer.allocUnsafe(chunkBytes)
-  let held: Buffer[] = []
-  let heldBytes = 0
-  let start = 0
-  let position = 0
-  let sliceStart = performance.now()
-  const hold = (part: Buffer) => {
-    if (part.length === 0) return
-    if (heldBytes <= maxLineBytes) held.push(Buffer.from(part))
-    heldBytes += part.length
-  }
-  const emit = (part: Buffer, ended: boolean) => {
-    if (heldBytes > 0) hold(part)
-    const bytes = heldBytes > 0 ? Buffer.concat(held) : part
-    const text = (Math.max(heldBytes, part.length) > maxLineBytes ? bytes.subarray(0, headBytes) : bytes).toString('utf8')
-    visit({ text, start, ended })
-    held = []
-    heldBytes = 0
-  }
-  while (position < to) {
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(chunkBytes, to - position), position)
-    if (bytesRead === 0) break
-    const chunk = buffer.subarray(0, bytesRead)
-    let from = 0
-    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
-      emit(chunk.subarray(from, at), true)
-      from = at + 1
-      start = position + from
-      if (performance.now() - sliceStart > sliceMs) {
-        await nextLoop()
-        sliceStart = performance.now()
-      }
-    }
-    hold(chunk.subarray(from))
-    position += bytesRead
-  }
-  if (heldBytes > 0) emit(Buffer.alloc(0), false)
-  return { end: start, size: position }
 }
 
 /** Where the good lines end: a last line that never got its newline gets it now when it is complete JSON of an object. */
 async function repairTail(handle: FileHandle, size: number): Promise<number> {
-  const end = await lastNewline(handle, size)
-  if (end === size || size - end > maxLineBytes) return end
-  const tail = Buffer.alloc(size - end)
-  await handle.read(tail, 0, tail.length, end)
-  if (!isCompleteRecord(tail.toString('utf8'))) return end
-  await handle.appendFile('\n')
-  return size + 1
-}
-
-/** Whether a line without newline is a whole record all the same. A torn object never parses; a torn number could, so it does not count. */
-export function isCompleteRecord(text: string): boolean {
-  if (!text.startsWith('{')) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false // torn
-  }
-}
-
-/** Position after the last newline; 0 when there is none. */
-async function lastNewline(handle: FileHandle, size: number): Promise<number> {
-  const buffer = Buffer.allocUnsafe(64 * 1024)
-  for (let end = size; end > 0; ) {
-    const start = end === size ? Math.max(0, end - 1) : Math.max(0, end - buffer.length)
-    const { bytesRead } = await handle.read(buffer, 0, end - start, start)
-    const at = buffer.subarray(0, bytesRead).lastIndexOf(newline)
-    if (at >= 0) return start + at + 1
-    end = start
-  }
-  return 0
+  const { end, lacksNewline } = await goodEnd(handle, size)
+  if (lacksNewline) await handle.appendFile('\n')
+  return end
 }
 
 async function writeAll(handle: FileHandle, lines: readonly Uint8Array[]): Promise<void> {

@@ -3,10 +3,12 @@ import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { type Codec, codecOf } from './codec.ts'
+import { yieldToLoop } from '../yield-to-loop.ts'
+import { type Codec, codecOf, type Decoded } from './codec.ts'
 import { type FileCalls, fileOf, idsBelow, notSaved, type Sync } from './files.ts'
-import { isCompleteRecord, LineFiles, maxLineBytes } from './line-file.ts'
-import type { LogStore } from './ports.ts'
+import { LineFiles } from './line-file.ts'
+import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
+import type { LogEntry, LogPositions, LogRange, LogStore } from './ports.ts'
 
 export interface LogOptions {
   /** Texts in logs name files relative to it. */
@@ -25,7 +27,8 @@ interface Task {
   /** Lines to append; undefined for other work. */
   readonly data?: Buffer
   readonly work?: () => Promise<void>
-  resolve(): void
+  /** `at`: where its data begins in the file. */
+  resolve(at: number): void
   reject(error: unknown): void
 }
 
@@ -47,7 +50,7 @@ export class Logs {
       flush: options.sync === 'fsync' ? 'each' : 'never',
       handles: openFiles,
       files: options.files,
-      warn: (file, text, fields) => options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
+      warn: (file, text, fields) => this.#warn(file, text, fields)
     })
   }
 
@@ -57,27 +60,33 @@ export class Logs {
     const place = (id: string) => fileOf(dir, id, '.jsonl')
     return {
       append: async (id, ...records) => {
-        if (records.length > 0) await this.#enqueue(place(id), { data: Buffer.concat(records.map(record => encode(codec, record))) })
+        const file = place(id)
+        if (records.length === 0) return { at: [], end: await this.#after(file, () => this.#lines.end(file)) }
+        return this.#append(
+          file,
+          records.map(record => encode(codec, record))
+        )
       },
       read: async id => {
         const file = place(id)
         // What was appended before this call is seen; what comes later does not wait for the reading.
-        if (this.#queues.has(file)) await this.#enqueue(file, { work: async () => undefined })
+        if (this.#queues.has(file)) await this.#after(file, async () => undefined)
         return this.#read(file, codec)
       },
+      scan: (id, range = {}) => this.#scan(() => place(id), codec, range),
       rewrite: async (id, records) => {
         const file = place(id)
         const all = [...records]
-        await this.#enqueue(file, { work: () => this.#lines.replace(file, chunksOf(codec, all)) })
+        await this.#after(file, () => this.#lines.replace(file, chunksOf(codec, all)))
       },
       delete: async id => {
         const file = place(id)
-        await this.#enqueue(file, { work: () => this.#lines.remove(file) })
+        await this.#after(file, () => this.#lines.remove(file))
       },
       ids: () => idsBelow(dir, '.jsonl'),
       release: async id => {
         const file = place(id)
-        await this.#enqueue(file, { work: () => this.#lines.release(file) })
+        await this.#after(file, () => this.#lines.release(file))
       }
     }
   }
@@ -85,29 +94,46 @@ export class Logs {
   /** Writes out what waits, then closes every handle. Later calls throw. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all([...this.#queues.keys()].map(file => this.#enqueue(file, { work: async () => undefined }, true)))
+    await Promise.all([...this.#queues.keys()].map(file => this.#after(file, async () => undefined, true)))
     await this.#lines.close()
   }
 
-  #enqueue(file: string, task: Pick<Task, 'data' | 'work'>, closing = false): Promise<void> {
-    if (this.#closing && !closing) return Promise.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
-    return new Promise<void>((resolve, reject) => {
-      let queue = this.#queues.get(file)
-      const bytes = task.data?.length ?? 0
-      if (queue && queue.bytes > 0 && queue.bytes + bytes > waitingBytes) {
-        reject(new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` }))
-        return
-      }
-      if (!queue) {
-        const fresh: Queue = { tasks: [], bytes: 0 }
-        queue = fresh
-        this.#queues.set(file, fresh)
-        // After this turn of the loop, so that everything appended in it goes out with one write.
-        setImmediate(() => void this.#drain(file, fresh))
-      }
-      queue.tasks.push({ ...task, resolve, reject })
-      queue.bytes += bytes
+  async #append(file: string, lines: readonly Buffer[]): Promise<LogPositions> {
+    let end = await new Promise<number>((resolve, reject) => this.#enqueue(file, { data: Buffer.concat(lines), resolve, reject }))
+    const at = lines.map(line => {
+      end += line.length
+      return end - line.length
     })
+    return { at, end }
+  }
+
+  /** Does something with a file when everything that was asked for before is done, and before what is asked for later. */
+  #after<T>(file: string, work: () => Promise<T>, closing = false): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#enqueue(file, { work: async () => resolve(await work()), resolve: () => undefined, reject }, closing)
+    })
+  }
+
+  #enqueue(file: string, task: Task, closing = false): void {
+    if (this.#closing && !closing) {
+      task.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
+      return
+    }
+    let queue = this.#queues.get(file)
+    const bytes = task.data?.length ?? 0
+    if (queue && queue.bytes > 0 && queue.bytes + bytes > waitingBytes) {
+      task.reject(new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` }))
+      return
+    }
+    if (!queue) {
+      const fresh: Queue = { tasks: [], bytes: 0 }
+      queue = fresh
+      this.#queues.set(file, fresh)
+      // After this turn of the loop, so that everything appended in it goes out with one write.
+      setImmediate(() => void this.#drain(file, fresh))
+    }
+    queue.tasks.push(task)
+    queue.bytes += bytes
   }
 
   async #drain(file: string, queue: Queue): Promise<void> {
@@ -115,9 +141,13 @@ export class Logs {
       const batch = takeBatch(queue.tasks)
       try {
         const data = batch.flatMap(task => task.data ?? [])
-        if (data.length > 0) await this.#lines.append(file, data)
-        else await batch[0]?.work?.()
-        for (const task of batch) task.resolve()
+        if (data.length > 0) {
+          let at = (await this.#lines.append(file, data)) - data.reduce((sum, part) => sum + part.length, 0)
+          for (const task of batch) {
+            task.resolve(at)
+            at += task.data?.length ?? 0
+          }
+        } else await batch[0]?.work?.()
       } catch (error) {
         const failure = notSaved(this.#name(file), error)
         for (const task of batch) task.reject(failure)
@@ -131,24 +161,63 @@ export class Logs {
     const records: V[] = []
     let newer = 0
     try {
-      await this.#lines.read(file, ({ text, ended }) => {
-        if (text === '' || (!ended && !isCompleteRecord(text))) return undefined
-        const decoded = codec.decode(text)
-        if (decoded.kind === 'damaged') return decoded.reason
-        if (decoded.kind === 'newer') newer++
-        else records.push(decoded.value)
+      await this.#lines.read(file, line => {
+        const decoded = decode(codec, line)
+        if (decoded?.kind === 'damaged') return decoded.reason
+        if (decoded?.kind === 'newer') newer++
+        if (decoded?.kind === 'value') records.push(decoded.value)
         return undefined
       })
     } catch (error) {
       throw notSaved(this.#name(file), error)
     }
-    if (newer > 0) this.#options.log.warn({ file: this.#name(file), count: newer }, 'log records of a newer version skipped')
+    this.#tellNewer(file, newer)
     return records
+  }
+
+  async *#scan<V>(placed: () => string, codec: Codec<V>, range: LogRange): AsyncGenerator<LogEntry<V>, void> {
+    const file = placed()
+    let newer = 0
+    try {
+      const reader = await this.#after(file, () => this.#lines.reader(file))
+      const damaged = this.#lines.damagedLines(file)
+      try {
+        for await (const lines of reader.batches(range)) {
+          for (const line of lines) {
+            const decoded = decode(codec, line)
+            if (decoded?.kind === 'damaged') damaged.add(line, decoded.reason)
+            if (decoded?.kind === 'newer') newer++
+            if (decoded?.kind === 'value') yield { at: line.start, next: line.next, value: decoded.value }
+            const others = yieldToLoop()
+            if (others) await others
+          }
+        }
+      } finally {
+        await reader.close()
+        await damaged.report()
+        this.#tellNewer(file, newer)
+      }
+    } catch (error) {
+      throw notSaved(this.#name(file), error)
+    }
+  }
+
+  #tellNewer(file: string, count: number): void {
+    if (count > 0) this.#options.log.warn({ file: this.#name(file), count }, 'log records of a newer version skipped')
+  }
+
+  #warn(file: string, text: string, fields: object): void {
+    this.#options.log.warn({ file: this.#name(file), ...fields }, `log: ${text}`)
   }
 
   #name(file: string): string {
     return relative(this.#options.home, file)
   }
+}
+
+/** Undefined for what is no line of a record: an empty one, and a torn tail. */
+function decode<V>(codec: Codec<V>, { text, ended }: Line): Decoded<V> | undefined {
+  return text === '' || (!ended && !isCompleteRecord(text)) ? undefined : codec.decode(text)
 }
 
 /** The next task alone, or a run of appends that fits one write. Removes them from the list. */

@@ -57,14 +57,49 @@ export interface DocumentStore<V> {
   ids(): Promise<string[]>
 }
 
+/** A record and where it is. Positions rise from record to record; `rewrite` and `delete` make them void. */
+export interface LogEntry<V> {
+  readonly at: number
+  /** Where the next record begins. */
+  readonly next: number
+  readonly value: V
+}
+
+/** Where appended records are. */
+export interface LogPositions {
+  /** Of each record, in order. */
+  readonly at: readonly number[]
+  /** Where the next record will begin. */
+  readonly end: number
+}
+
+/** Positions of records (where they begin), or the end of the log. */
+export interface LogRange {
+  /** The first record wanted; default: the beginning. */
+  readonly from?: number
+  /** Not included; default: the end of what was appended before the call. */
+  readonly to?: number
+  /** Newest first. Default false. */
+  readonly reverse?: boolean
+}
+
 /**
  * Append-only records per id (JSON lines). A torn tail is cut on open; a damaged line is skipped with a warning and copied to
  * `<id>.jsonl.damaged`. A record is at most 64 MiB of JSON.
  */
 export interface LogStore<V> {
-  /** Resolves when the records are on disk; concurrent appends share one write (group commit). Order is the call order. */
-  append(id: string, ...records: V[]): Promise<void>
+  /**
+   * Resolves, when the records are on disk, to where each of them is; concurrent appends share one write (group commit). Order is the
+   * call order. Without records it makes nothing and tells the end.
+   */
+  append(id: string, ...records: V[]): Promise<LogPositions>
   read(id: string): Promise<V[]>
+  /**
+   * Records one after the other, with bounded memory and passes of the event loop in between, as the log was when the first of them was
+   * asked for. A missing log has none and is not made. Rejects with PersistenceFailed when a position is neither that of a record nor
+   * the end.
+   */
+  scan(id: string, range?: LogRange): AsyncIterable<LogEntry<V>>
   /** Replaces the whole log atomically. The records must not change before it resolves: they are encoded while they are written. */
   rewrite(id: string, records: readonly V[]): Promise<void>
   delete(id: string): Promise<void>

@@ -15,6 +15,8 @@ import {
   BlobTooLarge,
   type DocumentStore,
   type KvStore,
+  type LogEntry,
+  type LogRange,
   type LogStore,
   type Storage,
   type StoreOf
@@ -65,6 +67,8 @@ export function storageSuite(
 
 /** A bad id or value is a bug of the caller, not an expected failure. */
 const isBug = (error: unknown) => error instanceof Error && !AppError.is(error)
+
+const isNotSaved = (error: unknown) => AppError.is(error) && error.spec === PersistenceFailed
 
 const badIds = [
   '',
@@ -207,9 +211,103 @@ function logSuite(name: string, open: Open<LogStore<Item>>): void {
 
   it('a value that misses the schema and a bad id are refused', async (_t, { store }) => {
     await assert.rejects(store.append('a', { n: 1.5 }), isBug)
-    for (const id of badIds) await assert.rejects(async () => store.append(id, { n: 1 }), isBug)
+    for (const id of badIds) {
+      await assert.rejects(async () => store.append(id, { n: 1 }), isBug)
+      await assert.rejects(entriesOf(store.scan(id)), isBug)
+    }
     assert.deepEqual(await store.read('a'), [])
   })
+
+  it('an append tells where its records are, and a scan finds them there, after a restart too', async (_t, { store, reopen }) => {
+    const appended = await Promise.all(upTo(100).map(n => store.append('a', { n: 2 * n, note: 'é'.repeat(n) }, { n: 2 * n + 1 })))
+    const at = appended.flatMap(positions => positions.at)
+    assert.equal(at[0], 0)
+    assert.deepEqual(
+      appended.map(({ end }) => end),
+      [
+        ...upTo(100)
+          .slice(1)
+          .map(n => at[2 * n]),
+        appended.at(-1)?.end
+      ]
+    )
+    const scanned = await entriesOf(store.scan('a'))
+    assert.deepEqual(numbers(scanned.map(entry => entry.value)), upTo(200))
+    assert.deepEqual(
+      scanned.map(entry => entry.at),
+      at
+    )
+    assert.deepEqual(
+      scanned.map(entry => entry.next),
+      [...at.slice(1), appended.at(-1)?.end]
+    )
+    const again = await reopen()
+    assert.deepEqual(await entriesOf(again.scan('a')), scanned)
+    assert.deepEqual(await again.append('a', { n: 200 }), { at: [scanned.at(-1)?.next], end: (await again.append('a')).end })
+    assert.ok(at.every((position, index) => index === 0 || position > (at[index - 1] ?? 0)))
+  })
+
+  it('a scan takes the records between two positions, in either direction', async (_t, { store }) => {
+    const { at, end } = await store.append('a', ...upTo(10).map(n => ({ n })))
+    const scanned = async (range: LogRange) => numbers((await entriesOf(store.scan('a', range))).map(entry => entry.value))
+    const from = at[3] as number
+    const to = at[7] as number
+    assert.deepEqual(await scanned({ from, to }), [3, 4, 5, 6])
+    assert.deepEqual(await scanned({ from, to, reverse: true }), [6, 5, 4, 3])
+    assert.deepEqual(await scanned({ from }), [3, 4, 5, 6, 7, 8, 9])
+    assert.deepEqual(await scanned({ to, reverse: true }), [6, 5, 4, 3, 2, 1, 0])
+    assert.deepEqual(await scanned({ to: end, reverse: true }), upTo(10).reverse())
+    for (const none of [{ from: end }, { to: 0 }, { from: to, to: from }, { from, to: from }]) {
+      assert.deepEqual([await scanned(none), await scanned({ ...none, reverse: true })], [[], []])
+    }
+  })
+
+  it('entries are the same in both directions', async (_t, { store }) => {
+    await store.append('a', ...upTo(5000).map(n => ({ n, note: 'é'.repeat(n % 300) })))
+    const forwards = await entriesOf(store.scan('a'))
+    assert.equal(forwards.length, 5000)
+    assert.deepEqual((await entriesOf(store.scan('a', { reverse: true }))).reverse(), forwards)
+  })
+
+  it('a scan sees what was appended before it, without waiting for the append, and nothing that comes later', async (_t, { store }) => {
+    const appended = store.append('a', { n: 0 }, { n: 1 })
+    const seen: number[] = []
+    for await (const { value } of store.scan('a')) {
+      seen.push(value.n)
+      await store.append('a', { n: 2 })
+    }
+    await appended
+    assert.deepEqual(seen, [0, 1])
+    const newest: number[] = []
+    for await (const { value } of store.scan('a', { reverse: true })) {
+      newest.push(value.n)
+      if (newest.length === 3) break
+    }
+    assert.deepEqual(newest, [2, 2, 1])
+  })
+
+  it('a missing log has nothing to scan and its end is 0; neither makes it', async (_t, { store }) => {
+    assert.deepEqual([await entriesOf(store.scan('a')), await entriesOf(store.scan('a', { from: 0, reverse: true }))], [[], []])
+    assert.deepEqual(await store.append('a'), { at: [], end: 0 })
+    assert.deepEqual(await store.ids(), [])
+  })
+
+  it('a position where no record begins is refused', async (_t, { store }) => {
+    const { end } = await store.append('a', { n: 0 }, { n: 1 })
+    for (const position of [end + 1, end + 1000, -1, 0.5, Number.NaN]) {
+      for (const range of [{ from: position }, { to: position }, { to: position, reverse: true }]) {
+        await assert.rejects(entriesOf(store.scan('a', range)), isNotSaved)
+      }
+    }
+    await store.delete('a')
+    await assert.rejects(entriesOf(store.scan('a', { from: end })), isNotSaved)
+  })
+}
+
+async function entriesOf<V>(scan: AsyncIterable<LogEntry<V>>): Promise<LogEntry<V>[]> {
+  const entries: LogEntry<V>[] = []
+  for await (const entry of scan) entries.push(entry)
+  return entries
 }
 
 function blobSuite(name: string, open: Open<BlobStore>): void {

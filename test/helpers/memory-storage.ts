@@ -135,7 +135,24 @@ function logs<V>(spec: StoreSpec, space: Map<string, string[]>, check: () => voi
   return {
     append: async (id, ...records) => {
       const lines = records.map(record => codec.encode(record))
-      if (lines.length > 0) space.set(at(id), [...(space.get(id) ?? []), ...lines])
+      const before = space.get(at(id)) ?? []
+      if (lines.length > 0) space.set(id, [...before, ...lines])
+      return { at: lines.map((_, index) => before.length + index), end: before.length + lines.length }
+    },
+    // A position is the number of records before.
+    scan: async function* (id, { from = 0, to, reverse = false } = {}) {
+      const lines = space.get(at(id)) ?? []
+      const end = to ?? lines.length
+      for (const position of [from, end]) {
+        if (!Number.isInteger(position) || position < 0 || position > lines.length) {
+          throw new AppError(PersistenceFailed, { message: `no record begins at position ${position}` })
+        }
+      }
+      const found = lines.slice(from, end).map((line, index) => ({ at: from + index, next: from + index + 1, text: line }))
+      for (const { text, ...where } of reverse ? found.reverse() : found) {
+        const value = read<V>(codec.decode(text))
+        if (value !== undefined) yield { ...where, value }
+      }
     },
     read: async id => (space.get(at(id)) ?? []).flatMap(line => read(codec.decode(line)) ?? []),
     rewrite: async (id, records) => {

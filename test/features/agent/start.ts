@@ -81,7 +81,7 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
         const log = agent.store(wireStore)
         const append: typeof log.append = async (id, ...records) => {
           await before(records as readonly HistoryRecord[])
-          await log.append(id, ...records)
+          return log.append(id, ...records)
         }
         const slow = new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
         return await new AgentHistory({ log: slow, now: ctx.now, session_id: agent.session.id, writable: agent.session.writable }).open()

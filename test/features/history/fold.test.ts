@@ -42,7 +42,11 @@ function memoryLog() {
     refuse: false,
     append: async (_id: string, ...records: unknown[]) => {
       if (log.refuse) throw new Error('disk full')
-      for (const record of records) lines.push(JSON.stringify(record))
+      const at = records.map(record => lines.push(JSON.stringify(record)) - 1)
+      return { at, end: lines.length }
+    },
+    scan: async function* () {
+      for (const [at, line] of lines.entries()) yield { at, next: at + 1, value: JSON.parse(line) as { type: string } }
     },
     read: async () => lines.map(line => JSON.parse(line) as { type: string }),
     rewrite: async () => undefined,
@@ -122,7 +126,7 @@ test('after a refused write memory agrees with the disk, also about what was app
     await disk.opened
     if (records.some(record => (record as HistoryRecord).refused)) throw new Error('disk full')
     await new Promise(setImmediate) // the write after the refused one ends later
-    await log.append(id, ...records)
+    return log.append(id, ...records)
   }
   const history = await open(slow)
   const refused = history.append({ type: 'message', role: 'user', id: 'lost', content: text('lost'), refused: true })
