@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import type { Logger } from '../../kernel/index.ts'
 import type { ApprovalAnswer, Interactions } from '../interactions/index.ts'
-import type { ToolCallContext, ToolDisplay, ToolVerdict } from '../tools/index.ts'
+import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
 import { findWorkTree } from './control-files.ts'
@@ -19,7 +19,7 @@ export interface GatePorts {
   readonly home: string
 }
 
-/** Verdict for a call that is about to run. Always an opinion: `run` or `deny`. */
+/** Verdict for a call that is about to run: `run`, `deny`, or that the user must be asked. */
 export async function permit(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {
   const { agent, cwd } = context.env
   const opinion = await decide({
@@ -35,7 +35,9 @@ export async function permit(context: ToolCallContext, ports: GatePorts): Promis
   })
   if (opinion.kind === 'approve') return { kind: 'run' }
   if (opinion.kind === 'deny') return deny(context, opinion.text)
-  return askUser(context, ports)
+  const interactions = ports.interactions()
+  if (!interactions) return deny(context, `The call of ${context.tool.name} needs an approval, but nobody can be asked on this server.`)
+  return { kind: 'ask', ask: () => askUser(context, interactions, ports) }
 }
 
 /** Whether deny rules of Read leave a file (absolute path, links resolved) to a search that works in `cwd`. */
@@ -50,10 +52,8 @@ function resolved(dir: string): Promise<string> {
   return realpath(dir).catch(() => dir)
 }
 
-async function askUser(context: ToolCallContext, ports: GatePorts): Promise<ToolVerdict> {
+async function askUser(context: ToolCallContext, interactions: Interactions, ports: GatePorts): Promise<ToolDecision> {
   const { agent, turn_id } = context.env
-  const interactions = ports.interactions()
-  if (!interactions) return deny(context, `The call of ${context.tool.name} needs an approval, but nobody can be asked on this server.`)
   const answer = await interactions.approve(
     {
       agent,
@@ -88,7 +88,7 @@ function refusalText(tool: string, answer: ApprovalAnswer): string {
   return `The user rejected the call of ${tool}.${reason}`
 }
 
-function deny(context: ToolCallContext, text: string): ToolVerdict {
+function deny(context: ToolCallContext, text: string): ToolDenial {
   const hint = context.env.agent.record.type === 'main' ? '' : ' Try another way; neither repeat this call nor work around the decision.'
   return { kind: 'deny', output: text + hint }
 }

@@ -3,7 +3,8 @@ import type { Static } from '../../kernel/index.ts'
 import { type Tool, ToolRefusal } from '../tools/index.ts'
 import { editParameters } from './contract.ts'
 import type { FileFacts } from './file-ops.ts'
-import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
+import { isPlanned } from './files-seen.ts'
+import { assertSame, assertWritable, locate, type Place, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
 import { decodeText, encodeText, type TextFile } from './text-file.ts'
 
@@ -34,16 +35,18 @@ export function createEdit(ports: FilePorts): Tool<typeof editParameters> {
           throw refusal(error, place.path)
         }
       }
-      const check = async (turn?: number) => files.check(place.real, place.path, editable(await ops.stat(place.real), place), turn)
-      await check(env.turn_id)
-      // What does not fit is refused before anybody is asked about it, unless a call before this one changes the file.
-      if (!files.isPlanned(place.real, env.turn_id)) await changed()
-      files.plan(place.real, env.turn_id)
+      const check = async () => files.check(place.real, place.path, editable(await ops.stat(place.real), place))
       return {
         description: `Editing ${place.path}`,
         display: { kind: 'file_io', operation: 'edit', path: place.path, before: args.old_string, after: args.new_string },
         accesses: [{ kind: 'readwrite' as const, path: place.real }],
         ...pathRule(place, env.cwd),
+        async check() {
+          if (isPlanned(place.real, env)) return // what calls before this one make of the file is not known yet
+          await check()
+          await changed()
+          await assertWritable(place, ops)
+        },
         async run() {
           try {
             await assertSame(place, ops)

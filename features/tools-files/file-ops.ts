@@ -1,6 +1,6 @@
 /** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
 import { createReadStream } from 'node:fs'
-import { appendFile, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { access, appendFile, constants, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { replaceFile } from '../../kernel/index.ts'
 
@@ -17,6 +17,8 @@ export interface FileOps {
   /** Undefined when nothing is there. Symbolic links are followed. */
   stat(path: string): Promise<FileFacts | undefined>
   realpath(path: string): Promise<string>
+  /** Whether the file, or what is in the directory, may be changed. */
+  mayWrite(path: string): Promise<boolean>
   /** The bytes in chunks. */
   read(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>
   readAll(path: string): Promise<Buffer>
@@ -42,6 +44,14 @@ export const nodeFileOps: FileOps = {
     }
   },
   realpath,
+  async mayWrite(path) {
+    try {
+      await access(path, constants.W_OK)
+      return true
+    } catch {
+      return false // whatever the reason, writing would fail for it, too
+    }
+  },
   read: (path, signal) => createReadStream(path, { highWaterMark: 256 * 1024, signal }) as AsyncIterable<Buffer>,
   readAll: path => readFile(path),
   async replace(path, content) {

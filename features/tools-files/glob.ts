@@ -1,7 +1,7 @@
 /** The Glob tool: files by name, newest first. */
 import { join } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { isInside, isProtected, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
+import { isInside, isProtected, mayChange, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
 import { locate, type PlacePorts, searchRule, surroundings } from './places.ts'
 import { newestFirst, SEARCH_BYTES, SEARCH_FILES, type SearchEngine } from './search.ts'
@@ -31,13 +31,19 @@ export function createGlob(ports: SearchPorts): Tool<typeof globParameters> {
     source: 'builtin',
     async prepare(args: Arguments, env) {
       const root = await locate(args.path ?? '.', env, ports)
-      if ((await ops.stat(root.real))?.kind !== 'directory') throw new ToolRefusal(`${root.path} is not a directory.`)
+      const assertDirectory = async () => {
+        if ((await ops.stat(root.real))?.kind !== 'directory') throw new ToolRefusal(`${root.path} is not a directory.`)
+      }
       return {
         description: `Finding ${args.pattern}`,
         display: { kind: 'file_io', operation: 'glob', path: root.path, detail: args.pattern },
         accesses: [{ kind: 'search' as const, path: root.real, recursive: true }],
         ...searchRule(args.pattern),
+        async check() {
+          if (!mayChange(env.earlier, root.real, true)) await assertDirectory()
+        },
         async run(_progress, signal) {
+          await assertDirectory()
           const below = `${root.path}/`
           const fits = globOf(args.pattern.startsWith(below) ? args.pattern.slice(root.path.length) : args.pattern)
           const mayRead = await readable(env)

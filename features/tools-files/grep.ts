@@ -1,7 +1,7 @@
 /** The Grep tool: files by content. */
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
-import { boundText, isInside, isProtected, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { boundText, isInside, isProtected, mayChange, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
 import { locate, searchRule, surroundings } from './places.ts'
@@ -23,9 +23,12 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
     source: 'builtin',
     async prepare(args: Arguments, env) {
       const place = await locate(args.path ?? '.', env, ports)
-      const facts = await ops.stat(place.real)
-      if (!facts || facts.kind === 'other') throw new ToolRefusal(`${place.path} does not exist, or is neither a file nor a directory.`)
-      const single = facts.kind === 'file'
+      const single = (await ops.stat(place.real))?.kind !== 'directory'
+      const assertSearchable = async () => {
+        const kind = (await ops.stat(place.real))?.kind ?? 'other'
+        if (kind === 'other') throw new ToolRefusal(`${place.path} does not exist, or is neither a file nor a directory.`)
+        if ((kind === 'file') !== single) throw new ToolRefusal(`${place.path} is something else by now. Make the call again.`)
+      }
       const root = single ? dirname(place.real) : place.real
       const shownRoot = single ? dirname(place.path) : place.path
       return {
@@ -33,7 +36,13 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
         display: { kind: 'file_io', operation: 'grep', path: place.path, detail: args.pattern },
         accesses: [{ kind: 'search' as const, path: place.real, recursive: !single }],
         ...searchRule(args.pattern),
+        async check(signal) {
+          if (!mayChange(env.earlier, place.real, !single)) await assertSearchable()
+          // A search in a place where nothing is to be found: what the engine does not understand, it refuses there, too.
+          if (sep === '/') await (await engine()).grep(requestOf(args, '/dev', 'null'), () => undefined, AbortSignal.any([signal, end]))
+        },
         async run(_progress, signal) {
+          await assertSearchable()
           const mayRead = await readable(env)
           const around = await surroundings(env, ports)
           const found: FileMatches[] = []

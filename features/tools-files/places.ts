@@ -59,6 +59,19 @@ export async function assertSame(place: Place, ops: FileOps): Promise<void> {
   if ((await realOf(place.path, ops)) !== place.real) throw new ToolRefusal(`${place.path} leads to another file now. Make the call again.`)
 }
 
+/** Throws ToolRefusal when the file cannot be written, or made, where it is to be: no permission, or no directory on the way. */
+export async function assertWritable(place: Place, ops: FileOps): Promise<void> {
+  const dir = await existing(dirname(place.real), ops)
+  if ((await ops.stat(dir))?.kind !== 'directory') throw new ToolRefusal(`${dir} is not a directory.`)
+  const there = (await ops.stat(place.real)) !== undefined
+  if (!((there && (await ops.mayWrite(place.real))) || (await ops.mayWrite(dir)))) throw new ToolRefusal(`No permission for ${place.path}.`)
+}
+
+/** The path, or the nearest one above it that exists. */
+async function existing(path: string, ops: FileOps): Promise<string> {
+  return (await ops.stat(path)) || dirname(path) === path ? path : existing(dirname(path), ops)
+}
+
 /**
  * What approvals and rules see of a call on a path. What counts is the file that is touched: a rule that allows must cover it, not just a
  * link that leads to it. Links on the way to the working directory are no detour.

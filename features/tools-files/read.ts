@@ -1,7 +1,7 @@
 /** The Read tool: a window of a text file with line numbers. */
 import { TextDecoder } from 'node:util'
 import type { Static } from '../../kernel/index.ts'
-import { headOf, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { headOf, mayChange, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { readParameters } from './contract.ts'
 import { type FileKind, fileKind } from './file-kind.ts'
 import type { FileOps } from './file-ops.ts'
@@ -32,36 +32,50 @@ export function createRead(ports: FilePorts): Tool<typeof readParameters> {
     async prepare(args: Arguments, env) {
       const place = await locate(args.path, env, ports)
       const files = await seen(env)
-      files.plan(place.real, env.turn_id)
+      const attempt = async (signal: AbortSignal) => {
+        try {
+          return await read(args, place, ops, signal)
+        } catch (error) {
+          throw refusal(error, place.path)
+        }
+      }
       return {
         description: `Reading ${place.path}`,
         display: { kind: 'file_io', operation: 'read', path: place.path },
         accesses: [{ kind: 'read' as const, path: place.real }],
         ...pathRule(place, env.cwd),
-        run: async (_progress, signal) => {
-          try {
-            await assertSame(place, ops)
-            return await read(args, place, ops, files, signal)
-          } catch (error) {
-            throw refusal(error, place.path)
-          }
+        async check(signal) {
+          // What calls before this one make of the file is not known yet.
+          if (!mayChange(env.earlier, place.real)) await attempt(signal)
+        },
+        async run(_progress, signal) {
+          await assertSame(place, ops)
+          const { result, mtimeMs } = await attempt(signal)
+          files.record(place.real, mtimeMs)
+          return result
         }
       }
     }
   }
 }
 
-async function read(args: Arguments, place: Place, ops: FileOps, files: FilesSeen, signal: AbortSignal): Promise<ToolResult> {
+/** The answer, and the modification time of the file that it shows. */
+interface Reading {
+  readonly result: ToolResult
+  readonly mtimeMs: number
+}
+
+async function read(args: Arguments, place: Place, ops: FileOps, signal: AbortSignal): Promise<Reading> {
   const facts = await ops.stat(place.real)
   if (!facts) throw new ToolRefusal(`The file ${place.path} does not exist.`)
   if (facts.kind !== 'file') throw new ToolRefusal(`${place.path} is not a regular file.`)
   const window = new LineWindow(args.line_offset ?? 1, args.n_lines ?? WINDOW_LINES)
   const kind = await scan(place, facts.size, window, ops, signal)
   const lines = window.end()
-  files.record(place.real, facts.mtimeMs)
-  if (window.total === 0) return { output: '(the file is empty)' }
+  const { mtimeMs } = facts
+  if (window.total === 0) return { result: { output: '(the file is empty)' }, mtimeMs }
   if (lines.length === 0) throw new ToolRefusal(`The file ${place.path} has only ${window.total} lines.`)
-  return show(lines, window, kind)
+  return { result: show(lines, window, kind), mtimeMs }
 }
 
 /** Decodes the file into the window; refuses what is not text. */

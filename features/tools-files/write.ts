@@ -1,9 +1,10 @@
 /** The Write tool: creates, replaces or extends a file. */
 import type { Static } from '../../kernel/index.ts'
-import { type Tool, ToolRefusal } from '../tools/index.ts'
+import { mayChange, type Tool, ToolRefusal } from '../tools/index.ts'
 import { writeParameters } from './contract.ts'
-import type { FileOps } from './file-ops.ts'
-import { assertSame, locate, type Place, pathRule, refusal } from './places.ts'
+import type { FileFacts, FileOps } from './file-ops.ts'
+import { isPlanned } from './files-seen.ts'
+import { assertSame, assertWritable, locate, type Place, pathRule, refusal } from './places.ts'
 import type { FilePorts } from './read.ts'
 import { decodeText, encodeText, inStyle, keptStyle, type TextStyle } from './text-file.ts'
 
@@ -23,24 +24,30 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
       const place = await locate(args.path, env, ports)
       const files = await seen(env)
       const append = args.mode === 'append'
-      /** Refuses anything but an absent or known regular file. Whether a change of it shows under other names, too. */
-      const check = async (turn?: number): Promise<boolean> => {
-        const facts = await ops.stat(place.real)
+      /** Whether a change of the file shows under other names, too. */
+      const isShared = (facts: FileFacts | undefined) => append && (facts?.links ?? 1) > 1
+      const shared = isShared(await ops.stat(place.real))
+      /** Refuses anything but an absent or known regular file. */
+      const check = (facts: FileFacts | undefined) => {
         if (facts && facts.kind !== 'file') throw new ToolRefusal(`${place.path} is not a regular file.`)
-        files.check(place.real, place.path, facts, turn)
-        return append && (facts?.links ?? 1) > 1
+        files.check(place.real, place.path, facts)
       }
-      const shared = await check(env.turn_id)
-      files.plan(place.real, env.turn_id)
       return {
         description: `${append ? 'Appending to' : 'Writing'} ${place.path}`,
         display: { kind: 'file_io', operation: 'write', path: place.path, content: args.content, ...(append ? { detail: 'append' } : {}) },
         accesses: [{ kind: 'write' as const, path: place.real, shared }],
         ...pathRule(place, env.cwd),
+        async check() {
+          if (isPlanned(place.real, env) || mayChange(env.earlier, place.real)) return // what is there then is not known yet
+          check(await ops.stat(place.real))
+          await assertWritable(place, ops)
+        },
         async run() {
           try {
             await assertSame(place, ops)
-            if ((await check()) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
+            const facts = await ops.stat(place.real)
+            check(facts)
+            if (isShared(facts) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
             const style = await styleOf(place, ops)
             const bytes = encodeText(inStyle(args.content, style), style, append && style.there)
             await (append ? ops.append(place.real, bytes) : ops.replace(place.real, bytes))

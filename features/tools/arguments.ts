@@ -1,7 +1,7 @@
 /** Understands the argument text a model wrote: JSON, schema, and the key under which equal calls are recognised. */
 import { problems, type TObject } from '../../kernel/index.ts'
 import type { LlmToolCall } from '../llm/index.ts'
-import type { Tool } from './service.ts'
+import type { Tool } from './tool.ts'
 
 export interface ParsedCall {
   readonly call: LlmToolCall

@@ -4,4 +4,6 @@ export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.t
 export { listTools, ToolEntry } from './contract.ts'
 export { compilePathGlob, matchPath, matchText } from './glob.ts'
 export { belongsToHome, isInside, isProtected, isSensitive, type Surroundings } from './paths.ts'
+export { mayChange } from './schedule.ts'
 export * from './service.ts'
+export * from './tool.ts'

@@ -6,7 +6,8 @@ import { listTools, toolsSection } from './contract.ts'
 import { configPolicy, Registry } from './registry.ts'
 import { RepeatSlot } from './repeats.ts'
 import { createRunner } from './runner.ts'
-import { createToolHooks, ToolAuthority, ToolHooks, ToolPolicies, ToolRunner, Tools } from './service.ts'
+import { createToolHooks, ToolAuthority, ToolHooks, ToolRunner } from './service.ts'
+import { ToolPolicies, Tools } from './tool.ts'
 
 const noSession = { id: '', created_at: '' }
 

@@ -5,7 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
 import type { ToolEntry } from './contract.ts'
 import { matchText } from './glob.ts'
-import type { Tool, ToolPolicy } from './service.ts'
+import type { Tool, ToolPolicy } from './tool.ts'
 
 export interface RegistryPorts {
   readonly tools: () => readonly Tool[]

@@ -1,7 +1,7 @@
 /** Notices a model that makes the same call step after step, reminds it, and finally ends the turn. */
 import { defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { ToolResult } from './service.ts'
+import type { ToolResult } from './tool.ts'
 
 /** Counts, per call key, in how many steps in a row (of one turn) the call was made. */
 export class Repeats {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Logger } from '../../kernel/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
 import { headOf } from './bound-text.ts'
-import type { ToolResult } from './service.ts'
+import type { ToolResult } from './tool.ts'
 
 /** Text in place of an empty result. */
 const EMPTY = '(the tool finished; its output is empty)'

@@ -1,50 +1,25 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
-import type { Logger } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { abortText, withGrace } from './abort.ts'
-import { type ParsedCall, parseCall, violation } from './arguments.ts'
-import type { Registry } from './registry.ts'
+import { type ParsedCall, parseCall } from './arguments.ts'
+import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
 import { RepeatSlot, remind } from './repeats.ts'
 import { limitResult } from './result-limit.ts'
 import { type Job, schedule } from './schedule.ts'
-import {
-  type ToolAuthority,
-  type ToolCallContext,
-  type ToolHooks,
-  type ToolOutcome,
-  ToolRefusal,
-  type ToolReport,
-  type ToolResult,
-  type ToolRunInput,
-  type ToolRunner,
-  type ToolVerdict
-} from './service.ts'
+import type { ToolOutcome, ToolReport, ToolRunInput, ToolRunner } from './service.ts'
+import type { ToolResult } from './tool.ts'
 
 /** Text of a call whose predecessor in the same response ended the turn. */
 const SKIPPED = 'skipped because a previous tool call stopped the turn'
-/** Text of a call that nobody can permit. */
-const NO_AUTHORITY = 'No tool can run: no pack of this server decides which calls are permitted (permissions).'
-/** Text of a call about which a guard or the authority said something that is neither yes nor no. */
-const UNCLEAR = 'The call was not made: it was neither permitted nor refused.'
 
-export interface RunnerPorts {
-  readonly registry: Registry
-  readonly hooks: ToolHooks
-  /** Asked for every call that no guard refused; undefined: no call runs. */
-  readonly authority: () => ToolAuthority | undefined
-  readonly log: Logger
-  readonly now: () => Date
+export interface RunnerPorts extends DecisionPorts {
   readonly newId: () => string
-  /** How long an aborted call may take to end, in ms. */
-  readonly abandonMs: number
 }
 
-/** A call after preparation: ready to run (`context`), settled already (`result`), or a repetition of an earlier call of the response. */
-interface Prepared {
+/** A call after preparation: decided about, or a repetition of an earlier call of the response. */
+interface Prepared extends Decided {
   readonly parsed: ParsedCall
-  readonly context?: ToolCallContext
-  readonly result?: ToolResult
   readonly original?: number
 }
 
@@ -75,7 +50,7 @@ class Batch {
   async run(): Promise<readonly ToolOutcome[]> {
     const prepared: Prepared[] = []
     for (const [index, parsed] of this.#calls.entries()) {
-      const each = await this.#prepare(parsed, index)
+      const each = await this.#prepare(parsed, prepared)
       prepared.push(each)
       if (each.result?.stop_turn) this.#stop(index)
       const execution = each.context?.execution
@@ -91,46 +66,17 @@ class Batch {
     return prepared.map(({ parsed }, index) => ({ call: parsed.call, result: this.#results[index] ?? failure('The call has no result.') }))
   }
 
-  async #prepare(parsed: ParsedCall, index: number): Promise<Prepared> {
-    const { agent, signal } = this.#input
+  async #prepare(parsed: ParsedCall, before: readonly Prepared[]): Promise<Prepared> {
+    const { signal } = this.#input
+    const index = before.length
     if (signal.aborted) return { parsed, result: failure(abortText(signal)) }
     if (this.#stoppedAt < index) return { parsed, result: failure(SKIPPED) }
     const original = this.#calls.findIndex(each => each.key === parsed.key)
     if (original < index) return { parsed, original }
-    const tool = this.#ports.registry.find(parsed.call.name)
-    if (!tool) return { parsed, result: failure(`Tool not found: ${parsed.call.name.slice(0, 200)}`) }
-    const refusal = this.#ports.registry.refusal(agent, tool) ?? violation(tool, parsed.value)
-    if (refusal !== undefined) return { parsed, result: failure(refusal) }
-    const env = {
-      agent,
-      cwd: agent.session.cwd,
-      turn_id: this.#input.turn_id,
-      tool_call_id: parsed.call.id,
-      now: this.#ports.now
-    }
-    let context: ToolCallContext | undefined
-    try {
-      const execution = await this.#wait((async () => tool.prepare(parsed.args, env))())
-      if (!execution) return { parsed, result: failure(abortText(signal)) }
-      context = { call: parsed.call, args: parsed.args, tool, execution: execution.value, env, signal }
-      const verdict = await this.#wait(this.#judge(context))
-      if (!verdict || signal.aborted) return { parsed, context, result: failure(abortText(signal)) }
-      if (verdict.value.kind === 'run') return { parsed, context }
-      const { output, stop_turn } = verdict.value
-      return { parsed, context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
-    } catch (error) {
-      return { parsed, ...(context ? { context } : {}), result: this.#failed(parsed, error) }
-    }
-  }
-
-  /** The guards, then the authority. Whatever is not a clear permission refuses the call. */
-  async #judge(context: ToolCallContext): Promise<ToolVerdict> {
-    const denial = await this.#ports.hooks.before.promise(context)
-    if (denial) return denial.kind === 'deny' ? denial : { kind: 'deny', output: UNCLEAR }
-    const authority = this.#ports.authority()
-    if (!authority) return { kind: 'deny', output: NO_AUTHORITY }
-    const verdict: ToolVerdict | undefined = await authority.permit(context) // packs need not be typed
-    return verdict?.kind === 'run' || verdict?.kind === 'deny' ? verdict : { kind: 'deny', output: UNCLEAR }
+    const earlier = before.flatMap(({ context, result }) =>
+      context && !result ? [{ tool: context.tool.name, accesses: context.execution.accesses }] : []
+    )
+    return { parsed, ...(await decideCall(parsed, this.#input, earlier, this.#ports)) }
   }
 
   #job(each: Prepared, all: readonly Prepared[]): Job {
@@ -166,7 +112,7 @@ class Batch {
       const text = abortText(signal)
       return { ...done.value, output: typeof output === 'string' ? `${text}\n\n${output}` : [{ type: 'text', text }, ...output] }
     } catch (error) {
-      return signal.aborted ? failure(abortText(signal)) : this.#failed(parsed, error)
+      return signal.aborted ? failure(abortText(signal)) : failed(parsed.call.name, error, this.#ports.log)
     } finally {
       over = true
     }
@@ -185,12 +131,6 @@ class Batch {
     return remind(limited, this.#counts.get(parsed.key) ?? 1)
   }
 
-  #failed(parsed: ParsedCall, error: unknown): ToolResult {
-    if (error instanceof ToolRefusal) return failure(error.message)
-    this.#ports.log.error({ err: error, tool: parsed.call.name }, 'a tool call failed unexpectedly')
-    return failure(`The tool ${parsed.call.name} failed: ${error instanceof Error ? error.message : String(error)}`)
-  }
-
   #stop(index: number): void {
     this.#stoppedAt = Math.min(this.#stoppedAt, index)
   }
@@ -207,8 +147,4 @@ class Batch {
       this.#ports.log.error({ err: error, report: event.type }, 'a tool report failed')
     }
   }
-}
-
-function failure(output: string): ToolResult {
-  return { output, is_error: true }
 }

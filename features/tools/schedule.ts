@@ -1,5 +1,5 @@
 /** Runs calls side by side where they cannot disturb each other, in order where they could. */
-import type { ToolAccess } from './service.ts'
+import type { EarlierCall, ToolAccess } from './tool.ts'
 
 export interface Job {
   readonly accesses: readonly ToolAccess[]
@@ -37,6 +37,11 @@ export async function schedule(jobs: readonly Job[]): Promise<void> {
 export function conflict(a: readonly ToolAccess[], b: readonly ToolAccess[]): boolean {
   if (a.length === 0 || b.length === 0) return false
   return a.some(one => b.some(other => collide(one, other)))
+}
+
+/** Whether calls before may change what is at a path (absolute, links resolved), or what is there when it is looked at. */
+export function mayChange(earlier: readonly EarlierCall[], path: string, recursive = false): boolean {
+  return earlier.some(({ accesses }) => conflict(accesses, [{ kind: 'read', path, recursive }]))
 }
 
 function collide(a: ToolAccess, b: ToolAccess): boolean {

@@ -1,108 +1,9 @@
-/** Tools as values, the registry, the hooks around a call, and the port the agent uses. */
-
-import type { TObject } from '@sinclair/typebox'
+/** The hooks around a call, who decides about it, and the port the agent uses. */
 import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { LlmContent, LlmTool, LlmToolCall } from '../llm/index.ts'
+import { serviceToken } from '../../kernel/index.ts'
+import type { LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-
-/** Shown in approvals and tool events (`tool_input_display`); union on `kind`. */
-export type ToolDisplay = { readonly kind: string } & Readonly<Record<string, unknown>>
-
-export interface ToolUpdate {
-  readonly kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
-  readonly text?: string
-  readonly percent?: number
-  readonly customKind?: string
-  readonly customData?: unknown
-  readonly replace?: boolean
-}
-
-/** Resources a call touches; paths absolute. Calls that do not conflict run side by side. `exclusive` conflicts with all. */
-export type ToolAccess =
-  | { readonly kind: 'exclusive' }
-  | {
-      readonly kind: 'read' | 'write' | 'readwrite' | 'search'
-      readonly path: string
-      /** Everything below the path, too. */
-      readonly recursive?: boolean
-      /** The file has further names (hard links), and the change shows under all of them. */
-      readonly shared?: boolean
-    }
-
-export interface ToolResult {
-  readonly output: string | readonly LlmContent[]
-  readonly is_error?: boolean
-  /** Appended for the model only. */
-  readonly note?: string
-  /** Ends the turn after this batch. */
-  readonly stop_turn?: boolean
-  /** Set when the text was already shortened by the tool. */
-  readonly truncated?: boolean
-}
-
-export interface ToolEnv {
-  readonly agent: AgentHost
-  /** Working directory of the session, absolute. */
-  readonly cwd: string
-  readonly turn_id: number
-  readonly tool_call_id: string
-  readonly now: () => Date
-}
-
-/** One of the things of a call that permission rules judge: a command of a line, the file that is touched, the pattern searched for. */
-export interface RulePart {
-  /** Narrow reading, for rules that allow: the argument pattern stands for all of this part and for nothing else. */
-  covers(pattern: string): boolean
-  /** Wide reading, for rules that deny or ask: the argument pattern means this part, or something in it. */
-  names(pattern: string): boolean
-}
-
-/** A call that was understood: what it will do, before anything happens. */
-export interface ToolExecution {
-  /** Short phrase: `Running: ls -la`. */
-  readonly description: string
-  readonly display?: ToolDisplay
-  readonly accesses: readonly ToolAccess[]
-  /**
-   * What "approve for this session" covers: calls of this tool with the very same text (the command line, the file's path). Taken as it is,
-   * nothing needs escaping. Absent: every call of the tool.
-   */
-  readonly approval_argument?: string
-  /** What rules with an argument judge; a rule must allow every part, and denies by any. Absent: `approval_argument`, matched as a text. */
-  readonly parts?: readonly RulePart[]
-  /** The call does something that its parts do not name. Under a denying or asking rule with an argument it is asked for. */
-  readonly uncertain?: boolean
-  run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
-}
-
-export interface Tool<P extends TObject = TObject> {
-  /** PascalCase; part of the observable contract. */
-  readonly name: string
-  readonly description: string
-  /** Closed object schema. */
-  readonly parameters: P
-  readonly source: 'builtin' | 'skill' | 'mcp'
-  /** Understands the arguments; throws ToolRefusal for problems the model should read. */
-  // biome-ignore lint/suspicious/noExplicitAny: a list of tools holds many parameter shapes; the registry validates before calling
-  prepare(args: any, env: ToolEnv): Promise<ToolExecution> | ToolExecution
-  /** JSON Schema for the model when it differs from `parameters` (MCP). */
-  readonly model_schema?: Readonly<Record<string, unknown>>
-}
-
-/** Thrown by `prepare` (or `run`): becomes an error result with this text. */
-export class ToolRefusal extends Error {}
-
-export const Tools = extensionPoint<Tool>('tools')
-
-/** Switches tools off for an agent (session `disabled_tools`, profile, configuration). Any refusal hides the tool and fails its calls. */
-export interface ToolPolicy {
-  readonly name: string
-  /** Why the tool is off, as a sentence for the model; undefined: no objection. Called often, so it does no I/O. */
-  refuses(agent: AgentHost, tool: Tool): string | undefined
-}
-
-export const ToolPolicies = extensionPoint<ToolPolicy>('tool-policies')
+import type { Tool, ToolDisplay, ToolEnv, ToolExecution, ToolResult, ToolUpdate } from './tool.ts'
 
 /** A prepared call on its way to execution. */
 export interface ToolCallContext {
@@ -137,12 +38,21 @@ export function createToolHooks(): ToolHooks {
   return { before: new AsyncSeriesBailHook(['context']), after: new AsyncSeriesWaterfallHook(['result', 'context']) }
 }
 
+/** Somebody must consent. */
+export interface ToolQuestion {
+  readonly kind: 'ask'
+  /** Asks, and answers what was decided. Called at most once, and not at all when the call itself is refused (`ToolExecution.check`). */
+  ask(): Promise<ToolDecision>
+}
+
+export type ToolDecision = { readonly kind: 'run' } | ToolDenial
+
 /** What the authority says of a call. */
-export type ToolVerdict = { readonly kind: 'run' } | ToolDenial
+export type ToolVerdict = ToolDecision | ToolQuestion
 
 /**
  * Decides whether a call may run, after every guard had no objection. There is one authority or none; a call runs only when the
- * authority answered `run`. Without one, with one that throws or answers anything else, it is refused.
+ * authority, or whoever it asks, answered `run`. Without one, with one that throws or answers anything else, it is refused.
  */
 export interface ToolAuthority {
   permit(context: ToolCallContext): Promise<ToolVerdict>

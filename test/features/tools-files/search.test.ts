@@ -121,7 +121,7 @@ test('Glob looks at a bounded number of files and stops at the abort, also while
     readable: permissive.readable,
     signal: new AbortController().signal
   })
-  const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
+  const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
   const execution = await tool.prepare({ pattern: '*.ts' }, env)
 
   const { output } = await execution.run(() => undefined, new AbortController().signal)
@@ -198,7 +198,7 @@ test('a search ends with the pack', async t => {
     [createGrep(ports), { pattern: 'x' }]
   ] as const) {
     const agent = await fakeAgent(t, { cwd: request.root })
-    const env = { agent, cwd: request.root, turn_id: 0, tool_call_id: 'c', now: () => new Date(0) }
+    const env = { agent, cwd: request.root, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
     const execution = await tool.prepare(args, env)
     const ended = execution.run(() => undefined, new AbortController().signal)
     if (!pack.signal.aborted) {

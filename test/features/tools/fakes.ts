@@ -5,15 +5,8 @@ import { pino } from 'pino'
 import type { AgentHost, AgentRecord, Session, SessionState, SessionWork } from '../../../features/sessions/index.ts'
 import { Registry } from '../../../features/tools/registry.ts'
 import { createRunner } from '../../../features/tools/runner.ts'
-import {
-  createToolHooks,
-  type Tool,
-  type ToolAuthority,
-  type ToolHooks,
-  type ToolPolicy,
-  type ToolReport,
-  type ToolResult
-} from '../../../features/tools/service.ts'
+import { createToolHooks, type ToolAuthority, type ToolHooks, type ToolReport } from '../../../features/tools/service.ts'
+import type { Tool, ToolAccess, ToolPolicy, ToolResult } from '../../../features/tools/tool.ts'
 import { type Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -196,7 +189,7 @@ export async function scene(
 export interface ScriptedTool {
   readonly name: string
   readonly parameters?: TObject
-  readonly accesses?: (args: Record<string, unknown>) => readonly import('../../../features/tools/service.ts').ToolAccess[]
+  readonly accesses?: (args: Record<string, unknown>) => readonly ToolAccess[]
   readonly run?: (args: Record<string, unknown>, signal: AbortSignal) => Promise<ToolResult> | ToolResult
 }
 
