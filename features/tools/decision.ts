@@ -2,9 +2,10 @@
 import type { Logger } from '../../kernel/index.ts'
 import { abortText, withGrace } from './abort.ts'
 import { type ParsedCall, violation } from './arguments.ts'
+import { Changes } from './changes.ts'
 import type { Registry } from './registry.ts'
-import type { ToolAuthority, ToolCallContext, ToolDecision, ToolHooks, ToolRunInput } from './service.ts'
-import { type EarlierCall, ToolRefusal, type ToolResult } from './tool.ts'
+import type { ToolAuthority, ToolCallContext, ToolDecision, ToolHooks, ToolRewrite, ToolRunInput } from './service.ts'
+import { type EarlierCall, type Tool, type ToolEnv, ToolRefusal, type ToolResult } from './tool.ts'
 
 /** Text of a call that nobody can permit. */
 const NO_AUTHORITY = 'No tool can run: no pack of this server decides which calls are permitted (permissions).'
@@ -24,46 +25,74 @@ export interface DecisionPorts {
 
 /** A call that runs has a context and no result; one that does not run has a result, and a context if it was understood. */
 export interface Decided {
+  readonly changes: Changes
   readonly context?: ToolCallContext
   readonly result?: ToolResult
 }
 
-/** Understands the call and decides about it. Never rejects. `earlier`: calls of the same response that will run. */
+/** Understands the call and decides about it, again and again while its arguments are rewritten. Never rejects. */
 export async function decideCall(
   parsed: ParsedCall,
-  { agent, turn_id, signal }: ToolRunInput,
+  input: ToolRunInput,
   earlier: readonly EarlierCall[],
   ports: DecisionPorts
 ): Promise<Decided> {
-  const { call, args } = parsed
+  const { agent, turn_id } = input
+  const { call } = parsed
+  const changes = new Changes(parsed.args)
   const tool = ports.registry.find(call.name)
-  if (!tool) return { result: failure(`Tool not found: ${call.name.slice(0, 200)}`) }
+  if (!tool) return { changes, result: failure(`Tool not found: ${call.name.slice(0, 200)}`) }
   const refusal = ports.registry.refusal(agent, tool) ?? violation(tool, parsed.value)
-  if (refusal !== undefined) return { result: failure(refusal) }
+  if (refusal !== undefined) return { changes, result: failure(refusal) }
   const env = { agent, cwd: agent.session.cwd, turn_id, tool_call_id: call.id, now: ports.now, earlier }
+  for (;;) {
+    const decided = await decideOnce({ parsed, tool, env, changes, signal: input.signal }, ports)
+    if (decided) return decided
+    const wrong = violation(tool, changes.args)
+    if (wrong !== undefined) return { changes, result: failure(wrong) }
+  }
+}
+
+interface Attempt {
+  readonly parsed: ParsedCall
+  readonly tool: Tool
+  readonly env: ToolEnv
+  readonly changes: Changes
+  readonly signal: AbortSignal
+}
+
+/** Undefined when the arguments have changed. */
+async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Attempt, ports: DecisionPorts): Promise<Decided | undefined> {
   const wait = <T>(work: Promise<T>) => withGrace(work, signal, ports.abandonMs)
+  const { args } = changes
   let context: ToolCallContext | undefined
   try {
     const execution = await wait((async () => tool.prepare(args, env))())
-    if (!execution) return { result: failure(abortText(signal)) }
+    if (!execution) return { changes, result: failure(abortText(signal)) }
     context = { call, args, tool, execution: execution.value, env, signal }
-    const decision = await wait(judge(context, ports))
-    if (!decision || signal.aborted) return { context, result: failure(abortText(signal)) }
-    if (decision.value.kind === 'run') return { context }
+    const decision = await wait(judge(context, changes, ports))
+    if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
+    if (decision.value === 'changed') return undefined
+    if (decision.value.kind === 'run') return { changes, context }
     const { output, stop_turn } = decision.value
-    return { context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
+    return { changes, context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
   } catch (error) {
-    return { ...(context ? { context } : {}), result: signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.log) }
+    const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.log)
+    return { changes, ...(context ? { context } : {}), result }
   }
 }
 
 /** The guards, then the authority, and last whoever it asks. Whatever is not a clear permission refuses the call. */
-async function judge(context: ToolCallContext, ports: DecisionPorts): Promise<ToolDecision> {
-  const denial = await ports.hooks.before.promise(context)
-  if (denial) return denial.kind === 'deny' ? denial : UNCLEAR // no guard can permit
+async function judge(context: ToolCallContext, changes: Changes, ports: DecisionPorts): Promise<ToolDecision | 'changed'> {
+  const objection = await askGuards(context, changes, ports.hooks)
+  if (objection) return objection
   context.signal.throwIfAborted()
   const authority = ports.authority()
   if (!authority) return { kind: 'deny', output: NO_AUTHORITY }
+  const clear = (answer: ToolDecision | ToolRewrite | undefined) => {
+    if (answer?.kind === 'rewrite' && changes.add(authority, 'the permission decision', answer)) return 'changed'
+    return answer?.kind === 'run' || answer?.kind === 'deny' ? answer : UNCLEAR
+  }
   const verdict = await authority.permit(context)
   if (verdict?.kind !== 'ask') return clear(verdict)
   await context.execution.check?.(context.signal)
@@ -71,9 +100,17 @@ async function judge(context: ToolCallContext, ports: DecisionPorts): Promise<To
   return clear(await verdict.ask())
 }
 
-/** Packs need not be typed: what they answer is looked at. */
-function clear(decision: ToolDecision | undefined): ToolDecision {
-  return decision?.kind === 'run' || decision?.kind === 'deny' ? decision : UNCLEAR
+/** One guard after the other, until one objects. Packs need not be typed: what is no answer of a guard refuses the call. */
+async function askGuards(context: ToolCallContext, changes: Changes, hooks: ToolHooks): Promise<ToolDecision | 'changed' | undefined> {
+  for (const tap of [...hooks.before.taps]) {
+    if (tap.type === 'async') throw new Error(`the tap ${tap.name} must answer with a promise or at once, not through a callback`)
+    const answer: Awaited<ReturnType<typeof hooks.before.promise>> = await tap.fn(context)
+    if (answer === undefined) continue
+    if (answer.kind === 'deny') return answer
+    if (answer.kind !== 'rewrite') return UNCLEAR
+    if (changes.add(tap.fn, tap.name, answer)) return 'changed'
+  }
+  return undefined
 }
 
 /** The result of a call that threw. */

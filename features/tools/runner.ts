@@ -18,7 +18,7 @@ export interface RunnerPorts extends DecisionPorts {
 }
 
 /** A call after preparation: decided about, or a repetition of an earlier call of the response. */
-interface Prepared extends Decided {
+interface Prepared extends Partial<Decided> {
   readonly parsed: ParsedCall
   readonly original?: number
 }
@@ -53,11 +53,13 @@ class Batch {
       const each = await this.#prepare(parsed, prepared)
       prepared.push(each)
       if (each.result?.stop_turn) this.#stop(index)
-      const execution = each.context?.execution
+      const { context, changes } = each
+      const execution = context?.execution
       await this.#report({
         type: 'started',
         call: parsed.call,
-        args: parsed.args,
+        args: changes?.args ?? parsed.args,
+        ...(changes && changes.by.length > 0 ? { changed_by: changes.by } : {}),
         ...(execution ? { description: execution.description } : {}),
         ...(execution?.display ? { display: execution.display } : {})
       })
@@ -118,7 +120,7 @@ class Batch {
     }
   }
 
-  async #finish({ parsed, context }: Prepared, result: ToolResult): Promise<ToolResult> {
+  async #finish({ parsed, context, changes }: Prepared, result: ToolResult): Promise<ToolResult> {
     let finished = result
     if (context) {
       try {
@@ -128,7 +130,8 @@ class Batch {
       }
     }
     const limited = await limitResult(finished, parsed.call, { ...this.#ports, dir: this.#input.agent.dir })
-    return remind(limited, this.#counts.get(parsed.key) ?? 1)
+    const note = [limited.note, changes?.text].filter(Boolean).join(' ')
+    return remind({ ...limited, ...(note === '' ? {} : { note }) }, this.#counts.get(parsed.key) ?? 1)
   }
 
   #stop(index: number): void {

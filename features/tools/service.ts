@@ -7,7 +7,9 @@ import type { Tool, ToolDisplay, ToolEnv, ToolExecution, ToolResult, ToolUpdate 
 
 /** A prepared call on its way to execution. */
 export interface ToolCallContext {
+  /** As the model made it. */
   readonly call: LlmToolCall
+  /** What it runs with: the arguments of the model, unless a guard or the authority rewrote them. */
   readonly args: Readonly<Record<string, unknown>>
   readonly tool: Tool
   readonly execution: ToolExecution
@@ -25,9 +27,22 @@ export interface ToolDenial {
   readonly stop_turn?: boolean
 }
 
+/** The call is to be made with other arguments: it is validated, prepared and decided about anew, from the first guard on. */
+export interface ToolRewrite {
+  readonly kind: 'rewrite'
+  /** In place of the arguments. */
+  readonly args: Readonly<Record<string, unknown>>
+  /** Why, as a sentence for the model. */
+  readonly reason?: string
+}
+
 export interface ToolHooks {
-  /** Bail, in stages (guards -100, dedupe 0): a guard that answers refuses the call, undefined means no objection. No guard can permit. */
-  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolDenial | undefined>
+  /**
+   * Bail, in stages (guards -100, dedupe 0): a guard that answers refuses or rewrites the call, undefined means no objection. No guard can
+   * permit. Each guard rewrites a call at most once: asked again about what became of it, it can still refuse, and what else it would
+   * change is not heard.
+   */
+  readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolDenial | ToolRewrite | undefined>
   /** Waterfall on the result of a call that ran or was denied. */
   readonly after: AsyncSeriesWaterfallHook<[ToolResult, ToolCallContext]>
 }
@@ -42,13 +57,13 @@ export function createToolHooks(): ToolHooks {
 export interface ToolQuestion {
   readonly kind: 'ask'
   /** Asks, and answers what was decided. Called at most once, and not at all when the call itself is refused (`ToolExecution.check`). */
-  ask(): Promise<ToolDecision>
+  ask(): Promise<ToolDecision | ToolRewrite>
 }
 
 export type ToolDecision = { readonly kind: 'run' } | ToolDenial
 
-/** What the authority says of a call. */
-export type ToolVerdict = ToolDecision | ToolQuestion
+/** What the authority says of a call. It rewrites a call at most once; the second time the call is refused. */
+export type ToolVerdict = ToolDecision | ToolRewrite | ToolQuestion
 
 /**
  * Decides whether a call may run, after every guard had no objection. There is one authority or none; a call runs only when the
@@ -84,7 +99,10 @@ export type ToolReport =
   | {
       readonly type: 'started'
       readonly call: LlmToolCall
+      /** What it runs with. */
       readonly args: Readonly<Record<string, unknown>>
+      /** Who changed the arguments, in order; absent: they are those of the model. */
+      readonly changed_by?: readonly string[]
       readonly description?: string
       readonly display?: ToolDisplay
     }
