@@ -152,7 +152,23 @@ const mistakes = {
   server_stopping: () => 'the server is stopping',
   not_listening: () => 'the server is not listening',
   route_unusable: (what: string, why: string) => `${what}: ${why}`,
-  handler_deaf: () => 'did not end when its signal was aborted, and was given up'
+  handler_deaf: () => 'did not end when its signal was aborted, and was given up',
+  setup_threw: (what: string) => what,
+  shape_missed: (what: string, details: readonly Detail[]) =>
+    `${what} misses its schema: ${details.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')}`,
+  error_undeclared: (what: string, spec: ErrorSpec) => `${what} answered ${spec.name} (${spec.code}), which it does not declare`,
+  file_irregular: (path: string) => `${path} is not a regular file`,
+  request_unanswered: () => 'the request was not answered',
+  client_gone: () => 'the client is gone',
+  // What the one who starts the server reads.
+  home_unusable: (home: string, why: string) => `the home ${home} cannot be made: ${why}; choose another one with --home`,
+  directory_irregular: (path: string) => `${path} is not a directory`,
+  token_exposed: (path: string, mode: string) => `${path} can be read by other users (mode ${mode}); run: chmod 600 ${path}`,
+  token_empty: (path: string) => `${path} is empty; remove it and start again`,
+  bind_exposed: (host: string, kind: string) =>
+    `refusing to listen on ${host} (${kind}): traffic and token would travel unencrypted; ` +
+    'put a TLS proxy in front and bind to 127.0.0.1, or accept the risk with --insecure-no-tls',
+  ports_taken: (range: string, host: string) => `${range} taken on ${host}; choose another one with --port`
 } as const
 
 export type DeveloperCode = keyof typeof mistakes

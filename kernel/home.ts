@@ -1,23 +1,24 @@
 /** The home directory: made for its owner alone, what is odd about one that was there before, and how its small files are read. */
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { developerError } from './errors.ts'
 
 /**
- * Makes the directory and its missing parents (0700). Throws an Error that names the home and the reason. Step by step: the
+ * Makes the directory and its missing parents (0700). Throws `home_unusable`, which names the home and the reason. Step by step: the
  * recursive call of the library never returns where a parent takes no entries (`/proc`).
  */
 export function makeHome(home: string): void {
   try {
     makeStep(home)
   } catch (error) {
-    throw new Error(`the home ${home} cannot be made: ${(error as Error).message}; choose another one with --home`, { cause: error })
+    throw developerError('home_unusable', home, (error as Error).message)
   }
 }
 
 function makeStep(dir: string): void {
   const found = statSync(dir, { throwIfNoEntry: false })
   if (found?.isDirectory()) return
-  if (found) throw new Error(`${dir} is not a directory`)
+  if (found) throw developerError('directory_irregular', dir)
   if (dirname(dir) !== dir) makeStep(dirname(dir))
   try {
     mkdirSync(dir, { mode: 0o700 })
@@ -45,7 +46,7 @@ export function homeWarnings(home: string): string[] {
 export function readRegularFile(path: string): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)) // without it the open of a pipe waits for a writer
   try {
-    if (!fstatSync(file).isFile()) throw new Error(`${path} is not a regular file`)
+    if (!fstatSync(file).isFile()) throw developerError('file_irregular', path)
     return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)

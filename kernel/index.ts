@@ -1,7 +1,7 @@
 /** The door of the kernel: everything a pack may import. */
 
 export { isOpenRoute } from './access/open.ts'
-export type { Principal } from './access/principal.ts'
+export { defaultScope, type Principal } from './access/principal.ts'
 export {
   type AnyRoute,
   type BodyOf,

@@ -4,7 +4,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, Banned, type ErrorSpec, HostRefused, ScopeMissing } from '../errors.ts'
 import { BanTable } from './ban.ts'
 import { classifyBind, corsHeaders, OriginPolicy, type OriginVerdict } from './origin.ts'
-import type { Principal } from './principal.ts'
+import { defaultScope, type Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
 /** Why a request is refused before routing. `spec.status` is the HTTP status (403 Host, 429 ban), also for a raw upgrade answer. */
@@ -140,8 +140,8 @@ export class Gate {
   }
 }
 
-/** Throws ScopeMissing (40302) when the principal lacks the scope; routes and frames that name none ask for `api`. */
-export function requireScope(principal: Principal, scope = 'api'): void {
+/** Throws ScopeMissing (40302) when the principal lacks the scope. */
+export function requireScope(principal: Principal, scope = defaultScope): void {
   if (principal.scopes === 'all' || principal.scopes.includes(scope)) return
   throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
 }

@@ -1,6 +1,7 @@
 /** Addresses: what the bind address demands, and which Host and Origin headers are accepted (DNS rebinding, foreign web pages, CORS). */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import { developerError } from '../errors.ts'
 import type { FilledOptions } from '../options.ts'
 
 /** `loopback`: 127.*, localhost, ::1. `lan`: private and link-local ranges. `public`: everything else, also 0.0.0.0, :: and names. */
@@ -37,16 +38,13 @@ export interface BindOptions {
 
 /**
  * Refuses a non-loopback bind without `--insecure-no-tls`. Resolves nothing and opens nothing; returns the warnings to print.
- * Throws an Error whose text names the option.
+ * Throws `bind_exposed`, whose text names the option.
  */
 export function assertBind(options: BindOptions): string[] {
   const kind = classifyBind(options.host)
   if (kind === 'loopback') return []
   if (!options.insecureNoTls) {
-    throw new Error(
-      `refusing to listen on ${options.host || 'all addresses'} (${kind}): traffic and token would travel unencrypted; ` +
-        'put a TLS proxy in front and bind to 127.0.0.1, or accept the risk with --insecure-no-tls'
-    )
+    throw developerError('bind_exposed', options.host || 'all addresses', kind)
   }
   const warnings = [`listening on ${options.host || 'all addresses'} without TLS: anyone on the way can read the traffic and the token`]
   if (!options.password) warnings.push('no password is set: the token is the only credential')

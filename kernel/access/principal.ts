@@ -9,6 +9,9 @@ export interface Principal {
   readonly scopes: 'all' | readonly string[]
 }
 
+/** What routes and frames ask for that name no scope. */
+export const defaultScope = 'api'
+
 /** Nobody in particular: the principal of requests that no credential was asked for. */
 export const anonymous: Principal = { id: 'anonymous', kind: 'anonymous', scopes: [] }
 

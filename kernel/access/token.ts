@@ -2,6 +2,7 @@
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { developerError } from '../errors.ts'
 import { makeHome, readRegularFile } from '../home.ts'
 import { makeFile, replaceFile } from '../storage/files.ts'
 import type { Principal } from './principal.ts'
@@ -78,10 +79,10 @@ export class TokenFile {
     const path = tokenPath(home)
     const version = statSync(path, { bigint: true })
     if (tooOpen(version)) {
-      throw new Error(`${path} can be read by other users (mode ${modeText(version)}); run: chmod 600 ${path}`)
+      throw developerError('token_exposed', path, modeText(version))
     }
     const token = readToken(home)
-    if (!token) throw new Error(`${path} is empty; remove it and start again`)
+    if (!token) throw developerError('token_empty', path)
     return new TokenFile(path, token, version, onIgnored)
   }
 

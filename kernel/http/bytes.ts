@@ -4,6 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { developerError } from '../errors.ts'
 import type { FileReply, StreamReply } from './reply.ts'
 
 /**
@@ -24,7 +25,7 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
   const file = await open(reply.file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const stat = await file.stat()
-    if (!stat.isFile()) throw new Error('not a regular file')
+    if (!stat.isFile()) throw developerError('file_irregular', reply.file)
     const etag = reply.etag ?? fileEtag(stat)
     res.setHeader('etag', etag)
     res.setHeader('last-modified', stat.mtime.toUTCString())

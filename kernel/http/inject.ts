@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
-import type { Detail } from '../errors.ts'
+import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
 import type { Exchange } from './pipeline.ts'
 import type { FileReply, StreamReply } from './reply.ts'
@@ -79,7 +79,7 @@ export class InjectedExchange implements Exchange {
 
   /** What the pipeline answered. Throws when the caller went away first. */
   answer(): Injected {
-    if (!this.#answer) throw this.#input.signal?.reason ?? new Error('the request was not answered')
+    if (!this.#answer) throw this.#input.signal?.reason ?? developerError('request_unanswered')
     return this.#answer
   }
 

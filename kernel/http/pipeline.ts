@@ -151,15 +151,13 @@ export class Pipeline {
 
   #checkReply(route: MountedRoute, text: string): void {
     const found = problems(route.spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
-    if (found.length === 0) return
-    const list = found.map(detail => `${detail.path}: ${detail.message}`).join('; ')
-    this.#env.options.onViolation(new Error(`the reply of ${nameOf(route)} misses its schema: ${list}`))
+    if (found.length > 0) this.#env.options.onViolation(developerError('shape_missed', `reply of ${nameOf(route)}`, found))
   }
 
   #checkDeclared(error: AppError, route: MountedRoute): void {
     const { strict, onViolation } = this.#env.options
     if (!strict || generalCodes.has(error.spec.code) || route.spec.errors?.some(known => known.code === error.spec.code)) return
-    onViolation(new Error(`${nameOf(route)} does not declare its error ${error.spec.code} (${error.spec.name})`))
+    onViolation(developerError('error_undeclared', nameOf(route), error.spec))
   }
 
   /** The answer is out: hook and access log. */
@@ -212,7 +210,7 @@ class HandlerInput {
     if (signal.aborted) unloaded()
     else {
       signal.addEventListener('abort', unloaded)
-      const forget = this.#exchange.onGone(() => abort.abort(new Error('the client is gone')))
+      const forget = this.#exchange.onGone(() => abort.abort(developerError('client_gone')))
       this.#undo = () => {
         signal.removeEventListener('abort', unloaded)
         forget()

@@ -2,6 +2,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { developerError } from '../errors.ts'
 
 /** How long a connection whose request was refused as a whole may take to read the reason, ms. */
 const lastWordMs = 1_000
@@ -111,7 +112,7 @@ export async function listen(server: Server, options: ListenOptions): Promise<{ 
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
       if (attempt >= last) {
         const range = attempt === port ? `port ${port} is` : `ports ${port} to ${attempt} are`
-        throw new Error(`${range} taken on ${host}; choose another one with --port`, { cause: error })
+        throw developerError('ports_taken', range, host)
       }
     }
   }

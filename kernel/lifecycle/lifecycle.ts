@@ -205,7 +205,7 @@ export class Lifecycle {
   }
 
   async #fail(unit: Unit, error: unknown): Promise<void> {
-    unit.error = error instanceof Error ? error : new Error(String(error))
+    unit.error = error instanceof Error ? error : developerError('setup_threw', String(error))
     await this.#close(unit, unit.error)
     this.#failed(unit)
   }

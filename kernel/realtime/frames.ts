@@ -2,7 +2,7 @@
 import { requireScope } from '../access/gate.ts'
 import type { FrameSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
+import { AppError, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, tidy } from '../schema.ts'
@@ -70,9 +70,9 @@ export class Frames {
     const work = activity.enter()
     if (!work) return unknownFrame(frame)
     const ended = new AbortController()
-    const end = () => ended.abort(work.signal.aborted ? work.signal.reason : new Error('the connection is over'))
+    const end = () => ended.abort(work.signal.aborted ? work.signal.reason : developerError('client_gone'))
     const ms = this.#env.options.frameTimeoutMs
-    const timer = setTimeout(() => ended.abort(new Error(`took longer than ${ms} ms and was given up`)), ms)
+    const timer = setTimeout(() => ended.abort(developerError('callback_late', ms)), ms)
     work.signal.addEventListener('abort', end, { once: true })
     connection.scope.signal.addEventListener('abort', end, { once: true })
     const handle = async () => {
@@ -100,8 +100,8 @@ export class Frames {
   #checkAck(spec: FrameSpec, reply: unknown): void {
     const { strict, onViolation } = this.#env.options
     if (!strict) return
-    const [first] = problems(spec.ack, reply)
-    if (first) onViolation(new Error(`ack of frame '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
+    const details = problems(spec.ack, reply)
+    if (details.length > 0) onViolation(developerError('shape_missed', `ack of frame '${spec.type}'`, details))
   }
 
   #checkError(spec: FrameSpec, err: unknown): void {
@@ -109,7 +109,7 @@ export class Frames {
     if (!strict || !AppError.is(err)) return
     const declared = [...generalErrors, ...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])]
     if (!declared.some(known => known.code === err.spec.code))
-      onViolation(new Error(`frame '${spec.type}' answered ${err.spec.name} (${err.spec.code}), which it does not declare`))
+      onViolation(developerError('error_undeclared', `frame '${spec.type}'`, err.spec))
   }
 }
 

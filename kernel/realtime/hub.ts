@@ -251,7 +251,7 @@ export class Hub implements Streams {
   }
 
   #check(spec: EventSpec, payload: unknown): void {
-    const [first] = problems(spec.payload, payload)
-    if (first) this.#env.options.onViolation(new Error(`event '${spec.type}': ${first.path ? `${first.path}: ` : ''}${first.message}`))
+    const details = problems(spec.payload, payload)
+    if (details.length > 0) this.#env.options.onViolation(developerError('shape_missed', `event '${spec.type}'`, details))
   }
 }

@@ -4,6 +4,7 @@
  * more; clients drop durable frames up to the last number they applied.
  */
 import type { EventSpec } from '../contract.ts'
+import { AppError, PersistenceFailed } from '../errors.ts'
 import type { ClientConnection } from './connection.ts'
 import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { type JournaledEvent, type JournalView, replayLimit } from './journal.ts'
@@ -56,7 +57,7 @@ async function* eventsOf(journal: JournalView, from: number, to: number): AsyncG
     for await (const lines of reader.lines(from, to)) {
       for (const line of lines) {
         const event = JSON.parse(line.toString('utf8')) as JournaledEvent
-        if (event.seq !== seq++) throw new Error('the journal was replaced meanwhile')
+        if (event.seq !== seq++) throw new AppError(PersistenceFailed, { message: 'the journal was replaced meanwhile' })
         yield event
       }
     }

@@ -256,7 +256,7 @@ test('in strict mode a reply that misses its schema and an undeclared error are 
   assert.equal((await http.send('GET', '/api/v1/b')).json.code, 49901)
   assert.equal(http.violations.length, 2)
   assert.match(http.violations[0]!, /GET \/api\/v1\/things misses its schema: data\.n/)
-  assert.match(http.violations[1]!, /does not declare its error 49901/)
+  assert.match(http.violations[1]!, /GET \/api\/v1\/b answered taken \(49901\), which it does not declare/)
 })
 
 test('the signal aborts when the client goes away, and the work is counted out', async t => {
