@@ -1,5 +1,6 @@
 /** Whole frames as messages of the AsyncAPI document (contract 3, Control frames and Event frames). */
 import {
+  defaultScope,
   type ErrorSpec,
   type EventSpec,
   type FrameSpec,
@@ -23,6 +24,7 @@ export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
   const optional = !(spec.payload.required as readonly string[] | undefined)?.length && spec.payload.type === 'object'
   return message(spec.type, spec.summary, {
     ...binary(spec),
+    'x-required-scope': spec.scope ?? defaultScope,
     correlationId,
     payload: objectOf(['type', ...(optional ? [] : ['payload'])], {
       type: constant(spec.type),

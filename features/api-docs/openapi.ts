@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of exactly the given routes (contract 1, Versioning rule 4: the live document is authoritative). */
 import { OptionalKind } from '@sinclair/typebox'
-import { type AnyRoute, isOpenRoute, type TObject, type TSchema, Type } from '../../kernel/index.ts'
+import { type AnyRoute, defaultScope, isOpenRoute, type TObject, type TSchema, Type } from '../../kernel/index.ts'
 import { DocumentSchemas, uniqueName } from './document-schema.ts'
 import { Replies } from './openapi-replies.ts'
 
@@ -51,7 +51,7 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
       summary: spec.summary,
       ...(spec.description === undefined ? {} : { description: spec.description }),
       tags: [tag],
-      ...(isOpenRoute(spec) ? { security: [] } : {}),
+      security: isOpenRoute(spec) ? [] : [{ bearer: [spec.scope ?? defaultScope] }],
       ...parameters(placed, schemas),
       ...requestBody(spec, schemas),
       responses: replies.of(spec)
@@ -61,10 +61,16 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
     openapi: '3.1.0',
     info: { title: info.title, description, version: info.version },
     tags: [...tags].sort().map(name => ({ name })),
-    security: [{ bearer: [] }],
+    security: [{ bearer: [defaultScope] }],
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'Token of the server' } },
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Token of the server, which has every scope. The list of an operation names the scope that it asks for.'
+        }
+      },
       responses: replies.shared,
       schemas: schemas.shared
     }

@@ -71,6 +71,11 @@ test('without any pack the frames of the kernel are left', () => {
   assert.ok('subscribe_ack' in document.components.messages)
 })
 
+test('every request frame names the scope that it asks for', () => {
+  const { messages } = documentOf([], [{ ...watchNotes, scope: 'notes' }]).components
+  assert.deepEqual([messages.subscribe['x-required-scope'], messages.watch_notes['x-required-scope']], ['api', 'notes'])
+})
+
 test('a declared failure of a frame is named in its ack', () => {
   const [success, failure] = documentOf().components.messages.watch_notes_ack.payload.anyOf
   assert.deepEqual(success.properties.payload.required, ['watching'])

@@ -53,7 +53,7 @@ test('a document of all kinds of routes is valid OpenAPI 3.1 with title, version
     document.tags.map((tag: Document) => tag.name),
     ['files', 'fs', 'healthz', 'notes', 'other']
   )
-  assert.deepEqual(document.security, [{ bearer: [] }])
+  assert.deepEqual(document.security, [{ bearer: ['api'] }])
   assert.equal(document.components.securitySchemes.bearer.scheme, 'bearer')
 })
 
@@ -84,6 +84,13 @@ test('one code with two statuses is listed under both, and once where it is decl
   )
 })
 
+test('every operation names the scope that its route asks for', async () => {
+  const document = documentOf(getNote, { ...addNote, scope: 'notes' })
+  assert.deepEqual(document.paths['/api/v1/notes/{note_id}'].get.security, [{ bearer: ['api'] }])
+  assert.deepEqual(document.paths['/api/v1/notes'].post.security, [{ bearer: ['notes'] }])
+  assert.equal(await openapiProblems(document), '')
+})
+
 test('a route without credential has no security and cannot answer 40101', () => {
   const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/healthz', auth: 'none' }))
   const { get } = document.paths['/api/v1/healthz']
@@ -94,7 +101,7 @@ test('a route without credential has no security and cannot answer 40101', () =>
 test('below /api only GET goes without a credential, whatever a route says', () => {
   const document = documentOf(defineRoute({ ...base, method: 'POST', path: '/api/v1/notes', auth: 'none' }))
   const { post } = document.paths['/api/v1/notes']
-  assert.equal(post.security, undefined)
+  assert.deepEqual(post.security, [{ bearer: ['api'] }])
   assert.ok('401' in post.responses)
 })
 
