@@ -1,11 +1,10 @@
 /** Blob store: files of bytes, visible complete or not at all. */
-import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { ensureDir, type FileCalls, fileOf, idsBelow, isMissing, nodeFiles, notSaved, removeFile, type Sync, syncDir } from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
-import { isProcessAlive, ownProcess } from './process-life.ts'
+import { isAbandoned, temporaryName } from './process-life.ts'
 
 export interface BlobOptions {
   /** Texts of errors name files relative to it. */
@@ -41,7 +40,7 @@ export function openBlobs(dir: string, options: BlobOptions): BlobStore {
         await ensureDir(inbox, files)
         swept ??= sweep(inbox)
         await swept
-        const temporary = join(inbox, `${await ownMark()}-${randomUUID()}`)
+        const temporary = join(inbox, await temporaryName())
         try {
           await receive(temporary, source, maxBytes, options.sync, files)
           await ensureDir(dirname(file), files)
@@ -98,25 +97,10 @@ async function receive(file: string, source: Readable | Uint8Array, maxBytes: nu
   }
 }
 
-/** `<process id>-<place>`: whose temporary file it is. */
-async function ownMark(): Promise<string> {
-  return `${process.pid}-${placeMark((await ownProcess()).where)}`
-}
-
-function placeMark(where = ''): string {
-  return createHash('sha256').update(where).digest('hex').slice(0, 12)
-}
-
-/** No upload takes so long: of processes elsewhere nobody here knows whether they live. */
-const abandonedMs = 24 * 60 * 60 * 1000
-
 /** Removes the temporary files of processes that are gone. */
 async function sweep(inbox: string): Promise<void> {
-  const here = placeMark((await ownProcess()).where)
   for (const name of await readdir(inbox)) {
     const file = join(inbox, name)
-    const [pid, place] = name.split('-', 2)
-    const isGone = place === here ? !(await isProcessAlive(Number(pid))) : Date.now() - (await stat(file)).mtimeMs > abandonedMs
-    if (isGone) await removeFile(file)
+    if (await isAbandoned(file)) await removeFile(file)
   }
 }

@@ -2,13 +2,12 @@
  * Ownership of a path by a live process. A lock ends with its holder at once, even after `kill -9`: the file names the process, and a lock
  * of a process that is gone is taken over. Whether a process in another container or on another machine lives, its heartbeat tells.
  */
-import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { ensureDir, type FileCalls, isMissing, nodeFiles, readIfThere, removeFile } from './files.ts'
-import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
+import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
 
 /** What a lock file says about its holder. */
 export interface LockHolder extends ProcessIdentity {
@@ -73,16 +72,19 @@ export function acquireLock(path: string, options: LockOptions = {}): Promise<Lo
 
 async function acquire(path: string, options: LockOptions): Promise<HeldLock | undefined> {
   const { info, files = nodeFiles } = options
-  const nonce = randomUUID()
+  const nonce = await temporaryName()
   const mine = `${path}~${nonce}`
   try {
     const text = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files)
-    return text === undefined ? undefined : new HeldLock(path, text, nonce, files)
+    if (text === undefined) return undefined
+    const lock = new HeldLock(path, text, nonce, files)
+    await sweepOnce(dirname(path), files)
+    return lock
   } catch (error) {
     if (AppError.is(error)) throw error
     throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken`, cause: error })
   } finally {
-    await removeFile(mine, files).catch(() => undefined) // swept by the next one that takes over
+    await removeFile(mine, files).catch(() => undefined) // the next taker sweeps
   }
 }
 
@@ -234,7 +236,7 @@ async function contend(path: string, mine: string, holder: LockHolder, files: Fi
       const fence = Math.max(clock(), (parse(seen)?.fence ?? 0) + fenceMargin)
       const text = await writeMine(mine, { ...holder, fence }, files)
       await files.rename(mine, path)
-      await sweep(path, files)
+      swept.delete(dirname(path))
       return text
     } finally {
       await guard.release()
@@ -243,15 +245,24 @@ async function contend(path: string, mine: string, holder: LockHolder, files: Fi
   return undefined
 }
 
-/** Removes what takers left that died between writing their file and clearing it away. */
-async function sweep(path: string, files: FileCalls): Promise<void> {
-  const prefix = `${basename(path)}~`
-  for (const name of await files.readdir(dirname(path))) {
-    if (!name.startsWith(prefix) || name === `${prefix}take`) continue
-    const file = join(dirname(path), name)
-    const text = await readIfThere(file, files)
-    // An unreadable one may be a file that its live taker is just writing.
-    if (text?.endsWith('}') && !(await liveHolder(file, text))) await removeFile(file, files)
+/** Directories that this process has swept. */
+const swept = new Set<string>()
+const maxSwept = 1000
+
+/**
+ * Removes what takers left that died between making their file and clearing it away: once per directory, and again when a dead holder
+ * shows that there may be more. The names tell whose they are, so an empty file of a live taker stays.
+ */
+async function sweepOnce(dir: string, files: FileCalls): Promise<void> {
+  if (swept.has(dir)) return
+  if (swept.size >= maxSwept) swept.clear()
+  swept.add(dir)
+  try {
+    for (const name of await files.readdir(dir)) {
+      if (/~(\d+-[0-9a-f]{12}-)?[0-9a-f-]{36}$/.test(name) && (await isAbandoned(join(dir, name)))) await removeFile(join(dir, name), files)
+    }
+  } catch {
+    swept.delete(dir) // somebody else may be sweeping as well; what is left goes the next time
   }
 }
 

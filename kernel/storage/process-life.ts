@@ -1,5 +1,6 @@
-/** Is that process still the one we knew? By process id, start time and the place where its id means anything. */
-import { readFile, readlink } from 'node:fs/promises'
+/** Is that process still the one we knew? By process id, start time and the place where its id means anything. And whose is a temporary file. */
+import { createHash, randomUUID } from 'node:crypto'
+import { readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 
 /** Tells a process from all others, on this machine and in its containers. */
@@ -96,4 +97,23 @@ async function ownPlace(): Promise<string> {
   } catch {
     return hostname()
   }
+}
+
+/** A name for a temporary file that tells whose it is: `<process id>-<its place>-<random>`. */
+export async function temporaryName(): Promise<string> {
+  return `${process.pid}-${placeMark(await ownProcess())}-${randomUUID()}`
+}
+
+/** Nothing takes so long: of processes elsewhere nobody here knows whether they live. */
+const abandonedMs = 24 * 60 * 60 * 1000
+
+/** The process that made a temporary file, by its name, is gone. In doubt only once the file is a day old. */
+export async function isAbandoned(file: string): Promise<boolean> {
+  const [, pid, place] = /(\d+)-([0-9a-f]{12})-[\w-]+$/.exec(file) ?? []
+  if (place === placeMark(await ownProcess())) return !(await isProcessAlive(Number(pid)))
+  return Date.now() - (await stat(file)).mtimeMs > abandonedMs
+}
+
+function placeMark({ where = '' }: ProcessIdentity): string {
+  return createHash('sha256').update(where).digest('hex').slice(0, 12)
 }

@@ -68,9 +68,26 @@ test('a taker that died in the middle of taking over does not block the next one
   await child.kill()
   const dead = await readFile(path, 'utf8')
   await writeFile(`${path}~take`, dead.replace('nonce":"', 'nonce":"x'))
-  await writeFile(`${path}~left-behind`, dead)
+  await writeFile(`${path}~${(JSON.parse(dead) as { nonce: string }).nonce}`, dead)
   assert.ok(await acquireLock(path))
   assert.deepEqual(await readdir(dir), ['lock'])
+})
+
+test('what a taker left that died while it took a free lock goes with the next one; what a living one is writing stays', async t => {
+  const dir = await freshDir()
+  const child = startChild(t, 'lock', 'hold', join(dir, 'other'))
+  await child.atLeast(1)
+  const { nonce } = JSON.parse(await readFile(join(dir, 'other'), 'utf8')) as { nonce: string }
+  const count = join(dir, 'count')
+  const made = `count.lock~${nonce}`
+  await writeFile(join(dir, made), '')
+  await writeFile(count, '0')
+  await startChild(t, 'lock', 'add', count, '1').end()
+  assert.ok((await readdir(dir)).includes(made), 'its maker lives')
+  await child.kill()
+  await startChild(t, 'lock', 'add', count, '1').end()
+  assert.deepEqual((await readdir(dir)).sort(), ['count', 'other'])
+  assert.equal(await readFile(count, 'utf8'), '2')
 })
 
 test('a process id that was given out again does not keep a dead lock alive', { skip: process.platform !== 'linux' }, async () => {
