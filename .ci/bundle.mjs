@@ -4,13 +4,13 @@
  * never read. All files lie flat, because modules find their neighbours (workers, package.json) by `import.meta.url`.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const packs = readdirSync('features').filter(name => existsSync(join('features', name, 'pack.ts')))
 
 /** What every server loads: the kernel and the public faces of the packs, with all that they import. One file, so that each has one instance. */
-const isBase = id => /\/kernel\/(?!testing)[^.]*\.ts$/.test(id) || /\/features\/[^/]+\/index\.ts$/.test(id)
+const isBase = id => /^(?:kernel\/(?!testing)[^.]*|features\/[^/]+\/index)\.ts$/.test(relative(process.cwd(), id).replaceAll('\\', '/'))
 
 rmSync(join('dist', 'bundle'), { recursive: true, force: true })
 const bundle = await rolldown({
