@@ -2,7 +2,7 @@
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { developerError } from '../errors.ts'
+import { DeveloperError, developerError } from '../errors.ts'
 import { makeHome, readRegularFile } from '../home.ts'
 import { makeFile, replaceFile } from '../storage/files.ts'
 import type { Principal } from './principal.ts'
@@ -150,7 +150,7 @@ export class TokenFile {
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code === 'EMFILE' || code === 'ENFILE') this.#version = { ...this.#version, mtimeNs: -1n } // passes: look again
-      return `the token file cannot be read (${code ?? message})`
+      return `the token file cannot be read (${error instanceof DeveloperError ? message : (code ?? message)})`
     }
   }
 }

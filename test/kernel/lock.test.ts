@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
@@ -99,10 +100,14 @@ test('a process id that was given out again does not keep a dead lock alive', { 
 test('a process that has ended but was not collected by its parent holds no lock', { skip: process.platform !== 'linux' }, async t => {
   const path = join(await freshDir(), 'lock')
   // The parent becomes a program that collects nobody.
-  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] })
   t.after(() => parent.kill())
-  const [data] = (await once(parent.stdout, 'data')) as [Buffer]
+  const { stdout } = parent
+  assert.ok(stdout)
+  const [data] = (await once(stdout, 'data')) as [Buffer]
   const pid = Number(String(data))
+  while ((await readFile(`/proc/${parent.pid}/comm`, 'utf8')) !== 'sleep\n') await new Promise(resolve => setImmediate(resolve))
+  ;(parent.stdio[3] as Writable).end()
   while (!/\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'))) await new Promise(resolve => setImmediate(resolve))
   await writeFile(path, JSON.stringify({ pid, nonce: 'n' }))
   assert.ok(await acquireLock(path))
