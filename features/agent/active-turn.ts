@@ -113,7 +113,7 @@ export class ActiveTurn {
             model,
             system,
             messages: adaptMedia(history.project(), model),
-            tools: this.#deps.runner()?.list(this.#host) ?? [],
+            tools: this.#deps.runner()?.list(this.#host, this.turn_id) ?? [],
             cache_key: this.#host.session.id,
             effort,
             context_tokens,

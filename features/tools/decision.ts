@@ -40,8 +40,14 @@ export async function decideCall(
   const { agent, turn_id } = input
   const { call } = parsed
   const changes = new Changes(parsed.args)
-  const tool = ports.registry.find(call.name)
-  if (!tool) return { changes, result: failure(`Tool not found: ${call.name.slice(0, 200)}`) }
+  const tool = ports.registry.find(agent, call.name)
+  if (!tool) {
+    const gone = ports.registry.wasOffered(agent, call.name)
+    return {
+      changes,
+      result: failure(gone ? `The tool ${call.name} is not there any more.` : `Tool not found: ${call.name.slice(0, 200)}`)
+    }
+  }
   const refusal = ports.registry.refusal(agent, tool) ?? violation(tool, parsed.value)
   if (refusal !== undefined) return { changes, result: failure(refusal) }
   const env = { agent, cwd: agent.session.cwd, turn_id, tool_call_id: call.id, now: ports.now, earlier }

@@ -3,11 +3,11 @@ import { definePack, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listTools, toolsSection } from './contract.ts'
-import { configPolicy, Registry } from './registry.ts'
+import { configPolicy, OfferSlot, Registry } from './registry.ts'
 import { RepeatSlot } from './repeats.ts'
 import { createRunner } from './runner.ts'
 import { createToolHooks, ToolAuthority, ToolHooks, ToolRunner } from './service.ts'
-import { ToolPolicies, Tools } from './tool.ts'
+import { ToolPolicies, ToolSets, Tools } from './tool.ts'
 
 const noSession = { id: '', created_at: '' }
 
@@ -23,10 +23,17 @@ export default definePack({
   setup(ctx, { sessions, config, authority }) {
     const hooks = createToolHooks()
     const tools = ctx.collect(Tools)
+    const sets = ctx.collect(ToolSets)
     const policies = ctx.collect(ToolPolicies)
-    const registry = new Registry({ tools: () => tools.items(), policies: () => policies.items() })
+    const registry = new Registry({
+      tools: () => tools.items(),
+      sets: () => sets.items(),
+      policies: () => policies.items(),
+      log: ctx.log
+    })
 
     ctx.slot(RepeatSlot)
+    ctx.slot(OfferSlot)
     ctx.contribute(ConfigSections, toolsSection)
     ctx.contribute(
       ToolPolicies,

@@ -1,16 +1,26 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import type { Static } from '../../kernel/index.ts'
+import { defineSlot, type Logger, type Static } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
 import type { ToolEntry } from './contract.ts'
 import { matchText } from './glob.ts'
-import type { Tool, ToolPolicy } from './tool.ts'
+import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
 export interface RegistryPorts {
   readonly tools: () => readonly Tool[]
+  readonly sets: () => readonly ToolSet[]
   readonly policies: () => readonly ToolPolicy[]
+  readonly log: Logger
 }
+
+/** What the model of an agent was shown at the beginning of its turn. */
+interface Offer {
+  readonly turn_id: number
+  readonly tools: readonly LlmTool[]
+}
+
+export const OfferSlot = defineSlot<{ last?: Offer }, AgentHost>('tool-offer', () => ({}))
 
 /** Live view of the contributed tools. Of two tools with one name the first counts. */
 export class Registry {
@@ -21,29 +31,45 @@ export class Registry {
     this.#ports = ports
   }
 
-  find(name: string): Tool | undefined {
-    return this.#ports.tools().find(tool => tool.name === name)
+  /** The tool as the agent has it now. */
+  find(agent: AgentHost, name: string): Tool | undefined {
+    return this.#all(agent).find(tool => tool.name === name)
   }
 
   /** Why the agent must not use the tool; undefined when it may. */
   refusal(agent: AgentHost, tool: Tool): string | undefined {
     for (const policy of this.#ports.policies()) {
-      const reason = policy.refuses(agent, tool)
-      if (reason !== undefined) return reason
+      try {
+        const reason = policy.refuses(agent, tool)
+        if (reason !== undefined) return reason
+      } catch (err) {
+        this.#ports.log.error({ err, policy: policy.name, tool: tool.name }, 'a tool policy failed; the tool counts as switched off')
+        return `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`
+      }
     }
     return undefined
   }
 
-  /** What goes to the model. */
-  forModel(agent: AgentHost): LlmTool[] {
-    return this.#unique()
-      .filter(tool => this.refusal(agent, tool) === undefined)
-      .map(tool => ({ name: tool.name, description: tool.description, parameters: this.#schema(tool) }))
+  /** What goes to the model, the same throughout a turn. */
+  forModel(agent: AgentHost, turn_id: number): readonly LlmTool[] {
+    const offer = agent.get(OfferSlot)
+    if (offer.last?.turn_id !== turn_id) {
+      const tools = this.#all(agent)
+        .filter(tool => this.refusal(agent, tool) === undefined)
+        .map(tool => ({ name: tool.name, description: tool.description, parameters: this.#schema(tool) }))
+      offer.last = { turn_id, tools }
+    }
+    return offer.last.tools
   }
 
-  /** What clients see; without an agent every tool counts as active. */
+  /** Whether the model was shown a tool of this name in the turn. */
+  wasOffered(agent: AgentHost, name: string): boolean {
+    return agent.get(OfferSlot).last?.tools.some(tool => tool.name === name) === true
+  }
+
+  /** What clients see; without an agent the sets have no say, and every tool counts as active. */
   forClients(agent: AgentHost | undefined): Static<typeof ToolEntry>[] {
-    return this.#unique().map(tool => {
+    return this.#all(agent).map(tool => {
       const server = tool.source === 'mcp' ? /^mcp__(.+?)__/.exec(tool.name)?.[1] : undefined
       return {
         name: tool.name,
@@ -56,8 +82,20 @@ export class Registry {
     })
   }
 
-  #unique(): Tool[] {
-    return [...new Map([...this.#ports.tools()].reverse().map(tool => [tool.name, tool])).values()].reverse()
+  #all(agent: AgentHost | undefined): Tool[] {
+    const sets = agent === undefined ? [] : this.#ports.sets().flatMap(set => this.#toolsOf(set, agent))
+    const first = new Map<string, Tool>()
+    for (const tool of [...this.#ports.tools(), ...sets]) if (!first.has(tool.name)) first.set(tool.name, tool)
+    return [...first.values()]
+  }
+
+  #toolsOf(set: ToolSet, agent: AgentHost): readonly Tool[] {
+    try {
+      return set.tools(agent)
+    } catch (err) {
+      this.#ports.log.error({ err, set: set.name }, 'a tool set failed; its tools are left out')
+      return []
+    }
   }
 
   #schema(tool: Tool): Readonly<Record<string, unknown>> {

@@ -1,6 +1,4 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
-import type { LlmTool } from '../llm/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
 import { abortText, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
@@ -25,7 +23,7 @@ interface Prepared extends Partial<Decided> {
 
 export function createRunner(ports: RunnerPorts): ToolRunner {
   return {
-    list: (agent: AgentHost): readonly LlmTool[] => ports.registry.forModel(agent),
+    list: (agent, turn_id) => ports.registry.forModel(agent, turn_id),
     run: input => new Batch(ports, input).run()
   }
 }

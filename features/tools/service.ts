@@ -78,8 +78,11 @@ export const ToolAuthority = serviceToken<ToolAuthority>('tool-authority')
 
 /** How the agent sees tools; results come in call order. Provided by the tools pack, used by the turn. */
 export interface ToolRunner {
-  /** Tool list for the model, filtered by policy. */
-  list(agent: AgentHost): readonly LlmTool[]
+  /**
+   * Tool list for the model, filtered by policy. It stays the same throughout a turn, because providers cache requests by their beginning:
+   * tools that come, go or are switched off meanwhile show in the next turn. Calls are judged by what is there when they are made.
+   */
+  list(agent: AgentHost, turn_id: number): readonly LlmTool[]
   /**
    * Prepares all calls in order (validation, permission), then executes. Never rejects. Events go through `report`:
    * `started` after the decision (also for denied calls), `progress`, and `finished` in completion order.

@@ -107,10 +107,26 @@ export class ToolRefusal extends Error {}
 
 export const Tools = extensionPoint<Tool>('tools')
 
+/**
+ * Tools that depend on the agent, or that come and go: those of MCP servers, those that only some agents have, one whose description lists
+ * what its agent may delegate to.
+ */
+export interface ToolSet {
+  readonly name: string
+  /**
+   * The tools of this agent at this moment, in a stable order. Asked when a turn begins, what it shows to the model stays for that turn; and
+   * for every call, so it does no I/O. A set that throws has no tools. Of two tools with one name the first counts, those of `Tools` before
+   * all sets.
+   */
+  tools(agent: AgentHost): readonly Tool[]
+}
+
+export const ToolSets = extensionPoint<ToolSet>('tool-sets')
+
 /** Switches tools off for an agent (session `disabled_tools`, profile, configuration). Any refusal hides the tool and fails its calls. */
 export interface ToolPolicy {
   readonly name: string
-  /** Why the tool is off, as a sentence for the model; undefined: no objection. Called often, so it does no I/O. */
+  /** Why the tool is off, as a sentence for the model; undefined: no objection. Called often, so it does no I/O. One that throws objects. */
   refuses(agent: AgentHost, tool: Tool): string | undefined
 }
 

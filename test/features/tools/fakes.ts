@@ -157,7 +157,7 @@ export async function scene(
   const reports: ToolReport[] = []
   let ids = 0
   const runner = createRunner({
-    registry: new Registry({ tools: () => tools, policies: () => options.policies ?? [] }),
+    registry: new Registry({ tools: () => tools, sets: () => [], policies: () => options.policies ?? [], log: silent }),
     hooks,
     authority: () => permissive,
     log: silent,
