@@ -3,15 +3,17 @@ import * as node from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { FileCalls } from '../../kernel/storage/files.ts'
 
-type Call = 'open' | 'write' | 'sync' | 'truncate' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'utimes'
+type Call = 'open' | 'write' | 'sync' | 'truncate' | 'chown' | 'close' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'utimes'
 
 const writes = new Set(['write', 'writev', 'writeFile', 'appendFile'])
 const syncs = new Set(['sync', 'datasync'])
+const others = new Set<string>(['truncate', 'chown', 'close'] satisfies Call[])
 
 export class WatchedDisk {
-  /** `<call> <name of the file>` in the order of their ends; reading and opening are left out. */
+  /** `<call> <name of the file>` in the order of their ends; reading, opening and closing are left out. */
   readonly done: string[] = []
   readonly #faults: { call: Call; fits: RegExp; code: string; times: number; partly: boolean }[] = []
+  #short: { fits: RegExp; bytes: number } | undefined
   readonly #before: { call: Call; fits: RegExp; run(): Promise<void> }[] = []
   readonly files: FileCalls
 
@@ -45,6 +47,11 @@ export class WatchedDisk {
     this.#faults.push({ call, fits, code, times, partly })
   }
 
+  /** The next write of several lines to a file that fits takes only so many bytes, and says so. */
+  takeOnly(bytes: number, fits: RegExp): void {
+    this.#short = { fits, bytes }
+  }
+
   /** Runs something before the next call on a file that fits. */
   before(call: Call, fits: RegExp, run: () => Promise<void>): void {
     this.#before.push({ call, fits, run })
@@ -66,20 +73,31 @@ export class WatchedDisk {
     if (fault) throw faultOf(fault.code, call)
   }
 
+  #shortened(file: string): number | undefined {
+    if (!this.#short?.fits.test(file)) return undefined
+    const { bytes } = this.#short
+    this.#short = undefined
+    return bytes
+  }
+
   #watch(handle: node.FileHandle, file: string): node.FileHandle {
     return new Proxy(handle, {
       get: (target, key: string) => {
         const value: unknown = Reflect.get(target, key)
         if (typeof value !== 'function') return value
-        const kind: Call | undefined = writes.has(key) ? 'write' : syncs.has(key) ? 'sync' : key === 'truncate' ? key : undefined
+        const kind = writes.has(key) ? 'write' : syncs.has(key) ? 'sync' : others.has(key) ? (key as Call) : undefined // it is one of them
         if (!kind) return value.bind(target)
         return async (...args: unknown[]) => {
           await this.#meanwhile(kind, file)
           const fault = this.#fault(kind, file)
           if (fault?.partly) await target.writev((args[0] as Uint8Array[]).slice(0, 1))
+          // The system lets go of a descriptor also where closing it fails.
+          if (fault && kind === 'close') await target.close()
           if (fault) throw faultOf(fault.code, kind)
+          const short = kind === 'write' ? this.#shortened(file) : undefined
+          if (short !== undefined) return target.write(Buffer.concat(args[0] as Uint8Array[]).subarray(0, short))
           const result: unknown = await value.apply(target, args)
-          this.done.push(`${kind} ${basename(file)}`)
+          if (kind !== 'close') this.done.push(`${kind} ${basename(file)}`)
           return result
         }
       }
