@@ -36,12 +36,15 @@ export function findStrays(among: readonly number[], { mark, sessions }: Traces)
   })
 }
 
-/** SIGKILL to what `find` finds, and to what that starts meanwhile; answers the ids. */
+/**
+ * SIGKILL to what `find` finds, and to what that starts meanwhile; answers the ids. Looks until nothing is left twice: a process may start
+ * another one after the list was made, and be gone when it is looked at.
+ */
 export function endStrays(find: () => readonly number[]): number[] {
   const ended = new Set<number>()
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0, quiet = 0; round < ROUNDS && quiet < 2; round++) {
     const fresh = find().filter(pid => !ended.has(pid))
-    if (fresh.length === 0) break
+    quiet = fresh.length === 0 ? quiet + 1 : 0
     for (const pid of fresh) {
       ended.add(pid)
       signalTo(pid, 'SIGKILL')

@@ -51,7 +51,7 @@ class Batch {
       const each = await this.#prepare(parsed, prepared)
       prepared.push(each)
       if (each.result?.stop_turn) this.#stop(index)
-      const { context, changes } = each
+      const { context, changes } = each.original === undefined ? each : prepared[each.original]!
       const execution = context?.execution
       await this.#report({
         type: 'started',

@@ -94,7 +94,7 @@ test('a refusal of the tool reaches the model as it is', async t => {
 
 test('the same call twice in one response runs once and answers twice', async t => {
   let runs = 0
-  const { run, log } = await scene(t, [scripted({ name: 'Once', run: () => ({ output: `run ${++runs}` }) })])
+  const { run, log, reports } = await scene(t, [scripted({ name: 'Once', run: () => ({ output: `run ${++runs}` }) })])
   const results = await run([
     ['A', 'Once', '{"path":"x"}'],
     ['B', 'Once', ' { "path" : "x" } '],
@@ -104,6 +104,8 @@ test('the same call twice in one response runs once and answers twice', async t 
   assert.equal(results[0]?.output, results[1]?.output)
   assert.deepEqual(log.slice(0, 3), ['started A', 'started B', 'started C'])
   assert.equal(log.filter(line => line.startsWith('finished')).length, 3)
+  const told = reports.flatMap(report => (report.type === 'started' ? [report.description] : []))
+  assert.deepEqual(told, ['Once: x', 'Once: x', 'Once: y'], 'the copy is shown as what ran')
 })
 
 test('a call repeated step after step is reminded from the third time and stopped at the twelfth', async t => {
