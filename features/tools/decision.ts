@@ -40,16 +40,10 @@ export async function decideCall(
   const { agent, turn_id } = input
   const { call } = parsed
   const changes = new Changes(parsed.args)
-  const tool = ports.registry.find(agent, call.name)
-  if (!tool) {
-    const gone = ports.registry.wasOffered(agent, call.name)
-    return {
-      changes,
-      result: failure(gone ? `The tool ${call.name} is not there any more.` : `Tool not found: ${call.name.slice(0, 200)}`)
-    }
-  }
-  const refusal = ports.registry.refusal(agent, tool) ?? violation(tool, parsed.value)
-  if (refusal !== undefined) return { changes, result: failure(refusal) }
+  const tool = ports.registry.callable(agent, call.name)
+  if (typeof tool === 'string') return { changes, result: failure(tool) }
+  const wrong = violation(tool, parsed.value)
+  if (wrong !== undefined) return { changes, result: failure(wrong) }
   const env = { agent, cwd: agent.session.cwd, turn_id, tool_call_id: call.id, now: ports.now, earlier }
   for (;;) {
     const decided = await decideOnce({ parsed, tool, env, changes, signal: input.signal }, ports)

@@ -31,11 +31,6 @@ export class Registry {
     this.#ports = ports
   }
 
-  /** The tool as the agent has it now. */
-  find(agent: AgentHost, name: string): Tool | undefined {
-    return this.#all(agent).find(tool => tool.name === name)
-  }
-
   /** Why the agent must not use the tool; undefined when it may. */
   refusal(agent: AgentHost, tool: Tool): string | undefined {
     for (const policy of this.#ports.policies()) {
@@ -62,9 +57,12 @@ export class Registry {
     return offer.last.tools
   }
 
-  /** Whether the model was shown a tool of this name in the turn. */
-  wasOffered(agent: AgentHost, name: string): boolean {
-    return agent.get(OfferSlot).last?.tools.some(tool => tool.name === name) === true
+  /** The tool as the agent has it now, or why it cannot be called, as a sentence for the model. */
+  callable(agent: AgentHost, name: string): Tool | string {
+    const tool = this.#all(agent).find(each => each.name === name)
+    if (tool) return this.refusal(agent, tool) ?? tool
+    const shown = agent.get(OfferSlot).last?.tools.some(each => each.name === name)
+    return shown ? `The tool ${name} is not there any more.` : `Tool not found: ${name.slice(0, 200)}`
   }
 
   /** What clients see; without an agent the sets have no say, and every tool counts as active. */

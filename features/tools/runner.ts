@@ -99,6 +99,8 @@ class Batch {
     const { signal } = this.#input
     if (signal.aborted) return failure(abortText(signal))
     if (this.#stoppedAt < index) return failure(SKIPPED)
+    const there = this.#ports.registry.callable(this.#input.agent, parsed.call.name) // an approval may have taken its time
+    if (typeof there === 'string') return failure(there)
     let over = false
     try {
       const work = (async () =>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { conversation } from '../helpers/conversation.ts'
+import { type Conversation, conversation } from '../helpers/conversation.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 test('an edit that does not fit the file is refused without asking; one that fits what calls before it make of the file is asked', async t => {
@@ -120,17 +120,34 @@ test('a file that a rule forbids to read is denied, whether it is there or not',
   }
 })
 
-test('a tool that is switched off is refused without asking, also when that happens while another approval is open', async t => {
-  const { prompt, api, waitFor, session_id } = await askedForAll(t)
-  const calls = ['echo one', 'echo two'].map((command, at) => ({ name: 'Bash', args: { command }, id: `off${at}` }))
+/** Two commands that are asked about; meanwhile something happens, and the first is approved. */
+async function whileAsked(scene: Conversation, happens: () => Promise<unknown>): Promise<string[]> {
+  const { prompt, api, waitFor, session_id, events } = scene
+  const calls = ['echo one', 'echo two'].map((command, at) => ({ name: 'Bash', args: { command }, id: `call${at}` }))
   await prompt([{ tools: calls }])
-  const { payload } = await waitFor(
-    event => event.type === 'event.approval.requested' && JSON.stringify(event.payload).includes('echo one')
-  )
-  await api('POST', '/config', { tools: { disabled: ['Bash'] } })
+  const about = (type: string, text: string) => waitFor(event => event.type === type && JSON.stringify(event.payload).includes(text))
+  const { payload } = await about('event.approval.requested', 'echo one')
+  await happens()
   await api('POST', `/sessions/${session_id}/approvals/${(payload as { approval_id: string }).approval_id}`, { decision: 'approved' })
-  const refused = await waitFor(event => event.type === 'tool.result' && JSON.stringify(event.payload).includes('off1'))
-  assert.match(JSON.stringify(refused.payload), /switched off in the configuration/)
+  const results = [await about('tool.result', 'call0'), await about('tool.result', 'call1')]
+  assert.equal(
+    events.filter(({ type }) => type === 'event.approval.requested').length,
+    2,
+    'the Read of the beginning, and the first command'
+  )
+  return results.map(result => String((result.payload as { output: unknown }).output))
+}
+
+test('a tool that is switched off while an approval is open neither runs nor is asked about again', async t => {
+  const scene = await askedForAll(t)
+  const outputs = await whileAsked(scene, () => scene.api('POST', '/config', { tools: { disabled: ['Bash'] } }))
+  for (const output of outputs) assert.match(output, /switched off in the configuration/)
+})
+
+test('a tool that is gone when the approval comes does not run', async t => {
+  const scene = await askedForAll(t)
+  const outputs = await whileAsked(scene, () => scene.kernel.unload('tools-shell'))
+  for (const output of outputs) assert.match(output, /Bash is not there any more/)
 })
 
 test('after an abort nothing more is asked', async t => {
