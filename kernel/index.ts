@@ -1,7 +1,6 @@
 /** The door of the kernel: everything a pack may import. */
 
-export { isOpenRoute } from './access/open.ts'
-export { defaultScope, type Principal } from './access/principal.ts'
+export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
 export {
   type AnyRoute,
   type BodyOf,

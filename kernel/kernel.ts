@@ -5,8 +5,8 @@ import { createGate, type Gate } from './access/gate.ts'
 import { createEnvironment, type Environment } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
-import { HttpEntry } from './http/entry.ts'
 import type { Inject, InjectInput } from './http/inject.ts'
+import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
@@ -64,7 +64,7 @@ export class Kernel {
   readonly done: Promise<void>
   readonly #env: Environment
   readonly #storage: Storage
-  readonly #http: HttpEntry
+  readonly #http: Pipeline
   readonly #services = new ServiceTable()
   readonly #points = new PointTable()
   readonly #registry: Registry
@@ -93,7 +93,7 @@ export class Kernel {
     const journals = (options.journal ?? createJournals)(engine)
     this.hub = new Hub(env, { gate, hooks: this.hooks, journals })
     gate.onRevoked(gone => this.hub.disconnect(one => one.id === gone.id, 'the token was replaced'))
-    this.#http = new HttpEntry(env, { gate, hooks: this.hooks })
+    this.#http = new Pipeline(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const contexts: ContextParts = {

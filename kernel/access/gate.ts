@@ -1,10 +1,10 @@
 /** The gate in front of every request and upgrade: ban, Host, Origin, credential (contract 1, Authentication). */
 import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
-import { AppError, Banned, type ErrorSpec, HostRefused, ScopeMissing } from '../errors.ts'
+import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
 import { BanTable } from './ban.ts'
 import { classifyBind, corsHeaders, OriginPolicy, type OriginVerdict } from './origin.ts'
-import { defaultScope, type Principal } from './principal.ts'
+import type { Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
 /** Why a request is refused before routing. `spec.status` is the HTTP status (403 Host, 429 ban), also for a raw upgrade answer. */
@@ -18,8 +18,8 @@ export interface GateVerdict {
   readonly refusal?: GateRefusal | undefined
   /** REST serves what reads for a `refused` one without CORS headers; an upgrade answers 403. */
   readonly origin: OriginVerdict
-  /** CORS headers of an accepted Origin. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** For every answer: the security headers, and the CORS headers of an accepted Origin. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Undefined: the credential is missing or wrong. */
@@ -78,16 +78,17 @@ export class Gate {
 
   /** Ban, then Host, then Origin. Synchronous; same for requests and upgrades. */
   check(req: IncomingMessage): GateVerdict {
+    const headers = this.securityHeaders
     if (this.#bans && this.#bans.size > 0 && this.#bans.banned(peer(req), this.#time())) {
-      return { refusal: { spec: Banned, message: Banned.message }, origin: 'none' }
+      return { refusal: { spec: Banned, message: Banned.message }, origin: 'none', headers }
     }
     const refusal = this.#origin.refuseHost(req)
-    if (refusal !== undefined) return { refusal: { spec: HostRefused, message: refusal }, origin: 'none' }
+    if (refusal !== undefined) return { refusal: { spec: HostRefused, message: refusal }, origin: 'none', headers }
     const origin = this.#origin.judge(req)
-    if (origin === 'allowed') return { origin, headers: corsHeaders(req) }
+    if (origin === 'allowed') return { origin, headers: { ...headers, ...corsHeaders(req) } }
     // Without a credential nothing else keeps a foreign page from it: simple requests come without a preflight.
-    if (origin === 'refused' && this.bypass && changes(req)) return { refusal: originRefusal(req), origin }
-    return { origin }
+    if (origin === 'refused' && this.bypass && changes(req)) return { refusal: originRefusal(req), origin, headers }
+    return { origin, headers }
   }
 
   /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
@@ -140,12 +141,6 @@ export class Gate {
   }
 }
 
-/** Throws ScopeMissing (40302) when the principal lacks the scope. */
-export function requireScope(principal: Principal, scope = defaultScope): void {
-  if (principal.scopes === 'all' || principal.scopes.includes(scope)) return
-  throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
-}
-
 /** Everything but the methods that read (RFC 9110 §9.2.1); OPTIONS is answered without a handler. */
 function changes({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
@@ -157,20 +152,13 @@ function originRefusal({ headers }: IncomingMessage): GateRefusal {
   return { spec: HostRefused, message }
 }
 
-/** The bearer value, undefined without one, null for a repeated header. It is masked so that neither handlers nor logs see it. */
-function takeAuthorization(req: IncomingMessage): string | null | undefined {
+/**
+ * The bearer value, undefined without one, null for a repeated header. Every Authorization value of the request is masked, so that neither
+ * handlers nor logs see it.
+ */
+export function takeAuthorization(req: IncomingMessage): string | null | undefined {
   const header = req.headers.authorization
   if (header === undefined) return undefined
-  if (maskAuthorization(req) > 1) return null
-  if (!header.startsWith(bearer)) return undefined
-  const value = header.slice(bearer.length)
-  // Header bytes arrive as Latin-1; a password may be UTF-8.
-  return /[^ -~]/.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value
-}
-
-/** Replaces every Authorization value of the request by a placeholder; returns how many there were. */
-export function maskAuthorization(req: IncomingMessage): number {
-  if (req.headers.authorization === undefined) return 0
   req.headers.authorization = masked
   const raw = req.rawHeaders
   let count = 0
@@ -179,7 +167,11 @@ export function maskAuthorization(req: IncomingMessage): number {
     raw[i + 1] = masked
     count++
   }
-  return count
+  if (count > 1) return null
+  if (!header.startsWith(bearer)) return undefined
+  const value = header.slice(bearer.length)
+  // Header bytes arrive as Latin-1; a password may be UTF-8.
+  return /[^ -~]/.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value
 }
 
 /** First entry of `Sec-WebSocket-Protocol` with the bearer prefix decides. */

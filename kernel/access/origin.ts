@@ -94,7 +94,10 @@ export class OriginPolicy {
     if (this.#anyHost) return undefined
     const host = req.headers.host
     if (host === undefined || host === '') return 'the Host header is missing'
-    if (hostCount(req.rawHeaders) > 1) return 'the Host header is repeated'
+    let count = 0 // the library shows only the first
+    for (let i = 0; i < req.rawHeaders.length; i += 2)
+      if (req.rawHeaders[i]!.length === 4 && req.rawHeaders[i]!.toLowerCase() === 'host') count++
+    if (count > 1) return 'the Host header is repeated'
     if (!this.#allowsHost(host)) return hostRefusal(host)
     const authority = req.url?.startsWith('/') ? undefined : absoluteAuthority(req.url ?? '')
     return authority === undefined || this.#allowsHost(authority) ? undefined : hostRefusal(authority)
@@ -133,13 +136,6 @@ export function corsHeaders(req: IncomingMessage): Record<string, string> {
     'access-control-allow-headers': asked || defaultHeaders,
     vary: 'Origin'
   }
-}
-
-/** How many Host headers there are: the library shows only the first. */
-function hostCount(raw: readonly string[]): number {
-  let count = 0
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === 4 && raw[i]!.toLowerCase() === 'host') count++
-  return count
 }
 
 /** Authority of an absolute-form request target (RFC 9112 §3.2.2), undefined for the usual origin form. */

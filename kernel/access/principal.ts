@@ -1,4 +1,5 @@
-/** Who asks: found by the gate for every request and upgrade, handed to handlers, and what it may use. */
+/** Who asks: found by the gate for every request and upgrade, handed to handlers; what it may use, and which paths need nobody. */
+import { AppError, ScopeMissing } from '../errors.ts'
 
 export interface Principal {
   /** Names the credential without being one; a rotated token gets another id. */
@@ -17,3 +18,40 @@ export const anonymous: Principal = { id: 'anonymous', kind: 'anonymous', scopes
 
 /** Code of this process that asks without saying for whom. */
 export const inProcess: Principal = { id: 'in-process', kind: 'in-process', scopes: 'all' }
+
+/** Throws ScopeMissing (40302) when the principal lacks the scope. */
+export function requireScope(principal: Principal, scope = defaultScope): void {
+  if (principal.scopes === 'all' || principal.scopes.includes(scope)) return
+  throw new AppError(ScopeMissing, { message: `the credential lacks the scope '${scope}'` })
+}
+
+/** Served without a credential: `auth: 'none'`, which below `/api` counts for GET only (contract 1, Authentication rules 1 and 2). */
+export function isOpenRoute(spec: { readonly auth?: 'token' | 'none'; readonly method: string; readonly path: string }): boolean {
+  return spec.auth === 'none' && (spec.method === 'GET' || !isReserved(spec.path))
+}
+
+/**
+ * Would any reading of this path lead into the API? Unknown paths that do need a credential before they are told apart (404).
+ * Case, doubled slashes, backslashes, dot segments and repeated encoding are all seen through; what cannot be read counts as yes.
+ */
+export function isReserved(path: string): boolean {
+  let text = path
+  for (let round = 0; text.includes('%'); round++) {
+    if (round === 4) return true
+    try {
+      const decoded = decodeURIComponent(text)
+      if (decoded === text) break
+      text = decoded
+    } catch {
+      return true // undecodable: nobody can say where it leads
+    }
+  }
+  if (!text.startsWith('/')) return true
+  const segments: string[] = []
+  for (const segment of text.toLowerCase().replaceAll('\\', '/').split('/')) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '' && segment !== '.') segments.push(segment)
+  }
+  const first = segments[0] ?? ''
+  return first === 'api' || first === 'openapi.json' || first === 'asyncapi.json'
+}

@@ -4,7 +4,7 @@ import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
 import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
-import type { Exchange } from './pipeline.ts'
+import type { Exchange } from './exchange.ts'
 import type { FileReply, StreamReply } from './reply.ts'
 
 /** The envelope of a route with the HTTP status it came with. */

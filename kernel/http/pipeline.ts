@@ -1,40 +1,22 @@
-/** One request through its route: scope, params, body, query, handler, reply, log. Where it came from and who asks is settled before. */
-import type { Readable } from 'node:stream'
+/**
+ * The way of a request: from a connection through the gate, or from inside this process; then route, scope, params, body, query, handler,
+ * reply and log.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { requireScope } from '../access/gate.ts'
+import { type Gate, takeAuthorization } from '../access/gate.ts'
+import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing } from '../errors.ts'
+import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
-import { type FileReply, failure, isBinary, type StreamReply, successText } from './reply.ts'
-import type { MountedRoute, Target } from './router.ts'
-
-/** A request with its way back: over a connection, or from inside this process. */
-export interface Exchange extends RequestInfo {
-  /** When it began, on the clock of `performance.now()`. */
-  readonly began: number
-  /** Nobody waits for the answer any more. */
-  readonly gone: boolean
-  /** Headers are out: an error can only cut the answer. */
-  readonly begun: boolean
-  /** Calls once when the asker goes away before the answer is complete; returns the undo. */
-  onGone(listener: () => void): () => void
-  /** Values of the query string; repeated keys become arrays. */
-  query(): Readonly<Record<string, unknown>>
-  /** The JSON body; undefined without one. Rejects with a 40001. */
-  body(limit: number): Promise<unknown>
-  /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
-  openStream(limit: number | undefined): void
-  /** Answers with the text of an envelope; undefined: no body. */
-  send(status: number, text: string | undefined): void
-  /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
-  sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
-  /** Ends the answer where it is. */
-  cut(): void
-}
+import { type Exchange, HttpExchange } from './exchange.ts'
+import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
+import { failure, isBinary } from './reply.ts'
+import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
 const lastWordMs = 250
@@ -43,28 +25,100 @@ const generalCodes = new Set(generalErrors.map(spec => spec.code))
 
 export class Pipeline {
   readonly #env: Environment
+  readonly #gate: Gate
   readonly #hooks: KernelHooks
+  #table = new RouteTable([])
 
-  constructor(env: Environment, hooks: KernelHooks) {
+  constructor(env: Environment, { gate, hooks }: { gate: Gate; hooks: KernelHooks }) {
     this.#env = env
+    this.#gate = gate
     this.#hooks = hooks
   }
 
-  /** Answers one request; never rejects. */
-  async serve(target: Target, exchange: Exchange): Promise<void> {
-    const { route, error, open, params } = target
+  /** Replaces the whole route table at once. Requests that are under way finish on the old one. */
+  mount(routes: readonly MountedRoute[]): void {
+    this.#table = new RouteTable(routes)
+  }
+
+  /** The request listener; may be passed around on its own. Never rejects: that would end the process. */
+  readonly handler = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const exchange = new HttpExchange(req, res, this.#env)
+    let route: MountedRoute | undefined
     try {
-      if (error) throw error
-      if (!route) throw routeMissing(exchange)
-      if (!open) requireScope(exchange.principal, route.spec.scope)
-      await this.#run(route, params, exchange)
+      const { headers, refusal } = this.#gate.check(req)
+      for (const name in headers) res.setHeader(name, headers[name]!)
+      if (refusal) throw new AppError(refusal.spec, { message: refusal.message })
+      if (req.method === 'OPTIONS') {
+        if (req.headers.origin === undefined) throw routeMissing(exchange)
+        res.writeHead(204).end()
+        return
+      }
+      const target = this.#table.find(exchange.method, exchange.url)
+      route = target.route
+      if (target.open) takeAuthorization(req)
+      else {
+        const principal = await this.#gate.authenticate(req)
+        if (!principal) throw new AppError(Unauthorized)
+        exchange.principal = principal
+      }
+      await this.#serve(target, exchange)
+    } catch (error) {
+      this.#fail(error, exchange, route)
+    }
+  }
+
+  /** Asks a route without a socket; see `Kernel.inject`. */
+  async inject<R extends AnyRoute>(route: R, input: InjectInput): Promise<Injected<R>> {
+    const exchange = new InjectedExchange(this.#env.newId(), route, input)
+    const target = this.#table.find(exchange.method, exchange.url)
+    try {
+      await this.#serve(target, exchange)
+    } catch (error) {
+      this.#fail(error, exchange, target.route)
+    }
+    return exchange.answer() as Injected<R> // the pipeline answered as the route declares
+  }
+
+  async #serve({ route, error, open, params: raw }: Target, exchange: Exchange): Promise<void> {
+    if (error) throw error
+    if (!route) throw routeMissing(exchange)
+    const { spec } = route
+    if (!open) requireScope(exchange.principal, spec.scope)
+    const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
+    const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
+    if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
+    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
+    const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
+
+    const work = route.activity.enter()
+    if (!work) throw routeMissing(exchange)
+    const input = new HandlerInput(params, query, body, exchange, work)
+    try {
+      let answer: unknown = instead ? instead.data : route.handler(input as never) // the checks made the values fit the spec
+      if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
+      if (exchange.gone) return
+      if (isBinary(answer)) {
+        this.#done(exchange, route, await exchange.sendBytes(answer.reply, input.signal))
+        return
+      }
+      const { status = 200, successCode: code = 0 } = spec
+      const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
+      const text = status === 204 ? undefined : JSON.stringify(envelope)
+      if (text !== undefined && this.#env.options.strict) this.#checkReply(route, text)
+      exchange.send(status, text)
+      this.#done(exchange, route, status, code)
     } catch (failed) {
-      this.fail(failed, exchange, route)
+      if (!work.signal.aborted || AppError.is(failed)) throw failed
+      this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
+      throw routeMissing(exchange)
+    } finally {
+      input.close()
+      work.leave()
     }
   }
 
   /** Answers an error; after the headers were sent only the connection can be cut. */
-  fail(error: unknown, exchange: Exchange, route?: MountedRoute): void {
+  #fail(error: unknown, exchange: Exchange, route: MountedRoute | undefined): void {
     const { log, guard } = this.#env
     if (exchange.gone) {
       log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
@@ -85,32 +139,6 @@ export class Pipeline {
     this.#done(exchange, route, status, envelope.code)
   }
 
-  async #run(route: MountedRoute, raw: Readonly<Record<string, string>>, exchange: Exchange): Promise<void> {
-    const { spec } = route
-    const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
-    const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
-    if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
-    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
-    const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
-
-    const work = route.activity.enter()
-    if (!work) throw routeMissing(exchange)
-    const input = new HandlerInput(params, query, body, exchange, work)
-    try {
-      const answer = instead ? instead.data : await this.#answer(route, input, exchange, work)
-      if (exchange.gone) return
-      if (isBinary(answer)) this.#done(exchange, route, await exchange.sendBytes(answer.reply, input.signal))
-      else this.#reply(route, answer, exchange)
-    } catch (error) {
-      if (!work.signal.aborted || AppError.is(error)) throw error
-      this.#env.log.debug({ err: error, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
-      throw routeMissing(exchange)
-    } finally {
-      input.close()
-      work.leave()
-    }
-  }
-
   /** A tap that fails was put down to its pack already: the request ends as a bug that is not its route's. */
   async #before(exchange: Exchange, spec: AnyRoute): Promise<{ readonly data: unknown } | undefined> {
     try {
@@ -121,13 +149,10 @@ export class Pipeline {
   }
 
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */
-  #answer(route: MountedRoute, input: HandlerInput, exchange: Exchange, work: Work): unknown {
-    const handled: unknown = route.handler(input as never) // the checks made the values fit the spec
-    if (typeof (handled as Partial<PromiseLike<unknown>> | null | undefined)?.then !== 'function') return handled
-    const later = Promise.resolve(handled)
-    return work.untilGivenUp(later, lastWordMs, () => {
+  #untilGivenUp(answer: Promise<unknown>, route: MountedRoute, exchange: Exchange, work: Work): Promise<unknown> {
+    return work.untilGivenUp(answer, lastWordMs, () => {
       this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
-      later.then(discard, () => undefined) // nobody waits for it any more
+      answer.then(discard, () => undefined) // nobody waits for it any more
       return routeMissing(exchange)
     })
   }
@@ -139,14 +164,6 @@ export class Pipeline {
     // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
     const filled = Value.Default(schema, body)
     return stripUnknown(schema, checked(schema, filled, 'body'))
-  }
-
-  #reply(route: MountedRoute, data: unknown, exchange: Exchange): void {
-    const { status = 200, successCode = 0 } = route.spec
-    const text = status === 204 ? undefined : successText(data, exchange.id, successCode)
-    if (text !== undefined && this.#env.options.strict) this.#checkReply(route, text)
-    exchange.send(status, text)
-    this.#done(exchange, route, status, successCode)
   }
 
   #checkReply(route: MountedRoute, text: string): void {
@@ -231,7 +248,7 @@ function factsOf({ id, method, url, headers, remote_address, principal, stream }
 }
 
 /** HTTP 404 with an envelope; the contract names no code for it. */
-export function routeMissing({ url, method }: RequestInfo): AppError {
+function routeMissing({ url, method }: RequestInfo): AppError {
   const target = url.slice(0, 500)
   const end = target.search(/[?#]/)
   return new AppError(RouteMissing, { message: `no such route: ${method} ${end < 0 ? target : target.slice(0, end)}` })
@@ -250,5 +267,10 @@ function nameOf({ spec }: MountedRoute): string {
 
 /** An answer that came too late: its stream, if it is one, is not left open. */
 function discard(answer: unknown): void {
-  if (isBinary(answer) && 'stream' in answer.reply) (answer.reply.stream satisfies Readable).destroy()
+  if (isBinary(answer) && 'stream' in answer.reply) answer.reply.stream.destroy()
+}
+
+/** Also of another realm or library. */
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function'
 }

@@ -6,19 +6,23 @@ import { developerError } from '../errors.ts'
 export class Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  readonly #left: (work: Work) => void
+  readonly #all: Set<Work>
+  readonly #idle: () => void
   #timer: NodeJS.Timeout | undefined
   #giveUp: (() => void) | undefined
 
-  constructor(signal: AbortSignal, left: (work: Work) => void) {
+  /** Takes itself out of `all` when it ends; the last one calls `idle`. */
+  constructor(signal: AbortSignal, all: Set<Work>, idle: () => void) {
     this.signal = signal
-    this.#left = left
+    this.#all = all
+    this.#idle = idle
+    all.add(this)
   }
 
   /** Ends the work; later calls do nothing. */
   leave(): void {
     clearTimeout(this.#timer)
-    this.#left(this)
+    if (this.#all.delete(this) && this.#all.size === 0) this.#idle()
   }
 
   /** Settles as the result does, or rejects with what `givenUp` tells when it is not there `ms` after the signal was aborted. */
@@ -42,7 +46,8 @@ export class Work {
 export class Activity {
   readonly #works = new Set<Work>()
   #closed = false
-  #idle: (() => void) | undefined
+  #whenIdle: (() => void) | undefined
+  readonly #idle = () => this.#whenIdle?.()
   readonly #abort = new AbortController()
 
   constructor() {
@@ -59,14 +64,7 @@ export class Activity {
 
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
-    if (this.#closed) return undefined
-    const work = new Work(this.#abort.signal, this.#left)
-    this.#works.add(work)
-    return work
-  }
-
-  readonly #left = (work: Work) => {
-    if (this.#works.delete(work) && this.#works.size === 0) this.#idle?.()
+    return this.#closed ? undefined : new Work(this.#abort.signal, this.#works, this.#idle)
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
@@ -75,7 +73,7 @@ export class Activity {
     if (this.running > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
-        this.#idle = () => {
+        this.#whenIdle = () => {
           clearTimeout(timer)
           resolve()
         }

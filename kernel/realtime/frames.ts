@@ -1,5 +1,5 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
-import { requireScope } from '../access/gate.ts'
+import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'

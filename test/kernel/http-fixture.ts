@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test'
 import { ulid } from 'ulid'
 import { createGate, type Gate } from '../../kernel/access/gate.ts'
 import type { AnyRoute } from '../../kernel/contract.ts'
-import { HttpEntry } from '../../kernel/http/entry.ts'
+import { Pipeline } from '../../kernel/http/pipeline.ts'
 import { assertRoute, type MountedRoute } from '../../kernel/http/router.ts'
 import { closeServer, createServer, listen } from '../../kernel/http/server.ts'
 import { Activity } from '../../kernel/lifecycle/activity.ts'
@@ -71,7 +71,7 @@ export async function startHttp(t: TestContext, options: FixtureOptions = {}): P
     onViolation: error => violations.push(error.message)
   })
   const gate = await createGate(env)
-  const http = new HttpEntry(env, { gate, hooks: createKernelHooks() })
+  const http = new Pipeline(env, { gate, hooks: createKernelHooks() })
   const server = createServer(http.handler)
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 })
   t.after(async () => {

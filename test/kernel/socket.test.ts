@@ -401,10 +401,10 @@ test('the first bearer subprotocol is echoed whole, and none when none was offer
 
 test('refused upgrades answer 403, 401 and 429 and close; other paths get nothing', async t => {
   const answers: [Parameters<typeof openGate>[0], string][] = [
-    [{ check: () => ({ origin: 'refused' }) }, 'HTTP/1.1 403 Forbidden'],
+    [{ check: () => ({ origin: 'refused', headers: {} }) }, 'HTTP/1.1 403 Forbidden'],
     [{ authenticateSocket: async () => undefined }, 'HTTP/1.1 401 Unauthorized'],
     [
-      { check: () => ({ refusal: { spec: errorSpec('banned', 42901, 'x', 429), message: 'x' }, origin: 'none' }) },
+      { check: () => ({ refusal: { spec: errorSpec('banned', 42901, 'x', 429), message: 'x' }, origin: 'none', headers: {} }) },
       'HTTP/1.1 429 Too Many Requests'
     ],
     [{}, '']

@@ -1,0 +1,177 @@
+/** One request with its way back: what the pipeline asks of it, and the one that came over a connection. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { parse } from 'node:querystring'
+import type { Readable } from 'node:stream'
+import { anonymous, type Principal } from '../access/principal.ts'
+import type { RequestInfo } from '../contract.ts'
+import type { Environment } from '../environment.ts'
+import { limitedStream, readJson } from './body.ts'
+import { sendBinary } from './bytes.ts'
+import type { FileReply, StreamReply } from './reply.ts'
+
+/** A request with its way back: over a connection, or from inside this process. */
+export interface Exchange extends RequestInfo {
+  /** When it began, on the clock of `performance.now()`. */
+  readonly began: number
+  /** Nobody waits for the answer any more. */
+  readonly gone: boolean
+  /** Headers are out: an error can only cut the answer. */
+  readonly begun: boolean
+  /** Calls once when the asker goes away before the answer is complete; returns the undo. */
+  onGone(listener: () => void): () => void
+  /** Values of the query string; repeated keys become arrays. */
+  query(): Readonly<Record<string, unknown>>
+  /** The JSON body; undefined without one. Rejects with a 40001. */
+  body(limit: number): Promise<unknown>
+  /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
+  openStream(limit: number | undefined): void
+  /** Answers with the text of an envelope; undefined: no body. */
+  send(status: number, text: string | undefined): void
+  /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
+  sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
+  /** Ends the answer where it is. */
+  cut(): void
+}
+
+/** Uploads: time without a single byte after which the connection is cut, ms. */
+const idleMs = 300_000
+
+export class HttpExchange implements Exchange {
+  readonly id: string
+  readonly method: string
+  /** Target as received, before normalisation. */
+  readonly url: string
+  readonly began = performance.now()
+  /** Nobody until the gate has found out. */
+  principal: Principal = anonymous
+  readonly #req: IncomingMessage
+  readonly #res: ServerResponse
+  /** Bytes of an unread body up to which the connection is kept. */
+  readonly #keepBytes: number
+  #stream: Readable | undefined
+
+  constructor(req: IncomingMessage, res: ServerResponse, env: Environment) {
+    const given = req.headers['x-request-id']
+    this.id = (given !== undefined && requestId(String(given))) || env.newId()
+    this.method = req.method ?? ''
+    this.url = req.url ?? ''
+    this.#req = req
+    this.#res = res
+    this.#keepBytes = env.options.bodyLimitBytes
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#req.headers
+  }
+
+  get remote_address(): string | null {
+    return this.#req.socket.remoteAddress ?? null
+  }
+
+  get stream(): Readable {
+    return this.#stream ?? this.#req
+  }
+
+  get gone(): boolean {
+    return this.#res.destroyed || this.#res.socket?.destroyed === true
+  }
+
+  get begun(): boolean {
+    return this.#res.headersSent
+  }
+
+  onGone(listener: () => void): () => void {
+    const res = this.#res
+    const closed = () => {
+      if (!res.writableFinished) listener()
+    }
+    if (res.destroyed) closed()
+    else res.once('close', closed)
+    return () => res.off('close', closed)
+  }
+
+  query(): Readonly<Record<string, unknown>> {
+    const target = this.url.split('#', 1)[0]!
+    const start = target.indexOf('?')
+    return start < 0 ? {} : parse(target.slice(start + 1))
+  }
+
+  body(limit: number): Promise<unknown> {
+    return readJson(this.#req, limit)
+  }
+
+  openStream(limit: number | undefined): void {
+    if (limit !== undefined) this.#stream = limitedStream(this.#req, limit)
+    const { socket } = this.#req
+    // A stalled upload does not hold its connection for ever; one that makes progress may take as long as it needs.
+    const cut = () => socket.destroy()
+    socket.setTimeout(idleMs, cut)
+    // Before the server's own listener, which starts the keep-alive clock of the connection.
+    this.#res.prependOnceListener('finish', () => {
+      socket.off('timeout', cut)
+      socket.setTimeout(0)
+    })
+  }
+
+  send(status: number, text: string | undefined): void {
+    const req = this.#req
+    const res = this.#res
+    if (text === undefined) {
+      res.writeHead(status).end()
+      return
+    }
+    const { 'content-length': announced, 'transfer-encoding': chunked } = req.headers
+    const isRead = req.complete || (chunked === undefined && Number(announced ?? 0) === 0)
+    const keep = isRead || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
+    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
+    if (!keep) res.setHeader('connection', 'close')
+    res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) })
+    if (keep)
+      res.end(text) // the connection layer drops the body of a HEAD
+    else res.write(text)
+    if (!isRead) swallow(req, res, keep)
+  }
+
+  sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number> {
+    return sendBinary(reply, this.#req, this.#res, signal)
+  }
+
+  cut(): void {
+    this.#res.destroy()
+  }
+}
+
+/** Echoed when it has 26 characters of Crockford base 32 in either case; the first of repeated values counts. */
+function requestId(given: string): string | undefined {
+  const first = given.split(',', 1)[0]!.trim()
+  return /^[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{26}$/.test(first) ? first : undefined
+}
+
+/** Time within which an unread body that fits must have arrived, ms. */
+const bodyMs = 300_000
+/** How much of an unwanted body is swallowed, and how long, so that the client gets to read the reply before the connection ends. */
+const lingerBytes = 16 * 1_048_576
+const lingerMs = 2_000
+
+/**
+ * Takes care of a body that nobody read: one that may be kept is swallowed and the connection lives on; otherwise the reply, written
+ * already, ends after the client had time to read it.
+ */
+function swallow(req: IncomingMessage, res: ServerResponse, keep: boolean): void {
+  let taken = 0
+  const done = () => {
+    clearTimeout(timer)
+    req.off('data', count)
+    if (!keep) res.end()
+  }
+  const count = (chunk: Buffer) => {
+    taken += chunk.length
+    if (taken > lingerBytes) done()
+  }
+  const timer = setTimeout(() => (keep ? req.destroy() : done()), keep ? bodyMs : lingerMs)
+  timer.unref()
+  req.on('error', () => undefined) // 'close' follows
+  req.once('close', done)
+  req.once('end', done)
+  req.on('data', count)
+}
