@@ -7,9 +7,11 @@ import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
+import { KeyedQueue } from '../../kernel/storage/keyed-queue.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
 import { blobSpec, documentSpec, Item, logSpec } from '../../kernel/testing/storage-suite.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
+import { latch } from '../helpers/latch.ts'
 import { openFiles } from '../helpers/open-files.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
 
@@ -29,37 +31,46 @@ async function opened(t: TestContext) {
 test('ids come sorted, eight levels deep, and without what is no document', async t => {
   const { dir, documents } = await opened(t)
   const deep = 'a/b/c/d/e/f/g/h'
-  for (const id of ['z', deep, 'a/x', 'b']) await documents.put(id, { n: 1 })
+  for (const id of ['z', deep, 'a/x', 'a-b']) await documents.put(id, { n: 1 })
   await mkdir(join(dir, 'dir.json'))
   await mkdir(join(dir, 'odd~', 'in'), { recursive: true })
   for (const name of ['odd~/in/x.json', 'with space.json', 'b.json~', 'note.txt']) await writeFile(join(dir, name), '{"n":1}')
-  assert.deepEqual(await documents.ids(), [deep, 'a/x', 'b', 'z'])
+  assert.deepEqual(await documents.ids(), ['a-b', deep, 'a/x', 'z'])
   await assert.rejects(
     async () => documents.put('b.json/x', { n: 1 }),
     (error: Error) => !AppError.is(error)
   )
 })
 
-test('a change that fails holds up none behind it, and changes keep their order', async t => {
+test('a change that fails holds up none behind it', async t => {
   const { disk, documents } = await opened(t)
   disk.fail('sync', /a\.json~$/)
   const [first, second] = [documents.put('a', { n: 1 }), documents.put('a', { n: 2 })]
   await assert.rejects(first, notSaved)
   await second
   assert.deepEqual(await documents.get('a'), { n: 2 })
+})
 
-  const order: number[] = []
-  const put = (n: number) => documents.put('a', { n }).then(() => order.push(n))
-  const third = put(3)
-  let fifth: Promise<unknown> = Promise.resolve()
-  disk.before('rename', /a\.json$/, async () => {
-    disk.before('write', /a\.json~$/, async () => {
-      fifth = put(5)
+test('work on one key waits for all that was asked for before, also when some of it has ended', async () => {
+  const queue = new KeyedQueue()
+  const begun: number[] = []
+  const ends = [latch(), latch(), latch()]
+  const run = (n: number) =>
+    queue.run('a', async () => {
+      begun.push(n)
+      await ends[n]?.opened
     })
-  })
-  await Promise.all([third, put(4)])
-  await fifth
-  assert.deepEqual([order, await documents.get('a')], [[3, 4, 5], { n: 5 }])
+  const [first, second] = [run(0), run(1)]
+  ends[0]?.open()
+  await first
+  const third = run(2)
+  assert.deepEqual([begun, queue.isBusy('a')], [[0, 1], true])
+  ends[1]?.open()
+  await second
+  ends[2]?.open()
+  await third
+  await queue.idle()
+  assert.deepEqual([begun, queue.isBusy('a')], [[0, 1, 2], false])
 })
 
 test('closing waits also for changes that are asked for meanwhile', async t => {
