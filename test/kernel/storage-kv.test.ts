@@ -187,28 +187,32 @@ async function losingAnswers(t: TestContext, port: number) {
   return { port: (server.address() as { port: number }).port, lost: lost.opened, cut: cut.open, loseAnswers }
 }
 
-test('a write whose answer got lost does not overwrite a newer one when it is sent again', async t => {
-  const { home, owner } = await ownedElsewhere(t)
-  const file = join(home, 'server', 'kv-owner.json')
-  const published = JSON.parse(await readFile(file, 'utf8'))
-  const between = await losingAnswers(t, published.port)
-  await writeFile(file, JSON.stringify({ ...published, port: between.port }))
-  const { storage } = await opened(t, home)
-  const mine = storage.open(recordSpec, place)
-  await mine.put('before', { n: 0 })
-  // The owner writes after us, and before we hear of our own write.
-  between.loseAnswers()
-  const put = mine.put('a', { n: 1 })
-  await writeFile(file, JSON.stringify(published))
-  await between.lost
-  owner.say('put a 2')
-  await owner.atLeast(2)
-  between.cut()
-  await put
-  assert.deepEqual(await mine.get('a'), { n: 2 })
-  await mine.put('a', { n: 3 })
-  assert.deepEqual(await mine.get('a'), { n: 3 })
-})
+for (const next of ['the same owner', 'the guest itself'] as const) {
+  test(`a write whose answer got lost does not overwrite a newer one when it is sent again, to ${next}`, async t => {
+    const { home, owner } = await ownedElsewhere(t)
+    const file = join(home, 'server', 'kv-owner.json')
+    const published = JSON.parse(await readFile(file, 'utf8'))
+    const between = await losingAnswers(t, published.port)
+    await writeFile(file, JSON.stringify({ ...published, port: between.port }))
+    const { storage } = await opened(t, home)
+    const mine = storage.open(recordSpec, place)
+    await mine.put('before', { n: 0 })
+    // The owner writes after us, and before we hear of our own write.
+    between.loseAnswers()
+    const put = mine.put('a', { n: 1 })
+    await writeFile(file, JSON.stringify(published))
+    await between.lost
+    const later = mine.put('b', { n: 1 })
+    owner.say('put a 2')
+    await owner.atLeast(2)
+    if (next === 'the guest itself') await owner.kill()
+    between.cut()
+    await Promise.all([put, later])
+    assert.deepEqual(await mine.get('a'), { n: 2 })
+    await mine.put('a', { n: 3 })
+    assert.deepEqual(await mine.get('a'), { n: 3 })
+  })
+}
 
 test('a write is known as made to the next owner, too; numbers of answered writes are not kept', async t => {
   const dir = join(await freshDir(), 'kv')
