@@ -113,8 +113,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return Object.assign(emit, { undo }) as never // typed by the spec, in PackContext
     },
     on<E extends EventSpec>(spec: E, listener: Listener<E>) {
-      const what = `listener of ${spec.type}`
-      return publish(() => parts.hub.on(spec.type, event => env.guard.tell(name, what, () => (listener as Listener<EventSpec>)(event))))
+      return publish(() => parts.hub.on(spec.type, listener as Listener<EventSpec>, name))
     },
     frame: (spec: FrameSpec, handler: unknown, before?: FrameCheck) =>
       mount(() => registrations.frame(spec, handler as FrameHandler<never>, before)),

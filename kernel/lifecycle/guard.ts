@@ -29,9 +29,13 @@ export class Guard {
   }
 
   /** Runs a callback whose answer nobody reads. Should it answer with a promise all the same, a rejection is reported, too. */
-  tell(pack: string, what: string, run: () => unknown): void {
-    const answer = this.call(pack, what, run, undefined)
-    if (answer instanceof Promise) answer.catch((error: unknown) => this.report(pack, what, error))
+  tell<A extends unknown[]>(pack: string, what: string, run: (...args: A) => unknown, ...args: A): void {
+    try {
+      const answer = run(...args)
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.report(pack, what, error))
+    } catch (error) {
+      this.report(pack, what, error)
+    }
   }
 
   /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to `fallback`. */

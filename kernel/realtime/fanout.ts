@@ -139,15 +139,6 @@ class Audience {
       this.#quick = 0
       this.flush()
     }, windowMs)
-    this.#send(runs)
-  }
-
-  close(): void {
-    this.flush()
-    clearTimeout(this.#window)
-  }
-
-  #send(runs: readonly Run[]): void {
     const batch: { readonly frame: EventFrame; readonly bytes: Buffer }[] = []
     for (const { frames } of runs) {
       const [frame] = frames
@@ -161,6 +152,11 @@ class Audience {
       }
       if (batch.length > 1) connection.uncork()
     }
+  }
+
+  close(): void {
+    this.flush()
+    clearTimeout(this.#window)
   }
 
   /** Several frames as one; where that fails (the payload has changed since and is no JSON any more), each for itself. */

@@ -29,13 +29,13 @@ export interface HubOptions {
   readonly waitingBytes?: number | undefined
 }
 
-type Hear = (event: EmittedEvent) => void
+type Hear = (event: EmittedEvent) => unknown
 
 export class Hub implements Streams {
   readonly #env: Environment
   readonly #options: HubOptions
   /** Listeners by type; those of everything under undefined. */
-  readonly #listeners = new Map<string | undefined, Set<{ readonly hear: Hear }>>()
+  readonly #listeners = new Map<string | undefined, Set<{ readonly pack: string; readonly hear: Hear }>>()
   /** Events whose listeners have not run yet. */
   readonly #untold: EmittedEvent[] = []
   #telling = false
@@ -94,14 +94,15 @@ export class Hub implements Streams {
     if (!this.#telling) this.#tell()
   }
 
-  /** Listens to one event type; returns the undo. */
-  on(type: string, listener: (event: EmittedEvent) => void): () => void {
-    return this.#listen(type, listener)
-  }
-
-  /** Listens to all events; returns the undo. */
-  tap(listener: (event: EmittedEvent) => void): () => void {
-    return this.#listen(undefined, listener)
+  /** Listens to one event type, or with undefined to all; returns the undo. What a listener throws is put down to `pack`. */
+  on(type: string | undefined, hear: Hear, pack = 'kernel'): () => void {
+    const entry = { pack, hear } // one registration each, even of the same function
+    const entries = this.#listeners.get(type) ?? new Set()
+    this.#listeners.set(type, entries.add(entry))
+    return () => {
+      entries.delete(entry)
+      if (entries.size === 0 && this.#listeners.get(type) === entries) this.#listeners.delete(type)
+    }
   }
 
   /** Replaces the request frames of packs. */
@@ -223,29 +224,15 @@ export class Hub implements Streams {
     await this.#table.closeAll()
   }
 
-  #listen(type: string | undefined, hear: Hear): () => void {
-    const entry = { hear } // one registration each, even of the same function
-    const entries = this.#listeners.get(type) ?? new Set()
-    this.#listeners.set(type, entries.add(entry))
-    return () => {
-      entries.delete(entry)
-      if (entries.size === 0 && this.#listeners.get(type) === entries) this.#listeners.delete(type)
-    }
-  }
-
-  /** Runs listeners, one event after the other, also when a listener emits. Those of packs come guarded. */
+  /** Runs listeners, one event after the other, also when a listener emits. */
   #tell(): void {
+    const { guard } = this.#env
     const { event: hook } = this.#options.hooks
     this.#telling = true
     for (let event = this.#untold.shift(); event; event = this.#untold.shift()) {
       const entries = [...(this.#listeners.get(event.type) ?? []), ...(this.#listeners.get(undefined) ?? [])]
-      for (const { hear } of hook.taps.length > 0 ? [...entries, { hear: (heard: EmittedEvent) => hook.call(heard) }] : entries) {
-        try {
-          hear(event)
-        } catch (err) {
-          this.#env.guard.report('kernel', `listener of ${event.type}`, err)
-        }
-      }
+      for (const { pack, hear } of entries) guard.tell(pack, `listener of ${event.type}`, hear, event)
+      if (hook.isUsed()) guard.tell('kernel', `tap of ${event.type}`, heard => hook.call(heard), event)
     }
     this.#telling = false
   }

@@ -64,10 +64,11 @@ export class JournalFile implements Journal {
   /** See `Journals.open`. */
   static async open(env: JournalFileEnvironment, path: string, lines: LineFiles): Promise<JournalFile> {
     const journal = new JournalFile(env, path, lines)
+    const open = async () => {
+      if (!(await journal.#load())) await journal.#create()
+    }
     try {
-      await journal.#repeated(retryDelaysMs, async () => {
-        if (!(await journal.#load())) await journal.#create()
-      })
+      await open().catch(err => journal.#again(err, retryDelaysMs, open))
     } catch (err) {
       env.log.error({ err, path }, 'an event journal could not be opened; events are live only until it can be written')
       journal.#state = 'replace'
@@ -109,8 +110,9 @@ export class JournalFile implements Journal {
 
   async append(lines: readonly Uint8Array[], first: number): Promise<void> {
     if (this.#state === 'replace' && performance.now() < this.#retryAt) throw failed('the journal is waiting for its next try')
+    const delaysMs = this.#state === 'replace' ? [] : retryDelaysMs
     try {
-      await this.#repeated(this.#state === 'replace' ? [] : retryDelaysMs, () => this.#write(lines, first))
+      await this.#write(lines, first).catch(err => this.#again(err, delaysMs, () => this.#write(lines, first)))
     } catch (error) {
       this.#retryAt = performance.now() + pauseMs
       throw error
@@ -241,16 +243,13 @@ export class JournalFile implements Journal {
     if (moved_to) this.#env.log.warn({ path: this.#path, moved_to }, 'a damaged event journal was moved out of the way')
   }
 
-  async #repeated(delaysMs: readonly number[], work: () => Promise<void>): Promise<void> {
-    for (const ms of delaysMs) {
-      try {
-        return await work()
-      } catch (err) {
-        this.#env.log.warn({ err, path: this.#path }, 'work on an event journal failed and is repeated')
-      }
-      await delay(ms)
-    }
-    await work()
+  /** Tries failed work again after each delay; the last failure stays. */
+  async #again(failure: unknown, delaysMs: readonly number[], work: () => Promise<void>): Promise<void> {
+    const [ms, ...rest] = delaysMs
+    if (ms === undefined) throw failure
+    this.#env.log.warn({ err: failure, path: this.#path }, 'work on an event journal failed and is repeated')
+    await delay(ms)
+    await work().catch(err => this.#again(err, rest, work))
   }
 
   #readerOf(handle: FileHandle, generation: number): JournalReader {

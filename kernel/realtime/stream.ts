@@ -186,6 +186,7 @@ export class Stream {
     }
   }
 
+  /** Group by group: durable frames to the disk, then all frames in order to the sockets. */
   async #pump(journal: Journal): Promise<void> {
     await null // the lines of this tick share one write
     while (this.#queue.length > 0 || this.#gap) {
@@ -193,38 +194,34 @@ export class Stream {
       const batch = this.#queue
       this.#queue = []
       const { epoch } = journal
-      const written = await this.#write(journal, batch)
+      let failed = false
+      const lines: Buffer[] = []
+      let first = 0
+      for (const frame of batch) {
+        if (!frame.spec.durable || !frame.wire) continue
+        if (lines.length === 0) first = frame.seq
+        lines.push(frame.line)
+      }
+      if (lines.length > 0) {
+        try {
+          await journal.append(lines, first)
+        } catch (err) {
+          this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
+          await journal.abandon(this.#seq)
+          failed = true
+        }
+      }
       // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
       for (const frame of batch) {
         const others = this.#parts.waiting.bytes < yieldBytes ? yieldToLoop() : undefined
         if (others) await others
         this.#handOver(frame)
       }
-      if (!written) this.#handOverOld(epoch)
+      if (failed) this.#handOverOld(epoch)
       if (gap) await this.#skip(journal)
     }
     this.#pumping = undefined
     if (!this.kept) this.#parts.idle(this)
-  }
-
-  /** False when the disk did not take the durable frames: then the epoch has changed. */
-  async #write(journal: Journal, batch: readonly EventFrame[]): Promise<boolean> {
-    const lines: Buffer[] = []
-    let first = 0
-    for (const frame of batch) {
-      if (!frame.spec.durable || !frame.wire) continue
-      if (lines.length === 0) first = frame.seq
-      lines.push(frame.line)
-    }
-    if (lines.length === 0) return true
-    try {
-      await journal.append(lines, first)
-      return true
-    } catch (err) {
-      this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
-      await journal.abandon(this.#seq)
-      return false
-    }
   }
 
   /** Frames whose bytes carry an epoch that has ended; they must not get into the next file. */

@@ -208,7 +208,8 @@ export class LineFiles {
     if (kept) {
       const { end } = kept
       const isMeant = known === undefined || (known === 'empty' ? end === 0 : known.end === end)
-      if (isMeant && (await this.#isOurs(kept))) {
+      const isSure = this.#options.flush === 'later' && performance.now() - kept.seenAt < sureMs
+      if (isMeant && (isSure || (await this.#isOurs(kept)))) {
         this.#open.delete(file)
         this.#open.set(file, kept)
         return kept
@@ -223,10 +224,8 @@ export class LineFiles {
 
   /** Lines for a removed file would be lost, and what somebody else has written must not be mixed with ours. */
   async #isOurs(opened: OpenFile): Promise<boolean> {
-    const now = performance.now()
-    if (this.#options.flush === 'later' && now - opened.seenAt < sureMs) return true
+    opened.seenAt = performance.now()
     const { nlink, size } = await opened.handle.stat()
-    opened.seenAt = now
     return nlink > 0 && size === opened.end
   }
 

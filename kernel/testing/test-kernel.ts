@@ -117,7 +117,7 @@ class Recorder {
   readonly #waiting = new Set<(event: EmittedEvent) => void>()
 
   constructor(kernel: Kernel) {
-    kernel.hub.tap(event => {
+    kernel.hub.on(undefined, event => {
       this.#seen.push(event)
       this.events.push({ type: event.type, payload: event.payload })
       for (const look of [...this.#waiting]) look(event)
