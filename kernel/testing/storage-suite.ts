@@ -129,6 +129,8 @@ function documentSuite(name: string, open: Open<DocumentStore<Item>>): void {
   it('the last of several puts stays', async (_t, { store }) => {
     await Promise.all([1, 2, 3].map(n => store.put('a', { n })))
     assert.deepEqual(await store.get('a'), { n: 3 })
+    await Promise.all([store.put('b', { n: 1 }), store.delete('b')])
+    assert.equal(await store.get('b'), undefined)
   })
 
   it('a value that misses the schema is refused', async (_t, { store }) => {

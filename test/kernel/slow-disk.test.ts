@@ -60,7 +60,8 @@ test('documents', async t => {
   moving.open()
   await all
   assert.equal((await store.get('a'))?.n, taken - 1)
-  await store.put('a', { n: 100 })
+  await store.put('a', { n: 100, note })
+  await store.put('large', { n: 0, note: note.repeat(34) })
 })
 
 test('records of the kv database', async t => {
@@ -82,4 +83,5 @@ test('records of the kv database', async t => {
   await all
   assert.ok(Math.max(...sizes) < 9 * 1024 * 1024, 'no flush is much larger than 8 MiB')
   assert.equal((await store.keys()).length, taken + 1)
+  await store.put('again', { n: 0, note })
 })

@@ -46,7 +46,7 @@ test('a change that fails holds up none behind it', async t => {
   const { disk, documents } = await opened(t)
   disk.fail('sync', /a\.json~$/)
   const [first, second] = [documents.put('a', { n: 1 }), documents.put('a', { n: 2 })]
-  await assert.rejects(first, notSaved)
+  await assert.rejects(first, error => notSaved(error) && /^test\/a\.json could not/.test((error as Error).message))
   await second
   assert.deepEqual(await documents.get('a'), { n: 2 })
 })
@@ -95,6 +95,19 @@ test('a damaged document is kept also when it is changed without being read, and
   }
   const aside = (await readdir(dir)).filter(name => name.includes('.damaged-')).sort()
   assert.deepEqual(await Promise.all(aside.map(name => readFile(join(dir, name), 'utf8'))), ['first', 'second'])
+})
+
+test('a document that cannot be brought up to date is set aside', async t => {
+  const { dir, documents, storage, log } = await opened(t)
+  await documents.put('a', { n: 1 })
+  const migrate = () => {
+    throw new Error('unknown shape')
+  }
+  const newer = storage.open(defineStore({ name: 'items', kind: 'document', value: Item, version: 2, migrate }), place)
+  assert.equal(await newer.get('a'), undefined)
+  assert.equal(log.texts.length, 1)
+  assert.deepEqual(await documents.ids(), [])
+  assert.match((await readdir(dir)).join(), /^a\.json\.damaged-/)
 })
 
 test('whether a document is damaged is looked at again under its lock', async t => {

@@ -1,0 +1,164 @@
+/** The search engine on ripgrep, with a stand-in for the program: what it is given, how its output is taken, how it ends. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { createRipgrep } from '../../../features/tools-files/ripgrep.ts'
+import type { FileMatches, GrepRequest } from '../../../features/tools-files/search.ts'
+import { files } from './scene.ts'
+
+const signal = new AbortController().signal
+
+/** A program of its own below a fresh directory, which is also searched. `say` answers a `read _ < ask` of it. */
+async function standIn(t: TestContext, script: string) {
+  const { cwd, put } = await files(t)
+  const program = await put('rg.sh', `#!/bin/sh\necho $$ > pid.tmp; mv pid.tmp pid\n${script}\n`)
+  await chmod(program, 0o755)
+  assert.equal(spawnSync('mkfifo', [join(cwd, 'ask')]).status, 0)
+  const list = { root: cwd, include_ignored: false }
+  const grep: GrepRequest = {
+    ...list,
+    pattern: 'x',
+    mode: 'files_with_matches',
+    ignore_case: false,
+    line_numbers: true,
+    before: 0,
+    after: 0,
+    multiline: false
+  }
+  const pid = async () => {
+    for (;;) {
+      const text = await readFile(join(cwd, 'pid'), 'utf8').catch(() => '')
+      if (text !== '') return Number(text)
+      await new Promise(setImmediate)
+    }
+  }
+  return { cwd, engine: createRipgrep(program), list, grep, pid, say: () => writeFile(join(cwd, 'ask'), 'go\n') }
+}
+
+const isGone = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch {
+    return true
+  }
+}
+const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+
+test('a path that comes in parts, and a character cut in two, are put together', { timeout: 15_000 }, async t => {
+  const script = "printf 'first\\000h\\303'; read _ < ask; printf '\\251lf\\000'"
+  const { engine, list, grep, say } = await standIn(t, script)
+  const listed: string[] = []
+  const take = (path: string) => {
+    listed.push(path)
+    if (path === 'first') void say()
+    return true
+  }
+  assert.equal(await engine.list(list, take, signal), undefined)
+  await engine.grep(grep, ({ path }) => void take(path), signal)
+  assert.deepEqual(listed, ['first', 'hélf', 'first', 'hélf'])
+})
+
+test('what the program had still to say when it ended is taken', { timeout: 15_000 }, async t => {
+  const { engine, list, pid, say } = await standIn(t, "( printf 'first\\000'; read _ < ask; printf 'late\\000' ) &")
+  const listed: string[] = []
+  const ended = engine.list(list, path => listed.push(path) > 0, signal)
+  const started = await pid()
+  while (!isGone(started)) await new Promise(setImmediate)
+  await new Promise(setImmediate)
+  await say()
+  await ended
+  assert.deepEqual(listed, ['first', 'late'])
+})
+
+test('nothing more is taken once enough has come', { timeout: 15_000 }, async t => {
+  const { engine, list } = await standIn(t, "yes a | tr '\\n' '\\000' | head -c 400000")
+  let taken = 0
+  const partial = await engine.list(
+    list,
+    () => {
+      taken++
+      return false
+    },
+    signal
+  )
+  assert.deepEqual([taken, partial], [1, 'size'])
+})
+
+test('results of more than 10 MiB are cut off and told to be a part', { timeout: 15_000 }, async t => {
+  const { engine, grep, list } = await standIn(t, "yes aaaaaaaaaaaaaaaaaaaaaaaa | tr '\\n' '\\000' | head -c 11000000")
+  assert.equal(await engine.grep(grep, () => undefined, signal), 'size')
+  assert.equal(await engine.list(list, () => true, signal), undefined, 'a list has bounds of its own')
+})
+
+test('a program that takes long is ended after 20 s, also one that ignores the polite signal', { timeout: 15_000 }, async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { engine, list, pid } = await standIn(t, "trap '' TERM; exec sleep 60")
+  const ended = engine.list(list, () => true, signal)
+  const started = await pid()
+  t.mock.timers.tick(20_000)
+  assert.equal(await ended, 'time')
+  assert.ok(isGone(started))
+})
+
+test('a search that is over, or never began, leaves no timer and no listener', async t => {
+  const { engine, list, cwd } = await standIn(t, '')
+  const before = timers()
+  const control = new AbortController()
+  const removed = t.mock.method(control.signal, 'removeEventListener')
+  await engine.list(list, () => true, control.signal)
+  await assert.rejects(
+    createRipgrep(join(cwd, 'missing')).list(list, () => true, control.signal),
+    { code: 'ENOENT' }
+  )
+  assert.deepEqual([timers(), removed.mock.callCount()], [before, 2])
+})
+
+test('a search that was aborted before starts no program', { timeout: 15_000 }, async t => {
+  const { engine, list, cwd } = await standIn(t, 'exec sleep 60')
+  await assert.rejects(
+    engine.list(list, () => true, AbortSignal.abort(new Error('stop'))),
+    /stop/
+  )
+  await assert.rejects(readFile(join(cwd, 'pid')))
+})
+
+test('where no more threads can be had, the search goes on with one', async t => {
+  const script = `case "$*" in *--threads*) printf 'found\\000';; *) echo 'rg: os error 11' >&2; exit 2;; esac`
+  const { engine, grep } = await standIn(t, script)
+  const found: string[] = []
+  await engine.grep(grep, ({ path }) => void found.push(path), signal)
+  assert.deepEqual(found, ['found'])
+})
+
+test('what was found counts, also where a part could not be searched', async t => {
+  const { engine, grep } = await standIn(t, "printf 'found\\000'; echo 'rg: gone: os error 11' >&2; exit 2")
+  const found: string[] = []
+  await engine.grep(grep, ({ path }) => void found.push(path), signal)
+  assert.deepEqual(found, ['found'])
+})
+
+test('a gap of one file is none of the next', async t => {
+  const rows = ['a\\0001:1:x', 'a\\0009:1:x', '--', 'b\\0001:1:x', 'b\\0002:1:x']
+  const { engine, grep } = await standIn(t, `printf '${rows.join('\\n')}\\n'`)
+  const found: FileMatches[] = []
+  await engine.grep({ ...grep, mode: 'content', after: 1 }, matches => void found.push(matches), signal)
+  assert.deepEqual(found, [
+    { path: 'a', lines: ['1:x', '9:x'] },
+    { path: 'b', lines: ['1:x', '2:x'] }
+  ])
+})
+
+test('the program gets nothing of the environment but what it needs', async t => {
+  const { engine, list, cwd } = await standIn(t, 'env > said')
+  await mkdir(join(cwd, 'in'))
+  await engine.list(list, () => true, signal)
+  const names = (await readFile(join(cwd, 'said'), 'utf8')).split('\n').map(line => line.split('=')[0])
+  const known = ['', 'PATH', 'LD_LIBRARY_PATH', 'PWD', 'OLDPWD', 'SHLVL', '_']
+  assert.deepEqual(
+    names.filter(name => !known.includes(name ?? '')),
+    []
+  )
+})
