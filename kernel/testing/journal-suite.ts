@@ -65,6 +65,7 @@ export function journalSuite(name: string, open: (t: TestContext) => Promise<Ope
     const reader = await journal.reader()
     await journal.append(lines(3, 4), 3)
     assert.ok(reader.current)
+    assert.throws(() => reader.lines(4, 5), 'a number that did not come yet')
     const asked = reader.lines(2, 4)
     for (let seq = 5; seq <= 6005; seq += 500) await journal.append(lines(seq, seq + 499), seq)
     const found: Buffer[] = []
@@ -77,7 +78,10 @@ export function journalSuite(name: string, open: (t: TestContext) => Promise<Ope
 
   it('the newest events stay at hand, however many there are', async ({ journals, reopen }) => {
     const journal = await journals.open('s1')
-    for (let seq = 1; seq <= 5000; seq += 250) await journal.append(lines(seq, seq + 249), seq)
+    for (let seq = 1; seq <= 5000; seq += 250) {
+      await journal.append(lines(seq, seq + 249), seq)
+      assert.ok(journal.first <= Math.max(1, journal.seq - replayLimit + 1))
+    }
     const check = async (one: Journal) => {
       assert.equal(one.seq, 5000)
       assert.ok(one.first <= 5000 - replayLimit + 1)
@@ -106,6 +110,20 @@ export function journalSuite(name: string, open: (t: TestContext) => Promise<Ope
     assert.deepEqual(stateOf(again), before)
     assert.deepEqual([again.first, again.seq], [6, 7])
     assert.deepEqual(await read(again), texts(lines(6, 7)))
+    await again.abandon(8)
+    await again.abandon(9)
+    assert.equal(again.seq, 9)
+    await again.close()
+  })
+
+  it('an epoch that ended without another event is over after a restart, too', async ({ journals, reopen }) => {
+    const journal = await journals.open('s1')
+    await journal.append(lines(1, 3), 1)
+    const { epoch } = journal
+    await journal.abandon(5)
+    await journal.close()
+    const again = await (await reopen()).open('s1')
+    assert.notEqual(again.epoch, epoch)
     await again.close()
   })
 
@@ -142,12 +160,12 @@ export function journalSuite(name: string, open: (t: TestContext) => Promise<Ope
 
   it('events are read backwards from the newest one', async ({ journals }) => {
     const journal = await journals.open('s1')
-    await journal.append(lines(1, 150), 1)
+    await journal.append(lines(1, 129), 1)
     const seqs: number[] = []
     for await (const event of readBackwards(journal)) seqs.push(event.seq)
     assert.deepEqual(
       seqs,
-      Array.from({ length: 150 }, (_, i) => 150 - i)
+      Array.from({ length: 129 }, (_, i) => 129 - i)
     )
     await journal.close()
   })

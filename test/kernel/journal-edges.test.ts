@@ -1,0 +1,154 @@
+/** Journals on files at their edges: readers of a file that changes, faults while an epoch ends, odd files beside them. */
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, rename, truncate, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { ulid } from 'ulid'
+import { createJournals } from '../../kernel/realtime/file-journals.ts'
+import { readBackwards } from '../../kernel/realtime/journal.ts'
+import { testEnvironment } from '../../kernel/testing.ts'
+import { WatchedDisk } from '../helpers/disk.ts'
+import { openFiles } from '../helpers/open-files.ts'
+import { freshDir, warnings } from '../helpers/temp.ts'
+
+async function opened(t: TestContext, home?: string) {
+  const at = home ?? (await freshDir())
+  const disk = new WatchedDisk()
+  const log = warnings()
+  const env = { ...testEnvironment(), home: at, server_id: ulid(), newId: () => ulid() }
+  const journals = createJournals({ ...env, log: { ...env.log, warn: log.warn, error: log.warn } as never }, { files: disk.files })
+  t.after(() => journals.close())
+  const dir = join(at, 'server', 'events')
+  return { home: at, dir, path: join(dir, 's.jsonl'), disk, journals, log }
+}
+
+const line = (seq: number) => Buffer.from(`${JSON.stringify({ type: 'note.added', seq, payload: {} })}\n`)
+const lines = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => line(from + i))
+
+test('reading backwards ends where the journal is rewritten, without a failure and without an open file', async t => {
+  const { dir, journals } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 4000), 1)
+  const seqs: number[] = []
+  for await (const event of readBackwards(journal)) {
+    seqs.push(event.seq)
+    if (event.seq === 4000) await journal.append([line(4001)], 4001)
+  }
+  assert.deepEqual([seqs.length, seqs[0], seqs.at(-1)], [64, 4000, 3937])
+  for await (const event of readBackwards(journal)) if (event.seq === 4000) break
+  await journal.close()
+  assert.equal(await openFiles(dir), 0)
+})
+
+test('a reader of a view is not current once the view has followed a rewritten file', async t => {
+  const { journals } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 4000), 1)
+  const view = await journals.find('s')
+  const before = await view!.reader()
+  await journal.append([line(4001)], 4001)
+  const after = await view!.reader()
+  assert.deepEqual([before.current, after.current, view!.seq], [false, true, 4001])
+  assert.throws(() => before.lines(4000, 4000))
+  await Promise.all([before.close(), after.close()])
+})
+
+test('a file that somebody has replaced or shortened is not read as if it were ours, nor left open', async t => {
+  const { dir, path, journals } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 3), 1)
+  await journal.close()
+  await truncate(path, (await readFile(path)).length - 10)
+  const reader = await journal.reader()
+  await assert.rejects(async () => {
+    for await (const _ of reader.lines(1, 3));
+  }, /shorter than its index/)
+  await reader.close()
+  await writeFile(`${path}.other`, await readFile(path))
+  await rename(`${path}.other`, path)
+  await assert.rejects(journal.reader(), /somebody else/)
+  assert.equal(await openFiles(dir), 0)
+})
+
+test('an epoch ends also where its file can be neither moved nor closed', async t => {
+  const { disk, journals, log } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 3), 1)
+  const { epoch } = journal
+  const reader = await journal.reader()
+  disk.fail('rename', /damaged/)
+  await journal.abandon(5)
+  assert.deepEqual([journal.seq, journal.first, reader.current], [5, 6, false])
+  assert.notEqual(journal.epoch, epoch)
+  assert.match(log.texts.join(), /could not be moved out of the way/)
+  await reader.close()
+  await journal.append([line(6)], 6)
+  disk.fail('close', /s\.jsonl$/)
+  await journal.close()
+  assert.match(log.texts.join(), /could not be closed properly/)
+})
+
+test('numbers are given up in a damaged journal, too', async t => {
+  const { home, path, journals } = await opened(t)
+  const first = await journals.open('s')
+  await first.append(lines(1, 3), 1)
+  await first.close()
+  await writeFile(path, (await readFile(path, 'utf8')).replace('"seq":2', '"seq"!2'))
+  const second = await (await opened(t, home)).journals.open('s')
+  await second.skip(10)
+  const third = await (await opened(t, home)).journals.open('s')
+  assert.deepEqual([third.epoch, third.seq, third.first], [first.epoch, 10, 11])
+})
+
+test('lines that are no events and headers that would break a frame are damage', async t => {
+  const { home, dir, path, journals } = await opened(t)
+  const first = await journals.open('s')
+  await first.append(lines(1, 2), 1)
+  await first.close()
+  await writeFile(path, `${await readFile(path, 'utf8')}{"seq":3}\n${line(4)}`)
+  const second = await (await opened(t, home)).journals.open('s')
+  assert.deepEqual([second.seq, second.first], [4, 4])
+  const header = { kind: 'journal_header', version: 1, epoch: 'a"b', created_at: 1 }
+  await writeFile(join(dir, 'odd.jsonl'), `${JSON.stringify(header)}\n${line(1)}`)
+  const odd = await journals.open('odd')
+  assert.match(odd.epoch, /^ep_/)
+})
+
+test('a stream without a journal has no events to read backwards', async t => {
+  const home = await freshDir()
+  await writeFile(join(home, 'server'), '')
+  const { journals } = await opened(t, home)
+  const journal = await journals.open('s')
+  for await (const _ of readBackwards(journal)) assert.fail()
+  assert.equal(journal.seq, 0)
+})
+
+test('looking for global events takes no place; where the shared one cannot be had, a process has its own', async t => {
+  const one = await opened(t)
+  assert.equal(await one.journals.find('__global__'), undefined)
+  assert.deepEqual(await readdir(one.home), [])
+  await mkdir(join(one.dir, '__global__.lock'), { recursive: true })
+  const journal = await one.journals.open('__global__')
+  await journal.append([line(1)], 1)
+  assert.match(one.log.texts.join(), /this process uses its own/)
+  assert.ok((await readdir(one.dir)).some(name => /^__global__\.[^.]+\.jsonl$/.test(name)))
+  await journal.close()
+})
+
+test('clearing away what other processes left touches no session, and a failure of it nobody', async t => {
+  const first = await opened(t)
+  const session = await first.journals.open('s')
+  await session.append([line(1)], 1)
+  await session.close()
+  await mkdir(join(first.dir, '__global__.DIR.jsonl'))
+  for (const name of ['s.jsonl', '__global__.DIR.jsonl']) await utimes(join(first.dir, name), 0, 0)
+  const global = await first.journals.open('__global__')
+  await global.append([line(1)], 1)
+  await global.close()
+  assert.deepEqual((await readdir(first.dir)).filter(name => name.endsWith('.jsonl')).sort(), [
+    '__global__.DIR.jsonl',
+    '__global__.jsonl',
+    's.jsonl'
+  ])
+  assert.match(first.log.texts.join(), /could not be removed/)
+})

@@ -1,0 +1,174 @@
+/** Streams at their edges: floods before the journal is open, gaps that cannot be recorded, ends that take long, subscribers meanwhile. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { defineEvent, type Journal, type JournalReader, type Journals, Type } from '../../kernel/index.ts'
+import type { Frame } from '../../kernel/testing.ts'
+import { startHub } from '../helpers/hub.ts'
+import { latch } from '../helpers/latch.ts'
+import { MemoryJournal } from '../helpers/memory-journals.ts'
+
+const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
+const typed = defineEvent({
+  type: 'note.delta',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ delta: Type.String() }),
+  merge: { by: [], append: 'delta' }
+})
+const changed = defineEvent({ type: 'event.thing.changed', scope: 'global', durable: false, payload: Type.Object({ text: Type.String() }) })
+const text = 'x'.repeat(1000)
+const waitingBytes = 512 * 1024
+const turn = () => new Promise(resolve => setImmediate(resolve))
+const only = (journal: Journal): Journals => ({ open: async () => journal, find: async () => journal, close: async () => undefined })
+
+test('of events that come before their journal is open no more wait than afterwards; all have numbers, and none is replayed across the gap', async t => {
+  const { hub, dir, connect } = await startHub(t, { waitingBytes })
+  for (let n = 0; n < 5000; n++) hub.emit(noted, { text }, 's1')
+  const { epoch } = await hub.open('s1')
+  await hub.flushed('s1')
+  assert.deepEqual(hub.watermark('s1'), { seq: 5000, epoch })
+  const client = await connect()
+  const { payload } = await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 4999, epoch } } })
+  assert.deepEqual(payload.resync_required, ['s1'])
+  hub.emit(typed, { delta: 'after' }, 's1')
+  hub.emit(noted, { text: 'after' }, 's1')
+  assert.equal((await client.next(frame => frame.payload?.text === 'after')).seq, 5001)
+  assert.ok(
+    client.frames.some(frame => frame.payload?.delta === 'after'),
+    'there is room again'
+  )
+  assert.ok((await readFile(join(dir, 's1.jsonl'), 'utf8')).length < 1_000_000)
+})
+
+test('a gap that cannot be recorded ends the epoch', async t => {
+  class Forgetful extends MemoryJournal {
+    failing = true
+
+    override async skip(seq: number): Promise<void> {
+      if (this.failing) {
+        this.failing = false
+        throw new Error('no space left')
+      }
+      await super.skip(seq)
+    }
+  }
+  const journal = new Forgetful()
+  const { hub, connect } = await startHub(t, { waitingBytes, journals: only(journal) })
+  const { epoch } = await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  for (let n = 0; n < 2000; n++) hub.emit(noted, { text }, 's1')
+  const { payload } = await client.next('resync_required')
+  assert.notEqual(journal.epoch, epoch)
+  assert.deepEqual([payload.epoch, payload.current_seq], [journal.epoch, 2000])
+  hub.emit(noted, { text: 'after' }, 's1')
+  const after = await client.next(frame => frame.payload?.text === 'after')
+  assert.deepEqual([after.seq, after.epoch], [2001, journal.epoch])
+})
+
+test('a session that is opened while it is closed waits for the end of its journal, and so does who closes it again', async t => {
+  const order: string[] = []
+  const closing = latch()
+  const asked = latch()
+  class Slow extends MemoryJournal {
+    override async close(): Promise<void> {
+      asked.open()
+      await closing.opened
+      order.push('closed')
+    }
+  }
+  const journals: Journals = {
+    open: async () => {
+      order.push('opened')
+      return new Slow()
+    },
+    find: async () => undefined,
+    close: async () => undefined
+  }
+  const { hub } = await startHub(t, { journals })
+  await hub.open('s1')
+  const first = hub.close('s1')
+  await asked.opened
+  const second = hub.close('s1').then(() => order.push('told'))
+  await turn()
+  const again = hub.open('s1')
+  await turn()
+  closing.open()
+  await Promise.all([first, second, again])
+  assert.deepEqual(order.slice(0, 2), ['opened', 'closed'])
+  assert.deepEqual(order.slice(2).sort(), ['opened', 'told'])
+})
+
+test('a client whose session is closed while its replay is prepared is told to begin anew', async t => {
+  const reading = latch()
+  const asked = latch()
+  let open = 0
+  class Slow extends MemoryJournal {
+    override async reader(): Promise<JournalReader> {
+      asked.open()
+      await reading.opened
+      open++
+      const reader = await super.reader()
+      return { ...reader, current: true, close: async () => void open-- }
+    }
+  }
+  const { hub, connect } = await startHub(t, { journals: only(new Slow()) })
+  const { epoch } = await hub.open('s1')
+  for (const n of ['a', 'b']) hub.emit(noted, { text: n }, 's1')
+  await hub.flushed('s1')
+  const client = await connect()
+  const subscribed = client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  await asked.opened
+  await hub.close('s1')
+  reading.open()
+  const { payload } = await subscribed
+  assert.deepEqual([payload.accepted, payload.not_found, payload.resync_required], [[], ['s1'], ['s1']])
+  assert.equal((await client.next('resync_required')).payload.reason, 'session_recreated')
+  assert.deepEqual([hub.subscribers('s1'), open], [0, 0])
+})
+
+test('a replay that cannot be read is a resync, and the client is live all the same', async t => {
+  class Broken extends MemoryJournal {
+    readable = false
+
+    override async reader(): Promise<JournalReader> {
+      if (!this.readable) throw new Error('EMFILE')
+      const reader = await super.reader()
+      const lines: JournalReader['lines'] = () => ({
+        [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('shorter than its index')) })
+      })
+      return { ...reader, current: true, lines }
+    }
+  }
+  const journal = new Broken()
+  const { hub, connect } = await startHub(t, { journals: only(journal) })
+  const { epoch } = await hub.open('s1')
+  hub.emit(noted, { text: 'past' }, 's1')
+  await hub.flushed('s1')
+  for (const readable of [false, true]) {
+    journal.readable = readable
+    const client = await connect()
+    const { payload } = await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0, epoch } } })
+    assert.deepEqual([payload.accepted, payload.resync_required], [['s1'], ['s1']])
+    assert.equal((await client.next('resync_required')).payload.reason, 'buffer_overflow')
+    hub.emit(noted, { text: 'live' }, 's1')
+    await client.next(frame => frame.payload?.text === 'live')
+  }
+})
+
+test('what a session said before something that everyone hears comes before it, also on a busy stream', async t => {
+  const { hub, connect } = await startHub(t)
+  await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  for (let n = 0; n < 10; n++) {
+    hub.emit(typed, { delta: `${n}` }, 's1')
+    if (n < 8) await turn()
+  }
+  hub.emit(changed, { text: '!' })
+  await client.next(changed.type)
+  const said = client.frames.map((frame: Frame) => frame.payload?.delta ?? frame.payload?.text ?? '').join('')
+  assert.equal(said, '0123456789!')
+})
