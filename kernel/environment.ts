@@ -1,9 +1,116 @@
-/** What every part of one kernel shares: built once, handed down whole. */
+/** What every part of one kernel shares, built once and handed down whole: options with their defaults, log, guard, clock and ids. */
+
+import { randomFillSync } from 'node:crypto'
 import { join } from 'node:path'
+import { monotonicFactory } from 'ulid'
 import { Guard } from './lifecycle/guard.ts'
 import { Hosts } from './lifecycle/slot.ts'
-import { createLog, type Logger } from './log/log.ts'
-import { type FilledOptions, type KernelOptions, withDefaults } from './options.ts'
+import { createLog, type Logger, type LogOptions } from './log/log.ts'
+import type { Pack } from './pack.ts'
+import type { Journals } from './realtime/journal.ts'
+import type { EngineEnvironment, Storage } from './storage/ports.ts'
+
+export interface KernelOptions {
+  /** Home directory. */
+  readonly home: string
+  readonly packs: readonly Pack[]
+  /** Product name: the log file is `<product>.log`, the subprotocol of sockets `<product>.bearer.<token>`. Default `kernel`. */
+  readonly product?: string
+  /** Product version, reported by meta and the documents. */
+  readonly version?: string
+  /** Deployment options by pack name. */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Names of packs without which start fails. */
+  readonly required?: readonly string[]
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 58627; 0 takes any free port. A taken port is retried with the next, at most 100 times (contract 1). */
+  readonly port?: number
+  readonly log?: LogOptions
+  /** The engine behind the stores of all packs; default: files below the home. */
+  readonly storage?: (env: EngineEnvironment) => Storage
+  /** The engine behind the journals of events; default: files below the home. */
+  readonly journal?: (env: EngineEnvironment) => Journals
+  readonly now?: () => Date
+  /** Default: monotonic ULIDs (they sort by creation, also within one millisecond). */
+  readonly newId?: () => string
+  /** Accepted beside the token. */
+  readonly password?: string | undefined
+  readonly dangerousBypassAuth?: boolean
+  readonly allowRemoteShutdown?: boolean
+  readonly debugEndpoints?: boolean
+  readonly allowedHosts?: readonly string[]
+  readonly disableHostCheck?: boolean
+  readonly corsOrigins?: readonly string[]
+  /** Reported to packs, which then call nobody but model servers on this machine. */
+  readonly offline?: boolean
+  /** JSON body limit in bytes; default 1 MiB. */
+  readonly bodyLimitBytes?: number
+  /** Unsent bytes after which a slow WebSocket reader loses its connection; default 8 MiB. */
+  readonly connectionBufferBytes?: number
+  /** How long a frame handler, or loading a session for its subscriber, may take before its connection goes on, ms; default 30 s. */
+  readonly frameTimeoutMs?: number
+  /** Time limit of a pack's setup, ms; default 10 s. */
+  readonly setupTimeoutMs?: number
+  /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
+  readonly graceMs?: number
+  /** Check replies, events and acks against their schemas. For tests. */
+  readonly strict?: boolean
+  readonly onViolation?: (error: Error) => void
+}
+
+/** Options with every default filled in. */
+export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
+
+type Unfilled = 'password' | 'storage' | 'journal'
+
+/** An option that is undefined counts as not given. */
+export function withDefaults(options: KernelOptions): FilledOptions {
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
+  return {
+    product: 'kernel',
+    version: '0.0.0',
+    config: {},
+    required: [],
+    host: '127.0.0.1',
+    port: 58627,
+    log: {},
+    now: () => new Date(),
+    newId: ulidSource(),
+    dangerousBypassAuth: false,
+    allowRemoteShutdown: false,
+    debugEndpoints: false,
+    allowedHosts: [],
+    disableHostCheck: false,
+    corsOrigins: [],
+    offline: false,
+    bodyLimitBytes: 1_048_576,
+    connectionBufferBytes: 8 * 1_048_576,
+    frameTimeoutMs: 30_000,
+    setupTimeoutMs: 10_000,
+    graceMs: 5_000,
+    strict: false,
+    onViolation: () => undefined,
+    ...given
+  }
+}
+
+/**
+ * A source of monotonic ULIDs. Randomness is taken in blocks: the library would ask the system for each of 16 characters at every new
+ * millisecond, which costs more than the rest of a request.
+ */
+export function ulidSource(): () => string {
+  const pool = new Uint8Array(1024)
+  let used = pool.length
+  const next = monotonicFactory(() => {
+    if (used === pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    return (pool[used++] ?? 0) / 256
+  })
+  return () => next()
+}
 
 export interface Environment {
   /** Options with their defaults; `home` is absolute. */

@@ -165,9 +165,6 @@ const mistakes = {
   directory_irregular: (path: string) => `${path} is not a directory`,
   token_exposed: (path: string, mode: string) => `${path} can be read by other users (mode ${mode}); run: chmod 600 ${path}`,
   token_empty: (path: string) => `${path} is empty; remove it and start again`,
-  bind_exposed: (host: string, kind: string) =>
-    `refusing to listen on ${host} (${kind}): traffic and token would travel unencrypted; ` +
-    'put a TLS proxy in front and bind to 127.0.0.1, or accept the risk with --insecure-no-tls',
   ports_taken: (range: string, host: string) => `${range} taken on ${host}; choose another one with --port`
 } as const
 

@@ -38,14 +38,15 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
+export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
-export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/reply.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export { Activity, type Work } from './lifecycle/activity.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'
 export { Scope } from './lifecycle/scope.ts'
 export { type Collection, type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
+export { yieldToLoop } from './lifecycle/wait.ts'
 export type { Logger } from './log/log.ts'
 export { isSecretName, REDACTED, redactText, redactUrls } from './log/redact.ts'
 export {
@@ -59,20 +60,10 @@ export {
   type Undo
 } from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
+export type { Cursor, JournalSlice, Watermark } from './realtime/journal.ts'
 export { type Journal, type JournaledEvent, type JournalReader, type Journals, type JournalView, replayLimit } from './realtime/journal.ts'
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
-export type {
-  Connection,
-  ConnectionInfo,
-  Cursor,
-  Emit,
-  EmittedEvent,
-  EventTarget,
-  JournalSlice,
-  SendOptions,
-  Streams,
-  Watermark
-} from './realtime/types.ts'
+export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
 export {
   checker,
   coerce,
@@ -110,4 +101,3 @@ export {
   type StoreOf
 } from './storage/ports.ts'
 export { ownProcess, type ProcessIdentity, processStart, stateOf } from './storage/process-life.ts'
-export { yieldToLoop } from './yield-to-loop.ts'

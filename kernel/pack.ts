@@ -3,7 +3,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, RequestInfo, StoreSpec } from './contract.ts'
 import type { ErrorSpec } from './errors.ts'
-import type { BinaryReply } from './http/reply.ts'
+import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
 import type { Dispose } from './lifecycle/scope.ts'
 import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'

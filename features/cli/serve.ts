@@ -1,14 +1,14 @@
 /** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
 
-import { assertBind } from '../../kernel/access/origin.ts'
 import { readToken } from '../../kernel/access/token.ts'
+import type { KernelOptions } from '../../kernel/environment.ts'
 import { homeWarnings } from '../../kernel/home.ts'
 import type { Feature, Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
-import type { KernelOptions } from '../../kernel/options.ts'
 import { defaultConfig, defaultPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
+import { assertBind } from './bind.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Environment } from '../environment.ts'
 import { Banned, type ErrorSpec, HostRefused } from '../errors.ts'
 import { BanTable } from './ban.ts'
-import { classifyBind, corsHeaders, OriginPolicy, type OriginVerdict } from './origin.ts'
+import { corsHeaders, isLoopback, OriginPolicy, type OriginVerdict } from './origin.ts'
 import type { Principal } from './principal.ts'
 import { Password, TokenFile } from './token.ts'
 
@@ -66,7 +66,7 @@ export class Gate {
   constructor(env: Environment, token: TokenFile, password: Password | undefined) {
     const { options } = env
     this.bearerProtocol = `${options.product}.bearer.`
-    this.loopback = classifyBind(options.host) === 'loopback'
+    this.loopback = isLoopback(options.host)
     this.bypass = options.dangerousBypassAuth
     this.securityHeaders = this.loopback ? {} : exposedHeaders
     this.#now = env.now

@@ -1,58 +1,21 @@
-/** Addresses: what the bind address demands, and which Host and Origin headers are accepted (DNS rebinding, foreign web pages, CORS). */
+/** Addresses: which of them are this machine's own, and which Host and Origin headers are accepted (DNS rebinding, foreign web pages, CORS). */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
-import { developerError } from '../errors.ts'
-import type { FilledOptions } from '../options.ts'
-
-/** `loopback`: 127.*, localhost, ::1. `lan`: private and link-local ranges. `public`: everything else, also 0.0.0.0, :: and names. */
-export type BindClass = 'loopback' | 'lan' | 'public'
+import type { FilledOptions } from '../environment.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
-const lan = new BlockList()
-lan.addSubnet('10.0.0.0', 8)
-lan.addSubnet('172.16.0.0', 12)
-lan.addSubnet('192.168.0.0', 16)
-lan.addSubnet('169.254.0.0', 16)
-lan.addSubnet('fe80::', 10, 'ipv6')
-
-/** Class of the address given with `--host`. Names other than `localhost` count as public: nobody knows what they resolve to. */
-export function classifyBind(host: string): BindClass {
+/** 127.*, ::1 and the name `localhost`; nobody knows what other names resolve to. */
+export function isLoopback(host: string): boolean {
   const name = bareHost(host)
-  if (name === 'localhost') return 'loopback'
   const family = isIP(name)
-  if (family === 0) return 'public'
-  const type = family === 4 ? 'ipv4' : 'ipv6'
-  if (loopback.check(name, type)) return 'loopback'
-  return lan.check(name, type) ? 'lan' : 'public'
-}
-
-export interface BindOptions {
-  readonly host: string
-  /** `--insecure-no-tls`: the operator accepts that the token travels in clear text. */
-  readonly insecureNoTls?: boolean | undefined
-  readonly password?: string | undefined
-}
-
-/**
- * Refuses a non-loopback bind without `--insecure-no-tls`. Resolves nothing and opens nothing; returns the warnings to print.
- * Throws `bind_exposed`, whose text names the option.
- */
-export function assertBind(options: BindOptions): string[] {
-  const kind = classifyBind(options.host)
-  if (kind === 'loopback') return []
-  if (!options.insecureNoTls) {
-    throw developerError('bind_exposed', options.host || 'all addresses', kind)
-  }
-  const warnings = [`listening on ${options.host || 'all addresses'} without TLS: anyone on the way can read the traffic and the token`]
-  if (!options.password) warnings.push('no password is set: the token is the only credential')
-  return warnings
+  return family === 0 ? name === 'localhost' : loopback.check(name, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 /** Lower case, without brackets and zone id. */
-function bareHost(host: string): string {
+export function bareHost(host: string): string {
   const name = host.trim().toLowerCase()
   const inner = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name
   const zone = inner.indexOf('%')
@@ -177,5 +140,5 @@ function fromOtherSite(headers: IncomingMessage['headers']): boolean {
 }
 
 function isLoopbackName(name: string): boolean {
-  return name.endsWith('.localhost') || classifyBind(name) === 'loopback'
+  return name.endsWith('.localhost') || isLoopback(name)
 }

@@ -1,11 +1,49 @@
-/** Sends byte replies: files with single ranges and ETags, streams with back-pressure, and an end when the client goes away. */
+/** Byte replies: files with single ranges and ETags, streams with back-pressure, and an end when the client goes away. */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { developerError } from '../errors.ts'
-import type { FileReply, StreamReply } from './reply.ts'
+
+const brand = Symbol.for('kernel.BinaryReply')
+
+export interface FileReply {
+  /** Absolute path, already checked by the route. */
+  readonly file: string
+  readonly type?: string
+  readonly filename?: string
+  readonly disposition?: 'inline' | 'attachment'
+  /** ETag as sent; default: derived from mtime, size and inode. */
+  readonly etag?: string
+  /** Honour If-None-Match (304); default true. */
+  readonly conditional?: boolean
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface StreamReply {
+  readonly stream: Readable
+  readonly type: string
+  /** Bytes, when known. */
+  readonly size?: number
+  readonly filename?: string
+  readonly disposition?: 'inline' | 'attachment'
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface BinaryReply {
+  readonly [brand]: true
+  readonly reply: FileReply | StreamReply
+}
+
+/** Marks a handler's answer as bytes instead of an envelope. */
+export function binary(reply: FileReply | StreamReply): BinaryReply {
+  return { [brand]: true, reply }
+}
+
+export function isBinary(value: unknown): value is BinaryReply {
+  return typeof value === 'object' && value !== null && brand in value
+}
 
 /**
  * Streams the reply and resolves to the HTTP status that was sent. Rejects before the headers when the file or stream cannot be

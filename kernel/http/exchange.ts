@@ -6,8 +6,7 @@ import { anonymous, type Principal } from '../access/principal.ts'
 import type { RequestInfo } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { limitedStream, readJson } from './body.ts'
-import { sendBinary } from './bytes.ts'
-import type { FileReply, StreamReply } from './reply.ts'
+import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
 
 /** A request with its way back: over a connection, or from inside this process. */
 export interface Exchange extends RequestInfo {

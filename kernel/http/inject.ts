@@ -4,8 +4,8 @@ import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
 import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
+import type { FileReply, StreamReply } from './bytes.ts'
 import type { Exchange } from './exchange.ts'
-import type { FileReply, StreamReply } from './reply.ts'
 
 /** The envelope of a route with the HTTP status it came with. */
 export interface Envelope<R extends AnyRoute = AnyRoute> {

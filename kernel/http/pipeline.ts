@@ -9,13 +9,13 @@ import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized } from '../errors.ts'
+import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
+import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
-import { failure, isBinary } from './reply.ts'
 import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
@@ -133,10 +133,10 @@ export class Pipeline {
       log.warn({ err: error, pack: route?.pack, route: route && nameOf(route), ...facts }, 'a request could not be served')
     }
     if (expected && route) this.#checkDeclared(error, route)
-    const { status, envelope } = failure(error, exchange.id)
+    const { status, code, text } = failure(error, exchange.id)
     if (exchange.begun) exchange.cut()
-    else exchange.send(status, JSON.stringify(envelope))
-    this.#done(exchange, route, status, envelope.code)
+    else exchange.send(status, text)
+    this.#done(exchange, route, status, code)
   }
 
   /** A tap that fails was put down to its pack already: the request ends as a bug that is not its route's. */
@@ -240,6 +240,19 @@ class HandlerInput {
   close(): void {
     this.#undo?.()
   }
+}
+
+/** The envelope of a failure and its HTTP status. Anything but an AppError becomes 50001 with a fixed text: no message, no stack. */
+function failure(error: unknown, request_id: string): { readonly status: number; readonly code: number; readonly text: string } {
+  if (!AppError.is(error)) {
+    const { status, code, message: msg } = InternalError
+    return { status, code, text: JSON.stringify({ code, msg, data: null, request_id }) }
+  }
+  const { status, code } = error.spec
+  const { message: msg, data = null } = error
+  // Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3).
+  const details = error.details ?? (code === ValidationFailed.code ? [{ path: '', message: msg }] : undefined)
+  return { status, code, text: JSON.stringify({ code, msg, data, request_id, details }) }
 }
 
 /** The face of an exchange that packs see. */

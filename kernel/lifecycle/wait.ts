@@ -1,4 +1,4 @@
-/** The one wait with a time limit. */
+/** Waiting: at most so long, for one's place in a queue, and for the others in this process. */
 
 /** What `waitAtMost` resolves to when the limit came first. */
 export const late: unique symbol = Symbol('late')
@@ -18,4 +18,55 @@ export async function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | t
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */
+export class KeyedQueue {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  /** Runs `work` after everything that was asked for this key before; failures of others do not matter. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const result = before ? before.then(work, work) : work()
+    this.#last.set(key, result)
+    const forget = () => {
+      if (this.#last.get(key) === result) this.#last.delete(key)
+    }
+    result.then(forget, forget)
+    return result
+  }
+
+  /** Something is under way for this key. */
+  isBusy(key: string): boolean {
+    return this.#last.has(key)
+  }
+
+  /** Resolves when nothing is under way. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.allSettled(this.#last.values())
+  }
+}
+
+/** What all streams together may take of one pass of the event loop, ms. */
+const sliceMs = 3
+
+let began = 0
+let counting = false
+
+/**
+ * Asks whether it is time to yield to the event loop. Undefined: go on. A promise: await it first; it resolves in the next pass.
+ * Work that loops over data which is already there (parsed events, journal lines, frames to hand over) calls this between items.
+ */
+export function yieldToLoop(): Promise<void> | undefined {
+  const now = performance.now()
+  if (!counting) {
+    counting = true
+    began = now
+    setImmediate(endPass)
+  }
+  return now - began > sliceMs ? new Promise(resolve => setImmediate(resolve)) : undefined
+}
+
+function endPass(): void {
+  counting = false
 }

@@ -14,12 +14,12 @@ import { controlHandlers } from './control-frames.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import { FrameQueue, Frames } from './frames.ts'
-import { replayLimit } from './journal.ts'
+import { replayLimit, type Watermark } from './journal.ts'
 import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
 import { Sockets } from './sockets.ts'
 import type { StreamTable } from './stream-table.ts'
 import { Subscriptions } from './subscriptions.ts'
-import type { ConnectionInfo, Watermark } from './types.ts'
+import type { ConnectionInfo } from './types.ts'
 
 export interface ConnectionsOptions {
   readonly gate: Gate

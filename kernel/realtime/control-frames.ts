@@ -5,8 +5,8 @@ import { CredentialRejected, type Detail, invalid } from '../errors.ts'
 import { oneOf } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
+import type { Cursor, Watermark } from './journal.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import type { Cursor, Watermark } from './types.ts'
 
 const Ids = Type.Array(Type.String())
 const Mark = Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.String() })

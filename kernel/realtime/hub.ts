@@ -13,11 +13,10 @@ import { Connections } from './connections.ts'
 import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
-import { type JournaledEvent, type Journals, readBackwards } from './journal.ts'
+import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
-import { readAfter } from './replay.ts'
 import { StreamTable } from './stream-table.ts'
-import type { ConnectionInfo, Cursor, EmittedEvent, EventTarget, JournalSlice, Streams, Watermark } from './types.ts'
+import type { ConnectionInfo, EmittedEvent, EventTarget, Streams } from './types.ts'
 
 export interface HubOptions {
   readonly gate: Gate

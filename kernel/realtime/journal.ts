@@ -2,6 +2,7 @@
  * The records of event streams: what an engine of journals must offer (`journalSuite` of the testing door checks it), and reading events
  * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
+import { AppError, PersistenceFailed } from '../errors.ts'
 
 /** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
 export const replayLimit = 1000
@@ -68,6 +69,68 @@ export interface JournaledEvent {
   readonly timestamp: string
   /** With the base fields (`type`, `agentId`, `sessionId`). */
   readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** Position in a session's journal. */
+export interface Watermark {
+  readonly seq: number
+  readonly epoch: string
+}
+
+/** Last durable event that somebody has applied. Without `epoch` the journal's incarnation is not checked. */
+export interface Cursor {
+  readonly seq: number
+  readonly epoch?: string | undefined
+}
+
+export type ResyncReason = 'buffer_overflow' | 'session_recreated' | 'epoch_changed'
+
+/** What a journal has after a cursor. */
+export interface JournalSlice extends Watermark {
+  /** Why the cursor cannot be served; then there are no events: read the state anew and go on from `seq`. */
+  readonly resync?: ResyncReason
+  /** The events after the cursor up to `seq`, oldest first. Rejects when the file is replaced or damaged meanwhile. */
+  readonly events: AsyncIterable<JournaledEvent>
+}
+
+export type Decision =
+  | { readonly kind: 'current' }
+  | { readonly kind: 'resync'; readonly reason: ResyncReason }
+  | { readonly kind: 'replay'; readonly from: number; readonly to: number }
+
+/** First match wins (contract 3, Reconnect and recovery). A cursor without epoch skips that check. `current`: last number to serve. */
+export function decideReplay(cursor: Cursor, journal: JournalView, current: number): Decision {
+  if (cursor.epoch !== undefined && cursor.epoch !== journal.epoch) return { kind: 'resync', reason: 'epoch_changed' }
+  if (cursor.seq > current) return { kind: 'resync', reason: 'epoch_changed' }
+  if (cursor.seq === current) return { kind: 'current' }
+  if (current - cursor.seq > replayLimit || cursor.seq + 1 < journal.first) return { kind: 'resync', reason: 'buffer_overflow' }
+  return { kind: 'replay', from: cursor.seq + 1, to: current }
+}
+
+/** The events of a journal after a cursor. The file is opened when the events are asked for. */
+export function readAfter(journal: JournalView, cursor: Cursor): JournalSlice {
+  const { epoch, seq } = journal
+  const decision = decideReplay(cursor, journal, seq)
+  if (decision.kind === 'resync') return { epoch, seq, resync: decision.reason, events: nothing() }
+  return { epoch, seq, events: decision.kind === 'current' ? nothing() : eventsOf(journal, decision.from, seq) }
+}
+
+async function* nothing(): AsyncGenerator<JournaledEvent> {}
+
+async function* eventsOf(journal: JournalView, from: number, to: number): AsyncGenerator<JournaledEvent> {
+  const reader = await journal.reader()
+  try {
+    let seq = from
+    for await (const lines of reader.lines(from, to)) {
+      for (const line of lines) {
+        const event = JSON.parse(line.toString('utf8')) as JournaledEvent
+        if (event.seq !== seq++) throw new AppError(PersistenceFailed, { message: 'the journal was replaced meanwhile' })
+        yield event
+      }
+    }
+  } finally {
+    await reader.close()
+  }
 }
 
 const pageLines = 64

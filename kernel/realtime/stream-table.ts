@@ -3,9 +3,8 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { globalStream } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
-import type { Journal, Journals, JournalView } from './journal.ts'
+import type { Journal, Journals, JournalView, Watermark } from './journal.ts'
 import { defaultWaitingBytes, Stream, type StreamParts } from './stream.ts'
-import type { Watermark } from './types.ts'
 
 export interface StreamTableOptions {
   readonly journals: Journals

@@ -1,11 +1,10 @@
 /** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
 
 import type { Environment } from '../environment.ts'
-import { yieldToLoop } from '../yield-to-loop.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
-import type { Journal } from './journal.ts'
-import type { Watermark } from './types.ts'
+import type { Journal, Watermark } from './journal.ts'
 
 /**
  * What frames of all streams together may take while they wait for the disk and their hand-over. Beyond half of it volatile frames are

@@ -1,15 +1,26 @@
-/** Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. */
+/**
+ * Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. A replay is
+ * everything durable after the cursor, so a session event that reaches everyone and that a connection has heard live is in it once
+ * more; clients drop durable frames up to the last number they applied.
+ */
 import type { EventSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { ClientConnection } from './connection.ts'
-import type { SubjectRule } from './event-frame.ts'
+import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
-import type { Journal, JournalReader } from './journal.ts'
-import { type Decision, decideReplay, keepFor } from './replay.ts'
+import {
+  type Cursor,
+  type Decision,
+  decideReplay,
+  type Journal,
+  type JournaledEvent,
+  type JournalReader,
+  type ResyncReason,
+  type Watermark
+} from './journal.ts'
 import type { Stream } from './stream.ts'
 import { isStreamId, type StreamTable } from './stream-table.ts'
-import type { Cursor, ResyncReason, Watermark } from './types.ts'
 
 export interface SubscriptionsOptions {
   readonly fanout: Fanout
@@ -151,5 +162,21 @@ export class Subscriptions {
       release()
       await reader.close()
     }
+  }
+}
+
+/** Is a journaled frame for this connection? The filter and suppression that hold for live ones; undefined when nothing is left out. */
+function keepFor(
+  connection: ClientConnection,
+  session_id: string,
+  rule: SubjectRule | undefined,
+  spec: (type: string) => EventSpec | undefined
+): ((line: Buffer) => boolean) | undefined {
+  if (connection.wantsAll(session_id)) return undefined
+  return line => {
+    const { type, payload } = JSON.parse(line.toString('utf8')) as JournaledEvent
+    const known = spec(type)
+    if (known && (known.unfiltered || reachesEveryone(known))) return true
+    return connection.wants(session_id, type, subjectOf(payload, {}, rule))
   }
 }

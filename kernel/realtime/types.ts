@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Principal } from '../access/principal.ts'
 import type { EventScope, EventSpec } from '../contract.ts'
 import type { SlotHost } from '../lifecycle/slot.ts'
-import type { JournaledEvent } from './journal.ts'
+import type { Cursor, JournaledEvent, JournalSlice, Watermark } from './journal.ts'
 
 /** Whom a session event belongs to. */
 export interface EventTarget {
@@ -40,28 +40,6 @@ export interface EmittedEvent<P = unknown> {
 }
 
 export type Listener<E> = E extends EventSpec<infer P, EventScope> ? (event: EmittedEvent<Static<P>>) => void : never
-
-/** Position in a session's journal. */
-export interface Watermark {
-  readonly seq: number
-  readonly epoch: string
-}
-
-/** Last durable event that somebody has applied. Without `epoch` the journal's incarnation is not checked. */
-export interface Cursor {
-  readonly seq: number
-  readonly epoch?: string | undefined
-}
-
-export type ResyncReason = 'buffer_overflow' | 'session_recreated' | 'epoch_changed'
-
-/** What a journal has after a cursor. */
-export interface JournalSlice extends Watermark {
-  /** Why the cursor cannot be served; then there are no events: read the state anew and go on from `seq`. */
-  readonly resync?: ResyncReason
-  /** The events after the cursor up to `seq`, oldest first. Rejects when the file is replaced or damaged meanwhile. */
-  readonly events: AsyncIterable<JournaledEvent>
-}
 
 /** The journals of this process, seen by packs. */
 export interface Streams {

@@ -2,6 +2,7 @@
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { KeyedQueue } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf } from './codec.ts'
 import {
@@ -16,7 +17,6 @@ import {
   replaceFile,
   type Sync
 } from './files.ts'
-import { KeyedQueue } from './keyed-queue.ts'
 import { type Lock, withLock } from './lock.ts'
 import type { DocumentStore } from './ports.ts'
 

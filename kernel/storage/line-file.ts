@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { yieldToLoop } from '../yield-to-loop.ts'
+import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import { DamagedLines } from './damaged-lines.ts'
 import {
   ensureDir,
@@ -19,7 +19,6 @@ import {
   replaceFile,
   syncDir
 } from './files.ts'
-import { KeyedQueue } from './keyed-queue.ts'
 import { goodEnd, type Line, LineReader } from './line-reader.ts'
 
 export interface LineFilesOptions {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { BanTable } from '../../kernel/access/ban.ts'
 import { createGate } from '../../kernel/access/gate.ts'
-import { assertBind, classifyBind, OriginPolicy } from '../../kernel/access/origin.ts'
+import { OriginPolicy } from '../../kernel/access/origin.ts'
 import { readToken, rotateToken, tokenPath } from '../../kernel/access/token.ts'
 import { defineRoute } from '../../kernel/contract.ts'
 import { Type } from '../../kernel/schema.ts'
@@ -348,22 +348,6 @@ test('bypassed authentication still checks the Host', async t => {
   http.mount(meta)
   assert.equal((await http.send('GET', '/api/v1/meta', { token: null })).status, 200)
   assert.equal((await http.send('GET', '/api/v1/meta', { token: null, headers: { host: 'evil.example' } })).status, 403)
-})
-
-test('bind addresses fall into three classes', () => {
-  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1', '[::1]']) assert.equal(classifyBind(host), 'loopback', host)
-  for (const host of ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.1.1', 'fe80::1', 'fe80::1%eth0']) {
-    assert.equal(classifyBind(host), 'lan', host)
-  }
-  for (const host of ['0.0.0.0', '::', '', '172.32.0.1', '8.8.8.8', 'my.host', '2001:db8::1'])
-    assert.equal(classifyBind(host), 'public', host)
-})
-
-test('an exposed bind needs the insecure option and warns without a password', () => {
-  assert.deepEqual(assertBind({ host: '127.0.0.1' }), [])
-  assert.throws(() => assertBind({ host: '0.0.0.0' }), /--insecure-no-tls/)
-  assert.equal(assertBind({ host: '0.0.0.0', insecureNoTls: true }).length, 2)
-  assert.equal(assertBind({ host: '192.168.1.5', insecureNoTls: true, password: 'x' }).length, 1)
 })
 
 test('the Host check can be switched off', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { KernelOptions } from '../../kernel/environment.ts'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
-import type { KernelOptions } from '../../kernel/options.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 test('an option that is given as undefined is not given: its default holds', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { KernelOptions } from '../../kernel/environment.ts'
 import { type Connection, defineFrame, definePack, defineSlot, type Slot, SlotHost, Type } from '../../kernel/index.ts'
-import type { KernelOptions } from '../../kernel/options.ts'
 import { startTestKernel, type TestContextLike, testEnvironment } from '../../kernel/testing.ts'
 
 const touch = defineFrame({ type: 'touch', payload: Type.Object({}), ack: Type.Object({ value: Type.String() }) })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { yieldToLoop } from '../../kernel/yield-to-loop.ts'
+import { yieldToLoop } from '../../kernel/lifecycle/wait.ts'
 
 /** Work of about a millisecond. */
 function work(): void {
