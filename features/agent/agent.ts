@@ -1,14 +1,14 @@
 /** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError, type Connection } from '../../kernel/index.ts'
-import type { CoreRecord, History, HistoryRecord } from '../history/index.ts'
+import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
-import { ActiveTurn } from './active-turn.ts'
 import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
-import { metadataText, textOf } from './media.ts'
+import type { AgentRecordEvent } from './events.ts'
 import { PromptQueue, type QueuedPrompt } from './queue.ts'
+import { catchUp } from './recovery.ts'
 import { backoff, pause } from './retry.ts'
 import {
   type Agent,
@@ -20,9 +20,8 @@ import {
   PromptInUse,
   PromptMissing
 } from './service.ts'
-import { endRecords, interruptReason, repairOf, startRecords } from './settle.ts'
-import { runTurn, type TurnResult } from './turn.ts'
-import { tellUntold } from './untold.ts'
+import { Turn } from './turn.ts'
+import { startRecords } from './turn-records.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -31,37 +30,54 @@ export class AgentEngine implements Agent {
   readonly #emit: AgentEmit
   readonly #binding: AgentBinding
   readonly #queue = new PromptQueue()
-  #turn: ActiveTurn | undefined
-  #last: ActiveTurn | undefined
+  #turn: Turn | undefined
+  #last: Turn | undefined
   #submits: Promise<unknown> = Promise.resolve()
   #stopped = false
+  /** What an earlier process left is made up for. */
+  #open = false
   readonly #closing = new AbortController()
 
-  constructor(host: AgentHost, history: History, deps: AgentDeps) {
+  private constructor(host: AgentHost, history: History, deps: AgentDeps, binding: AgentBinding) {
     this.host = host
     this.#history = history
     this.#deps = deps
     this.#emit = deps.emit(host)
-    this.#binding = new AgentBinding(host, history, deps)
+    this.#binding = binding
+    deps.engines.set(host, this)
   }
 
   /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
-  async restore(): Promise<this> {
-    if (!this.host.session.writable) return this
-    const repair = repairOf(this.#history)
-    if (repair.length > 0) await this.#history.append(...repair)
-    await tellUntold(this.host, this.#history, this.#emit, this.#deps.journal(this.host.session.id)).catch((err: unknown) =>
-      this.#deps.log.error({ err, session_id: this.host.session.id }, 'events that a crash swallowed could not be made up for')
-    )
-    for (const prompt of this.#history.prompts()) {
-      if (prompt.status === 'queued') this.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
+  static async open(host: AgentHost, history: History, deps: AgentDeps): Promise<AgentEngine> {
+    const engine = new AgentEngine(host, history, deps, await AgentBinding.open(host, history, deps))
+    if (!host.session.writable) return engine
+    await catchUp(host, history, deps)
+    engine.#open = true
+    for (const prompt of history.prompts()) {
+      if (prompt.status === 'queued') engine.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
     }
-    return this
+    return engine
   }
 
   /** Begins with the restored queue. */
   start(): void {
     this.#kick()
+  }
+
+  /** Tells what follows from a record. `known`: clients were told before this process began; only the session's state may lack it. */
+  tell(event: AgentRecordEvent, known = false): void {
+    const { session, id } = this.host
+    if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
+    else if (event.name === 'session.work' && event.ended !== undefined) {
+      const goesOn = !this.#stopped && this.#queue.length > 0
+      session.work.turnEnded(id, event.ended, { goesOn, ...(known ? { announce: false } : this.#open ? {} : { announce: true }) })
+    } else if (event.name === 'session.work') {
+      if (this.#open) session.work.turnStarted(id)
+    } else if (!known) {
+      const turn = 'turnId' in event.payload && event.payload.turnId === this.#turn?.turn_id ? this.#turn : undefined
+      const emit = turn?.emit ?? this.#emit
+      emit(event.name, event.payload, { at: event.at })
+    }
   }
 
   settings(): AgentSettings {
@@ -114,12 +130,15 @@ export class AgentEngine implements Agent {
     if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#queue.has(id))) throw new AppError(PromptMissing)
     const steered = this.#queue.take(prompt_ids)
     turn.steered.push(...steered)
-    this.#emit('promptSteered', {
-      activePromptId: turn.prompt.prompt_id,
-      promptIds: steered.map(item => item.prompt_id),
-      content: steered.flatMap(item => [...item.content]),
-      steeredAt: this.#deps.now().toISOString()
-    })
+    const ids = steered.map(item => item.prompt_id)
+    const { turn_id, prompt } = turn
+    try {
+      await this.#history.append({ type: 'prompt.steered', turn_id, prompt_ids: ids, active_prompt_id: prompt.prompt_id })
+    } catch (error) {
+      turn.steered = turn.steered.filter(item => !ids.includes(item.prompt_id))
+      this.#queue.restore(steered.filter(item => !turn.consumed.includes(item) && !this.#queue.has(item.prompt_id)))
+      throw error
+    }
   }
 
   async abortPrompt(prompt_id: string): Promise<void> {
@@ -146,8 +165,6 @@ export class AgentEngine implements Agent {
       throw error
     }
     this.#queue.forget(ids)
-    const abortedAt = this.#deps.now().toISOString()
-    for (const promptId of ids) this.#emit('promptAborted', { promptId, abortedAt })
     return true
   }
 
@@ -173,7 +190,7 @@ export class AgentEngine implements Agent {
       total: this.#history.usage(),
       context_tokens: this.#history.contextTokens(),
       ...(max === undefined ? {} : { max_context_tokens: max }),
-      turn_count: this.#history.turns().length
+      turn_count: this.#history.turnCount()
     }
   }
 
@@ -184,7 +201,8 @@ export class AgentEngine implements Agent {
 
   /** A client subscribed in the middle of a turn: shows that one whether it has the whole text. */
   tellLengths(client: Connection): void {
-    if (this.#turn?.visible) this.#turn.inFlight.tellLengths((name, payload, offset) => this.#emit(name, payload, offset, client))
+    if (this.#turn?.visible)
+      this.#turn.inFlight.tellLengths((name, payload, target) => this.#emit(name, payload, { ...target, only: client }))
   }
 
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
@@ -205,32 +223,28 @@ export class AgentEngine implements Agent {
     // A prompt that starts at once is accepted and its turn begun by one write.
     const starts = !this.#turn && this.#queue.length === 0
     const turn_id = this.#nextTurn()
-    await this.#history.append(
-      { type: 'prompt.accepted', prompt_id: id, content, origin },
-      ...(starts ? startRecords(turn_id, { prompt_id: id, origin }) : [])
-    )
+    const start = starts ? startRecords(turn_id, { prompt_id: id, origin }) : []
+    const waits = starts ? { starts } : { queue_length: this.#queue.length + 1 }
+    const written = await this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
     const item: QueuedPrompt = {
       prompt_id: id,
       content,
       origin,
       created_at: this.#history.prompt(id)?.created_at ?? this.#deps.now().toISOString()
     }
-    if (this.host.id === 'main' && origin.kind === 'user') this.host.session.promptSubmitted(metadataText(content))
+    written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
-    const facts = { promptId: id, content: [...content] }
-    this.#emit('promptSubmitted', { ...facts, userMessageId: id, status: prompt.status, createdAt: item.created_at })
     if (starts) {
-      this.#begin(turn_id, item, turn => this.#run(turn))
+      this.#begin(turn_id, item, async () => written)
       return prompt
     }
     this.#queue.push(item)
-    if (origin.kind === 'user') this.#emit('promptQueued', { ...facts, queueLength: this.#queue.length })
     this.#kick()
     return prompt
   }
 
   #nextTurn(): number {
-    return (this.#history.turns().at(-1)?.turn_id ?? -1) + 1
+    return (this.#history.lastTurn()?.turn_id ?? -1) + 1
   }
 
   /** Runs the prompt that has waited longest. */
@@ -238,96 +252,59 @@ export class AgentEngine implements Agent {
     if (this.#turn || this.#stopped) return
     const prompt = this.#queue.shift()
     if (!prompt) return
-    this.#begin(this.#nextTurn(), prompt, async turn => {
-      if (await this.#record(startRecords(turn.turn_id, prompt))) await this.#run(turn)
-    })
+    const turn_id = this.#nextTurn()
+    this.#begin(turn_id, prompt, () => this.#insist(startRecords(turn_id, prompt)))
   }
 
-  #begin(turn_id: number, prompt: QueuedPrompt, run: (turn: ActiveTurn) => Promise<void>): void {
-    const turn = new ActiveTurn(turn_id, prompt, this.host, this.#history, this.#deps, () => this.#status())
+  /** `start`: the begin of the turn on record, not told; undefined when the agent was closed first. */
+  #begin(turn_id: number, prompt: QueuedPrompt, start: () => Promise<Written | undefined>): void {
+    const turn = new Turn(turn_id, prompt, {
+      host: this.host,
+      history: this.#history,
+      deps: this.#deps,
+      emit: this.#emit,
+      bind: () => this.#binding.forTurn(),
+      measured: () => this.#status(),
+      insist: records => this.#insist(records),
+      ending: (left, taken) => {
+        this.#queue.restore(left)
+        this.#queue.forget(taken.map(item => item.prompt_id))
+      },
+      settled: () => this.#release(turn)
+    })
     this.#turn = turn
     this.#last = turn
-    turn.done = run(turn)
+    turn.done = start()
+      .then(written => written && turn.run(written))
       .catch((err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not be settled'))
       .then(() => this.#release(turn))
   }
 
   /** The next prompt may start. */
-  #release(turn: ActiveTurn): void {
+  #release(turn: Turn): void {
     if (this.#turn === turn) this.#turn = undefined
     this.#kick()
   }
 
-  async #cancel(turn: ActiveTurn, user: boolean): Promise<void> {
+  async #cancel(turn: Turn, user: boolean): Promise<void> {
     turn.abort(user)
     await turn.done
   }
 
-  /** A turn whose begin is on record. */
-  async #run(turn: ActiveTurn): Promise<void> {
-    const { turn_id } = turn
-    const begun = performance.now()
-    this.#announceStart(turn)
-    const setup = await this.#binding.forTurn()
-    turn.unsaved.push(...setup.records)
-    if (setup.warning !== undefined) turn.emit('warningRaised', { code: 'agents-md-oversized', message: setup.warning })
-    const { max_steps, max_attempts } = this.#deps.loop()
-    const result = await runTurn(turn.ports(setup.use), { turn_id, max_steps, max_attempts }, turn.signal)
-    await this.#settle(turn, result, performance.now() - begun)
-  }
-
   /**
    * Records the begin or the end of a turn, again and again while the disk refuses: without it the agent can do nothing that counts, and
-   * clients see it at work until then. False when the agent was closed first; what is not on record, the next load makes up for.
+   * clients see it at work until then. Undefined when the agent was closed first; what is not on record, the next load makes up for.
    */
-  async #record(records: readonly (CoreRecord | HistoryRecord)[]): Promise<boolean> {
+  async #insist(records: readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#history.append(...records)
-        return true
+        return await this.#history.write(...records)
       } catch (err) {
         this.#deps.log.error({ err, session_id: this.host.session.id, attempt }, 'the begin or the end of a turn could not be saved')
         await pause(backoff(attempt, this.#deps.retryBaseMs), this.#closing.signal)
-        if (this.#closing.signal.aborted) return false
+        if (this.#closing.signal.aborted) return undefined
       }
     }
-  }
-
-  #announceStart(turn: ActiveTurn): void {
-    const { prompt, turn_id: turnId } = turn
-    const text = textOf(prompt.content)
-    turn.visible = true
-    turn.emit('turnStarted', { turnId, origin: { ...prompt.origin }, promptId: prompt.prompt_id, ...(text === '' ? {} : { prompt: text }) })
-    this.host.session.work.turnStarted(this.host.id)
-  }
-
-  /** In this order: records, turn.ended, error, turnEnd hooks, work_changed, prompt.completed or prompt.aborted. */
-  async #settle(turn: ActiveTurn, result: TurnResult, durationMs: number): Promise<void> {
-    const { turn_id } = turn
-    const { reason, error } = result
-    turn.accepting = false
-    this.#queue.restore(turn.steered.splice(0))
-    this.#queue.forget(turn.consumed.map(item => item.prompt_id))
-    if (!(await this.#record([...turn.unsaved.splice(0), ...endRecords(turn, result)]))) return
-
-    const interrupted = interruptReason(turn, result)
-    turn.visible = false
-    turn.emit('turnEnded', {
-      turnId: turn_id,
-      reason,
-      durationMs: Math.round(durationMs),
-      ...(error ? { error } : {}),
-      ...(interrupted === undefined ? {} : { interruptReason: interrupted })
-    })
-    if (error) turn.emit('errorRaised', error)
-    await this.#deps.hooks.turnEnd({ agent: this.host, turn_id, step: result.steps, reason }, this.#deps.turnEndMs)
-    this.host.session.work.turnEnded(this.host.id, reason, { goesOn: !this.#stopped && this.#queue.length > 0 })
-    const at = this.#deps.now().toISOString()
-    const promptId = turn.prompt.prompt_id
-    if (reason === 'cancelled') turn.emit('promptAborted', { promptId, abortedAt: at })
-    else turn.emit('promptCompleted', { promptId, finishedAt: at, reason })
-    // From here on the prompt is over for everyone, so the agent must be free in the same tick.
-    this.#release(turn)
   }
 
   #status(change: { readonly permission?: string } = {}): void {

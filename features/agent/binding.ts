@@ -2,12 +2,16 @@
 import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { TurnSetup } from './active-turn.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentProfile, AgentSettings } from './service.ts'
-import { bound, changed, sameSettings, settingsOf, settingsRecord, ToolLimitsSlot } from './settings.ts'
+import { type Bound, bound, boundState, changed, promptRecord, sameSettings, settingsRecord, ToolLimitsSlot } from './settings.ts'
 
-const promptRecord = 'agent.prompt'
+/** Frozen for the whole turn: a switch of the model counts from the next one. */
+export interface TurnSetup {
+  readonly model: ResolvedModel
+  readonly effort: string
+  readonly system: string
+}
 
 export interface TurnBinding {
   /** To be recorded with the turn's start. */
@@ -25,14 +29,17 @@ export class AgentBinding {
   #settings: AgentSettings
   #systemPrompt: string | undefined
 
-  constructor(host: AgentHost, history: History, deps: AgentDeps) {
+  private constructor(host: AgentHost, history: History, deps: AgentDeps, { settings, prompt }: Bound) {
     this.#host = host
     this.#history = history
     this.#deps = deps
-    this.#settings = settingsOf(history)
-    const recorded = history.records(promptRecord).at(-1)
-    if (recorded && recorded.disabled === this.#promptKey() && typeof recorded.text === 'string') this.#systemPrompt = recorded.text
+    this.#settings = settings
+    if (prompt?.disabled === this.#promptKey()) this.#systemPrompt = prompt.text
     this.#limitTools()
+  }
+
+  static async open(host: AgentHost, history: History, deps: AgentDeps): Promise<AgentBinding> {
+    return new AgentBinding(host, history, deps, (await history.track(boundState)).value)
   }
 
   get settings(): AgentSettings {
@@ -43,7 +50,7 @@ export class AgentBinding {
   async configure(change: Partial<AgentSettings>): Promise<boolean> {
     const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
     if (sameSettings(next, this.#settings)) return false
-    await this.#history.append(settingsRecord(next))
+    await this.#history.append(settingsRecord.of(next))
     const before = this.#promptKey()
     this.#settings = next
     if (this.#promptKey() !== before) this.#systemPrompt = undefined
@@ -76,7 +83,7 @@ export class AgentBinding {
     const records: HistoryRecord[] = []
     try {
       const settings = bound(this.#settings, this.#deps.llm)
-      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord(settings))
+      if (!sameSettings(settings, this.#settings)) records.push(settingsRecord.of(settings))
       this.#settings = settings
       this.#limitTools()
       const profile = this.#profile()
@@ -85,7 +92,7 @@ export class AgentBinding {
         const rendered = await this.#deps.renderPrompt(this.#host, profile)
         warning = rendered.warning
         this.#systemPrompt = rendered.text
-        records.push({ type: promptRecord, profile: profile.name, disabled: this.#promptKey(), text: rendered.text })
+        records.push(promptRecord.of({ profile: profile.name, disabled: this.#promptKey(), text: rendered.text }))
       }
       const model = this.model()
       const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#systemPrompt ?? '' }

@@ -1,4 +1,4 @@
-/** The tool calls of one response: announces starts and progress, records every result before it is announced. */
+/** The tool calls of one response: their begins and results are recorded, and told from the records; progress is told alone. */
 import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
 import type { ToolOutcome, ToolReport, ToolResult } from '../tools/index.ts'
@@ -10,7 +10,9 @@ export interface CallPorts {
     signal: AbortSignal,
     report: (event: ToolReport) => Promise<void>
   ): Promise<readonly ToolOutcome[]>
+  /** Resolves when the records are on disk and their events told. */
   record(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
+  /** For what is not recorded. */
   emit: AgentEmit
 }
 
@@ -23,51 +25,54 @@ export async function runCalls(
   calls: readonly LlmToolCall[],
   signal: AbortSignal
 ): Promise<boolean> {
-  const { turn_id: turnId } = at
-  const started = new Set<string>()
+  /** Calls whose begin is recorded, or is being recorded. */
+  const begun = new Map<string, Promise<void>>()
+  const shown = new Set<string>()
   const answered = new Set<string>()
   let stop = false
   let failure: { readonly error: unknown } | undefined
+  const failed = (error: unknown) => {
+    failure ??= { error }
+  }
 
-  const start = (call: LlmToolCall, event?: Extract<ToolReport, { type: 'started' }>) => {
-    if (started.has(call.id)) return
-    started.add(call.id)
-    ports.emit('toolCallStarted', {
-      turnId,
-      toolCallId: call.id,
-      name: call.name,
-      args: { ...event?.args },
-      ...(event?.description === undefined ? {} : { description: event.description }),
-      ...(event?.display === undefined ? {} : { display: event.display })
-    })
+  // The tool runs meanwhile; whatever it answers is recorded behind.
+  const begin = (event: Extract<ToolReport, { type: 'started' }>) => {
+    const { call, args, description, display, changed_by, refused } = event
+    if (begun.has(call.id)) return
+    const facts = { tool_call_id: call.id, tool_name: call.name, args: { ...args } }
+    const shows = { ...(description === undefined ? {} : { description }), ...(display ? { display } : {}) }
+    const more = { ...shows, ...(changed_by ? { changed_by } : {}), ...(refused ? { refused } : {}) }
+    begun.set(
+      call.id,
+      ports.record({ type: 'tool.begin', ...at, ...facts, ...more }).then(() => void shown.add(call.id), failed)
+    )
   }
   const settle = async (call: LlmToolCall, result: ToolResult) => {
     if (answered.has(call.id)) return
     answered.add(call.id)
     if (result.stop_turn) stop = true
-    start(call) // clients close the message at the first result: no call may come after it
-    const content = wireParts(result.output)
     await ports.record({
       type: 'tool.result',
       ...at,
       tool_call_id: call.id,
       tool_name: call.name,
-      content,
+      content: wireParts(result.output),
       ...(result.is_error ? { is_error: true } : {}),
       ...(result.note === undefined ? {} : { note: result.note })
     })
-    ports.emit('toolResult', { turnId, toolCallId: call.id, output: textOr(content), ...(result.is_error ? { isError: true } : {}) })
   }
 
   const outcomes = await ports.runTools(calls, signal, async event => {
-    if (event.type === 'started') start(event.call, event)
-    else if (event.type === 'progress') ports.emit('toolProgress', { turnId, toolCallId: event.call.id, update: { ...event.update } })
+    if (event.type === 'started') begin(event)
+    else if (event.type === 'finished') await settle(event.call, event.result).catch(failed)
     else {
-      await settle(event.call, event.result).catch((error: unknown) => {
-        failure ??= { error }
-      })
+      const { call, update } = event
+      const tell = () => ports.emit('toolProgress', { turnId: at.turn_id, toolCallId: call.id, update: { ...update } })
+      if (shown.has(call.id)) tell()
+      else void begun.get(call.id)?.then(tell)
     }
   })
+  await Promise.all(begun.values())
   if (failure) throw failure.error
   for (const call of calls) await settle(call, outcomes.find(outcome => outcome.call.id === call.id)?.result ?? unanswered)
   return stop
@@ -90,9 +95,4 @@ function wirePart(part: LlmContent): WirePart {
     case 'image_url':
       return { type: 'image', source: { kind: 'url', url: part.url } }
   }
-}
-
-/** Joined text when there is nothing else, so that clients need not look into parts. */
-function textOr(output: readonly WirePart[]): string | WirePart[] {
-  return output.every(part => part.type === 'text') ? output.map(part => String(part.text)).join('\n') : [...output]
 }

@@ -210,5 +210,16 @@ export type AgentEvents = typeof agentEvents
 export type AgentEventName = keyof AgentEvents
 export type AgentEventPayload<N extends AgentEventName> = Static<AgentEvents[N]['payload']>
 
-/** Emits an event of one agent. `offset` goes on the frame of text deltas; with `only`, one client gets it. */
-export type AgentEmit = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>, offset?: number, only?: Connection) => void
+/** Emits an event of one agent. */
+export type AgentEmit = <N extends AgentEventName>(
+  name: N,
+  payload: AgentEventPayload<N>,
+  target?: {
+    /** On the frame of text deltas. */
+    readonly offset?: number
+    /** One client alone gets it. */
+    readonly only?: Connection
+    /** Instant of the fact; default now. */
+    readonly at?: Date
+  }
+) => void

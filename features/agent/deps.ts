@@ -1,9 +1,10 @@
 /** What an agent's engine needs from outside. */
-import type { JournaledEvent, Logger } from '../../kernel/index.ts'
+import type { Logger } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
+import type { AgentRecordEvent } from './events.ts'
 import type { AgentProfile, StepInjector } from './service.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
 
@@ -12,8 +13,10 @@ export interface AgentDeps {
   readonly hooks: TurnHookCalls
   readonly log: Logger
   readonly emit: (agent: AgentHost) => AgentEmit
-  /** Journaled events of a session, newest first. */
-  readonly journal: (session_id: string) => AsyncIterable<JournaledEvent>
+  /** Engines announce themselves here, so that events of records find them. */
+  readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent, known?: boolean): void }>
+  /** Withdraws the requests to the human that a dead process left open. */
+  readonly endRequests: (agent: AgentHost) => Promise<void>
   readonly runner: () => ToolRunner | undefined
   readonly injectors: () => readonly StepInjector[]
   readonly profiles: () => readonly AgentProfile[]

@@ -2,7 +2,7 @@
 import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
-type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
+export type Phase = { readonly kind: string } & Readonly<Record<string, unknown>>
 
 export class InFlight {
   readonly #turnId: number
@@ -105,8 +105,8 @@ export class InFlight {
     if (!this.#textOpen) return
     const nothing = { turnId: this.#turnId, delta: '' }
     const { assistantDelta, thinkingDelta } = this.#texts
-    if (thinkingDelta.told) emit('thinkingDelta', nothing, thinkingDelta.end)
-    if (assistantDelta.told) emit('assistantDelta', nothing, assistantDelta.end)
+    if (thinkingDelta.told) emit('thinkingDelta', nothing, { offset: thinkingDelta.end })
+    if (assistantDelta.told) emit('assistantDelta', nothing, { offset: assistantDelta.end })
   }
 
   /** Announces the phase that follows from an emitted event. Streaming is announced once per kind, not per piece. */

@@ -1,7 +1,7 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
 import { AppError, definePack, defineSlot, type EventTarget, invalid, oneOf, Type } from '../../kernel/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
-import { Histories } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
 import { CredentialRejected, Llm, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
@@ -9,10 +9,11 @@ import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
 import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
-import { dateInjector } from './environment.ts'
-import { builtinProfiles, renderPrompt } from './profile.ts'
+import { type AgentRecordEvent, eventsOf } from './events.ts'
+import { dateInjector } from './prompt/environment.ts'
+import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
 import { Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
-import { ToolLimitsSlot } from './settings.ts'
+import { boundState, ToolLimitsSlot } from './settings.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
 export default definePack({
@@ -43,17 +44,27 @@ export default definePack({
     for (const [name, spec] of Object.entries(agentEvents)) emitters.set(name as AgentEventName, ctx.event(spec) as AnyEmit)
     const emitOf =
       (agent: AgentHost): AgentEmit =>
-      (name, payload, offset, only) => {
+      (name, payload, { offset, only, at = ctx.now() } = {}) => {
         const more = { ...(offset === undefined || agent.id !== 'main' ? {} : { offset }), ...(only ? { only } : {}) }
-        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: ctx.now(), ...more })
+        emitters.get(name)?.(payload, { session_id: agent.session.id, subject: agent.id, time: at, ...more })
       }
+
+    const engines = new WeakMap<AgentHost, AgentEngine>()
+    ctx.contribute(RecordEvents, {
+      events: eventsOf,
+      // Only what `events` made comes back, and only for agents that run: nobody else writes records of a conversation.
+      tell: (agent, event) => engines.get(agent)?.tell(event as AgentRecordEvent),
+      known: (agent, event) => engines.get(agent)?.tell(event as AgentRecordEvent, true)
+    })
+    ctx.contribute(HistoryStates, boundState)
 
     const deps: AgentDeps = {
       llm,
       hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`)),
       log: ctx.log,
       emit: emitOf,
-      journal: session_id => ctx.streams.backwards(session_id),
+      engines,
+      endRequests: async agent => interactions()?.recover(agent),
       runner,
       injectors: () => injectors.items(),
       profiles,
@@ -73,7 +84,7 @@ export default definePack({
     }
 
     ctx.slot(ToolLimitsSlot)
-    const slot = defineSlot('agent-engine', async (agent: AgentHost) => new AgentEngine(agent, await histories.of(agent), deps).restore())
+    const slot = defineSlot('agent-engine', async (agent: AgentHost) => AgentEngine.open(agent, await histories.of(agent), deps))
     ctx.slot(slot)
     const of = async (agent: AgentHost) => {
       try {
@@ -114,10 +125,7 @@ export default definePack({
     ctx.own(
       sessions.onLoad(async session => {
         if (!session.writable) return
-        for (const agent of session.agents()) {
-          await interactions()?.recover(agent) // a request to the human ends before the turn that waited for it
-          ;(await of(agent)).start()
-        }
+        for (const agent of session.agents()) (await of(agent)).start()
       })
     )
     ctx.own(

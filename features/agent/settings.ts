@@ -1,12 +1,43 @@
 /** What an agent is set to: recorded on every change, the last record counts. And the tool policy that follows from it. */
-import { AppError, defineSlot, invalid } from '../../kernel/index.ts'
-import type { History, HistoryRecord } from '../history/index.ts'
+import { AppError, defineSlot, invalid, Type } from '../../kernel/index.ts'
+import { defineRecord, type StateSpec } from '../history/index.ts'
 import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { defaultProfile } from './profile.ts'
+import { defaultProfile } from './prompt/profile.ts'
 import type { AgentProfile, AgentSettings } from './service.ts'
 
-const recordType = 'agent.settings'
+export const settingsRecord = defineRecord(
+  'agent.settings',
+  Type.Object({
+    model: Type.Optional(Type.String()),
+    thinking: Type.Optional(Type.String()),
+    profile: Type.Optional(Type.String()),
+    disabled_tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
+  })
+)
+/** The system prompt as it was rendered; `disabled`: the tools that were off then. */
+export const promptRecord = defineRecord(
+  'agent.prompt',
+  Type.Object({ profile: Type.String(), disabled: Type.String(), text: Type.String() })
+)
+
+/** What an agent was bound to last. */
+export interface Bound {
+  readonly settings: AgentSettings
+  readonly prompt?: { readonly disabled: string; readonly text: string }
+}
+export const boundState: StateSpec<Bound> = {
+  name: 'agent.bound',
+  version: 1,
+  initial: () => ({ settings: {} }),
+  reduce(state, record) {
+    if (settingsRecord.is(record)) {
+      const { type: _type, time: _time, ...settings } = record
+      return { ...state, settings }
+    }
+    return promptRecord.is(record) ? { ...state, prompt: { disabled: record.disabled, text: record.text } } : state
+  }
+}
 
 /** Tools that the agent's profile and its `disabled_tools` switch off. A slot, so that the tool policy can look without waiting. */
 export class ToolLimits {
@@ -27,13 +58,6 @@ export class ToolLimits {
   }
 }
 export const ToolLimitsSlot = defineSlot<ToolLimits, AgentHost>('agent-tool-limits', () => new ToolLimits())
-
-export function settingsOf(history: History): AgentSettings {
-  const { type: _type, time: _time, ...settings } = history.records(recordType).at(-1) ?? { type: recordType }
-  return settings as AgentSettings // written by settingsRecord only
-}
-
-export const settingsRecord = (settings: AgentSettings): HistoryRecord => ({ type: recordType, ...settings })
 
 /**
  * The settings after a change. Throws what `llm.resolve` throws for a model, 40001 for an effort the model does not offer, an unknown

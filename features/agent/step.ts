@@ -17,7 +17,7 @@ export type StepOutcome =
       readonly calls: readonly LlmToolCall[]
       readonly finish: { readonly reason: FinishReason; readonly raw?: string }
       readonly usage?: TokenUsage
-      readonly timing: { readonly llmFirstTokenLatencyMs?: number; readonly llmStreamDurationMs?: number }
+      readonly timing: { readonly first_token_ms?: number; readonly stream_ms?: number }
     }
   /** `begun`: something was already announced. */
   | { readonly kind: 'error'; readonly error: LlmError; readonly begun: boolean }
@@ -122,7 +122,7 @@ export async function runStep(
     calls: [...calls.values()].map(({ after, ...call }) => (after === content.length ? call : { ...call, after })),
     finish: { reason: finish.reason, ...(finish.raw_reason === undefined ? {} : { raw: finish.raw_reason }) },
     ...(usage ? { usage } : {}),
-    timing: first === undefined ? {} : { llmFirstTokenLatencyMs: round(first - asked), llmStreamDurationMs: round(end - first) }
+    timing: first === undefined ? {} : { first_token_ms: round(first - asked), stream_ms: round(end - first) }
   }
 }
 

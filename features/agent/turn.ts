@@ -1,215 +1,242 @@
-/**
- * The turn loop: model requests and their tool calls until the model has nothing more to do. One function with ports; it knows no
- * permissions, compaction or tools, and never rejects: what went wrong is in the result.
- */
-import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
-import type { LlmError, LlmRequest, LlmToolCall, TokenUsage } from '../llm/index.ts'
-import { type CallPorts, runCalls } from './calls.ts'
-import type { ErrorInfo } from './contract.ts'
-import { pause } from './retry.ts'
-import { runStep, type StepOutcome, type StepPorts } from './step.ts'
+/** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
+import { randomUUID } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
+import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
+import type { TokenUsage } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { TurnBinding, TurnSetup } from './binding.ts'
+import type { AgentEmit } from './contract.ts'
+import type { AgentDeps } from './deps.ts'
+import { describe } from './engine-error.ts'
+import { InFlight } from './in-flight.ts'
+import { runTurn, type TurnPorts, type TurnResult } from './loop.ts'
+import { adaptMedia } from './media.ts'
+import type { QueuedPrompt } from './queue.ts'
+import { retryDelay } from './retry.ts'
+import type { Injection, StepInjector, TurnInfo } from './service.ts'
+import { endRecords } from './turn-records.ts'
+import { reminder, userMessage } from './user-message.ts'
 
-export interface StepAt {
-  readonly turn_id: number
-  /** From 1. */
-  readonly step: number
-}
-
-export interface TurnPorts extends CallPorts, StepPorts {
-  /** At every step boundary, first of all; `stop` ends the turn as completed. */
-  stepBegin(at: StepAt): Promise<'stop' | undefined>
-  /** What waits for a step boundary (steered prompts, reminders), to be recorded with the begin of the step. */
-  beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]>
-  /** What goes to the model; called before each request. Throws when the model cannot be resolved. */
-  request(at: StepAt): Promise<LlmRequest>
-  /** `retry`: the same step is sent again at once. `fail`: the turn ends. undefined: the retry table decides. */
-  modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined>
-  /** The step's response and results are recorded; runs before `turn.step.completed`. */
+/** What a turn needs from its agent. */
+export interface TurnHost {
+  readonly host: AgentHost
+  readonly history: History
+  readonly deps: AgentDeps
+  readonly emit: AgentEmit
+  /** Model, effort and system prompt. */
+  bind(): Promise<TurnBinding>
+  /** Tells the agent's status: tokens were spent. */
   measured(): void
-  afterStep(at: StepAt): Promise<void>
-  /** The model has nothing more to do: true when something was added to go on with. After false nothing can be added any more. */
-  more(at: StepAt): Promise<boolean>
-  /** Delay before the next attempt, ms. */
-  retryDelay(failedAttempt: number, error: LlmError): number
-  /** Engine error of an exception. */
-  describe(error: unknown): ErrorInfo
-  newId(): string
-  record(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
+  /** Records, again and again while the disk refuses; undefined when the agent was closed first. */
+  insist(records: readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined>
+  /** The turn takes nothing more: what was steered and not taken waits again. */
+  ending(left: readonly QueuedPrompt[], taken: readonly QueuedPrompt[]): void
+  /** The prompt is over for everyone: the agent must be free in the same tick. */
+  settled(turn: Turn): void
 }
 
-export interface TurnInput {
+class UserAbort extends Error {
+  override readonly name = 'UserAbort'
+}
+
+export class Turn {
   readonly turn_id: number
-  /** 0: no limit. */
-  readonly max_steps: number
-  /** Attempts per step, the first included. */
-  readonly max_attempts: number
-}
+  readonly prompt: QueuedPrompt
+  /** Steered prompts that wait for the next step. */
+  steered: QueuedPrompt[] = []
+  /** Steered prompts whose message is in the history. */
+  readonly consumed: QueuedPrompt[] = []
+  /** False as soon as the turn cannot take another prompt. */
+  accepting = true
+  /** turn.started was sent, turn.ended was not. */
+  visible = false
+  done: Promise<void> = Promise.resolve()
+  readonly inFlight: InFlight
+  readonly #agent: TurnHost
+  readonly #controller = new AbortController()
+  readonly #callIds = new Set<string>()
+  readonly #usageBefore: TokenUsage
+  /** Records that go with the next ones: nobody has to wait for them. */
+  readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
+  #userAborted = false
 
-export interface TurnResult {
-  readonly reason: 'completed' | 'cancelled' | 'failed'
-  readonly interrupt_reason?: 'max_steps' | 'filtered' | 'error'
-  readonly error?: ErrorInfo
-  readonly steps: number
-}
-
-/** Requests that `modelError` may send again within one step. */
-const maxRecoveries = 5
-const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', tool_calls: 'tool_use', truncated: 'max_tokens' }
-
-type Response = Extract<StepOutcome, { kind: 'response' }>
-
-export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortSignal): Promise<TurnResult> {
-  const { turn_id } = input
-  let step = 0
-  let attempt = 1
-  /** Id of the step that was announced and neither completed nor interrupted. */
-  let open: string | undefined
-  /** `step.begin` is recorded, `step.end` is not. */
-  let begun = false
-  const ids = () => ({ turnId: turn_id, step, ...(open === undefined ? {} : { stepId: open }) })
-
-  const end = async (reason: string, spent: { model?: string; usage?: TokenUsage } = {}, before: readonly CoreRecord[] = []) => {
-    begun = false
-    await ports.record(...before, { type: 'step.end', turn_id, step, reason, ...spent })
-  }
-  /** Closes the open step, if any, and tells why. */
-  const interrupt = async (reason: 'aborted' | 'max_steps' | 'error', message?: string) => {
-    if (begun) await end(reason === 'error' ? 'error' : 'interrupted')
-    if (open === undefined && reason !== 'max_steps') return
-    ports.emit('stepInterrupted', { ...ids(), reason, ...(message === undefined ? {} : { message }) })
-    open = undefined
-  }
-  const cancelled = async (): Promise<TurnResult> => {
-    await interrupt('aborted')
-    return { reason: 'cancelled', steps: step }
-  }
-  const failed = async (error: ErrorInfo, interrupt_reason: NonNullable<TurnResult['interrupt_reason']>): Promise<TurnResult> => {
-    await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`)
-    return { reason: 'failed', interrupt_reason, error, steps: step }
-  }
-  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[]): CoreRecord[] =>
-    content.length + tool_calls.length > 0 ? [{ type: 'step.message', turn_id, step, content, tool_calls }] : []
-  const seal = async (content: readonly WirePart[], tool_calls: readonly LlmToolCall[]) => {
-    const records = message(content, tool_calls)
-    if (records.length > 0) await ports.record(...records)
-  }
-
-  /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
-  const ask = async (ready: Promise<void>): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
-    for (let recovery = 0; ; recovery++) {
-      const request = await ports.request({ turn_id, step })
-      const outcome = await runStep(ports, request, turn_id, signal, ready)
-      if (outcome.kind !== 'error') return { outcome, request, give_up: false }
-      const verdict = await ports.modelError(outcome.error, { turn_id, step })
-      if (verdict !== 'retry' || outcome.begun || recovery >= maxRecoveries) return { outcome, request, give_up: verdict === 'fail' }
-      if (signal.aborted) return { outcome: { kind: 'aborted', content: [] }, request, give_up: false }
-    }
-  }
-
-  /** True when the turn goes on with another attempt. */
-  const retry = async (error: LlmError): Promise<boolean> => {
-    if (!error.retryable || attempt >= input.max_attempts) return false
-    const delayMs = ports.retryDelay(attempt, error)
-    await end('error')
-    ports.emit('stepRetrying', {
-      ...ids(),
-      failedAttempt: attempt,
-      nextAttempt: attempt + 1,
-      maxAttempts: input.max_attempts,
-      delayMs,
-      errorName: error.name,
-      errorMessage: error.message,
-      ...(error.status === undefined ? {} : { statusCode: error.status })
-    })
-    attempt++
-    await pause(delayMs, signal)
-    return true
-  }
-
-  /** Records the response, runs its calls and completes the step. */
-  const complete = async (response: Response, request: LlmRequest): Promise<'on' | 'over' | 'aborted'> => {
-    // A response cut at the token limit may hold half an argument list: its calls are not run.
-    const calls = response.finish.reason === 'truncated' ? [] : response.calls
-    const called = calls.length > 0
-    if (called) await seal(response.content, calls)
-    const stop = called && (await runCalls(ports, { turn_id, step }, calls, signal))
-    const spent = { model: request.model.alias, ...(response.usage ? { usage: response.usage } : {}) }
-    const reason = signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls)
-    await end(reason, spent, called ? [] : message(response.content, calls))
-    ports.measured()
-    if (signal.aborted) return 'aborted'
-    ports.emit('stepCompleted', {
-      ...ids(),
-      ...(response.usage ? { usage: response.usage } : {}),
-      finishReason: reason,
-      providerFinishReason: response.finish.reason,
-      ...(response.finish.raw === undefined ? {} : { rawFinishReason: response.finish.raw }),
-      ...response.timing
-    })
-    open = undefined
-    await ports.afterStep({ turn_id, step })
-    return stop || (!called && !(await ports.more({ turn_id, step }))) ? 'over' : 'on'
-  }
-
-  try {
-    for (;;) {
-      if (signal.aborted) return await cancelled()
-      if (input.max_steps > 0 && step >= input.max_steps) {
-        return await failed(
-          { code: 'loop.max_steps_exceeded', message: `the turn reached ${input.max_steps} steps`, retryable: false },
-          'max_steps'
-        )
-      }
-      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return { reason: 'completed', steps: step }
-      step++
-      const records = await ports.beforeStep({ turn_id, step })
-      const step_id = ports.newId()
-      // The request need not wait for the disk, only what is told about it.
-      const ready = ports.record(...records, { type: 'step.begin', turn_id, step, step_id }).then(() => {
-        begun = true
-        open = step_id
-        ports.emit('stepStarted', ids())
-      })
-      ready.catch(() => undefined) // whoever waits for it hears of it
-      const { outcome, request, give_up } = await ask(ready).finally(() => ready)
-      if (outcome.kind === 'aborted') {
-        await seal(outcome.content, [])
-        return await cancelled()
-      }
-      if (outcome.kind === 'error') {
-        if (signal.aborted) return await cancelled()
-        if (!give_up && (await retry(outcome.error))) continue
-        return await failed(errorInfo(outcome.error), outcome.error.code === 'provider.filtered' ? 'filtered' : 'error')
-      }
-      attempt = 1
-      if (outcome.finish.reason === 'filtered') {
-        await seal(outcome.content, [])
-        return await failed({ code: 'provider.filtered', message: 'the provider filtered the answer', retryable: false }, 'filtered')
-      }
-      const next = await complete(outcome, request)
-      if (next === 'aborted') return await cancelled()
-      if (next === 'over') return { reason: 'completed', steps: step }
-    }
-  } catch (error) {
-    return await failed(ports.describe(error), 'error').catch(
-      () => ({ reason: 'failed', interrupt_reason: 'error', error: ports.describe(error), steps: step }) as const
+  constructor(turn_id: number, prompt: QueuedPrompt, agent: TurnHost) {
+    this.turn_id = turn_id
+    this.prompt = prompt
+    this.#agent = agent
+    this.#usageBefore = agent.history.usage()
+    setMaxListeners(0, this.signal) // every call of a response listens
+    const { deps } = agent
+    this.inFlight = new InFlight(turn_id, prompt.prompt_id, deps.deltaOffset, deps.now, phase =>
+      agent.emit('agentStatusUpdated', { phase })
     )
   }
-}
 
-function finishName(response: Response, calls: readonly LlmToolCall[]): string {
-  const { reason } = response.finish
-  if (calls.length > 0) return 'tool_use'
-  return reason === 'tool_calls' ? 'other' : (finishNames[reason] ?? reason)
-}
-
-/** An upstream failure as events tell it. */
-export function errorInfo(error: LlmError): ErrorInfo {
-  const details = {
-    ...(error.status === undefined ? {} : { statusCode: error.status }),
-    ...(error.request_id === undefined ? {} : { requestId: error.request_id }),
-    ...(error.trace_id === undefined ? {} : { traceId: error.trace_id })
+  get signal(): AbortSignal {
+    return this.#controller.signal
   }
-  const { code, message, name, retryable } = error
-  return { code, message, name, retryable, ...(Object.keys(details).length > 0 ? { details } : {}) }
+
+  /** Emits an event of the turn; the snapshot of the running turn agrees with it in the same tick. */
+  readonly emit: AgentEmit = (name, payload, target) => {
+    const offset = this.inFlight.offset(name)
+    this.inFlight.see(name, payload)
+    this.#agent.emit(name, payload, { ...target, ...(offset === undefined ? {} : { offset }) })
+    this.inFlight.phaseAfter(name, payload)
+  }
+
+  abort(user: boolean): void {
+    if (this.signal.aborted) return
+    this.#userAborted = user
+    this.#controller.abort(user ? new UserAbort('the user cancelled the turn') : new Error('the turn was cancelled'))
+  }
+
+  /** Tokens spent since the turn began. */
+  usage(): TokenUsage {
+    const now = this.#agent.history.usage()
+    const before = this.#usageBefore
+    return {
+      inputOther: now.inputOther - before.inputOther,
+      output: now.output - before.output,
+      inputCacheRead: now.inputCacheRead - before.inputCacheRead,
+      inputCacheCreation: now.inputCacheCreation - before.inputCacheCreation
+    }
+  }
+
+  /** `start`: its begin, on record and not told. Resolves when the turn has settled. */
+  async run(start: Written): Promise<void> {
+    const begun = performance.now()
+    this.visible = true
+    start.tell()
+    const binding = await this.#agent.bind()
+    this.#unsaved.push(...binding.records)
+    if (binding.warning !== undefined) this.#unsaved.push({ type: 'warning', code: 'agents-md-oversized', message: binding.warning })
+    const { max_steps, max_attempts } = this.#agent.deps.loop()
+    const result = await runTurn(this.#ports(binding.use), { turn_id: this.turn_id, max_steps, max_attempts }, this.signal)
+    await this.#settle(result, performance.now() - begun)
+  }
+
+  /** In this order: records, turn.ended, error, turnEnd hooks, work_changed, prompt.completed or prompt.aborted. */
+  async #settle(result: TurnResult, duration: number): Promise<void> {
+    const { host, deps } = this.#agent
+    const { turn_id } = this
+    const { reason } = result
+    this.accepting = false
+    const prompt_ids = [this.prompt, ...this.consumed].map(item => item.prompt_id)
+    this.#agent.ending(this.steered.splice(0), this.consumed)
+    const before = this.#unsaved.splice(0)
+    const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
+    const written = await this.#agent.insist([...before, ...endRecords(end)])
+    if (!written) return
+    written.tell(before.length)
+    this.visible = false
+    written.tell(before.length + 1)
+    await deps.hooks.turnEnd({ agent: host, turn_id, step: result.steps, reason }, deps.turnEndMs)
+    written.tell()
+    this.#agent.settled(this)
+  }
+
+  /** `setup` fails with what keeps the turn from running; the first request reports it. */
+  #ports(setup: () => TurnSetup): TurnPorts {
+    const { host, deps, history } = this.#agent
+    const { hooks, llm, log } = deps
+    const info = (step: number): TurnInfo => ({ agent: host, turn_id: this.turn_id, step })
+    return {
+      stream: (request, signal) => llm.stream(request, signal),
+      runTools: (calls, signal, report) => this.#runTools(calls, signal, report),
+      record: async (...records) => {
+        // A message is shown in one place: from the moment it is in the history it does not stream any more.
+        if (records.some(record => record.type === 'step.message')) this.inFlight.sealed()
+        await history.append(...records)
+      },
+      emit: this.emit,
+      uniqueCallId: id => this.#uniqueCallId(id),
+      stepBegin: at => hooks.stepBegin(info(at.step)),
+      beforeStep: at => this.#beforeStep(info(at.step)),
+      request: async at => {
+        const { model, effort, system } = setup()
+        const max = model.max_output_size
+        const context_tokens = history.contextTokens()
+        const request = {
+          model,
+          system,
+          messages: adaptMedia(await history.project(), model),
+          tools: deps.runner()?.list(host, this.turn_id) ?? [],
+          cache_key: host.session.id,
+          effort,
+          context_tokens,
+          ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
+        }
+        return await hooks.beforeStep(request, info(at.step))
+      },
+      modelError: (error, at) => hooks.modelError(error, info(at.step)),
+      measured: () => this.#agent.measured(),
+      afterStep: at => hooks.afterStep(info(at.step)),
+      more: at => this.#more(info(at.step)),
+      retryDelay: (attempt, error) => retryDelay(attempt, error, deps.retryBaseMs),
+      describe: error => describe(error, err => log.error({ err, session_id: host.session.id }, 'a turn failed unexpectedly')),
+      newId: () => randomUUID()
+    }
+  }
+
+  async #runTools(...[calls, signal, report]: Parameters<TurnPorts['runTools']>): ReturnType<TurnPorts['runTools']> {
+    const { host, deps } = this.#agent
+    const runner = deps.runner()
+    if (!runner) return calls.map(call => ({ call, result: { output: `Tool not available: ${call.name}`, is_error: true } }))
+    try {
+      return await runner.run({ agent: host, turn_id: this.turn_id, calls, signal, report })
+    } catch (err) {
+      deps.log.error({ err }, 'the tool runner failed')
+      return []
+    }
+  }
+
+  /** Providers repeat ids over a conversation; results are matched by id, so every call of an agent gets its own. */
+  #uniqueCallId(given: string): string {
+    const { deps, history } = this.#agent
+    const taken = (id: string) => this.#callIds.has(id) || history.hasToolCall(id)
+    const base = given === '' ? `call_${deps.newId()}` : given
+    let id = base
+    for (let n = 2; taken(id); n++) id = `${base}_${n}`
+    if (given !== '' && id !== given) deps.log.warn({ tool_call_id: given }, 'the provider repeated a tool call id')
+    this.#callIds.add(id)
+    return id
+  }
+
+  /** Steered prompts become messages of the user; reminders follow. */
+  async #beforeStep(info: TurnInfo): Promise<readonly (CoreRecord | HistoryRecord)[]> {
+    const records = this.#unsaved.splice(0)
+    const steered = this.steered.splice(0)
+    this.consumed.push(...steered)
+    // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
+    records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
+    for (const injector of this.#agent.deps.injectors()) {
+      const injection = await this.#injection(injector, info)
+      if (injection) records.push(reminder(this.turn_id, injector.variant, injection.text, injection.facts))
+    }
+    return records
+  }
+
+  /** An injector that fails has nothing to say now. */
+  async #injection(injector: StepInjector, info: TurnInfo): Promise<Injection | undefined> {
+    const { host, deps, history } = this.#agent
+    try {
+      return await injector.inject(info, history)
+    } catch (err) {
+      deps.log.error({ err, injector: injector.variant, session_id: host.session.id }, 'an injector failed')
+      return undefined
+    }
+  }
+
+  async #more(info: TurnInfo): Promise<boolean> {
+    const { deps, history } = this.#agent
+    if (this.steered.length > 0) return true
+    const next = await deps.hooks.shouldContinue(info)
+    if (next) {
+      await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
+      return true
+    }
+    if (this.steered.length > 0) return true
+    this.accepting = false
+    return false
+  }
 }

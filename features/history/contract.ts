@@ -1,8 +1,8 @@
 /** The journal of an agent on disk. */
 import { defineStore, Type } from '../../kernel/index.ts'
 
-/** Records follow this shape since version 1.0; unknown types are kept and skipped. */
-export const protocolVersion = '1.0'
+/** Records follow this shape since version 1.0; since 1.1 with marks of what was told; unknown types are kept and skipped. */
+export const protocolVersion = '1.1'
 
 /** `agents/<id>/wire.jsonl`: the first record is `metadata { protocol_version, created_at }`. */
 export const wireStore = defineStore({

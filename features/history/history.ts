@@ -1,139 +1,181 @@
-/** The journal of one agent: appended records, folded at once, acknowledged when on disk. */
-import { AppError, type LogStore } from '../../kernel/index.ts'
+/** The history of one agent: its journal, the conversation that follows from it, its messages and its context. */
+import { isDeepStrictEqual } from 'node:util'
+import type { JournaledEvent } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
-import { SessionBusy } from '../sessions/index.ts'
-import { protocolVersion } from './contract.ts'
-import { Fold } from './fold.ts'
+import { AgentLog, type AgentLogPorts, type Untold } from './agent-log.ts'
+import { type Context, contextState } from './context.ts'
+import { type Conversation, conversationState } from './conversation.ts'
+import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import { MessageLog } from './message-log.ts'
 import { project } from './project.ts'
-import type { CoreRecord, History, HistoryMessage, HistoryRecord, OpenStep, PromptRecord, TurnRecord } from './service.ts'
-import { estimateMessage } from './tokens.ts'
+import type { CoreRecord } from './records.ts'
+import type { ConversationView, EventDraft, History, Messages, Written } from './service.ts'
+import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
 
-const logId = 'wire'
-
-export interface HistoryPorts {
-  readonly log: LogStore<{ type: string; time?: number }>
-  readonly now: () => Date
+export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessageTime'> {
   readonly session_id: string
-  /** False: appends throw SessionBusy. */
-  readonly writable: boolean
+  /** States of other packs that are wanted from the beginning. */
+  readonly states: readonly StateSpec<unknown>[]
+  readonly draft: (record: HistoryRecord, before: ConversationView) => readonly EventDraft[]
+  /** The event journal behind a mark, as far as it may be about this agent; undefined when it does not reach back so far. */
+  readonly eventsAfter: (mark: Untold['after']) => Promise<readonly JournaledEvent[] | undefined>
+  /** An event that was told before. */
+  readonly known: (draft: EventDraft) => void
 }
 
 export class AgentHistory implements History {
+  readonly messages: Messages
   readonly #ports: HistoryPorts
-  #fold: Fold
-  #started = false
-  readonly #writes = new Set<Promise<unknown>>()
-  /** A write failed and the state has not been read back since. */
-  #doubtful = false
-  #rereading: Promise<void> | undefined
+  readonly #log: AgentLog
+  readonly #conversation: { readonly value: Conversation }
+  #untold: Untold | undefined
+  #recovering: Promise<void> | undefined
 
-  constructor(ports: HistoryPorts) {
+  private constructor(ports: HistoryPorts, log: AgentLog, conversation: Tracked<Conversation>, untold: Untold) {
     this.#ports = ports
-    this.#fold = new Fold(ports.session_id)
+    this.#log = log
+    this.#conversation = conversation
+    // Another process that owns the session tells its own events.
+    this.#untold = ports.writable && untold.events.length > 0 ? untold : undefined
+    this.messages = new MessageLog({
+      session_id: ports.session_id,
+      conversation: () => conversation.value,
+      end: () => log.end,
+      settled: () => log.settled(),
+      scan: range => log.scan(range)
+    })
   }
 
   /** Reads the journal. */
-  async open(): Promise<this> {
-    const fold = new Fold(this.#ports.session_id)
-    const records = await this.#ports.log.read(logId)
-    for (const record of records) fold.apply(record)
-    this.#fold = fold
-    this.#started = records.length > 0
-    return this
+  static async open(ports: HistoryPorts): Promise<AgentHistory> {
+    const state: { conversation?: Tracked<Conversation> } = {}
+    const log = new AgentLog({
+      ...ports,
+      states: [conversationState as StateSpec<unknown>, ...ports.states],
+      draft: (record, before) => ports.draft(record, before as Conversation), // the first state is the conversation
+      lastMessageTime: () => state.conversation?.value.lastTime ?? 0
+    })
+    const untold = await log.open()
+    state.conversation = await log.track(conversationState)
+    return new AgentHistory(ports, log, state.conversation, untold)
   }
 
-  messages(): readonly HistoryMessage[] {
-    return this.#fold.messages
+  lastTurn(): TurnRecord | undefined {
+    return this.#state.turn
   }
 
-  turns(): readonly TurnRecord[] {
-    return this.#fold.turns
+  turnCount(): number {
+    return this.#state.turns
   }
 
   prompts(): readonly PromptRecord[] {
-    return [...this.#fold.prompts.values()]
+    return [...this.#state.prompts.values()]
   }
 
   prompt(prompt_id: string): PromptRecord | undefined {
-    return this.#fold.prompts.get(prompt_id)
+    return this.#state.prompts.get(prompt_id)
   }
 
   usage(): TokenUsage {
-    return this.#fold.usage
+    return this.#state.usage
   }
 
   usageByModel(): Readonly<Record<string, TokenUsage>> {
-    return this.#fold.usageByModel
+    return this.#state.usageByModel
   }
 
   contextTokens(): number {
-    const { messages, anchor } = this.#fold
-    let tokens = anchor.tokens
-    for (let at = anchor.length; at < messages.length; at++) tokens += estimateMessage(messages[at] as HistoryMessage)
-    return tokens
+    return this.#state.contextTokens()
   }
 
   hasToolCall(id: string): boolean {
-    return this.#fold.callIds.has(id)
+    return this.#state.knowsCall(id)
   }
 
   openStep(): OpenStep | undefined {
-    return this.#fold.openStep
+    return this.#state.openStep
   }
 
-  openCalls(): readonly LlmToolCall[] {
-    return [...this.#fold.openCalls.values()]
+  openCalls(): readonly { readonly call: LlmToolCall; readonly begun: boolean }[] {
+    const { openCalls, begun } = this.#state
+    return [...openCalls.values()].map(call => ({ call, begun: begun.has(call.id) }))
   }
 
-  records(type: string): readonly HistoryRecord[] {
-    return this.#fold.others.get(type) ?? []
+  reminder(variant: string): Origin | undefined {
+    return this.#state.reminders.get(variant)
   }
 
-  project(): LlmMessage[] {
-    return project(this.#fold.messages)
-  }
-
-  /**
-   * When the disk refuses, the state is read back from it once every write under way has ended: memory never promises what the disk does
-   * not hold, and never misses what it does.
-   */
   async append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
-    if (!this.#ports.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
-    while (this.#doubtful) await this.#reread()
-    const time = this.#ports.now().getTime()
-    const stamped = records.map(record => ({ time, ...record }) as HistoryRecord)
-    const first = this.#started ? [] : [{ type: 'metadata', protocol_version: protocolVersion, created_at: time }]
-    this.#started = true
-    for (const record of stamped) this.#fold.apply(record)
-    const write = this.#ports.log.append(logId, ...(first as HistoryRecord[]), ...stamped)
-    this.#writes.add(write)
-    try {
-      await write
-    } catch (error) {
-      this.#doubtful = true
-      await this.#reread()
-      throw error
-    } finally {
-      this.#writes.delete(write)
-    }
-    await this.#rereading?.catch(() => undefined) // this record is on disk; the next append reads again
+    ;(await this.write(...records)).tell()
   }
 
-  /** Throws while the disk cannot be read: then the next append tries again. */
-  #reread(): Promise<void> {
-    this.#rereading ??= this.#readBack().finally(() => {
-      this.#rereading = undefined
+  async write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
+    if (this.#untold || this.#recovering) await this.recover()
+    return this.#log.write(records as HistoryRecord[]) // core records are records
+  }
+
+  track<S>(spec: StateSpec<S>): Promise<Tracked<S>> {
+    return this.#log.track(spec)
+  }
+
+  async project(): Promise<LlmMessage[]> {
+    if (this.#state.context.at < 0) await this.#log.settled()
+    const { session_id } = this.#ports
+    const spec = contextState(() => this.#state, session_id)
+    const { value } = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
+    return project(await Promise.all(value.messages.map(message => this.#whole(message))))
+  }
+
+  untoldSince(): Date | undefined {
+    return this.#untold?.events[0]?.at
+  }
+
+  recover(): Promise<void> {
+    this.#recovering ??= this.#recover().finally(() => {
+      this.#recovering = undefined
     })
-    return this.#rereading
+    return this.#recovering
   }
 
-  async #readBack(): Promise<void> {
-    await Promise.allSettled(this.#writes)
-    await this.open()
-    this.#doubtful = false
+  async #recover(): Promise<void> {
+    const untold = this.#untold
+    if (untold) {
+      // Without a journal that reaches back to the mark nobody can go on from there: clients read the state anew.
+      const journaled = (await this.#ports.eventsAfter(untold.after)) ?? undefined
+      const left = [...(journaled ?? [])]
+      for (const draft of untold.events) {
+        const at = left.findIndex(event => isSame(event, draft))
+        if (at >= 0) left.splice(at, 1)
+        if (at >= 0 || !journaled) this.#ports.known(draft)
+        else this.#ports.tell(draft)
+      }
+      this.#log.allTold()
+    }
+    this.#untold = undefined
   }
 
   async close(): Promise<void> {
-    await this.#ports.log.release(logId)
+    await this.#log.close()
   }
+
+  get #state(): Conversation {
+    return this.#conversation.value
+  }
+
+  /** A prompt that was accepted before the context began has its content there. */
+  async #whole(message: HistoryMessage): Promise<HistoryMessage> {
+    if (message.content.length > 0 || message.prompt_id === undefined || message.role !== 'user') return message
+    return (await this.messages.find(message.id)) ?? message
+  }
+}
+
+/** Whether this is the event of the draft: it says at least the same. */
+function isSame({ type, payload }: JournaledEvent, draft: EventDraft): boolean {
+  return type === draft.type && holds(payload, JSON.parse(JSON.stringify(draft.payload)))
+}
+
+function holds(value: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted)) return isDeepStrictEqual(value, wanted)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(wanted).every(([key, each]) => holds((value as Record<string, unknown>)[key], each))
 }

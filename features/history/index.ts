@@ -1,3 +1,5 @@
 /** Public face of the history pack. */
+export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
 export { interruptedResult } from './project.ts'
+export { type CoreRecord, coreRecord } from './records.ts'
 export * from './service.ts'

@@ -2,20 +2,17 @@
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { wireStore } from './contract.ts'
-import { AgentHistory } from './history.ts'
+import { historyOpener } from './open.ts'
 import { Histories } from './service.ts'
 
 export default definePack({
   name: 'history',
   version: '1.0.0',
-  description: 'Append-only journal of an agent, folded to messages and projected for the model',
+  description: 'Append-only journal of an agent: what follows from it for clients and for the model',
   provides: [Histories],
   setup(ctx) {
-    const slot = defineSlot('history', async (agent: AgentHost) => {
-      const { session } = agent
-      const ports = { log: agent.store(wireStore), now: ctx.now, session_id: session.id, writable: session.writable }
-      return await new AgentHistory(ports).open()
-    })
+    const open = historyOpener(ctx, agent => agent.store(wireStore))
+    const slot = defineSlot('history', (agent: AgentHost) => open(agent))
     ctx.slot(slot)
     ctx.provide(Histories, {
       async of(agent) {

@@ -1,6 +1,6 @@
 /** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
 import type { LlmCallPart, LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
-import type { HistoryMessage, WirePart } from './service.ts'
+import type { HistoryMessage, WirePart } from './types.ts'
 
 /** Text of a result that was never recorded. */
 export const interruptedResult =
@@ -17,7 +17,10 @@ export function project(messages: readonly HistoryMessage[]): LlmMessage[] {
       const calls = message.tool_calls ?? []
       const content = withCalls(message.content, calls)
       if (!content.some(part => part.type !== 'thinking')) continue
-      out.push({ role: 'assistant', content })
+      // An answer that the provider paused goes on in the next one.
+      const last = out.at(-1)
+      if (last?.role === 'assistant') out[out.length - 1] = { role: 'assistant', content: [...last.content, ...content] }
+      else out.push({ role: 'assistant', content })
       for (const call of calls) out.push(resultOf(call, results.get(call.id)))
       mergeable = false
       continue

@@ -1,164 +1,121 @@
 /** The history of an agent: append-only records on disk, folded into messages, projected to what the model sees. */
-import { serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import type { CoreRecord } from './records.ts'
+import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
 
-/** Why a message exists. */
-export interface Origin {
-  readonly kind: string
-  readonly [field: string]: unknown
+export type * from './types.ts'
+
+export interface MessageQuery {
+  /** Ids; exclusive. An unknown one counts as none. */
+  readonly before?: string | undefined
+  readonly after?: string | undefined
+  readonly size: number
 }
 
-/** Content part of the wire (contract 2, Message object). */
-export type WirePart = { readonly type: string } & Readonly<Record<string, unknown>>
-
-/** Message of an agent's context, in history order. */
-export interface HistoryMessage {
-  readonly id: string
-  readonly role: 'user' | 'assistant' | 'tool' | 'system'
-  readonly created_at: string
-  readonly origin?: Origin
-  readonly prompt_id?: string
-  /** user and system: wire parts as submitted. */
-  readonly content: readonly WirePart[]
-  /** assistant only. */
-  readonly tool_calls?: readonly LlmToolCall[]
-  /** tool only. */
-  readonly tool_call_id?: string
-  readonly tool_name?: string
-  readonly is_error?: boolean
-  /** tool: text for the model only. */
-  readonly note?: string
-  readonly turn_id?: number
-  readonly step?: number
-}
-
-export interface TurnRecord {
-  readonly turn_id: number
-  readonly origin: Origin
-  readonly prompt_id?: string
-  readonly started_at: string
-  readonly ended_at?: string
-  readonly reason?: 'completed' | 'cancelled' | 'failed' | 'blocked'
-  readonly interrupt_reason?: string
-  /** Last step number that began. */
-  readonly steps: number
-  readonly error?: { readonly code: string; readonly message: string }
-}
-
-export interface PromptRecord {
-  readonly prompt_id: string
-  /** Empty once the prompt has settled: the message holds it. */
-  readonly content: readonly WirePart[]
-  readonly created_at: string
-  readonly status: 'queued' | 'running' | 'blocked' | 'completed' | 'failed' | 'aborted'
-  readonly turn_id?: number
-  /** Absent: the user. */
-  readonly origin?: Origin
+export interface MessagePage {
+  /** Oldest first: the newest of the range. */
+  readonly messages: readonly HistoryMessage[]
+  readonly has_more: boolean
 }
 
 /**
- * The records that the fold understands; `time` (ms) is stamped by `append`. Everything else passes by.
- * A `message` without `content` takes that of its accepted prompt. Message ids that are not given follow from the position.
+ * All messages of an agent that were not taken back, also those that compaction took out of the context. Read from disk; those that were
+ * appended before a call are among them.
  */
-export type CoreRecord =
-  | { readonly type: 'prompt.accepted'; readonly prompt_id: string; readonly content: readonly WirePart[]; readonly origin?: Origin }
-  | {
-      readonly type: 'prompt.settled'
-      readonly prompt_ids: readonly string[]
-      readonly status: 'completed' | 'failed' | 'aborted' | 'blocked'
-    }
-  | { readonly type: 'prompt.steered'; readonly prompt_ids: readonly string[]; readonly turn_id: number }
-  | {
-      readonly type: 'message'
-      readonly id?: string
-      readonly role: 'user' | 'system'
-      readonly content?: readonly WirePart[]
-      readonly origin?: Origin
-      readonly prompt_id?: string
-      readonly turn_id?: number
-    }
-  | { readonly type: 'turn.started'; readonly turn_id: number; readonly origin: Origin; readonly prompt_id?: string }
-  | { readonly type: 'step.begin'; readonly turn_id: number; readonly step: number; readonly step_id: string }
-  | {
-      readonly type: 'step.message'
-      readonly turn_id: number
-      readonly step: number
-      readonly content: readonly WirePart[]
-      readonly tool_calls: readonly LlmToolCall[]
-    }
-  | {
-      readonly type: 'tool.result'
-      readonly turn_id: number
-      readonly step: number
-      readonly tool_call_id: string
-      readonly tool_name: string
-      readonly content: readonly WirePart[]
-      readonly is_error?: boolean
-      readonly note?: string
-      /** Made up because the call never answered. */
-      readonly synthetic?: boolean
-    }
-  | {
-      readonly type: 'step.end'
-      readonly turn_id: number
-      readonly step: number
-      /** `end_turn`, `tool_use`, ..., or `interrupted` and `error`. */
-      readonly reason: string
-      readonly model?: string
-      readonly usage?: TokenUsage
-    }
-  | {
-      readonly type: 'turn.ended'
-      readonly turn_id: number
-      readonly reason: NonNullable<TurnRecord['reason']>
-      readonly interrupt_reason?: string
-      readonly error?: { readonly code: string; readonly message: string }
-    }
-
-/** A step whose end was not recorded. */
-export interface OpenStep {
-  readonly turn_id: number
-  readonly step: number
-  readonly step_id: string
-}
-
-/**
- * A record of `agents/<id>/wire.jsonl`: `{ type, ...fields, time }`. Unknown types are kept and skipped by the fold, so packs may add
- * their own (`append({ type: 'permission.mode', mode })`) and read them back with `records(type)`.
- */
-export interface HistoryRecord {
-  readonly type: string
-  readonly time?: number
-  readonly [field: string]: unknown
+export interface Messages {
+  count(): number
+  page(query: MessageQuery): Promise<MessagePage>
+  find(id: string): Promise<HistoryMessage | undefined>
 }
 
 export interface History {
-  /** Folded messages, oldest first; one that still streams is not among them. Live view: grows while a turn runs. */
-  messages(): readonly HistoryMessage[]
-  turns(): readonly TurnRecord[]
+  readonly messages: Messages
+  lastTurn(): TurnRecord | undefined
+  /** Turns that ever began. */
+  turnCount(): number
+  /** In the order in which they were accepted. Those that are over have no content: their message holds it. */
   prompts(): readonly PromptRecord[]
   prompt(prompt_id: string): PromptRecord | undefined
   /** Sum of usage over the agent's life, and context size in tokens (measured + estimated). */
   usage(): TokenUsage
   contextTokens(): number
-  /** Appends records; resolves when on disk. Folding happens at once. `time` is stamped. */
-  append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
   /** Usage by model alias, over the agent's life. */
   usageByModel(): Readonly<Record<string, TokenUsage>>
-  /** True when the id was used by a tool call of this agent. */
+  /** True when the id was used by a tool call of this agent; rarely also for one that was not. */
   hasToolCall(id: string): boolean
   /** The step that was begun and not ended, while it runs or after a crash. */
   openStep(): OpenStep | undefined
-  /** Tool calls without a result, in call order. */
-  openCalls(): readonly LlmToolCall[]
-  /** Records of one type that the fold does not know, oldest first. */
-  records(type: string): readonly HistoryRecord[]
-  /** Repaired view for the model (engine: projection): every tool call has exactly one result, neighbours merged. */
-  project(): LlmMessage[]
+  /** Tool calls without a result, in call order. `begun`: it was shown. */
+  openCalls(): readonly { readonly call: LlmToolCall; readonly begun: boolean }[]
+  /** Origin of the newest reminder of this variant in the context. */
+  reminder(variant: string): Origin | undefined
+  /** Appends records and tells their events; resolves when they are on disk. They are in all states at once. `time` is stamped. */
+  append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
+  /** As `append`, but the caller tells the events, in one go or in two. */
+  write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
+  /** A state of a pack that follows from the records, live from now on. */
+  track<S>(spec: StateSpec<S>): Promise<Tracked<S>>
+  /** Repaired view of the context for the model: every tool call has exactly one result, neighbours merged. */
+  project(): Promise<LlmMessage[]>
+  /** Tells what is on record and was never told, because a process died in between. Every write waits for it. */
+  recover(): Promise<void>
+  /** Instant of the oldest record whose events may not have been told; undefined after `recover`. */
+  untoldSince(): Date | undefined
+}
+
+export interface Written {
+  /** Tells the events of the first `count` records that were given (default: all). Every write must be told to its end, or dropped. */
+  tell(count?: number): void
+  /** The events that were not told are void. */
+  drop(): void
 }
 
 export interface Histories {
   of(agent: AgentHost): Promise<History>
 }
 export const Histories = serviceToken<Histories>('history')
+
+// biome-ignore lint/suspicious/noExplicitAny: each is called with its own state only
+type AnyState = StateSpec<any>
+/** States that are computed while a journal is read first; others are read for when they are asked for. */
+export const HistoryStates = extensionPoint<AnyState>('history-states')
+
+/** An event that follows from a record. */
+export interface RecordEvent {
+  /** Type on the wire. */
+  readonly type: string
+  readonly payload: Readonly<Record<string, unknown>>
+  /** Instant of the record. */
+  readonly at: Date
+}
+
+/** Says which events follow from records. After a crash the same events are made again, and those told that the event journal does not have. */
+export interface RecordEvents {
+  /** Pure. `before`: the conversation without the record. */
+  events(
+    record: HistoryRecord,
+    before: ConversationView,
+    agent: { readonly id: string; readonly session_id: string }
+  ): readonly RecordEvent[]
+  /** Emits one of them: for every record that was written, in order. */
+  tell(agent: AgentHost, event: RecordEvent): void
+  /** An event that an earlier process told, although it is not on record how far it came: for state that goes with events. */
+  known?(agent: AgentHost, event: RecordEvent): void
+}
+export const RecordEvents = extensionPoint<RecordEvents>('record-events')
+
+/** What the events of a record may depend on. */
+export interface ConversationView {
+  readonly prompts: ReadonlyMap<string, PromptRecord>
+  readonly openCalls: ReadonlyMap<string, LlmToolCall>
+  /** Those of them that were shown. */
+  readonly begun: ReadonlySet<string>
+}
+
+/** A record's event, and who tells it. */
+export interface EventDraft extends RecordEvent {
+  readonly source: RecordEvents
+}

@@ -1,8 +1,7 @@
 /** Token estimates: ASCII characters count a quarter, others one; a medium counts 2000. */
-import type { HistoryMessage, WirePart } from './service.ts'
+import type { HistoryMessage, WirePart } from './types.ts'
 
 const mediaTokens = 2000
-const known = new WeakMap<HistoryMessage, number>()
 
 /** `ceil(ascii / 4) + non-ascii` in UTF-16 units. */
 export function estimateText(text: string): number {
@@ -11,14 +10,9 @@ export function estimateText(text: string): number {
   return Math.ceil(ascii / 4) + (text.length - ascii)
 }
 
-export function estimateMessage(message: HistoryMessage): number {
-  let tokens = known.get(message)
-  if (tokens === undefined) {
-    tokens = estimateText(message.role) + sum(message.content, partTokens) + estimateText(message.note ?? '')
-    tokens += sum(message.tool_calls ?? [], call => estimateText(call.name) + estimateText(call.arguments))
-    known.set(message, tokens)
-  }
-  return tokens
+export function estimateMessage(message: Pick<HistoryMessage, 'role' | 'content' | 'note' | 'tool_calls'>): number {
+  const calls = sum(message.tool_calls ?? [], call => estimateText(call.name) + estimateText(call.arguments))
+  return estimateText(message.role) + sum(message.content, partTokens) + estimateText(message.note ?? '') + calls
 }
 
 function partTokens(part: WirePart): number {

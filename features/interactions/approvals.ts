@@ -1,29 +1,18 @@
 /** The open approvals of one session: announced, waited for, answered once. */
 import { randomUUID } from 'node:crypto'
-import { AppError, type Emit, type Logger, type Static } from '../../kernel/index.ts'
-import type { Session } from '../sessions/index.ts'
-import {
-  AlreadyResolved,
-  ApprovalExpired,
-  ApprovalMissing,
-  type ApprovalRequest,
-  type approvalRequested,
-  type approvalResolved
-} from './contract.ts'
+import { AppError, type Logger, type Static } from '../../kernel/index.ts'
+import type { HistoryRecord, Written } from '../history/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import { AlreadyResolved, ApprovalExpired, ApprovalMissing, type ApprovalRequest } from './contract.ts'
+import { requestRecord, resolvedRecord } from './records.ts'
 import { Remembered } from './remembered.ts'
 import type { ApprovalAnswer, ApprovalAsk } from './service.ts'
 
 type Request = Static<typeof ApprovalRequest>
 
 export interface ApprovalPorts {
-  readonly emitRequested: Emit<typeof approvalRequested>
-  readonly emitResolved: Emit<typeof approvalResolved>
-  /** Notes the fact in the agent's history. Never rejects. */
-  readonly record: (
-    ask: ApprovalAsk,
-    type: 'interaction.request' | 'interaction.resolved',
-    fields: Readonly<Record<string, unknown>>
-  ) => Promise<void>
+  /** Writes the record; its event is told by who wrote it. Rejects when the disk refuses. */
+  readonly record: (agent: AgentHost, record: HistoryRecord) => Promise<Written>
   readonly log: Logger
   readonly now: () => Date
   /** Unique id without prefix. */
@@ -37,8 +26,11 @@ export const newApprovalId = (): string => randomUUID()
 interface Open {
   readonly ask: ApprovalAsk
   readonly request: Request
+  readonly signal: AbortSignal
   readonly settle: (answer: ApprovalAnswer) => void
   readonly release: () => void
+  /** An answer is being recorded. */
+  answering: boolean
 }
 
 /** One per session (slot). Closing withdraws what is open. */
@@ -59,96 +51,83 @@ export class SessionApprovals {
     return [...this.#open.values()].map(open => open.request)
   }
 
-  /** Announces the request and resolves with its answer; `cancelled` on abort or expiry. Never rejects. */
+  /** Announces the request and resolves with its answer; `cancelled` on abort or expiry. Rejects when the disk refuses. */
   async ask(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer> {
     if (signal.aborted) return { decision: 'cancelled' }
     const request = this.#request(ask)
-    await this.#ports.record(ask, 'interaction.request', { kind: 'approval', request })
-    if (signal.aborted || this.#session.scope.closed) return { decision: 'cancelled' }
+    const id = request.approval_id
+    const written = await this.#ports.record(ask.agent, requestRecord.of({ kind: 'approval', request }))
+    if (signal.aborted || this.#session.scope.closed) {
+      // Nobody may see a request whose turn is over.
+      written.drop()
+      const end = await this.#ports.record(ask.agent, resolvedRecord.of({ kind: 'approval', id, decision: 'cancelled', withdrawn: true }))
+      end.tell()
+      return { decision: 'cancelled' }
+    }
     return new Promise(resolve => {
-      const id = request.approval_id
-      const withdraw = () => void this.#withdraw(id)
-      const timer = setTimeout(() => void this.#expire(id), this.#ports.ttlMs)
+      const withdraw = () => void this.#cancel(id, { decision: 'cancelled' })
+      const timer = setTimeout(() => void this.#cancel(id, { decision: 'cancelled', expired: true }), this.#ports.ttlMs)
       timer.unref()
       signal.addEventListener('abort', withdraw, { once: true })
       const release = () => {
         clearTimeout(timer)
         signal.removeEventListener('abort', withdraw)
       }
-      this.#open.set(id, { ask, request, settle: resolve, release })
+      this.#open.set(id, { ask, request, signal, settle: resolve, release, answering: false })
       this.#session.work.pending('approval', 1)
-      this.#ports.emitRequested(request, { session_id: this.#session.id, subject: ask.agent.id })
+      written.tell()
     })
   }
 
   /** The user's answer. Throws ApprovalMissing (40404), AlreadyResolved (40902), ApprovalExpired (41001). Returns the instant. */
   async resolve(id: string, answer: ApprovalAnswer): Promise<string> {
-    const open = this.#take(id, false)
-    if (!open) {
-      const known = this.#resolved.get(id)
+    const open = this.#open.get(id)
+    if (!open || open.answering) {
+      const known = open ? 'resolved' : this.#resolved.get(id)
       if (known === undefined) throw new AppError(ApprovalMissing)
       throw new AppError(known === 'expired' ? ApprovalExpired : AlreadyResolved, { data: { resolved: false } })
     }
-    const resolved_at = this.#ports.now().toISOString()
-    await this.#ports.record(open.ask, 'interaction.resolved', { kind: 'approval', id, ...answer })
+    open.answering = true
+    let written: Written
     try {
-      this.#session.work.pending('approval', -1)
-      this.#announce(open, answer, resolved_at)
-    } finally {
-      open.settle(answer)
+      written = await this.#ports.record(open.ask.agent, resolvedRecord.of({ kind: 'approval', id, ...answer }))
+    } catch (error) {
+      open.answering = false // another answer may come through, unless nobody waits any more
+      if (open.signal.aborted) await this.#cancel(id, { decision: 'cancelled' })
+      throw error
     }
-    return resolved_at
+    this.#close(open, false)
+    this.#session.work.pending('approval', -1)
+    written.tell()
+    open.settle(answer)
+    return this.#ports.now().toISOString()
   }
 
   /** Withdraws everything that is open. */
   async close(): Promise<void> {
-    await Promise.all([...this.#open.keys()].map(id => this.#withdraw(id)))
+    await Promise.all([...this.#open.keys()].map(id => this.#cancel(id, { decision: 'cancelled' })))
   }
 
-  async #withdraw(id: string): Promise<void> {
-    await this.#cancel(id, { decision: 'cancelled' })
-  }
-
-  async #expire(id: string): Promise<void> {
-    await this.#cancel(id, { decision: 'cancelled', expired: true })
-  }
-
-  /** The events come at once and in one go: nobody may see a request whose turn is over. */
+  /** Nobody waits for the answer any more; what the disk does not take now, the next load makes up for. */
   async #cancel(id: string, answer: ApprovalAnswer): Promise<void> {
-    const open = this.#take(id, answer.expired === true)
-    if (!open) return
-    try {
-      this.#announce(open, answer, this.#ports.now().toISOString())
-      this.#session.work.pending('approval', -1)
-    } catch (error) {
-      this.#ports.log.error({ err: error }, 'a withdrawn approval could not be announced')
-    }
+    const open = this.#open.get(id)
+    if (!open || open.answering) return
+    this.#close(open, answer.expired === true)
+    const record = this.#ports.record(open.ask.agent, resolvedRecord.of({ kind: 'approval', id, ...answer }))
     open.settle(answer)
-    await this.#ports.record(open.ask, 'interaction.resolved', { kind: 'approval', id, ...answer })
+    try {
+      ;(await record).tell()
+    } catch (error) {
+      this.#ports.log.error({ err: error }, 'the end of an approval could not be recorded')
+    }
+    this.#session.work.pending('approval', -1)
   }
 
-  #take(id: string, expired: boolean): Open | undefined {
-    const open = this.#open.get(id)
-    if (!open) return undefined
+  #close(open: Open, expired: boolean): void {
+    const id = open.request.approval_id
     this.#open.delete(id)
     open.release()
     this.#resolved.add(id, expired ? 'expired' : 'resolved')
-    return open
-  }
-
-  #announce(open: Open, answer: ApprovalAnswer, resolved_at: string): void {
-    const { decision, scope, feedback, selected_label } = answer
-    this.#ports.emitResolved(
-      {
-        approval_id: open.request.approval_id,
-        decision,
-        ...(scope === undefined ? {} : { scope }),
-        ...(feedback === undefined ? {} : { feedback }),
-        ...(selected_label === undefined ? {} : { selected_label }),
-        resolved_at
-      },
-      { session_id: this.#session.id, subject: open.ask.agent.id }
-    )
   }
 
   #request(ask: ApprovalAsk): Request {

@@ -1,10 +1,10 @@
 /** Wires approvals: one broker per session, two routes, two events. */
-import { AppError, definePack, defineSlot, Type } from '../../kernel/index.ts'
-import { Histories } from '../history/index.ts'
-import { type Session, Sessions } from '../sessions/index.ts'
+import { AppError, definePack, defineSlot, type Static, Type } from '../../kernel/index.ts'
+import { Histories, HistoryStates, type RecordEvent, RecordEvents } from '../history/index.ts'
+import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
-import { ApprovalMissing, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
-import { recoverApprovals } from './recover.ts'
+import { ApprovalMissing, type ApprovalRequest, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
+import { eventsOf, openRequests, resolvedRecord } from './records.ts'
 import { Interactions } from './service.ts'
 
 export default definePack({
@@ -22,20 +22,27 @@ export default definePack({
     })
   }),
   setup(ctx, { sessions, histories }) {
+    const emitRequested = ctx.event(approvalRequested)
+    const emitResolved = ctx.event(approvalResolved)
+    const tell = (agent: AgentHost, { type, payload }: RecordEvent) => {
+      const target = { session_id: agent.session.id, subject: agent.id }
+      // `eventsOf` made the payload for this type.
+      if (type === approvalRequested.type) emitRequested(payload as Static<typeof ApprovalRequest>, target)
+      else emitResolved(payload as Static<typeof approvalResolved.payload>, target)
+    }
+    ctx.contribute(RecordEvents, { events: eventsOf, tell })
+    ctx.contribute(HistoryStates, openRequests)
+
     const ports: ApprovalPorts = {
-      emitRequested: ctx.event(approvalRequested),
-      emitResolved: ctx.event(approvalResolved),
       log: ctx.log,
       now: () => ctx.now(),
       newId: newApprovalId,
       ttlMs: ctx.config.approval_ttl_ms,
-      async record(ask, type, fields) {
-        try {
-          const history = await histories()?.of(ask.agent)
-          await history?.append({ type, ...fields })
-        } catch (error) {
-          ctx.log.error({ err: error, type }, 'an interaction could not be recorded')
-        }
+      async record(agent, record) {
+        const history = await histories()?.of(agent)
+        if (history) return history.write(record)
+        const events = eventsOf({ time: ctx.now().getTime(), ...record })
+        return { tell: () => events.forEach(event => void tell(agent, event)), drop: () => undefined }
       }
     }
     const approvals = defineSlot<SessionApprovals, Session>('interactions', session => new SessionApprovals(session, ports))
@@ -53,7 +60,15 @@ export default definePack({
       async recover(agent) {
         try {
           const history = await histories()?.of(agent)
-          if (history) await recoverApprovals(agent, history, { ...ports, journal: ctx.streams.backwards(agent.session.id) })
+          if (!history) return
+          const alive = new Set(
+            agent.session
+              .peek(approvals)
+              ?.pending()
+              .map(request => request.approval_id)
+          )
+          const dead = (await history.track(openRequests)).value.filter(id => !alive.has(id))
+          if (dead.length > 0) await history.append(...dead.map(id => resolvedRecord.of({ kind: 'approval', id, decision: 'cancelled' })))
         } catch (error) {
           ctx.log.error({ err: error, session_id: agent.session.id }, 'approvals of an earlier process could not be closed')
         }

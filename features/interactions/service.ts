@@ -31,8 +31,8 @@ export interface Interactions {
    */
   approve(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer>
   /**
-   * Ends the requests that a dead process left open as `cancelled` and announces answers that were recorded and never told.
-   * Called while the session is loaded, before the agent's own recovery. Never rejects.
+   * Ends the requests that a dead process left open as `cancelled`. Called while the agent is opened, before its turn is closed. Never
+   * rejects.
    */
   recover(agent: AgentHost): Promise<void>
   /** Open approvals of all agents of a session in wire form, oldest first; for the snapshot. */

@@ -7,7 +7,7 @@ import { Llm, totalCost } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
-import { messageObjects, messagePage, startingMessage } from './view.ts'
+import { messageObject, startingMessage } from './view.ts'
 
 const snapshotMessages = 100
 
@@ -31,14 +31,17 @@ export default definePack({
         throw invalid([{ path: 'query.before_id', message: 'before_id and after_id exclude each other' }])
       }
       const { history } = await open(session_id)
-      return messagePage(messageObjects(history?.messages() ?? [], session_id), query)
+      const { before_id: before, after_id: after, page_size: size = 50, role } = query
+      const page = await history?.messages.page({ before, after, size })
+      const items = page?.messages.map(message => messageObject(message, session_id)).reverse() ?? []
+      return { items: items.filter(message => role === undefined || message.role === role), has_more: page?.has_more ?? false }
     })
 
     ctx.route(readMessage, async ({ params: { session_id, message_id } }) => {
       const { history } = await open(session_id)
-      const found = messageObjects(history?.messages() ?? [], session_id).find(message => message.id === message_id)
+      const found = await history?.messages.find(message_id)
       if (!found) throw new AppError(MessageMissing)
-      return found
+      return messageObject(found, session_id)
     })
 
     ctx.route(readSnapshot, async ({ params: { session_id } }) => {
@@ -47,7 +50,8 @@ export default definePack({
       // One tick from here to the next await: position, running turn and everything else agree.
       const at = ctx.streams.watermark(session_id) ?? opened
       const in_flight = agent?.inFlight()
-      const messages = [...(history?.messages() ?? []), ...startingMessage(history, agent?.active()?.prompt_id)]
+      const starting = startingMessage(history, agent?.active()?.prompt_id)
+      const page = history?.messages.page({ size: snapshotMessages - starting.length })
       const usage = agent?.usage()
       const cost = totalCost(history?.usageByModel() ?? {}, alias => llm()?.price(alias))
       const object = sessions.object(session_id, {
@@ -63,14 +67,15 @@ export default definePack({
         }
       })
       const pending_approvals = [...(interactions()?.pendingApprovals(session) ?? [])]
-      const items = messageObjects(messages, session_id, snapshotMessages)
-      const has_more = messages.length > snapshotMessages
       await ctx.streams.flushed(session_id)
       return {
         as_of_seq: at.seq,
         epoch: at.epoch,
         session: await object,
-        messages: { items, has_more },
+        messages: {
+          items: [...((await page)?.messages ?? []), ...starting].map(message => messageObject(message, session_id)),
+          has_more: (await page)?.has_more ?? false
+        },
         in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
         subagents: [],
         pending_approvals,

@@ -1,25 +1,14 @@
-/** The message object of the wire, and pages of messages. Pure. */
+/** The message object of the wire. Pure. */
 import type { History, HistoryMessage, WirePart } from '../history/index.ts'
 import type { MessageObject } from './contract.ts'
 
-/** The last `last` messages (default all), oldest first. `created_at` rises strictly. */
-export function messageObjects(messages: readonly HistoryMessage[], session_id: string, last = messages.length): MessageObject[] {
-  let before = 0
-  const out: MessageObject[] = []
-  for (const [index, message] of messages.entries()) {
-    before = Math.max(before + 1, Date.parse(message.created_at))
-    if (index >= messages.length - last) out.push(messageObject(message, session_id, new Date(before).toISOString()))
-  }
-  return out
-}
-
-function messageObject(message: HistoryMessage, session_id: string, created_at: string): MessageObject {
+export function messageObject(message: HistoryMessage, session_id: string): MessageObject {
   return {
     id: message.id,
     session_id,
     role: message.role,
     content: contentOf(message),
-    created_at,
+    created_at: message.created_at,
     ...(message.prompt_id === undefined ? {} : { prompt_id: message.prompt_id }),
     ...(message.origin ? { metadata: { origin: message.origin } } : {})
   }
@@ -72,24 +61,4 @@ function inputOf(text: string): unknown {
   } catch {
     return text
   }
-}
-
-export interface MessageQuery {
-  readonly before_id?: string
-  readonly after_id?: string
-  readonly page_size?: number
-  readonly role?: string
-}
-
-/**
- * A page, newest first. An unknown cursor counts as none; with `after_id` the newest of the messages after it; `role` is applied after
- * slicing, so a page may be short while there is more.
- */
-export function messagePage(messages: readonly MessageObject[], query: MessageQuery): { items: MessageObject[]; has_more: boolean } {
-  const size = query.page_size ?? 50
-  const pivot = query.before_id ?? query.after_id
-  const at = pivot === undefined ? -1 : messages.findIndex(message => message.id === pivot)
-  const range = at < 0 ? messages : query.before_id !== undefined ? messages.slice(0, at) : messages.slice(at + 1)
-  const items = range.slice(-size).reverse()
-  return { items: items.filter(message => query.role === undefined || message.role === query.role), has_more: range.length > size }
 }

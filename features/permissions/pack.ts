@@ -1,11 +1,11 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
-import { Histories } from '../history/index.ts'
+import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority } from '../tools/index.ts'
-import { AgentPermissions } from './agent-permissions.ts'
+import { AgentPermissions, permissionState } from './agent-permissions.ts'
 import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
 import { permit, readable } from './gate.ts'
 import { type Rule, rulesOf } from './rules.ts'
@@ -18,9 +18,10 @@ export default definePack({
   setup(ctx, { config, histories, interactions }) {
     ctx.contribute(ConfigSections, permissionSection)
     ctx.contribute(ConfigSections, defaultModeSection)
+    ctx.contribute(HistoryStates, permissionState)
 
     const slot = defineSlot<Promise<AgentPermissions>, AgentHost>('permissions', async agent => {
-      return new AgentPermissions(await histories()?.of(agent), await permissions.defaultMode())
+      return await AgentPermissions.open(await histories()?.of(agent), await permissions.defaultMode())
     })
     ctx.slot(slot)
 

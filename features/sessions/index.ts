@@ -1,3 +1,4 @@
 /** Public face of the sessions pack. */
 export * from './contract.ts'
 export * from './service.ts'
+export { lastPromptOf } from './title.ts'

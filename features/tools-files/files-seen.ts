@@ -1,11 +1,28 @@
 /** Stale guard: an agent changes an existing file only as it knows it from its last Read, Write or Edit. */
-import type { Logger } from '../../kernel/index.ts'
-import type { History } from '../history/index.ts'
+import { type Logger, Type } from '../../kernel/index.ts'
+import { defineRecord, type History, type StateSpec } from '../history/index.ts'
 import { type ToolAccess, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import type { FileFacts } from './file-ops.ts'
 
-const RECORD = 'file.seen'
+const seenRecord = defineRecord('file.seen', Type.Object({ path: Type.String(), mtime_ms: Type.Number() }))
 const KEEP = 5_000
+
+/** Modification times as they were seen, by real path; those seen last. */
+type Seen = Map<string, number>
+export const seenState: StateSpec<Seen> = {
+  name: 'files.seen',
+  version: 1,
+  initial: () => new Map(),
+  reduce(seen, record) {
+    if (!seenRecord.is(record)) return seen
+    seen.delete(record.path)
+    seen.set(record.path, record.mtime_ms)
+    if (seen.size > KEEP) seen.delete(seen.keys().next().value ?? '')
+    return seen
+  },
+  save: seen => [...seen],
+  load: saved => new Map(saved as [string, number][])
+}
 
 const knowing: readonly string[] = ['Read', 'Write', 'Edit']
 
@@ -19,21 +36,24 @@ export function isPlanned(path: string, { earlier }: Pick<ToolEnv, 'earlier'>): 
 export class FilesSeen {
   readonly #history: History | undefined
   readonly #log: Logger
-  readonly #seen = new Map<string, number>()
+  readonly #state: { readonly value: Seen }
 
-  constructor(history: History | undefined, log: Logger) {
+  private constructor(history: History | undefined, state: { readonly value: Seen }, log: Logger) {
     this.#history = history
+    this.#state = state
     this.#log = log
-    for (const { path, mtime_ms } of history?.records(RECORD) ?? []) {
-      if (typeof path === 'string' && typeof mtime_ms === 'number') this.#keep(path, mtime_ms)
-    }
+  }
+
+  static async open(history: History | undefined, log: Logger): Promise<FilesSeen> {
+    return new FilesSeen(history, history ? await history.track(seenState) : { value: new Map() }, log)
   }
 
   /** A call has read or changed the file. */
   record(path: string, mtimeMs: number): void {
-    if (this.#seen.get(path) === mtimeMs) return
-    this.#keep(path, mtimeMs)
-    this.#history?.append({ type: RECORD, path, mtime_ms: mtimeMs }).catch((error: unknown) => {
+    if (this.#state.value.get(path) === mtimeMs) return
+    const record = seenRecord.of({ path, mtime_ms: mtimeMs })
+    if (!this.#history) seenState.reduce(this.#state.value, record)
+    this.#history?.append(record).catch((error: unknown) => {
       this.#log.error({ err: error }, 'a file could not be recorded as seen')
     })
   }
@@ -41,15 +61,9 @@ export class FilesSeen {
   /** Throws ToolRefusal when an existing file was not seen, or was changed since. */
   check(path: string, shown: string, facts: FileFacts | undefined): void {
     if (!facts) return
-    const known = this.#seen.get(path)
+    const known = this.#state.value.get(path)
     if (known === undefined) throw new ToolRefusal(`The file ${shown} has not been read yet. Read it first, then change it.`)
     if (known !== facts.mtimeMs)
       throw new ToolRefusal(`The file ${shown} has changed since it was last read. Read it again, then change it.`)
-  }
-
-  #keep(path: string, mtimeMs: number): void {
-    this.#seen.delete(path)
-    this.#seen.set(path, mtimeMs)
-    if (this.#seen.size > KEEP) this.#seen.delete(this.#seen.keys().next().value ?? '')
   }
 }

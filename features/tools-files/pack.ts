@@ -1,11 +1,11 @@
 /** Wires tools-files: Read, Write, Edit, Glob and Grep on the local file system. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
-import { Histories } from '../history/index.ts'
+import { Histories, HistoryStates } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority, type ToolEnv, Tools } from '../tools/index.ts'
 import { createEdit } from './edit.ts'
 import { nodeFileOps } from './file-ops.ts'
-import { FilesSeen } from './files-seen.ts'
+import { FilesSeen, seenState } from './files-seen.ts'
 import { createGlob } from './glob.ts'
 import { createGrep } from './grep.ts'
 import { createRead } from './read.ts'
@@ -20,11 +20,11 @@ export default definePack({
   needs: { authority: ToolAuthority },
   optional: { histories: Histories },
   setup(ctx, { authority, histories }) {
-    const slot = defineSlot<Promise<FilesSeen>, AgentHost>(
-      'tools-files',
-      async agent => new FilesSeen(await histories()?.of(agent), ctx.log)
+    const slot = defineSlot<Promise<FilesSeen>, AgentHost>('tools-files', async agent =>
+      FilesSeen.open(await histories()?.of(agent), ctx.log)
     )
     ctx.slot(slot)
+    ctx.contribute(HistoryStates, seenState)
     const files = { ops: nodeFileOps, home: ctx.home, seen: (env: ToolEnv) => env.agent.get(slot) }
 
     let engine: Promise<SearchEngine> | undefined

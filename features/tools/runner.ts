@@ -58,6 +58,7 @@ class Batch {
         call: parsed.call,
         args: changes?.args ?? parsed.args,
         ...(changes && changes.by.length > 0 ? { changed_by: changes.by } : {}),
+        ...(each.result ? { refused: true } : {}),
         ...(execution ? { description: execution.description } : {}),
         ...(execution?.display ? { display: execution.display } : {})
       })

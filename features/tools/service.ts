@@ -106,6 +106,8 @@ export type ToolReport =
       readonly args: Readonly<Record<string, unknown>>
       /** Who changed the arguments, in order; absent: they are those of the model. */
       readonly changed_by?: readonly string[]
+      /** It was decided, or found out, that the call does not run. */
+      readonly refused?: boolean
       readonly description?: string
       readonly display?: ToolDisplay
     }

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { collectInstructions, listDirectory } from '../../../features/agent/environment.ts'
 import { Agents } from '../../../features/agent/index.ts'
+import { collectInstructions, listDirectory } from '../../../features/agent/prompt/environment.ts'
 import { PromptQueue } from '../../../features/agent/queue.ts'
-import { repairOf } from '../../../features/agent/settle.ts'
-import type { History } from '../../../features/history/index.ts'
+import { repairOf } from '../../../features/agent/turn-records.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
@@ -131,6 +130,7 @@ test('taken prompts return to their old places', () => {
 })
 
 test('a history whose last turn ended needs no repair', () => {
-  const history = { turns: () => [{ turn_id: 0, ended_at: 'x' }], prompts: () => [] } as unknown as History // the repair asks for nothing else then
+  const ended = { turn_id: 0, origin: { kind: 'user' }, started_at: 'x', ended_at: 'x', steps: 1 }
+  const history = { lastTurn: () => ended, prompts: () => [], openStep: () => undefined, openCalls: () => [] }
   assert.deepEqual(repairOf(history), [])
 })

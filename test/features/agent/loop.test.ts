@@ -6,7 +6,7 @@ import { abortPrompt, steerPrompts } from '../../../features/prompts/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
-import { echoRunner, runner, type Started, startAgent } from './start.ts'
+import { echoRunner, runner, type Started, startAgent, wireOf } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
   agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
@@ -126,7 +126,6 @@ test('a truncated answer completes, a filtered one fails', async t => {
   const llm = scriptedLlm(
     [
       { type: 'text', text: 'cut' },
-      { type: 'tool_call', id: 'x', name: 'Echo' },
       { type: 'finish', reason: 'truncated' }
     ],
     [
@@ -134,7 +133,7 @@ test('a truncated answer completes, a filtered one fails', async t => {
       { type: 'finish', reason: 'filtered' }
     ]
   )
-  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  const agent = await startAgent(t, llm)
   await agent.prompt('one')
   await agent.settled(1)
   await agent.prompt('two')
@@ -143,7 +142,66 @@ test('a truncated answer completes, a filtered one fails', async t => {
   const ended = payloads(agent, 'turn.ended')
   assert.equal(ended[0]?.reason, 'completed')
   assert.deepEqual([ended[1]?.reason, ended[1]?.interruptReason], ['failed', 'filtered'])
+})
+
+const cutCall = [
+  { type: 'text', text: 'I write it.' },
+  { type: 'tool_call', id: 'x', name: 'Echo' },
+  { type: 'tool_arguments', id: 'x', text: '{"content": "half' },
+  { type: 'finish', reason: 'truncated' }
+] as const
+
+test('an answer that is cut inside a tool call is marked, its call is not run, and the model is told', async t => {
+  const llm = scriptedLlm([...cutCall], 'in two pieces')
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
   assert.equal(payloads(agent, 'tool.call.started').length, 0)
+  assert.equal(payloads(agent, 'turn.step.completed')[0]?.finishReason, 'max_tokens')
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'completed')
+  const [answer, notice] = llm.requests[1]?.messages.slice(-2) ?? []
+  assert.match(JSON.stringify(answer?.content), /I write it/)
+  assert.match(JSON.stringify(notice?.content), /output limit inside a tool call \(Echo\)/)
+  assert.ok((await wireOf(agent)).some(record => record.type === 'step.message' && record.cut === true))
+})
+
+test('a model whose every answer is cut inside a tool call does not go on for ever: the turn fails and says why', async t => {
+  const llm = scriptedLlm(...Array.from({ length: 8 }, () => [...cutCall]))
+  const agent = await startAgent(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  const [ended] = payloads(agent, 'turn.ended')
+  assert.equal(ended?.reason, 'failed')
+  assert.match(String((ended?.error as { message?: string } | undefined)?.message), /output limit/)
+  assert.ok(llm.requests.length < 8)
+})
+
+test('an answer that the provider pauses goes on in the next request, as one answer', async t => {
+  const llm = scriptedLlm(
+    [
+      { type: 'text', text: 'first half, ' },
+      { type: 'finish', reason: 'paused' }
+    ],
+    'second half'
+  )
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(payloads(agent, 'turn.ended')[0]?.reason, 'completed')
+  assert.equal(llm.requests.length, 2)
+  assert.deepEqual(llm.requests[1]?.messages.at(-1), { role: 'assistant', content: [{ type: 'text', text: 'first half, ' }] })
+  await agent.prompt('on')
+  await agent.settled(2)
+  const answers = llm.requests[2]?.messages.filter(message => message.role === 'assistant')
+  assert.deepEqual(answers, [
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'first half, ' },
+        { type: 'text', text: 'second half' }
+      ]
+    }
+  ])
 })
 
 test('a tool without a runner, or a runner that throws, answers with an error and the turn goes on', async t => {

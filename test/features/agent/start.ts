@@ -1,9 +1,10 @@
 /** A kernel with everything a conversation needs, a scripted model, and a session in a fresh directory. */
-import { cp } from 'node:fs/promises'
+import { cp, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import agent from '../../../features/agent/pack.ts'
 import { wireStore } from '../../../features/history/contract.ts'
-import { AgentHistory } from '../../../features/history/history.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
+import { historyOpener } from '../../../features/history/open.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
@@ -62,6 +63,13 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
   }
 }
 
+/** The records of the main agent, as they are on disk. */
+export async function wireOf({ home }: { readonly home: string }): Promise<HistoryRecord[]> {
+  const file = (await readdir(home, { recursive: true })).find(name => name.endsWith('agents/main/wire.jsonl')) ?? ''
+  const lines = (await readFile(join(home, file), 'utf8')).trimEnd().split('\n')
+  return lines.map(line => JSON.parse(line) as HistoryRecord)
+}
+
 /** What `kill -9` leaves: the files of a running server, without its locks. */
 export async function copyOfHome(home: string): Promise<string> {
   const copy = await freshDir()
@@ -77,15 +85,15 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
     name: 'history',
     provides: [Histories],
     setup(ctx) {
-      const slot = defineSlot('history', async (agent: AgentHost) => {
+      const open = historyOpener(ctx, agent => {
         const log = agent.store(wireStore)
         const append: typeof log.append = async (id, ...records) => {
           await before(records as readonly HistoryRecord[])
-          return log.append(id, ...records)
+          return await log.append(id, ...records)
         }
-        const slow = new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
-        return await new AgentHistory({ log: slow, now: ctx.now, session_id: agent.session.id, writable: agent.session.writable }).open()
+        return new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
       })
+      const slot = defineSlot('history', (agent: AgentHost) => open(agent))
       ctx.slot(slot)
       ctx.provide(Histories, { of: agent => agent.get(slot) })
     }

@@ -66,7 +66,8 @@ test('between two queued prompts the session is at work without a gap', async t 
 test('the answer to a prompt costs one write, which also begins its turn; a plain turn costs four', async t => {
   const writes: string[][] = []
   const history = historyOnDisk(records => {
-    writes.push(records.map(record => record.type))
+    // How far events were told goes with whatever is written.
+    writes.push(records.map(record => record.type).filter(type => type !== 'told'))
   })
   const agent = await startAgent(t, scriptedLlm('answer'), { history })
   await agent.prompt('one')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SessionApprovals } from '../../../features/interactions/approvals.ts'
 import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from '../../../features/interactions/index.ts'
+import { requestRecord, resolvedRecord } from '../../../features/interactions/records.ts'
 import { AppError } from '../../../kernel/index.ts'
 import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
 
@@ -11,13 +12,16 @@ async function scene(t: TestLike, options: { readonly ttlMs?: number; readonly r
   let time = 0
   let ids = 0
   const approvals = new SessionApprovals(agent.session, {
-    emitRequested: payload => told.push(`requested ${payload.approval_id}`),
-    emitResolved: payload => told.push(`resolved ${payload.approval_id} ${payload.decision}`),
     // As slow as a disk: what does not wait for a record comes before it.
-    record: async (_ask, type) => {
+    record: async (_agent, record) => {
       await new Promise(setImmediate)
-      options.recorded?.(type)
-      told.push(type)
+      options.recorded?.(record.type)
+      told.push(record.type)
+      const tell = () => {
+        if (requestRecord.is(record)) told.push(`requested ${record.request.approval_id}`)
+        else if (resolvedRecord.is(record) && !record.withdrawn) told.push(`resolved ${record.id} ${record.decision}`)
+      }
+      return { tell, drop: () => undefined }
     },
     log: silent,
     now: () => new Date(time),
@@ -101,7 +105,8 @@ test('an abort withdraws the request', async t => {
   const { answer, id } = await open()
   control.abort()
   assert.deepEqual(await answer, { decision: 'cancelled' })
-  assert.deepEqual(told.slice(3, 5), ['resolved approval_0 cancelled', 'approval -1'])
+  while (told.length < 6) await new Promise(setImmediate)
+  assert.deepEqual(told.slice(3), ['interaction.resolved', 'resolved approval_0 cancelled', 'approval -1'])
   await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
 })
 
@@ -110,7 +115,7 @@ test('an expired request is withdrawn and says so to a late answer', async t => 
   const hold = setInterval(() => undefined, 1_000) // the expiry timer alone does not keep the process alive
   t.after(() => clearInterval(hold))
   assert.deepEqual(await approvals.ask(ask, control.signal), { decision: 'cancelled', expired: true })
-  assert.ok(told.includes('resolved approval_0 cancelled'))
+  while (!told.includes('resolved approval_0 cancelled')) await new Promise(setImmediate)
   await assert.rejects(approvals.resolve('approval_0', { decision: 'approved' }), refusedWith(ApprovalExpired.code))
 })
 
@@ -129,6 +134,6 @@ test('a request whose turn ended while it was recorded is not announced', async 
 
   assert.deepEqual(await approvals.ask(ask, turn.signal), { decision: 'cancelled' })
 
-  assert.deepEqual(told, ['interaction.request'])
+  assert.deepEqual(told, ['interaction.request', 'interaction.resolved'])
   assert.deepEqual(approvals.pending(), [])
 })

@@ -3,44 +3,46 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { PromptBlocks } from '../../../features/agent/index.ts'
-import type { HistoryMessage } from '../../../features/history/index.ts'
 import { listMessages, readMessage, readSnapshot } from '../../../features/messages/index.ts'
-import { messageObjects, messagePage } from '../../../features/messages/view.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { messageObject } from '../../../features/messages/view.ts'
+import { definePack, type QueryOf } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, startAgent } from '../agent/start.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
-const message = (id: string, role: HistoryMessage['role'] = 'user'): HistoryMessage => ({
-  id,
-  role,
-  created_at: at,
-  content: [{ type: 'text', text: id }]
-})
-const view = messageObjects(
-  ['a', 'b', 'c', 'd'].map((id, n) => message(id, n % 2 ? 'assistant' : 'user')),
-  's'
-)
-const ids = (query: Parameters<typeof messagePage>[1]) => {
-  const { items, has_more } = messagePage(view, query)
-  return [items.map(item => item.id).join(''), has_more]
-}
 
-test('pages are newest first; an unknown cursor counts as none; the role filter comes after slicing', () => {
-  assert.deepEqual(ids({}), ['dcba', false])
-  assert.deepEqual(ids({ page_size: 3 }), ['dcb', true])
-  assert.deepEqual(ids({ before_id: 'c' }), ['ba', false])
-  assert.deepEqual(ids({ after_id: 'a', page_size: 2 }), ['dc', true])
-  assert.deepEqual(ids({ before_id: 'zzz', page_size: 1 }), ['d', true])
-  assert.deepEqual(ids({ page_size: 2, role: 'user' }), ['c', true])
-})
-
-test('times rise strictly even when messages share an instant', () => {
-  const times = view.map(item => Date.parse(item.created_at))
+test('pages are newest first; an unknown cursor counts as none; the role filter comes after slicing', async t => {
+  const agent = await startAgent(t, scriptedLlm('one', 'two'))
+  const params = { session_id: agent.session_id }
+  await agent.prompt('go')
+  await agent.prompt('on')
+  await agent.settled(2)
+  const list = async (query: QueryOf<typeof listMessages>) => (await agent.call(listMessages, { params, query })).data
+  const all = (await list({})).items
+  const [d, c, b, a] = all.filter(item => item.role !== 'user' || item.prompt_id).map(item => item.id)
+  assert.equal(all.length, 5)
+  const ids = async (query: QueryOf<typeof listMessages>) => {
+    const { items, has_more } = await list(query)
+    return [items.map(item => item.id), has_more]
+  }
+  assert.deepEqual(await ids({ page_size: 2 }), [[d, c], true])
+  assert.deepEqual(await ids({ page_size: 5 }), [all.map(item => item.id), false])
   assert.deepEqual(
-    times.map(time => time - (times[0] ?? 0)),
-    [0, 1, 2, 3]
+    (await ids({ before_id: c ?? '' }))[0],
+    all.slice(2).map(item => item.id)
+  )
+  assert.deepEqual(await ids({ after_id: a ?? '', page_size: 2 }), [[d, c], true])
+  assert.deepEqual(await ids({ after_id: c ?? '' }), [[d], false])
+  assert.deepEqual(await ids({ before_id: 'zzz', page_size: 1 }), [[d], true])
+  assert.deepEqual(await ids({ page_size: 2, role: 'user' }), [[c], true])
+  assert.deepEqual(await ids({ before_id: a ?? '' }), [[], false])
+  assert.ok(b)
+  const times = all.map(item => Date.parse(item.created_at))
+  assert.deepEqual(
+    times,
+    [...new Set(times)].sort((x, y) => y - x),
+    'times rise strictly even when messages share an instant'
   )
 })
 
@@ -49,30 +51,28 @@ test('a thinking part that is a signature alone is not shown', () => {
     { type: 'thinking', thinking: 'y', signature: 'one' },
     { type: 'thinking', thinking: '', signature: 'two' }
   ]
-  const [shown] = messageObjects([{ id: 'm', role: 'assistant', created_at: at, content }], 's')
-  assert.deepEqual(shown?.content, [content[0]])
+  const shown = messageObject({ id: 'm', role: 'assistant', created_at: at, content }, 's')
+  assert.deepEqual(shown.content, [content[0]])
 })
 
 test('an assistant shows thinking, text and calls in this order; arguments are parsed where they parse', () => {
-  const [shown] = messageObjects(
-    [
-      {
-        id: 'm',
-        role: 'assistant',
-        created_at: at,
-        content: [
-          { type: 'text', text: 'x' },
-          { type: 'thinking', thinking: 'y' }
-        ],
-        tool_calls: [
-          { id: 'c', name: 'Read', arguments: '{"path":"a"}' },
-          { id: 'd', name: 'Read', arguments: '{half' }
-        ]
-      }
-    ],
+  const shown = messageObject(
+    {
+      id: 'm',
+      role: 'assistant',
+      created_at: at,
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'thinking', thinking: 'y' }
+      ],
+      tool_calls: [
+        { id: 'c', name: 'Read', arguments: '{"path":"a"}' },
+        { id: 'd', name: 'Read', arguments: '{half' }
+      ]
+    },
     's'
   )
-  assert.deepEqual(shown?.content, [
+  assert.deepEqual(shown.content, [
     { type: 'thinking', thinking: 'y' },
     { type: 'text', text: 'x' },
     { type: 'tool_use', tool_call_id: 'c', tool_name: 'Read', input: { path: 'a' } },

@@ -15,7 +15,7 @@ import { fakeAgent, permissive, scene, silent, type TestLike, temporary } from '
 export async function files(t: TestLike, engine: SearchEngine = walker) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const cwd = agent.session.cwd
-  const seen = new FilesSeen(undefined, silent)
+  const seen = await FilesSeen.open(undefined, silent)
   const home = join(cwd, '..', 'home')
   const ports = { ops: nodeFileOps, home, seen: async () => seen }
   const search = { ops: nodeFileOps, home, engine: async () => engine, readable: permissive.readable, signal: new AbortController().signal }

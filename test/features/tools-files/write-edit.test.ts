@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { chmod, lstat, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { History, HistoryRecord } from '../../../features/history/index.ts'
 import { FilesSeen } from '../../../features/tools-files/files-seen.ts'
+import { memoryLog, openHistory } from '../../helpers/memory-history.ts'
 import { silent } from '../tools/fakes.ts'
 import { files } from './scene.ts'
 
@@ -126,13 +126,10 @@ test('Write takes line endings that the text itself has, and replaces what is no
 })
 
 test('what an agent has seen comes back with its history', async () => {
-  const records: HistoryRecord[] = []
-  const history = {
-    records: () => records,
-    append: async (...added: HistoryRecord[]) => void records.push(...added)
-  } as Partial<History> as History // only what FilesSeen uses
-  new FilesSeen(history, silent).record('/a', 5)
+  const log = memoryLog()
+  ;(await FilesSeen.open(await openHistory(log), silent)).record('/a', 5)
   const facts = { kind: 'file', size: 1, mtimeMs: 5, links: 1 } as const
-  new FilesSeen(history, silent).check('/a', '/a', facts)
-  assert.throws(() => new FilesSeen(undefined, silent).check('/a', '/a', facts), /not been read/)
+  ;(await FilesSeen.open(await openHistory(log), silent)).check('/a', '/a', facts)
+  const stranger = await FilesSeen.open(undefined, silent)
+  assert.throws(() => stranger.check('/a', '/a', facts), /not been read/)
 })

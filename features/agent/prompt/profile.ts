@@ -1,9 +1,9 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
 import { arch, platform } from 'node:os'
-import type { AgentHost } from '../sessions/index.ts'
+import type { AgentHost } from '../../sessions/index.ts'
+import type { AgentProfile, PromptBlock } from '../service.ts'
 import { collectInstructions, listDirectory } from './environment.ts'
 import { gitState } from './git-state.ts'
-import type { AgentProfile, PromptBlock } from './service.ts'
 
 const readOnly = ['Read', 'Glob', 'Grep', 'TodoList', 'WebSearch', 'FetchURL', 'Skill', 'ReadMediaFile']
 

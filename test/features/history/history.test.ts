@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Fold } from '../../../features/history/fold.ts'
-import { AgentHistory } from '../../../features/history/history.ts'
-import type { CoreRecord, HistoryMessage, HistoryRecord } from '../../../features/history/index.ts'
+import { Conversation } from '../../../features/history/conversation.ts'
+import type { CoreRecord, History, HistoryMessage, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
 import { interruptedResult, project } from '../../../features/history/project.ts'
 import { estimateText } from '../../../features/history/tokens.ts'
 import { callsOf } from '../../../features/llm/index.ts'
 import { latch } from '../../helpers/latch.ts'
+import { memoryLog, openHistory as open } from '../../helpers/memory-history.ts'
 
 const text = (value: string) => [{ type: 'text', text: value }]
 const user = (id: string, value: string, kind = 'user'): HistoryMessage => ({
@@ -34,32 +34,6 @@ const result = (id: string, value: string, extra: Partial<HistoryMessage> = {}):
   ...extra
 })
 
-/** A log in memory that can be told to refuse. */
-function memoryLog() {
-  const lines: string[] = []
-  const log = {
-    lines,
-    refuse: false,
-    append: async (_id: string, ...records: unknown[]) => {
-      if (log.refuse) throw new Error('disk full')
-      const at = records.map(record => lines.push(JSON.stringify(record)) - 1)
-      return { at, end: lines.length }
-    },
-    scan: async function* () {
-      for (const [at, line] of lines.entries()) yield { at, next: at + 1, value: JSON.parse(line) as { type: string } }
-    },
-    read: async () => lines.map(line => JSON.parse(line) as { type: string }),
-    rewrite: async () => undefined,
-    delete: async () => undefined,
-    ids: async () => [],
-    release: async () => undefined
-  }
-  return log
-}
-
-const open = (log: ReturnType<typeof memoryLog>) =>
-  new AgentHistory({ log, now: () => new Date(1000), session_id: 'session_a', writable: true }).open()
-
 const turn: CoreRecord[] = [
   { type: 'prompt.accepted', prompt_id: 'msg_1', content: text('hello') },
   { type: 'turn.started', turn_id: 0, origin: { kind: 'user' }, prompt_id: 'msg_1' },
@@ -79,6 +53,15 @@ const turn: CoreRecord[] = [
   { type: 'prompt.settled', prompt_ids: ['msg_1'], status: 'completed' }
 ]
 
+const lastMode: StateSpec<string> = {
+  name: 'mode',
+  version: 1,
+  initial: () => '',
+  reduce: (state, record) => (record.type === 'permission.mode' ? String(record.mode) : state)
+}
+
+const idsIn = async (history: History) => (await history.messages.page({ size: 100 })).messages.map(message => message.id)
+
 test('replaying the journal gives the state that was live', async () => {
   const log = memoryLog()
   const live = await open(log)
@@ -87,24 +70,24 @@ test('replaying the journal gives the state that was live', async () => {
 
   const again = await open(log)
 
-  assert.deepEqual(again.messages(), live.messages())
-  assert.deepEqual(again.turns(), live.turns())
+  const all = { size: 100 }
+  assert.deepEqual(await again.messages.page(all), await live.messages.page(all))
+  assert.deepEqual(await again.project(), await live.project())
+  assert.deepEqual(again.lastTurn(), live.lastTurn())
   assert.deepEqual(again.prompts(), live.prompts())
   assert.deepEqual(again.usage(), live.usage())
   assert.equal(again.contextTokens(), live.contextTokens())
-  assert.equal(again.records('permission.mode')[0]?.mode, 'yolo')
+  assert.equal((await again.track(lastMode)).value, 'yolo')
+  assert.equal((await live.track(lastMode)).value, 'yolo')
   assert.equal(again.prompt('msg_1')?.status, 'completed')
   assert.equal((JSON.parse(log.lines[0] ?? '{}') as { type: string }).type, 'metadata')
   assert.ok(again.hasToolCall('c1'))
 })
 
-test('messages without an id are named after their position', async () => {
+test('messages without an id are named after their number', async () => {
   const history = await open(memoryLog())
   await history.append(...turn)
-  assert.deepEqual(
-    history.messages().map(message => message.id),
-    ['msg_1', 'msg_session_a_000001', 'msg_session_a_000002']
-  )
+  assert.deepEqual(await idsIn(history), ['msg_1', 'msg_session_a_000001', 'msg_session_a_000002'])
 })
 
 test('a refused write leaves nothing behind in memory', async () => {
@@ -136,12 +119,9 @@ test('after a refused write memory agrees with the disk, also about what was app
   await assert.rejects(refused, /disk full/)
   await meanwhile
 
-  const onDisk = (await open(log)).messages().map(message => message.id)
+  const onDisk = await idsIn(await open(log))
   assert.deepEqual(onDisk, ['kept'])
-  assert.deepEqual(
-    history.messages().map(message => message.id),
-    onDisk
-  )
+  assert.deepEqual(await idsIn(history), onDisk)
 })
 
 test('results stand after their calls in call order, missing ones are made up, orphans are dropped', () => {
@@ -231,7 +211,7 @@ test('what a provider wants back survives the journal: signatures of thinking, e
   const log = memoryLog()
   await (await open(log)).append(...turn, { type: 'step.message', turn_id: 0, step: 1, content, tool_calls: [call] })
 
-  const projected = (await open(log)).project()
+  const projected = await (await open(log)).project()
 
   assert.deepEqual(
     projected.findLast(message => message.role === 'assistant'),
@@ -268,12 +248,13 @@ test('calls stand where the model made them; of those that do not say it, behind
   assert.ok(!JSON.stringify(answer).includes('after'))
 })
 
-test('a fold of damaged or unknown records does not throw', () => {
-  const fold = new Fold('session_a')
-  fold.apply({ type: 'tool.result' })
-  fold.apply({ type: 'turn.ended', turn_id: 7, reason: 'completed' })
-  fold.apply({ type: 'something.new', value: 1 })
-  assert.equal(fold.others.get('something.new')?.length, 1)
+test('damaged or unknown records change nothing', () => {
+  const conversation = new Conversation()
+  const before = conversation.save()
+  conversation.apply({ type: 'tool.result' })
+  conversation.apply({ type: 'turn.ended', turn_id: 7, reason: 'completed' })
+  conversation.apply({ type: 'something.new', value: 1 })
+  assert.deepEqual(conversation.save(), before)
 })
 
 test('tokens: a quarter per ascii character, one per other unit', () => {

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { StepInjector } from './service.ts'
+import type { StepInjector } from '../service.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -116,8 +116,7 @@ export function dateInjector(now: () => Date): StepInjector {
     variant: 'date_change',
     inject(_info, history) {
       const date = localDate(now())
-      const last = history.messages().findLast(message => message.origin?.variant === 'date_change')
-      if (last?.origin?.date === date) return undefined
+      if (history.reminder('date_change')?.date === date) return undefined
       return { text: `Today is ${date}.`, facts: { date } }
     }
   }

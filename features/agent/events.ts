@@ -1,0 +1,172 @@
+/** The events that follow from the records of an agent: one pure function, for what happens now and for what a crash left untold. */
+import { type ConversationView, type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
+import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
+import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo } from './contract.ts'
+import { metadataText, textOf } from './media.ts'
+
+/** An event of this pack. */
+type OwnEvent = {
+  [N in AgentEventName]: {
+    readonly name: N
+    readonly type: AgentEvents[N]['type']
+    readonly payload: AgentEventPayload<N>
+    readonly at: Date
+  }
+}[AgentEventName]
+
+interface SessionEvent {
+  readonly type: string
+  /** What of the event follows from the record. */
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly at: Date
+}
+
+/** Own events, and changes of the session's texts and work, which the session announces. */
+export type AgentRecordEvent =
+  | OwnEvent
+  | (SessionEvent & { readonly name: 'session.prompt'; readonly text: string })
+  | (SessionEvent & { readonly name: 'session.work'; readonly ended: TurnReason | undefined })
+
+/** `before`: the conversation without the record; `id`: the agent. */
+export function eventsOf(given: HistoryRecord, before: ConversationView, { id }: { readonly id: string }): readonly AgentRecordEvent[] {
+  const record = coreRecord(given)
+  if (!record) return []
+  const at = new Date(record.time ?? 0)
+  const event = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>) =>
+    ({ name, type: agentEvents[name].type, payload, at }) as unknown as OwnEvent // name, type and payload belong together
+  switch (record.type) {
+    case 'prompt.accepted': {
+      const { prompt_id: promptId, origin, starts, queue_length } = record
+      const facts = { promptId, content: [...record.content] }
+      const status = starts ? 'running' : 'queued'
+      const isUser = (origin?.kind ?? 'user') === 'user'
+      const queued = !starts && isUser
+      const text = metadataText(record.content)
+      const patch = { lastPrompt: lastPromptOf(text) }
+      return [
+        ...(isUser && id === 'main'
+          ? [{ name: 'session.prompt', type: sessionMetaUpdated.type, payload: { patch }, text, at } as const]
+          : []),
+        event('promptSubmitted', { ...facts, userMessageId: promptId, status, createdAt: at.toISOString() }),
+        ...(queued ? [event('promptQueued', { ...facts, queueLength: queue_length ?? 1 })] : [])
+      ]
+    }
+    case 'prompt.steered': {
+      const content = record.prompt_ids.flatMap(id => [...(before.prompts.get(id)?.content ?? [])])
+      const { active_prompt_id: activePromptId, prompt_ids } = record
+      if (activePromptId === undefined) return [] // an older journal, which told it before
+      return [event('promptSteered', { activePromptId, promptIds: [...prompt_ids], content, steeredAt: at.toISOString() })]
+    }
+    case 'prompt.settled': {
+      // Prompts that were steered into the turn have no event of their own.
+      const over = record.turn_id === undefined ? record.prompt_ids : record.prompt_ids.slice(0, 1)
+      const { status: reason } = record
+      const told = over.map(promptId =>
+        reason === 'aborted'
+          ? event('promptAborted', { promptId, abortedAt: at.toISOString() })
+          : event('promptCompleted', { promptId, finishedAt: at.toISOString(), reason })
+      )
+      if (record.turn_id === undefined) return told
+      const ended = reason === 'aborted' ? 'cancelled' : reason === 'completed' ? reason : 'failed'
+      return [{ name: 'session.work', type: workChanged.type, payload: { last_turn_reason: ended }, ended, at }, ...told]
+    }
+    case 'turn.started': {
+      const { turn_id: turnId, origin, prompt_id: promptId } = record
+      const prompt = textOf(before.prompts.get(promptId ?? '')?.content ?? [])
+      return [
+        event('turnStarted', {
+          turnId,
+          origin: { ...origin },
+          ...(promptId === undefined ? {} : { promptId }),
+          ...(prompt === '' ? {} : { prompt })
+        }),
+        { name: 'session.work', type: workChanged.type, payload: { busy: true }, ended: undefined, at }
+      ]
+    }
+    case 'step.begin':
+      return [event('stepStarted', { turnId: record.turn_id, step: record.step, stepId: record.step_id })]
+    case 'tool.begin': {
+      const { turn_id: turnId, tool_call_id: toolCallId, tool_name: name, args, description, display } = record
+      const shown = { ...(description === undefined ? {} : { description }), ...(display ? { display } : {}) }
+      return [event('toolCallStarted', { turnId, toolCallId, name, args: { ...args }, ...shown })]
+    }
+    case 'tool.result': {
+      const { turn_id: turnId, tool_call_id: toolCallId, tool_name: name, content, is_error, synthetic } = record
+      const call = before.begun.has(toolCallId) ? undefined : before.openCalls.get(toolCallId)
+      const marks = { ...(is_error ? { isError: true as const } : {}), ...(synthetic ? { synthetic: true as const } : {}) }
+      return [
+        // Clients show a result under its call.
+        ...(call ? [event('toolCallStarted', { turnId, toolCallId, name, args: argumentsOf(call.arguments) })] : []),
+        event('toolResult', { turnId, toolCallId, output: outputOf(content), ...marks })
+      ]
+    }
+    case 'step.end':
+      return stepEnd(record, event)
+    case 'turn.ended': {
+      const { turn_id: turnId, reason, duration_ms: durationMs, interrupt_reason: interruptReason } = record
+      const error = record.error && ({ retryable: false, ...record.error } as ErrorInfo) // written by this pack
+      return [
+        event('turnEnded', {
+          turnId,
+          reason,
+          ...(durationMs === undefined ? {} : { durationMs }),
+          ...(error ? { error } : {}),
+          ...(interruptReason === undefined ? {} : { interruptReason })
+        }),
+        ...(error ? [event('errorRaised', error)] : [])
+      ]
+    }
+    case 'warning':
+      return [event('warningRaised', { code: record.code, message: record.message })]
+    default:
+      return []
+  }
+}
+
+type Make = <N extends AgentEventName>(name: N, payload: AgentEventPayload<N>) => OwnEvent
+
+function stepEnd(record: Extract<CoreRecord, { type: 'step.end' }>, event: Make): readonly AgentRecordEvent[] {
+  const { step_id: stepId, interrupted: reason, message, retry, usage } = record
+  const step = { turnId: record.turn_id, step: record.step, ...(stepId === undefined ? {} : { stepId }) }
+  if (reason) return [event('stepInterrupted', { ...step, reason, ...(message === undefined ? {} : { message }) })]
+  if (retry) {
+    return [
+      event('stepRetrying', {
+        ...step,
+        failedAttempt: retry.failed_attempt,
+        nextAttempt: retry.failed_attempt + 1,
+        maxAttempts: retry.max_attempts,
+        delayMs: retry.delay_ms,
+        errorName: retry.error_name,
+        errorMessage: retry.error_message,
+        ...(retry.status === undefined ? {} : { statusCode: retry.status })
+      })
+    ]
+  }
+  const { reason: finishReason, provider_reason: providerFinishReason, raw_reason: rawFinishReason, first_token_ms, stream_ms } = record
+  return [
+    event('stepCompleted', {
+      ...step,
+      ...(usage ? { usage: { ...usage } } : {}),
+      finishReason,
+      ...(providerFinishReason === undefined ? {} : { providerFinishReason }),
+      ...(rawFinishReason === undefined ? {} : { rawFinishReason }),
+      ...(first_token_ms === undefined ? {} : { llmFirstTokenLatencyMs: first_token_ms }),
+      ...(stream_ms === undefined ? {} : { llmStreamDurationMs: stream_ms })
+    })
+  ]
+}
+
+/** Joined text when there is nothing else, so that clients need not look into parts. */
+function outputOf(content: readonly WirePart[]): string | WirePart[] {
+  return content.every(part => part.type === 'text') ? textOf(content) : [...content]
+}
+
+function argumentsOf(text: string): Record<string, unknown> {
+  try {
+    const args: unknown = JSON.parse(text)
+    return typeof args === 'object' && args !== null ? { ...args } : {}
+  } catch {
+    return {} // the model sent no JSON; the result says so
+  }
+}

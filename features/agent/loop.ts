@@ -1,0 +1,225 @@
+/**
+ * The turn loop: model requests and their tool calls until the model has nothing more to do. One function with ports; it knows no
+ * permissions, compaction or tools, and never rejects: what went wrong is in the result. What it records is told from the records.
+ */
+import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
+import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
+import { type CallPorts, runCalls } from './calls.ts'
+import type { ErrorInfo } from './contract.ts'
+import { pause } from './retry.ts'
+import { runStep, type StepOutcome, type StepPorts } from './step.ts'
+import { reminder } from './user-message.ts'
+
+export interface StepAt {
+  readonly turn_id: number
+  /** From 1. */
+  readonly step: number
+}
+
+export interface TurnPorts extends CallPorts, StepPorts {
+  /** At every step boundary, first of all; `stop` ends the turn as completed. */
+  stepBegin(at: StepAt): Promise<'stop' | undefined>
+  /** What waits for a step boundary (steered prompts, reminders), to be recorded with the begin of the step. */
+  beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]>
+  /** What goes to the model; called before each request. Throws when the model cannot be resolved. */
+  request(at: StepAt): Promise<LlmRequest>
+  /** `retry`: the same step is sent again at once. `fail`: the turn ends. undefined: the retry table decides. */
+  modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined>
+  /** The step's response and results are recorded; runs before `turn.step.completed`. */
+  measured(): void
+  afterStep(at: StepAt): Promise<void>
+  /** The model has nothing more to do: true when something was added to go on with. After false nothing can be added any more. */
+  more(at: StepAt): Promise<boolean>
+  /** Delay before the next attempt, ms. */
+  retryDelay(failedAttempt: number, error: LlmError): number
+  /** Engine error of an exception. */
+  describe(error: unknown): ErrorInfo
+  newId(): string
+}
+
+export interface TurnInput {
+  readonly turn_id: number
+  /** 0: no limit. */
+  readonly max_steps: number
+  /** Attempts per step, the first included. */
+  readonly max_attempts: number
+}
+
+export interface TurnResult {
+  readonly reason: 'completed' | 'cancelled' | 'failed'
+  readonly interrupt_reason?: 'max_steps' | 'filtered' | 'error'
+  readonly error?: ErrorInfo
+  readonly steps: number
+}
+
+/** Requests that `modelError` may send again within one step. */
+const maxRecoveries = 5
+/** Answers in a row that the provider may pause, or cut inside a tool call. */
+const maxPauses = 20
+const maxCuts = 3
+const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', tool_calls: 'tool_use', truncated: 'max_tokens' }
+
+type Response = Extract<StepOutcome, { kind: 'response' }>
+type StepEnd = Omit<Extract<CoreRecord, { type: 'step.end' }>, 'type' | 'time' | 'turn_id' | 'step' | 'step_id'>
+
+export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortSignal): Promise<TurnResult> {
+  const { turn_id } = input
+  let step = 0
+  let attempt = 1
+  let pauses = 0
+  let cuts = 0
+  /** Id of the step that began and neither completed nor was interrupted. */
+  let open: string | undefined
+
+  const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) => {
+    const step_id = open
+    if (!facts.retry) open = undefined
+    await ports.record(...before, { type: 'step.end', turn_id, step, ...(step_id === undefined ? {} : { step_id }), ...facts }, ...after)
+  }
+  /** Ends the open step, if any, and says why. */
+  const interrupt = async (interrupted: 'aborted' | 'max_steps' | 'error', message?: string, before: readonly CoreRecord[] = []) => {
+    const reason = interrupted === 'error' ? 'error' : 'interrupted'
+    const told = { interrupted, ...(message === undefined ? {} : { message }) }
+    if (open !== undefined || interrupted === 'max_steps') await end({ reason, ...told }, before)
+    else if (before.length > 0) await ports.record(...before)
+  }
+  const cancelled = async (content: readonly WirePart[] = []): Promise<TurnResult> => {
+    await interrupt('aborted', undefined, message(content, []))
+    return { reason: 'cancelled', steps: step }
+  }
+  const failed = async (
+    error: ErrorInfo,
+    interrupt_reason: NonNullable<TurnResult['interrupt_reason']>,
+    content: readonly WirePart[] = []
+  ): Promise<TurnResult> => {
+    await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`, message(content, []))
+    return { reason: 'failed', interrupt_reason, error, steps: step }
+  }
+  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], cut = false): CoreRecord[] =>
+    content.length + tool_calls.length > 0 ? [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}) }] : []
+
+  /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
+  const ask = async (ready: Promise<void>): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
+    for (let recovery = 0; ; recovery++) {
+      const request = await ports.request({ turn_id, step })
+      const outcome = await runStep(ports, request, turn_id, signal, ready)
+      if (outcome.kind !== 'error') return { outcome, request, give_up: false }
+      const verdict = await ports.modelError(outcome.error, { turn_id, step })
+      if (verdict !== 'retry' || outcome.begun || recovery >= maxRecoveries) return { outcome, request, give_up: verdict === 'fail' }
+      if (signal.aborted) return { outcome: { kind: 'aborted', content: [] }, request, give_up: false }
+    }
+  }
+
+  /** True when the turn goes on with another attempt. */
+  const retry = async (error: LlmError): Promise<boolean> => {
+    if (!error.retryable || attempt >= input.max_attempts) return false
+    const delay_ms = ports.retryDelay(attempt, error)
+    const { name: error_name, message: error_message, status } = error
+    const facts = { failed_attempt: attempt, max_attempts: input.max_attempts, delay_ms, error_name, error_message }
+    await end({ reason: 'error', retry: { ...facts, ...(status === undefined ? {} : { status }) } })
+    attempt++
+    await pause(delay_ms, signal)
+    return true
+  }
+
+  /** Records the response, runs its calls and completes the step. */
+  const complete = async (response: Response, request: LlmRequest): Promise<'on' | 'over' | 'aborted' | ErrorInfo> => {
+    // An answer that was cut at the token limit may hold half an argument list: its calls are not run, and the model is told.
+    const cut = response.finish.reason === 'truncated' && response.calls.length > 0
+    const calls = cut ? [] : response.calls
+    const called = calls.length > 0
+    if (called) await ports.record(...message(response.content, calls))
+    const stop = called && (await runCalls(ports, { turn_id, step }, calls, signal))
+    const { usage, timing, finish } = response
+    const facts = {
+      reason: signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls),
+      provider_reason: finish.reason,
+      ...(finish.raw === undefined ? {} : { raw_reason: finish.raw }),
+      model: request.model.alias,
+      ...(usage ? { usage } : {}),
+      ...timing
+    }
+    const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : []
+    await end(
+      signal.aborted ? { ...facts, interrupted: 'aborted' } : facts,
+      called ? [] : message(response.content, calls, cut),
+      signal.aborted ? [] : again
+    )
+    ports.measured()
+    if (signal.aborted) return 'aborted'
+    await ports.afterStep({ turn_id, step })
+    if (stop) return 'over'
+    const paused = finish.reason === 'paused' && !called && response.content.length > 0
+    pauses = paused ? pauses + 1 : 0
+    cuts = cut ? cuts + 1 : 0
+    if (pauses > maxPauses) return unfinished('the provider paused its answer again and again')
+    if (cuts > maxCuts) return unfinished('the answers were cut inside a tool call again and again: the output limit is too small for it')
+    return called || cut || paused || (await ports.more({ turn_id, step })) ? 'on' : 'over'
+  }
+
+  try {
+    for (;;) {
+      if (signal.aborted) return await cancelled()
+      if (input.max_steps > 0 && step >= input.max_steps) {
+        return await failed(
+          { code: 'loop.max_steps_exceeded', message: `the turn reached ${input.max_steps} steps`, retryable: false },
+          'max_steps'
+        )
+      }
+      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return { reason: 'completed', steps: step }
+      step++
+      const records = await ports.beforeStep({ turn_id, step })
+      const step_id = ports.newId()
+      // The request need not wait for the disk, only what is told about it.
+      const ready = ports.record(...records, { type: 'step.begin', turn_id, step, step_id }).then(() => {
+        open = step_id
+      })
+      ready.catch(() => undefined) // whoever waits for it hears of it
+      const { outcome, request, give_up } = await ask(ready).finally(() => ready)
+      if (outcome.kind === 'aborted') return await cancelled(outcome.content)
+      if (outcome.kind === 'error') {
+        if (signal.aborted) return await cancelled()
+        if (!give_up && (await retry(outcome.error))) continue
+        return await failed(errorInfo(outcome.error), outcome.error.code === 'provider.filtered' ? 'filtered' : 'error')
+      }
+      attempt = 1
+      if (outcome.finish.reason === 'filtered') {
+        const error = { code: 'provider.filtered', message: 'the provider filtered the answer', retryable: false }
+        return await failed(error, 'filtered', outcome.content)
+      }
+      const next = await complete(outcome, request)
+      if (typeof next === 'object') return await failed(next, 'error')
+      if (next === 'aborted') return await cancelled()
+      if (next === 'over') return { reason: 'completed', steps: step }
+    }
+  } catch (error) {
+    return await failed(ports.describe(error), 'error').catch(
+      () => ({ reason: 'failed', interrupt_reason: 'error', error: ports.describe(error), steps: step }) as const
+    )
+  }
+}
+
+const unfinished = (text: string): ErrorInfo => ({ code: 'provider.api_error', message: text, retryable: false })
+
+/** For the model, when its answer ended inside a call. */
+function cutText(calls: readonly LlmToolCall[]): string {
+  const names = [...new Set(calls.map(call => call.name))].join(', ')
+  return `Your last answer reached the output limit inside a tool call (${names}). Nothing of it was run. Make the call again in smaller pieces, for example several edits in place of one.`
+}
+
+function finishName(response: Response, calls: readonly LlmToolCall[]): string {
+  const { reason } = response.finish
+  if (calls.length > 0) return 'tool_use'
+  return reason === 'tool_calls' ? 'other' : (finishNames[reason] ?? reason)
+}
+
+/** An upstream failure as events tell it. */
+export function errorInfo(error: LlmError): ErrorInfo {
+  const details = {
+    ...(error.status === undefined ? {} : { statusCode: error.status }),
+    ...(error.request_id === undefined ? {} : { requestId: error.request_id }),
+    ...(error.trace_id === undefined ? {} : { traceId: error.trace_id })
+  }
+  const { code, message, name, retryable } = error
+  return { code, message, name, retryable, ...(Object.keys(details).length > 0 ? { details } : {}) }
+}

@@ -1,0 +1,79 @@
+/** How a turn begins and ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
+import { type CoreRecord, type History, interruptedResult } from '../history/index.ts'
+import type { TurnResult } from './loop.ts'
+import type { QueuedPrompt } from './queue.ts'
+import { reminder, userMessage } from './user-message.ts'
+
+const interruption =
+  'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
+
+/** A turn and the message that opens it. */
+export function startRecords(turn_id: number, { prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>): CoreRecord[] {
+  return [{ type: 'turn.started', turn_id, origin, prompt_id }, userMessage(turn_id, undefined, origin, prompt_id)]
+}
+
+export interface TurnEnd {
+  readonly turn_id: number
+  readonly result: TurnResult
+  /** The prompt of the turn, then those that were steered into it. */
+  readonly prompt_ids: readonly string[]
+  readonly user_aborted: boolean
+  readonly duration_ms: number
+}
+
+/** The end of the turn first, then that of its prompts. */
+export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration_ms }: TurnEnd): CoreRecord[] {
+  const { reason, error, steps } = result
+  // `user_cancelled`, `aborted`, `max_steps`, `filtered`, `error`; none when the turn completed.
+  const interrupt_reason = reason === 'cancelled' ? (user_aborted ? 'user_cancelled' : 'aborted') : result.interrupt_reason
+  const records: CoreRecord[] = [
+    {
+      type: 'turn.ended',
+      turn_id,
+      reason,
+      duration_ms,
+      steps,
+      ...(interrupt_reason === undefined ? {} : { interrupt_reason }),
+      ...(error ? { error: { ...error } } : {})
+    },
+    { type: 'prompt.settled', prompt_ids, status: reason === 'cancelled' ? 'aborted' : reason, turn_id }
+  ]
+  if (reason === 'cancelled' && user_aborted) records.push(reminder(turn_id, 'interruption', interruption))
+  return records
+}
+
+/**
+ * Closes what a process that died left open, in one batch, so that it happens exactly once: an open turn counts as cancelled by the
+ * program (`aborted`). Empty when the last turn ended properly.
+ */
+export function repairOf(history: Pick<History, 'lastTurn' | 'prompts' | 'openStep' | 'openCalls'>): readonly CoreRecord[] {
+  const turn = history.lastTurn()
+  const open = turn && turn.ended_at === undefined ? turn : undefined
+  const stray = history.prompts().filter(prompt => prompt.status === 'running')
+  if (!open && stray.length === 0) return []
+  const turn_id = turn?.turn_id ?? 0
+  const step = history.openStep()
+  const records: CoreRecord[] = history.openCalls().map(({ call }) => ({
+    type: 'tool.result',
+    turn_id,
+    step: step?.step ?? turn?.steps ?? 0,
+    tool_call_id: call.id,
+    tool_name: call.name,
+    content: [{ type: 'text', text: interruptedResult }],
+    is_error: true,
+    synthetic: true
+  }))
+  if (step) {
+    const { step_id } = step
+    records.push({ type: 'step.end', turn_id, step: step.step, step_id, reason: 'interrupted', interrupted: 'aborted' })
+  }
+  if (open) records.push({ type: 'turn.ended', turn_id, reason: 'cancelled', interrupt_reason: 'aborted', steps: open.steps })
+  // The end of the turn may be on disk without that of its prompts.
+  const reason = turn?.reason ?? 'cancelled'
+  const status = reason === 'cancelled' ? 'aborted' : reason
+  const ids = stray.map(prompt => prompt.prompt_id)
+  const first = turn?.prompt_id
+  const prompt_ids = first !== undefined && ids.includes(first) ? [first, ...ids.filter(id => id !== first)] : ids
+  if (prompt_ids.length > 0) records.push({ type: 'prompt.settled', prompt_ids, status, turn_id })
+  return records
+}

@@ -1,0 +1,19 @@
+/** Messages that are no answer: of users, and of the program for the model. */
+import type { CoreRecord, Origin, WirePart } from '../history/index.ts'
+
+export function userMessage(turn_id: number, content: readonly WirePart[] | undefined, origin: Origin, prompt_id?: string): CoreRecord {
+  return {
+    type: 'message',
+    role: 'user',
+    turn_id,
+    origin,
+    ...(content ? { content } : {}),
+    ...(prompt_id === undefined ? {} : { id: prompt_id, prompt_id })
+  }
+}
+
+/** A text of the program for the model, in the history as a message of origin `injection`. */
+export function reminder(turn_id: number, variant: string, text: string, facts: Readonly<Record<string, unknown>> = {}): CoreRecord {
+  const content = [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }]
+  return userMessage(turn_id, content, { ...facts, kind: 'injection', variant })
+}

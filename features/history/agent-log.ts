@@ -1,0 +1,347 @@
+/**
+ * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
+ * records now and then keeps opening short; when the disk refuses, all states are read back from it.
+ */
+import { AppError, type LogEntry, type Logger, type LogStore } from '../../kernel/index.ts'
+import { SessionBusy } from '../sessions/index.ts'
+import { protocolVersion } from './contract.ts'
+import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import { isMessage } from './message.ts'
+import { checkpoint, told } from './records.ts'
+import type { EventDraft, Written } from './service.ts'
+import { type Mark, Telling, type ToldUpTo } from './telling.ts'
+
+const logId = 'wire'
+/** A checkpoint is written when at least so much was appended since the last one, and so many times what a checkpoint takes. */
+const checkpointBytes = 256 * 1024
+const checkpointShare = 20
+/** How far back a checkpoint is looked for, and records kept, before the whole journal is read from its beginning. */
+const lookBackBytes = 32 * 1024 * 1024
+
+export interface AgentLogPorts {
+  readonly log: LogStore<{ type: string; time?: number }>
+  readonly logger: Pick<Logger, 'error'>
+  readonly now: () => Date
+  /** False: appends throw SessionBusy. */
+  readonly writable: boolean
+  /** States that are kept from the first record on; the first of them is what `draft` gets. */
+  readonly states: readonly StateSpec<unknown>[]
+  /** The events of a record, from the first of the states as it was before. */
+  readonly draft: (record: HistoryRecord, before: unknown) => readonly EventDraft[]
+  readonly tell: (draft: EventDraft) => void
+  /** The event journal: the last number given out, and the last one on disk. */
+  readonly given: () => Mark | undefined
+  readonly written: () => Mark | undefined
+  /** Lowest time that the next message may have, ms. */
+  readonly lastMessageTime: () => number
+}
+
+interface Live {
+  readonly spec: StateSpec<unknown>
+  readonly from: (() => number) | undefined
+  value: unknown
+}
+
+interface Saved {
+  readonly version: number
+  /** Taken in up to here (not included). */
+  readonly at: number
+  readonly value: unknown
+}
+
+/** Events that may not have been told: of the records behind the mark. */
+export interface Untold {
+  readonly after: Mark | undefined
+  readonly events: readonly EventDraft[]
+}
+
+type Entry = LogEntry<HistoryRecord>
+/** The end of the journal as it was read: from the last checkpoint on. */
+interface Tail {
+  readonly from: number
+  /** Undefined: too much to hold; it is read again. */
+  readonly entries: readonly Entry[] | undefined
+  /** Older journals have no marks: all of their events count as told. */
+  readonly marked: boolean
+  readonly told: ToldUpTo | undefined
+}
+
+export class AgentLog {
+  readonly #ports: AgentLogPorts
+  #telling: Telling
+  readonly #live = new Map<string, Live>()
+  /** States of the last checkpoint that nobody has asked for. */
+  #saved = new Map<string, Saved>()
+  /** Records that were taken in and are not on disk yet, by write. */
+  #unwritten: (readonly HistoryRecord[])[] = []
+  readonly #writes = new Set<Promise<unknown>>()
+  #started = false
+  #end = 0
+  #checkpointAt = 0
+  #checkpointSize = 0
+  #doubtful = false
+  #rereading: Promise<void> | undefined
+
+  constructor(ports: AgentLogPorts) {
+    this.#ports = ports
+    this.#telling = new Telling(ports.given, ports.written, undefined)
+    for (const spec of ports.states) this.#live.set(spec.name, { spec, from: undefined, value: spec.initial() })
+  }
+
+  /** Where the records on disk end. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Reads the journal. Answers the events that a process which died may have kept to itself. */
+  async open(): Promise<Untold> {
+    const { told: mark, events } = await this.#load()
+    this.#telling = new Telling(this.#ports.given, this.#ports.written, mark)
+    return { after: mark, events }
+  }
+
+  /** Everything on record is told now. */
+  allTold(): void {
+    if (this.#started) this.#telling.done(this.#telling.begin(), this.#end)
+  }
+
+  /**
+   * A state that follows from the records, kept up to date from now on. With `from` it is computed from the records there, and in no
+   * checkpoint.
+   */
+  async track<S>(spec: StateSpec<S>, from?: () => number): Promise<Tracked<S>> {
+    const known = this.#live.get(spec.name)
+    if (known) return known as Tracked<S> // one spec per name
+    const live: Live = { spec: spec as StateSpec<unknown>, from, value: undefined }
+    await this.#catchUp(live)
+    const first = this.#live.get(spec.name) ?? live
+    this.#live.set(spec.name, first)
+    return first as Tracked<S>
+  }
+
+  scan(range: { from?: number; to?: number; reverse?: boolean }): AsyncIterable<Entry> {
+    return this.#ports.log.scan(logId, range) as AsyncIterable<Entry> // the store checks the type field only, as records do
+  }
+
+  /** Resolves when what is being appended now is on disk, or refused. */
+  settled(): Promise<unknown> {
+    return Promise.allSettled(this.#writes)
+  }
+
+  /**
+   * Takes the records in and resolves when they are on disk. When the disk refuses, the states are read back from it once every write under
+   * way has ended: memory never promises what the disk does not hold, and never misses what it does.
+   */
+  async write(records: readonly HistoryRecord[]): Promise<Written> {
+    if (!this.#ports.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    while (this.#doubtful) await this.#reread()
+    const head = this.#head()
+    const batch: HistoryRecord[] = []
+    const drafts: (readonly EventDraft[])[] = []
+    for (const record of [...head, ...records]) {
+      const stamped = this.#stamped(record)
+      batch.push(stamped)
+      drafts.push(this.#draft(stamped, this.#live.get(this.#ports.states[0]?.name ?? '')?.value))
+      for (const live of this.#live.values()) this.#take(live, stamped)
+    }
+    const telling = this.#telling.begin()
+    this.#unwritten.push(batch)
+    const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
+    this.#writes.add(write)
+    let end: number
+    try {
+      end = this.#located(batch, await write)
+    } catch (error) {
+      this.#telling.drop(telling)
+      this.#doubtful = true
+      this.#forget(batch, write)
+      await this.#reread()
+      throw error
+    }
+    this.#forget(batch, write)
+    await this.#rereading?.catch(() => undefined) // these records are on disk; the next write reads again
+    let next = 0
+    const upTo = (count: number, each: (draft: EventDraft) => void) => {
+      const to = Math.min(batch.length, head.length + count)
+      if (next === to) return
+      for (; next < to; next++) for (const draft of drafts[next] ?? []) each(draft)
+      if (next === batch.length) this.#telling.done(telling, end)
+    }
+    return {
+      tell: (count = records.length) => upTo(count, this.#ports.tell),
+      drop: () => upTo(records.length, () => undefined)
+    }
+  }
+
+  /** Puts on record how far events were told, so that the next opening need not look for them. */
+  async close(): Promise<void> {
+    await this.settled()
+    const mark = this.#ports.writable && !this.#doubtful ? this.#telling.next() : undefined
+    try {
+      if (mark) await this.#ports.log.append(logId, { ...told.of(mark), time: this.#ports.now().getTime() } as { type: string })
+    } finally {
+      await this.#ports.log.release(logId)
+    }
+  }
+
+  #stamped(record: HistoryRecord): HistoryRecord {
+    const now = this.#ports.now().getTime()
+    // Clients sort messages by their time.
+    return { time: isMessage(record) ? Math.max(now, this.#ports.lastMessageTime() + 1) : now, ...record }
+  }
+
+  #draft(record: HistoryRecord, before: unknown): readonly EventDraft[] {
+    try {
+      return this.#ports.draft(record, before)
+    } catch (err) {
+      this.#ports.logger.error({ err, type: record.type }, 'the events of a record could not be made')
+      return []
+    }
+  }
+
+  #take(live: { readonly spec: StateSpec<unknown>; value: unknown }, record: HistoryRecord, at?: number): void {
+    try {
+      live.value = live.spec.reduce(live.value, record)
+      if (at !== undefined) live.spec.located?.(live.value, record, at)
+    } catch (err) {
+      this.#ports.logger.error({ err, type: record.type, state: live.spec.name }, 'a state could not take a record in')
+    }
+  }
+
+  /** The batch is on disk. Answers where it ends. */
+  #located(batch: readonly HistoryRecord[], { at, end }: { readonly at: readonly number[]; readonly end: number }): number {
+    for (const [index, record] of batch.entries()) {
+      const place = at[index] ?? end
+      if (checkpoint.is(record)) this.#checkpointed(place, (at[index + 1] ?? end) - place)
+      for (const { spec, value } of this.#live.values()) spec.located?.(value, record, place)
+    }
+    this.#end = end
+    return end
+  }
+
+  #forget(batch: readonly HistoryRecord[], write: Promise<unknown>): void {
+    this.#writes.delete(write)
+    this.#unwritten = this.#unwritten.filter(each => each !== batch)
+  }
+
+  /** What goes before the next records: the beginning of the journal, or how far it was told, or a checkpoint. */
+  #head(): HistoryRecord[] {
+    if (!this.#started) {
+      this.#started = true
+      return [{ type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }]
+    }
+    const behind = this.#end - this.#checkpointAt
+    const due = behind >= Math.max(checkpointBytes, checkpointShare * this.#checkpointSize)
+    if (due && this.#unwritten.length === 0 && this.#telling.idle) return [this.#checkpoint()]
+    const mark = this.#telling.next()
+    return mark ? [told.of(mark)] : []
+  }
+
+  #checkpoint(): HistoryRecord {
+    const states: Record<string, Saved> = Object.fromEntries(this.#saved)
+    for (const { spec, from, value } of this.#live.values()) {
+      // A copy: the records that follow in the same write change the states.
+      if (!from) states[spec.name] = { version: spec.version, at: this.#end, value: structuredClone(spec.save ? spec.save(value) : value) }
+    }
+    const { seq, epoch } = this.#telling.last ?? {}
+    return checkpoint.of({ states, ...(seq === undefined || epoch === undefined ? {} : { told: { seq, epoch } }) })
+  }
+
+  #checkpointed(at: number, size: number): void {
+    this.#checkpointAt = at
+    this.#checkpointSize = size
+  }
+
+  /** All states anew, from the last checkpoint on; they change in one go, at the end. */
+  async #load(): Promise<{ told: ToldUpTo | undefined; events: EventDraft[] }> {
+    const tail = await this.#tail()
+    // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
+    const fresh = this.#ports.states.flatMap(spec => this.#restored(spec, tail.from) ?? [])
+    const drafts: { at: number; events: readonly EventDraft[] }[] = []
+    let end = tail.from
+    const take = ({ value, at, next }: Entry) => {
+      if (tail.marked && at >= (tail.told?.at ?? 0)) drafts.push({ at, events: this.#draft(value, fresh[0]?.value) })
+      for (const each of fresh) this.#take(each, value, at)
+      end = next
+    }
+    if (tail.entries) for (const entry of tail.entries) take(entry)
+    else for await (const entry of this.scan({ from: tail.from })) take(entry)
+    this.#end = end
+    this.#started = end > 0
+    for (const { spec, value } of fresh) (this.#live.get(spec.name) as Live).value = value
+    for (const live of this.#live.values()) if (!fresh.some(each => each.spec === live.spec)) await this.#catchUp(live)
+    return { told: tail.told, events: drafts.flatMap(({ events }) => events) }
+  }
+
+  async #tail(): Promise<Tail> {
+    const entries: Entry[] = []
+    let mark: ToldUpTo | undefined
+    this.#saved = new Map()
+    this.#checkpointed(0, 0)
+    for await (const entry of this.scan({ reverse: true })) {
+      const { value, at, next } = entry
+      entries.push(entry)
+      if (!mark && told.is(value) && this.#isKept(value)) mark = { at: value.at, seq: value.seq, epoch: value.epoch }
+      if (checkpoint.is(value) && (mark || !value.told || this.#isKept(value.told))) {
+        this.#checkpointed(at, next - at)
+        for (const [name, saved] of Object.entries(value.states)) this.#saved.set(name, saved as Saved) // as the record says
+        if (!mark && value.told) mark = { at, ...value.told }
+        return { from: at, entries: entries.reverse(), told: mark, marked: true }
+      }
+      if ((entries[0]?.next ?? 0) - at > lookBackBytes) return { from: 0, entries: undefined, told: mark, marked: await this.#isMarked() }
+    }
+    return { from: 0, entries: entries.reverse(), told: mark, marked: isMarked(entries[0]?.value) }
+  }
+
+  /** A power failure may take the end of the event journal, which is flushed later: then an older mark counts. */
+  #isKept(mark: Mark): boolean {
+    const last = this.#ports.given()
+    return last === undefined || last.epoch !== mark.epoch || mark.seq <= last.seq
+  }
+
+  async #isMarked(): Promise<boolean> {
+    for await (const { value } of this.scan({})) return isMarked(value)
+    return false
+  }
+
+  /** A state as the checkpoint at `at` (or the beginning of the journal) has it. */
+  #restored(spec: StateSpec<unknown>, at: number): { spec: StateSpec<unknown>; value: unknown } | undefined {
+    const saved = this.#saved.get(spec.name)
+    if (at === 0) return { spec, value: spec.initial() }
+    if (saved?.version !== spec.version || saved.at !== at) return undefined
+    this.#saved.delete(spec.name)
+    return { spec, value: spec.load ? spec.load(saved.value) : saved.value }
+  }
+
+  /** Reads what a state has not taken in, until it agrees with the end of the journal. */
+  async #catchUp(live: Live): Promise<void> {
+    const { spec, from } = live
+    const saved = from ? undefined : this.#saved.get(spec.name)
+    const known = saved?.version === spec.version ? saved : undefined
+    const fresh = { spec, value: known ? (spec.load ? spec.load(known.value) : known.value) : spec.initial() }
+    for (let at = from?.() ?? known?.at ?? 0; at < this.#end; ) {
+      const to = this.#end
+      for await (const entry of this.scan({ from: at, to })) this.#take(fresh, entry.value, entry.at)
+      at = to
+    }
+    for (const batch of this.#unwritten) for (const record of batch) this.#take(fresh, record)
+    live.value = fresh.value
+    this.#saved.delete(spec.name)
+  }
+
+  /** Throws while the disk cannot be read: then the next write tries again. */
+  #reread(): Promise<void> {
+    this.#rereading ??= this.#readBack().finally(() => {
+      this.#rereading = undefined
+    })
+    return this.#rereading
+  }
+
+  async #readBack(): Promise<void> {
+    await this.settled()
+    await this.#load()
+    this.#doubtful = false
+  }
+}
+
+const isMarked = (first: HistoryRecord | undefined): boolean => first?.protocol_version === protocolVersion

@@ -1,0 +1,285 @@
+/**
+ * What the records of an agent say so far, without the texts: prompts, the last turn, usage, context size, and where its messages are. Small
+ * however long the history is, and saved in checkpoints. A pure fold.
+ */
+import type { LlmToolCall, TokenUsage } from '../llm/index.ts'
+import type { HistoryRecord, StateSpec } from './define.ts'
+import { type MessageFacts, messageFacts } from './message.ts'
+import { type CoreRecord, coreRecord } from './records.ts'
+import { estimateMessage } from './tokens.ts'
+import type { OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
+
+/** The position of every so many messages is known; those between are found by reading from there. */
+export const indexStep = 64
+
+interface KnownPrompt extends PromptRecord {
+  /** Position of its `prompt.accepted`. */
+  at?: number
+}
+
+const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
+
+export class Conversation {
+  readonly prompts = new Map<string, KnownPrompt>()
+  turn: TurnRecord | undefined
+  turns = 0
+  usage: TokenUsage = noUsage
+  usageByModel: Record<string, TokenUsage> = {}
+  openStep: OpenStep | undefined
+  /** Calls of the last answer that wait for a result. */
+  openCalls = new Map<string, LlmToolCall>()
+  /** Calls that were begun and told, of those. */
+  begun = new Set<string>()
+  /** Hashes of all call ids ever: one that is here by chance only costs a suffix. */
+  readonly callIds = new Set<number>()
+  /** Messages ever made; a message's number is what this was before it. */
+  messages = 0
+  /** Those of them whose record is on disk. */
+  located = 0
+  /** Positions of the messages 0, 64, 128, ... */
+  readonly index: number[] = []
+  /** Numbers of messages with an id of their own. */
+  readonly named = new Map<string, number>()
+  /** Numbers that were taken back: from, up to (not included); rising. */
+  readonly hidden: [number, number][] = []
+  /** Where the records of the context begin, and the number of its first message. */
+  context = { at: 0, message: 0 }
+  /** Tokens: measured up to the last answer, estimated behind it, and estimated behind the newest answer that may be measured next. */
+  tokens = { measured: 0, since: 0, sinceAnswer: 0 }
+  /** Origins of the newest reminders in the context, by variant. */
+  readonly reminders = new Map<string, Origin>()
+  /** Time of the newest message, ms. */
+  lastTime = 0
+
+  apply(given: HistoryRecord): void {
+    const record = coreRecord(given)
+    if (!record) return
+    const facts = messageFacts(record)
+    if (facts) this.#add(record, facts)
+    const at = new Date(record.time ?? 0).toISOString()
+    switch (record.type) {
+      case 'prompt.accepted': {
+        const { prompt_id, content, origin } = record
+        this.prompts.set(prompt_id, { prompt_id, content, created_at: at, status: 'queued', ...(origin ? { origin } : {}) })
+        break
+      }
+      case 'prompt.settled':
+        for (const id of record.prompt_ids) this.#prompt(id, { status: record.status, content: [] })
+        break
+      case 'prompt.steered':
+        for (const id of record.prompt_ids) this.#prompt(id, { status: 'steered', turn_id: record.turn_id })
+        break
+      case 'message':
+        if (record.prompt_id !== undefined) this.#prompt(record.prompt_id, { status: 'running' })
+        if (record.id !== undefined) this.named.set(record.id, this.messages - 1)
+        if (record.origin?.kind === 'injection') this.reminders.set(String(record.origin.variant), record.origin)
+        break
+      case 'turn.started':
+        this.turns++
+        this.turn = {
+          turn_id: record.turn_id,
+          origin: record.origin,
+          ...(record.prompt_id === undefined ? {} : { prompt_id: record.prompt_id }),
+          started_at: at,
+          steps: 0
+        }
+        if (record.prompt_id !== undefined) this.#prompt(record.prompt_id, { status: 'running', turn_id: record.turn_id })
+        break
+      case 'step.begin':
+        this.openStep = { turn_id: record.turn_id, step: record.step, step_id: record.step_id }
+        this.#turn(record.turn_id, { steps: record.step })
+        break
+      case 'step.message':
+        this.openCalls = new Map(record.tool_calls.map(call => [call.id, call]))
+        this.begun.clear()
+        for (const call of record.tool_calls) this.callIds.add(hashOf(call.id))
+        break
+      case 'tool.begin':
+        this.begun.add(record.tool_call_id)
+        break
+      case 'tool.result':
+        this.openCalls.delete(record.tool_call_id)
+        break
+      case 'step.end':
+        this.openStep = undefined
+        if (record.usage) this.#spend(record.model ?? '', record.usage)
+        break
+      case 'turn.ended':
+        this.openStep = undefined
+        this.openCalls.clear()
+        this.#turn(record.turn_id, {
+          ended_at: at,
+          reason: record.reason,
+          ...(record.interrupt_reason === undefined ? {} : { interrupt_reason: record.interrupt_reason }),
+          ...(record.error ? { error: record.error } : {})
+        })
+        // What was handed to the turn and did not become a message waits again.
+        for (const prompt of this.prompts.values()) if (prompt.status === 'steered') this.#prompt(prompt.prompt_id, { status: 'queued' })
+        break
+      case 'context.compacted':
+        this.context = { at: -1, message: this.messages - 1 }
+        this.tokens = { measured: 0, since: 0, sinceAnswer: 0 }
+        for (const each of record.messages) this.tokens.since += estimateMessage(each)
+        this.tokens.sinceAnswer = this.tokens.since
+        this.reminders.clear()
+        break
+      case 'context.undone':
+        this.#hide(record.from)
+        this.tokens = { measured: record.context_tokens, since: 0, sinceAnswer: 0 }
+        this.reminders.clear()
+        break
+      default:
+        break
+    }
+  }
+
+  /** The record that `apply` took in before is at this position; in the order of the records. */
+  place(given: HistoryRecord, at: number): void {
+    const record = coreRecord(given)
+    if (!record) return
+    if (record.type === 'prompt.accepted') {
+      const prompt = this.prompts.get(record.prompt_id)
+      if (prompt) prompt.at = at
+    }
+    if (record.type === 'context.compacted') this.context = { ...this.context, at }
+    if (!messageFacts(record)) return
+    if (this.located % indexStep === 0) this.index.push(at)
+    this.located++
+  }
+
+  contextTokens(): number {
+    return this.tokens.measured + this.tokens.since
+  }
+
+  knowsCall(id: string): boolean {
+    return this.callIds.has(hashOf(id))
+  }
+
+  isHidden(number: number): boolean {
+    return this.hidden.some(([from, to]) => number >= from && number < to)
+  }
+
+  #add(record: CoreRecord, facts: MessageFacts): void {
+    const content = facts.content ?? this.prompts.get(facts.prompt_id ?? '')?.content ?? []
+    const tokens = record.type === 'context.compacted' ? 0 : estimateMessage({ ...facts, content })
+    this.tokens.since += tokens
+    this.tokens.sinceAnswer = facts.role === 'assistant' ? 0 : this.tokens.sinceAnswer + tokens
+    this.messages++
+    this.lastTime = Math.max(this.lastTime, record.time ?? 0)
+  }
+
+  #spend(model: string, usage: TokenUsage): void {
+    this.usage = add(this.usage, usage)
+    this.usageByModel[model] = add(this.usageByModel[model] ?? noUsage, usage)
+    const total = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
+    if (total > 0) this.tokens = { measured: total, since: this.tokens.sinceAnswer, sinceAnswer: this.tokens.sinceAnswer }
+  }
+
+  #hide(from: number): void {
+    const to = this.messages
+    while ((this.hidden.at(-1)?.[0] ?? -1) >= from) this.hidden.pop()
+    if (from < to) this.hidden.push([from, to])
+  }
+
+  #turn(turn_id: number, change: Partial<TurnRecord>): void {
+    if (this.turn?.turn_id === turn_id) this.turn = { ...this.turn, ...change }
+  }
+
+  #prompt(id: string, change: Partial<KnownPrompt>): void {
+    const prompt = this.prompts.get(id)
+    if (prompt) this.prompts.set(id, { ...prompt, ...change })
+  }
+
+  save(): unknown {
+    return {
+      prompts: [...this.prompts.values()],
+      ...(this.turn ? { turn: this.turn } : {}),
+      turns: this.turns,
+      usage: this.usage,
+      usageByModel: this.usageByModel,
+      ...(this.openStep ? { openStep: this.openStep } : {}),
+      openCalls: [...this.openCalls.values()],
+      begun: [...this.begun],
+      callIds: Buffer.from(Uint32Array.from(this.callIds).buffer).toString('base64'),
+      messages: this.messages,
+      located: this.located,
+      index: this.index,
+      named: [...this.named],
+      hidden: this.hidden,
+      context: this.context,
+      tokens: this.tokens,
+      reminders: [...this.reminders],
+      lastTime: this.lastTime
+    }
+  }
+
+  static load(given: unknown): Conversation {
+    const saved = given as Saved // what `save` made; a damaged line of the journal is left out before
+    const made = new Conversation()
+    for (const prompt of saved.prompts) made.prompts.set(prompt.prompt_id, prompt)
+    made.turn = saved.turn
+    made.turns = saved.turns
+    made.usage = saved.usage
+    made.usageByModel = saved.usageByModel
+    made.openStep = saved.openStep
+    made.openCalls = new Map(saved.openCalls.map(call => [call.id, call]))
+    made.begun = new Set(saved.begun)
+    const bytes = Uint8Array.from(Buffer.from(saved.callIds, 'base64'))
+    for (const hash of new Uint32Array(bytes.buffer)) made.callIds.add(hash)
+    made.messages = saved.messages
+    made.located = saved.located
+    made.index.push(...saved.index)
+    for (const [id, number] of saved.named) made.named.set(id, number)
+    made.hidden.push(...saved.hidden)
+    made.context = saved.context
+    made.tokens = saved.tokens
+    for (const [variant, origin] of saved.reminders) made.reminders.set(variant, origin)
+    made.lastTime = saved.lastTime
+    return made
+  }
+}
+
+interface Saved
+  extends Pick<
+    Conversation,
+    'turn' | 'turns' | 'usage' | 'usageByModel' | 'openStep' | 'messages' | 'located' | 'context' | 'tokens' | 'lastTime'
+  > {
+  readonly prompts: readonly KnownPrompt[]
+  readonly openCalls: readonly LlmToolCall[]
+  readonly begun: readonly string[]
+  /** Base64 of 32-bit numbers in the byte order of this machine. */
+  readonly callIds: string
+  readonly index: readonly number[]
+  readonly named: readonly [string, number][]
+  readonly hidden: readonly [number, number][]
+  readonly reminders: readonly [string, Origin][]
+}
+
+export const conversationState: StateSpec<Conversation> = {
+  name: 'conversation',
+  version: 1,
+  initial: () => new Conversation(),
+  reduce(state, record) {
+    state.apply(record)
+    return state
+  },
+  located: (state, record, at) => state.place(record, at),
+  save: state => state.save(),
+  load: Conversation.load
+}
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash >>> 0
+}
+
+function add(a: TokenUsage, b: TokenUsage): TokenUsage {
+  return {
+    inputOther: a.inputOther + b.inputOther,
+    output: a.output + b.output,
+    inputCacheRead: a.inputCacheRead + b.inputCacheRead,
+    inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
+  }
+}

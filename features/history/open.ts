@@ -1,0 +1,41 @@
+/** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
+import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { AgentHistory } from './history.ts'
+import { HistoryStates, RecordEvents } from './service.ts'
+
+/** Events of the session itself are about its main agent. */
+const isAbout = ({ payload }: JournaledEvent, agent_id: string) => (payload.agentId ?? 'main') === agent_id
+
+export function historyOpener(
+  ctx: PackContext,
+  logOf: (agent: AgentHost) => LogStore<{ type: string; time?: number }>
+): (agent: AgentHost) => Promise<AgentHistory> {
+  const states = ctx.collect(HistoryStates)
+  const sources = ctx.collect(RecordEvents)
+  return agent => {
+    const { session } = agent
+    const whom = { id: agent.id, session_id: session.id }
+    return AgentHistory.open({
+      log: logOf(agent),
+      logger: ctx.log,
+      now: ctx.now,
+      session_id: session.id,
+      writable: session.writable,
+      states: states.items(),
+      draft: (record, before) =>
+        sources.items().flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
+      tell: ({ source, ...event }) => source.tell(agent, event),
+      known: ({ source, ...event }) => source.known?.(agent, event),
+      given: () => ctx.streams.watermark(session.id),
+      written: () => ctx.streams.written(session.id),
+      async eventsAfter(mark) {
+        const slice = await ctx.streams.read(session.id, mark ?? { seq: 0 })
+        if (!slice || slice.resync) return undefined
+        const events = []
+        for await (const event of slice.events) if (isAbout(event, agent.id)) events.push(event)
+        return events
+      }
+    })
+  }
+}
