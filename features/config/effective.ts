@@ -1,7 +1,8 @@
 /** Effective value of a domain: default < file < environment, with a way back when one of them is not valid. */
 import { type Detail, problems, REDACTED, type TSchema } from '../../kernel/index.ts'
-import { mapValue } from './key-case.ts'
-import type { ConfigDiagnostic, ConfigSection } from './service.ts'
+import { isMap, mapValue } from './key-case.ts'
+import { RecordMemo } from './record-memo.ts'
+import type { ConfigDiagnostic, ConfigRemark, ConfigSection } from './service.ts'
 import { freeze, isTable, overlay, own, type Table } from './tables.ts'
 
 /** A domain as it counts. */
@@ -27,7 +28,7 @@ export function effective(section: ConfigSection, file: Table, env: NodeJS.Proce
   for (const part of isTable(environment) ? Object.entries(environment).map(([key, item]) => ({ [key]: item })) : [environment]) {
     if (part === undefined) continue
     const merged = overlay(value, part)
-    const [first] = problems(section.schema, merged)
+    const [first] = wrongParts(section.schema, merged)
     if (first) report(`environment: ${pathOf(section.name, first.path)}: ${first.message}; the environment is ignored here`)
     else value = merged
   }
@@ -42,18 +43,33 @@ function fromFile(section: ConfigSection, stored: unknown, report: Report): unkn
   for (const { path, message } of wrong.slice(0, MAX_REPORTS)) {
     report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
   }
-  for (const { path, message } of section.review?.(value) ?? []) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+  for (const { path, message } of reviewed(section, value)) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
   for (const [key, replacement] of Object.entries(section.retired ?? {})) {
     if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
   }
   return value
 }
 
+const wrong = new RecordMemo<Detail | undefined>()
+const remarks = new RecordMemo<readonly ConfigRemark[]>()
+
 /** The first problem of every entry of a map or list; of anything else the first one. Names in maps may be any text. */
 function wrongParts(schema: TSchema, value: unknown): Detail[] {
-  const entries = entriesOf(schema, value)
-  if (!entries) return problems(schema, value).slice(0, 1)
-  return entries.flatMap(([key, item, inner]) => problems(inner, item, key).slice(0, 1))
+  const inner = entrySchema(schema, value)
+  if (!inner) return problems(schema, value).slice(0, 1)
+  return Object.keys(value as Table).flatMap(key => firstProblem(inner, key, (value as Table)[key]) ?? [])
+}
+
+function firstProblem(schema: TSchema, key: string, entry: unknown): Detail | undefined {
+  return wrong.of(schema, key, entry, () => problems(schema, entry, key)[0])
+}
+
+/** What the section says about a value that fits its schema. */
+function reviewed(section: ConfigSection, value: unknown): readonly ConfigRemark[] {
+  if (!section.review) return []
+  if (!isMap(section) || !isTable(value)) return section.review(value)
+  const review = (name: string) => (record: unknown) => section.review?.(Object.fromEntries([[name, record]])) ?? []
+  return Object.keys(value).flatMap(name => remarks.of(section, name, value[name], review(name)))
 }
 
 /** What can be used of a value, which may be all of it. */
@@ -68,15 +84,15 @@ function salvage(section: ConfigSection, value: unknown): unknown {
 
 /** One mistyped provider must not take the others with it. What has no entries is the default as a whole. */
 function validEntries({ schema, default: instead }: ConfigSection, value: unknown): unknown {
-  const entries = entriesOf(schema, value)?.filter(([, item, inner]) => problems(inner, item).length === 0)
-  if (!entries) return instead
+  const inner = entrySchema(schema, value)
+  if (!inner) return instead
+  const entries = Object.entries(value as object).filter(([key, item]) => !firstProblem(inner, key, item))
   return Array.isArray(value) ? entries.map(([, item]) => item) : Object.fromEntries(entries)
 }
 
-/** Key, value and its schema, for maps and lists. */
-function entriesOf(schema: TSchema, value: unknown): (readonly [key: string, item: unknown, inner: TSchema])[] | undefined {
-  const inner = isTable(value) ? mapValue(schema) : Array.isArray(value) ? (schema.items as TSchema | undefined) : undefined
-  return inner && Object.entries(value as object).map(([key, item]) => [key, item, inner] as const)
+/** What the entries of a map or list must be. */
+function entrySchema(schema: TSchema, value: unknown): TSchema | undefined {
+  return isTable(value) ? mapValue(schema) : Array.isArray(value) ? (schema.items as TSchema | undefined) : undefined
 }
 
 /** A file value completed with the section's default. */

@@ -27,7 +27,8 @@ function below(name: string, { path, message }: Detail): Detail {
 
 /** Records of a map that differ, each in a map of its own, with those that they replace. */
 function* changedRecords(before: unknown, map: Table): Generator<readonly [old: Table, record: Table], void, void> {
-  for (const [key, record] of Object.entries(map)) {
+  for (const key of Object.keys(map)) {
+    const record = map[key]
     const old = isTable(before) ? own(before, key) : undefined
     if (!same(old, record, true)) yield [old === undefined ? {} : Object.fromEntries([[key, old]]), Object.fromEntries([[key, record]])]
   }

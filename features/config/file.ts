@@ -3,9 +3,10 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type FileStamp, invalid, replaceFile, withLock, yieldToLoop } from '../../kernel/index.ts'
-import { freeze, type Table } from './tables.ts'
-import { readLongToml, TomlProblem } from './toml.ts'
+import { freeze, shared, type Table } from './tables.ts'
+import { TomlProblem } from './toml.ts'
 import { editToml } from './toml-edit.ts'
+import { TomlReader } from './toml-reader.ts'
 
 /** What the file holds right now. `problem`: it cannot be used. A missing file is empty. */
 export interface FileContent {
@@ -23,8 +24,11 @@ interface Known extends FileContent {
 
 export class ConfigFile {
   readonly path: string
+  readonly #reader = new TomlReader()
   #stamp: string | undefined
   #known: Known | undefined
+  /** The last one that was read. */
+  #table: Table = freeze({})
 
   constructor(home: string) {
     this.path = join(home, 'config.toml')
@@ -60,7 +64,7 @@ export class ConfigFile {
       const next = await change(table)
       if (next === undefined) return { table }
       await yieldToLoop()
-      const edited = await editToml({ text, table }, next)
+      const edited = await editToml({ text, table }, next, this.#reader)
       const target = await linkedPath(this.path)
       this.#stamp = stampText(await replaceFile(target, edited.text, { confirm: () => lock.confirm() }))
       return this.#keep(edited.text, edited.table)
@@ -79,7 +83,7 @@ export class ConfigFile {
     }
     if (this.#known?.text === text) return this.#known
     try {
-      return this.#keep(text, await readLongToml(text))
+      return this.#keep(text, await this.#reader.read(text))
     } catch (error) {
       if (!(error instanceof TomlProblem)) throw error
       this.#known = { text, problem: new FileProblem(error.message, { cause: error }) }
@@ -87,8 +91,10 @@ export class ConfigFile {
     }
   }
 
+  /** What a new version says as the one before stays the same objects. */
   #keep(text: string, table: Table): Known {
-    this.#known = { text, table: freeze(table) }
+    this.#table = freeze(shared(this.#table, table, true))
+    this.#known = { text, table: this.#table }
     return this.#known
   }
 }

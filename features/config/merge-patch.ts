@@ -42,21 +42,23 @@ export function readBody(body: Table, settings: Settings): BodyPatch {
 }
 
 /**
- * Merges the domains into `file` (in place). `config`: what GET shows of that file. What says no more than GET shows, or the environment,
+ * The file with the domains merged in. `config`: what GET shows of that file. What says no more than GET shows, or the environment,
  * or the file itself without its secrets, changes nothing: neither defaults nor values of the environment get into the file, and what
  * redaction hides stays in it.
  */
-export function applyBody(file: Table, { domains }: BodyPatch, settings: Settings, config: Table, env: NodeJS.ProcessEnv): void {
+export function applyBody(file: Table, { domains }: BodyPatch, settings: Settings, config: Table, env: NodeJS.ProcessEnv): Table {
+  const next = { ...file }
   for (const [name, change] of Object.entries(domains)) {
     const section = settings.section(name) as ConfigSection
     const shown = convertKeys(name, concerned(own(config, name), change), 'snake', section.schema)
     const given = withoutRepeats(change, [shown, section.overlay?.(env), own(config.raw as Table, name)])
     if (given === undefined) continue
-    const next = merged(own(file, name), given)
-    put(file, name, next)
+    const value = merged(own(file, name), given)
+    put(next, name, value)
     const alias = section.alias === undefined ? undefined : own(file, section.alias)
-    if (isTable(alias) && isTable(given)) repeat(alias, given, next)
+    if (isTable(alias) && isTable(given)) put(next, section.alias!, repeated(alias, given, value))
   }
+  return next
 }
 
 /** The part of a domain that a change speaks of. */
@@ -82,9 +84,10 @@ function withoutRepeats(given: unknown, known: readonly unknown[]): unknown {
 }
 
 /** What a table of the other name says as well would win: it gets the new values, too. */
-function repeat(alias: Table, given: Table, next: unknown): void {
-  if (!isTable(next)) return
-  for (const key of Object.keys(given)) if (Object.hasOwn(alias, key)) put(alias, key, copy(own(next, key)))
+function repeated(alias: Table, given: Table, next: unknown): Table {
+  const result = { ...alias }
+  if (isTable(next)) for (const key of Object.keys(given)) if (Object.hasOwn(alias, key)) put(result, key, own(next, key))
+  return result
 }
 
 /** Tables merge, null keeps, the rest replaces. */

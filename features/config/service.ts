@@ -16,15 +16,15 @@ export interface ConfigSection<S extends TSchema = TSchema> {
   /** Environment overlay: wins over the file and is never written to it. Undefined: no overlay. `report` hears of variables that are not used. */
   readonly overlay?: (env: NodeJS.ProcessEnv, report?: EnvironmentReport) => Partial<Static<S>> | undefined
   /**
-   * Wire form for GET/POST config when it differs from camelCased keys (providers). Of a map of records it is asked for some of them alone:
-   * what it says of one must not depend on the others.
+   * Wire form for GET/POST config when it differs from camelCased keys (providers). Of a map of records it is asked for each one alone, once
+   * as long as the record stays the same.
    */
   toWire?(value: Static<S>): unknown
   /** What can still be used of a stored value that misses the schema; it must fit the schema. Without it the default is used. */
   readonly salvage?: (stored: unknown) => Static<S>
   /**
-   * Looks at a value of the file that fits the schema. What it finds becomes a diagnostic, and the value is used all the same. A change
-   * shows it only the records of a map that changed.
+   * Looks at a value of the file that fits the schema. What it finds becomes a diagnostic, and the value is used all the same. Of a map of
+   * records it sees each one alone, once as long as the record stays the same.
    */
   review?(value: Static<S>): readonly ConfigRemark[]
   /** Keys of the domain that are no longer read, with the key that replaced them: a file that has one gets a diagnostic. */

@@ -4,7 +4,7 @@ import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
-import { changedKeys, copy, freeze, mergeTable, own, put, same, type Table } from './tables.ts'
+import { changedKeys, copy, freeze, mergeTable, own, shared, type Table } from './tables.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
@@ -32,8 +32,6 @@ export class Settings implements Config {
   #clashes: ConfigDiagnostic[] = []
   readonly #values = new Map<ConfigSection, Effective>()
   #table: Table = freeze({})
-  /** What `#table` was made of. */
-  #source: Table | undefined
   #problem: FileProblem | undefined
   #reported = new Set<string>()
   #last: Promise<unknown> = Promise.resolve()
@@ -78,7 +76,11 @@ export class Settings implements Config {
   }
 
   async update(change: (file: Record<string, unknown>) => void): Promise<void> {
-    await this.save(change)
+    await this.save(file => {
+      const draft = copy(file)
+      change(draft)
+      return draft
+    })
   }
 
   onChange(listener: (change: ConfigChange) => void): () => void {
@@ -115,11 +117,11 @@ export class Settings implements Config {
   }
 
   /**
-   * Changes the latest file content in one save and resolves when it is on disk, with the top-level keys that changed.
-   * `change` may throw; then nothing is written. When it is called, `get` answers for the latest content.
+   * Changes the latest file content in one save and resolves when it is on disk, with the top-level keys that changed. `change` gets the
+   * content (frozen) and answers the next one; it may throw, then nothing is written. When it is called, `get` answers for the latest content.
    * Throws 40001: invalid values (all of them are named), an unparsable file, or a file that cannot be written.
    */
-  async save(change: (file: Table) => void, { announce = [], faults = [] }: SaveOptions = {}): Promise<readonly string[]> {
+  async save(change: (file: Table) => Table, { announce = [], faults = [] }: SaveOptions = {}): Promise<readonly string[]> {
     const elsewhere = new Set<string>()
     const touched = new Set<string>()
     const take = (content: FileContent) => {
@@ -129,11 +131,9 @@ export class Settings implements Config {
       const edit = async (before: Table) => {
         take({ table: before })
         await this.#options.prepare?.()
-        const draft = copy(before)
+        const changed = change(before)
         await yieldToLoop()
-        change(draft)
-        await yieldToLoop()
-        const next = copy(draft) // without what is undefined
+        const next = shared(before, changed)
         await yieldToLoop()
         for (const name of changedKeys(before, next)) touched.add(name)
         const details = [...faults]
@@ -164,21 +164,13 @@ export class Settings implements Config {
     return result
   }
 
-  /** Answers the top-level keys that changed; the values of the others stay the same objects. */
+  /** Answers the top-level keys that changed. */
   #take({ table, problem }: FileContent): string[] {
     this.#problem = problem
-    const changed: string[] = []
-    if (table && table !== this.#source) {
-      const before = this.#table
-      const next: Table = {}
-      for (const key of Object.keys(table)) {
-        const kept = same(own(before, key), table[key], true)
-        put(next, key, kept ? before[key] : table[key])
-        if (!kept) changed.push(key)
-      }
-      changed.push(...Object.keys(before).filter(key => !Object.hasOwn(table, key)))
-      this.#source = table
-      this.#table = Object.freeze(next)
+    let changed: string[] = []
+    if (table && table !== this.#table) {
+      changed = changedKeys(this.#table, table)
+      this.#table = table
       for (const section of this.#values.keys()) {
         if (changed.includes(section.name) || changed.includes(section.alias ?? section.name)) this.#values.delete(section)
       }

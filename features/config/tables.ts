@@ -51,6 +51,38 @@ export function same(a: unknown, b: unknown, ordered = false): boolean {
   return keys.every((key, at) => (ordered ? key === others[at] : Object.hasOwn(b, key)) && same(a[key], b[key], ordered))
 }
 
+/**
+ * `next` without undefined values, made of the parts of `before` that say the same in the same place and of its own frozen parts; the rest is
+ * copied. `before` itself when they are equal; the order of keys matters only when asked for.
+ */
+export function shared<T>(before: unknown, next: T, ordered = false): T {
+  if (Object.is(before, next)) return next
+  if (Array.isArray(next)) return sharedList(Array.isArray(before) ? before : undefined, next, ordered) as T
+  if (isTable(next)) return sharedTable(isTable(before) ? before : undefined, next, ordered) as T
+  return (same(before, next) ? before : next) as T
+}
+
+function sharedList(before: readonly unknown[] | undefined, next: readonly unknown[], ordered: boolean): readonly unknown[] {
+  if (!before && Object.isFrozen(next)) return next
+  const items = next.map((item, at) => shared(before?.[at], item, ordered))
+  return before?.length === items.length && items.every((item, at) => Object.is(item, before[at])) ? before : items
+}
+
+function sharedTable(before: Table | undefined, next: Table, ordered: boolean): Table {
+  const frozen = Object.isFrozen(next)
+  if (!before && frozen) return next
+  const keys = Object.keys(next).filter(key => next[key] !== undefined)
+  const values = keys.map(key => shared(before && own(before, key), next[key], ordered))
+  if (before && values.every((value, at) => Object.is(value, own(before, keys[at]!)))) {
+    const others = Object.keys(before)
+    if (others.length === keys.length && (!ordered || keys.every((key, at) => key === others[at]))) return before
+  }
+  if (frozen && values.every((value, at) => Object.is(value, next[keys[at]!]))) return next
+  const table: Table = {}
+  for (const [at, key] of keys.entries()) put(table, key, values[at])
+  return table
+}
+
 /** Freezes tables and arrays deeply. What is frozen already is taken to be so all the way down. */
 export function freeze<T>(value: T): T {
   if (Object.isFrozen(value)) return value
@@ -75,25 +107,24 @@ export function overlay(base: unknown, upper: unknown): unknown {
 }
 
 function kept<T>(value: T): T {
-  return Object.isFrozen(value) ? value : copy(value)
+  return shared(undefined, value)
 }
 
-/** Merges a change into a table: tables merge, null deletes, everything else replaces. */
-export function mergeTable(table: Table, change: Readonly<Record<string, unknown>>): void {
+/** A table with a change: tables merge, null deletes, everything else replaces. */
+export function mergeTable(table: Table, change: Readonly<Record<string, unknown>>): Table {
+  const merged = { ...table }
   for (const [key, value] of Object.entries(change)) {
     const before = own(table, key)
-    if (value === null) delete table[key]
-    else if (isTable(value)) {
-      const inner = isTable(before) ? before : {}
-      mergeTable(inner, value)
-      put(table, key, inner)
-    } else if (value !== undefined) put(table, key, copy(value))
+    if (value === null) delete merged[key]
+    else if (isTable(value)) put(merged, key, mergeTable(isTable(before) ? before : {}, value))
+    else if (value !== undefined) put(merged, key, value)
   }
+  return merged
 }
 
-/** Top-level keys whose values differ. */
+/** Keys whose values are not the same objects. */
 export function changedKeys(before: Table, after: Table): string[] {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !same(own(before, key), own(after, key)))
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !Object.is(own(before, key), own(after, key)))
 }
 
 /** Remembers what a pure function of a key answered: large files repeat few keys. Bounded. */

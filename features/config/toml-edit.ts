@@ -2,11 +2,12 @@
 import { stringify } from 'smol-toml'
 import { yieldToLoop } from '../../kernel/index.ts'
 import { isTable, own, same, type Table } from './tables.ts'
-import { readLongToml, TomlProblem } from './toml.ts'
+import { TomlProblem } from './toml.ts'
 import { Edits, inline, keyText } from './toml-edits.ts'
 import { BlockIndex, type Path, startsWith } from './toml-index.ts'
+import { TomlReader } from './toml-reader.ts'
 import { renamedTables } from './toml-rename.ts'
-import { type Entry, scanToml } from './toml-scan.ts'
+import type { Entry } from './toml-scan.ts'
 
 /** A text with its content. */
 export interface TomlDocument {
@@ -16,28 +17,26 @@ export interface TomlDocument {
 
 /**
  * The document with `next` as its content: what did not change keeps its comments, order and layout. The new text is read back; an edit
- * that does not say `next` is given up and the whole document is written anew. A long text is worked on in shares of the event loop.
+ * that does not say `next` is given up and the whole document is written anew. A long text is worked on in shares of the event loop. A
+ * reader that knows the text has less to read.
  */
-export async function editToml({ text, table }: TomlDocument, next: Table): Promise<TomlDocument> {
-  const edited = await editText(text === '' || text.endsWith('\n') ? text : `${text}\n`, table, next)
+export async function editToml({ text, table }: TomlDocument, next: Table, reader = new TomlReader()): Promise<TomlDocument> {
+  const lines = text === '' || text.endsWith('\n') ? text : `${text}\n`
+  const index = new BlockIndex(await reader.blocks(lines))
+  await yieldToLoop()
+  const edits = new Edits(lines, index)
+  new Editor(edits, index).diff([], table, next)
+  await yieldToLoop()
+  const edited = await edits.result()
   try {
-    const content = await readLongToml(edited)
+    const content = await reader.read(edited)
     await yieldToLoop()
     if (same(content, next)) return { text: edited, table: content }
   } catch (error) {
     if (!(error instanceof TomlProblem)) throw error
   }
   const anew = stringify(next)
-  return { text: anew, table: await readLongToml(anew) }
-}
-
-async function editText(text: string, before: Table, next: Table): Promise<string> {
-  const index = new BlockIndex(await scanToml(text))
-  await yieldToLoop()
-  const edits = new Edits(text, index)
-  new Editor(edits, index).diff([], before, next)
-  await yieldToLoop()
-  return await edits.result()
+  return { text: anew, table: await reader.read(anew) }
 }
 
 class Editor {
@@ -57,9 +56,10 @@ class Editor {
     const targets = new Set(renamed.values())
     for (const key of gone) if (!renamed.has(key)) this.#remove([...path, key])
     for (const [from, to] of renamed) this.diff([...path, from], own(before, from) as Table, own(next, to) as Table)
-    for (const [key, value] of Object.entries(next)) {
+    for (const key of Object.keys(next)) {
+      const value = next[key]
       const old = own(before, key)
-      if (!targets.has(key) && !same(old, value)) this.#change([...path, key], old, value)
+      if (!Object.is(old, value) && !targets.has(key)) this.#change([...path, key], old, value)
     }
     // An empty table lives on only by a header of its own.
     if (path.length > 0 && Object.keys(next).length === 0 && !this.#index.at(path)?.block) this.#edits.table(path, false)
@@ -81,10 +81,12 @@ class Editor {
 
   #change(path: Path, old: unknown, value: unknown): void {
     const entry = this.#entry(path)
-    if (entry) {
-      this.#edits.edit(entry.valueStart, entry.valueEnd, inline(value, this.#edits.newline))
-    } else if (isTable(old) && isTable(value)) {
+    if (!entry && isTable(old) && isTable(value)) {
       this.diff(path, old, value)
+    } else if (same(old, value)) {
+      return
+    } else if (entry) {
+      this.#edits.edit(entry.valueStart, entry.valueEnd, inline(value, this.#edits.newline))
     } else if (Array.isArray(old) && Array.isArray(value) && value.length > 0 && value.every(isTable) && this.#index.at([...path, 0])) {
       this.#diffTables(path, old as Table[], value)
     } else {

@@ -77,7 +77,7 @@ export class Edits {
       const rest = swallow && /\n[ \t]*\r?\n$/.test(tail) ? piece.replace(/^(?:[ \t]*\r?\n)+/, '') : piece
       if (rest === '') return
       swallow = false
-      tail = (tail + rest).slice(-8)
+      tail = (tail + rest.slice(-8)).slice(-8)
       pieces.push(rest)
     }
     let at = 0

@@ -8,46 +8,58 @@ export function startsWith(path: Path, prefix: Path): boolean {
   return path.length >= prefix.length && prefix.every((part, index) => path[index] === part)
 }
 
-/** What headers say about a table, an array of tables or one of its elements. */
-export interface Place {
-  /** With its own header; undefined when there are only headers below it. */
-  readonly block: Block | undefined
+/** What headers say about a table, an array of tables or one of its elements. What is below it is looked up when somebody asks. */
+export class Place {
   /** Its blocks and those of everything below it, in the order of the text. */
-  readonly blocks: readonly Block[]
+  readonly blocks: Block[] = []
+  /** With its own header; undefined when there are only headers below it. */
+  block: Block | undefined
+  readonly #depth: number
+  readonly #element: boolean
+  #below: ReadonlyMap<string | number, Place> | undefined
+
+  /** `depth`: how many names lead here. */
+  constructor(depth: number, element: boolean) {
+    this.#depth = depth
+    this.#element = element
+  }
+
+  add(block: Block): void {
+    this.blocks.push(block)
+    if (block.names.length === this.#depth && block.array === this.#element) this.block = block
+  }
+
+  below(part: string | number): Place | undefined {
+    this.#below ??= this.#divide()
+    return this.#below.get(part)
+  }
+
+  #divide(): Map<string | number, Place> {
+    const below = new Map<string | number, Place>()
+    let elements = 0
+    for (const block of this.blocks) {
+      if (block.array && block.names.length === this.#depth && !this.#element) elements++
+      const part = elements > 0 ? elements - 1 : block.names[this.#depth]
+      if (part === undefined) continue
+      const place = below.get(part) ?? (elements > 0 ? new Place(this.#depth, true) : new Place(this.#depth + 1, false))
+      below.set(part, place)
+      place.add(block)
+    }
+    return below
+  }
 }
 
 /** Of a text that is TOML. */
 export class BlockIndex {
-  readonly #places = new Map<string, { block: Block | undefined; readonly blocks: Block[] }>()
+  readonly #root = new Place(0, false)
 
   constructor(blocks: readonly Block[]) {
-    const lengths = new Map<string, number>()
-    for (const block of blocks) {
-      const path: (string | number)[] = []
-      const below = [this.#place(path)]
-      for (const [at, name] of block.names.entries()) {
-        path.push(name)
-        below.push(this.#place(path))
-        const array = JSON.stringify(path)
-        if (block.array && at === block.names.length - 1) lengths.set(array, (lengths.get(array) ?? 0) + 1)
-        const length = lengths.get(array)
-        if (length === undefined) continue
-        path.push(length - 1) // the newest element
-        below.push(this.#place(path))
-      }
-      for (const place of below) place.blocks.push(block)
-      below.at(-1)!.block = block
-    }
+    for (const block of blocks) this.#root.add(block)
   }
 
   at(path: Path): Place | undefined {
-    return this.#places.get(JSON.stringify(path))
-  }
-
-  #place(path: Path) {
-    const key = JSON.stringify(path)
-    const place = this.#places.get(key) ?? { block: undefined, blocks: [] }
-    this.#places.set(key, place)
+    let place: Place | undefined = this.#root
+    for (const part of path) place = place?.below(part)
     return place
   }
 }

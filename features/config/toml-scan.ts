@@ -3,7 +3,6 @@
  * never an error: whoever uses the places has a parser look at what lies there.
  */
 import { parse } from 'smol-toml'
-import { yieldToLoop } from '../../kernel/index.ts'
 
 /** Extent of one name in a header. */
 interface Name {
@@ -23,58 +22,102 @@ export interface Entry {
   readonly end: number
 }
 
-/** A header with all lines up to the next one. */
-export interface Block {
-  /** Names of the header; none in the first block of a text, which has no header and may be empty. */
+/** What a block says about itself: the names of its header (none in the first block of a text, which has no header and may be empty). */
+export interface Header {
   readonly names: readonly string[]
-  /** Where the names stand. */
-  readonly extents: readonly Name[]
   /** `[[names]]`. */
   readonly array: boolean
-  readonly start: number
+}
+
+/** Where things stand in a block. */
+interface Lines extends Header {
+  /** Where the names stand. */
+  readonly extents: readonly Name[]
   readonly entries: readonly Entry[]
   /** After the last entry and before comments that may belong to what follows. */
   readonly contentEnd: number
   readonly end: number
 }
 
-type GrowingBlock = { -readonly [K in keyof Block]: Block[K] } & { readonly entries: Entry[] }
-
 const BRACKET = 0x5b
 const HASH = 0x23
 const LINE_FEED = 0x0a
 const RETURN = 0x0d
 
-/** The blocks of a text, the first one without a header. A long text is scanned in shares of the event loop. */
-export async function scanToml(text: string): Promise<readonly Block[]> {
-  let at = text.startsWith('\uFEFF') ? 1 : 0 // a byte order mark
-  let block: GrowingBlock = { names: [], extents: [], array: false, start: 0, entries: [], contentEnd: at, end: text.length }
-  const blocks = [block]
+/** A header with all lines up to the next one. Its lines are looked at when somebody asks. */
+export class Block implements Lines {
+  readonly names: readonly string[]
+  readonly array: boolean
+  readonly start: number
+  readonly end: number
+  readonly #text: string
+  #lines: Lines | undefined
+
+  constructor(text: string, start: number, end: number, { names, array }: Header) {
+    this.names = names
+    this.array = array
+    this.start = start
+    this.end = end
+    this.#text = text
+  }
+
+  get extents(): readonly Name[] {
+    return this.#read().extents
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#read().entries
+  }
+
+  get contentEnd(): number {
+    return this.#read().contentEnd
+  }
+
+  #read(): Lines {
+    this.#lines ??= this.names.length > 0 ? scanBlock(this.#text, this.start) : scanRoot(this.#text)
+    return this.#lines
+  }
+}
+
+/** The first block of a text. */
+export function scanRoot(text: string): Lines {
+  const start = text.startsWith('\uFEFF') ? 1 : 0 // a byte order mark
+  return { names: [], extents: [], array: false, ...scanLines(text, start) }
+}
+
+/** The block whose header is in the line at `start`. */
+export function scanBlock(text: string, start: number): Lines {
+  const { names, extents, array, after } = readHeader(text, start)
+  const { entries, contentEnd, end } = scanLines(text, lineEnd(text, after))
+  return { names, extents, array, entries, contentEnd, end }
+}
+
+/** The header in the line at `start`. */
+export function readHeader(text: string, start: number): Header & { readonly extents: readonly Name[]; readonly after: number } {
+  const open = skipBlank(text, start)
+  const array = text.charCodeAt(open + 1) === BRACKET
+  const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
+  return { names, extents, array, after }
+}
+
+/** The lines up to the next header. */
+function scanLines(text: string, from: number): Pick<Lines, 'entries' | 'contentEnd' | 'end'> {
+  const entries: Entry[] = []
+  let contentEnd = from
+  let at = from
   while (at < text.length) {
     const here = skipBlank(text, at)
     const char = text.charCodeAt(here)
-    if (char === BRACKET) {
-      block.end = at
-      block = openBlock(text, at, here)
-      blocks.push(block)
-      at = block.contentEnd
-      if (blocks.length % 64 === 0) await yieldToLoop()
-    } else if (here === text.length || char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
+    if (char === BRACKET) break
+    if (here === text.length || char === HASH || char === LINE_FEED || char === RETURN) at = lineEnd(text, here)
     else {
       const entry = readEntry(text, at)
-      block.entries.push(entry)
-      block.contentEnd = entry.end
+      entries.push(entry)
       at = entry.end
+      contentEnd = at
     }
   }
-  return blocks
-}
-
-/** A block with its header in the line at `start`, where `open` is the first bracket. */
-function openBlock(text: string, start: number, open: number): GrowingBlock {
-  const array = text.charCodeAt(open + 1) === BRACKET
-  const { names, extents, after } = readKey(text, open + (array ? 2 : 1))
-  return { names, extents, array, start, entries: [], contentEnd: lineEnd(text, after), end: text.length }
+  return { entries, contentEnd, end: at }
 }
 
 function readEntry(text: string, start: number): Entry {

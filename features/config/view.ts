@@ -1,6 +1,7 @@
 /** The configuration object of `GET /api/v1/config`: every domain without secrets, plus the redacted file. */
 import { yieldToLoop } from '../../kernel/index.ts'
 import { convertKeys, isMap } from './key-case.ts'
+import { RecordMemo } from './record-memo.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
@@ -16,8 +17,8 @@ interface Shown {
 /** Made once for each revision of the settings, in shares of the event loop; domains that did not change are taken over. */
 export class ConfigView {
   readonly #settings: Settings
-  readonly #domains = new Map<string, Shown>()
-  readonly #raw = new Map<string, Shown>()
+  readonly #domains = new Shelf()
+  readonly #raw = new Shelf()
   #revision = -1
   #config: Table = {}
 
@@ -46,45 +47,47 @@ export class ConfigView {
     const settings = this.#settings
     const config: Table = {}
     for (const section of settings.sections()) {
-      const value = await show(this.#domains, section.name, section, settings.get(section), part => domainToWire(section, part))
+      const value = await this.#domains.show(section.name, section, settings.get(section), part => domainToWire(section, part))
       if (value !== undefined) put(config, section.name, value)
     }
     config.yolo = config.default_permission_mode === 'yolo'
     const raw: Table = {}
     for (const [name, stored] of Object.entries(settings.table)) {
       const section = settings.section(name)
-      put(raw, name, await show(this.#raw, name, section, stored, part => rawToWire(name, section, part)))
+      put(raw, name, await this.#raw.show(name, section, stored, part => rawToWire(name, section, part)))
     }
     config.raw = raw
     return config
   }
 }
 
-async function show(
-  known: Map<string, Shown>,
-  name: string,
-  section: ConfigSection | undefined,
-  from: unknown,
-  toWire: (part: unknown) => unknown
-): Promise<unknown> {
-  const last = known.get(name)
-  if (last && last.section === section && last.from === from) return last.value
-  const value = section && isMap(section) && isTable(from) ? await showRecords(from, toWire) : toWire(from)
-  await yieldToLoop()
-  known.set(name, { section, from, value })
-  return value
-}
+/** What was shown, domain by domain and record by record. */
+class Shelf {
+  readonly #domains = new Map<string, Shown>()
+  readonly #records = new RecordMemo<unknown>()
 
-/** Some records at a time. */
-async function showRecords(map: Table, toWire: (part: unknown) => unknown): Promise<Table> {
-  const shown: Table = {}
-  const entries = Object.entries(map)
-  for (let from = 0; from < entries.length; from += 16) {
-    const part = toWire(Object.fromEntries(entries.slice(from, from + 16))) as Table
-    for (const [key, value] of Object.entries(part)) put(shown, key, value)
+  async show(name: string, section: ConfigSection | undefined, from: unknown, toWire: (part: unknown) => unknown): Promise<unknown> {
+    const last = this.#domains.get(name)
+    if (last && last.section === section && last.from === from) return last.value
+    const value = section && isMap(section) && isTable(from) ? await this.#showRecords(section, from, toWire) : toWire(from)
     await yieldToLoop()
+    this.#domains.set(name, { section, from, value })
+    return value
   }
-  return shown
+
+  /** One by one. */
+  async #showRecords(section: ConfigSection, map: Table, toWire: (part: unknown) => unknown): Promise<Table> {
+    const shown: Table = {}
+    for (const [at, name] of Object.keys(map).entries()) {
+      put(
+        shown,
+        name,
+        this.#records.of(section, name, map[name], record => own(toWire(Object.fromEntries([[name, record]])) as Table, name))
+      )
+      if (at % 16 === 0) await yieldToLoop()
+    }
+    return shown
+  }
 }
 
 /** A domain as clients see it: the section's own wire form, or the value without secrets in camelCase. */

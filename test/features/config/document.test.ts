@@ -4,8 +4,9 @@ import { test } from 'node:test'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { copy, put, same, type Table } from '../../../features/config/tables.ts'
-import { readLongToml, readToml, TomlProblem } from '../../../features/config/toml.ts'
+import { readToml, TomlProblem } from '../../../features/config/toml.ts'
 import { editToml } from '../../../features/config/toml-edit.ts'
+import { TomlReader } from '../../../features/config/toml-reader.ts'
 
 /** With the order of keys. */
 const shown = (table: Table) => inspect(table, { depth: null })
@@ -67,12 +68,29 @@ const text = fc
   .tuple(fc.constantFrom('', '\uFEFF'), fc.array(line, { maxLength: 12 }), fc.constantFrom('', '\n'))
   .map(([start, all, end]) => start + all.join('\n') + end)
 
-test('a text that is read in parts says what it says as a whole, or is broken at the same place', async () => {
+test('a text says what it says as a whole, or is broken at the same place, whatever was read before', async () => {
   await fc.assert(
-    fc.asyncProperty(text, fc.constantFrom(1, 20), async (source, partChars) => {
-      assert.equal(await outcome(() => readLongToml(source, partChars)), await outcome(() => readToml(source)))
+    fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 4 }), async sources => {
+      const reader = new TomlReader()
+      for (const source of sources) assert.equal(await outcome(() => reader.read(source)), await outcome(() => readToml(source)))
     }),
-    { numRuns: 5_000 }
+    { numRuns: 3_000 }
+  )
+})
+
+test('one version after the other says what it says as a whole', async () => {
+  const change = fc.tuple(fc.nat(12), fc.nat(2), fc.array(line, { maxLength: 2 }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(line, { maxLength: 12 }), fc.array(change, { maxLength: 6 }), async (first, changes) => {
+      const reader = new TomlReader()
+      const all = [...first]
+      for (const [at, gone, more] of [[0, 0, []] as const, ...changes]) {
+        all.splice(at, gone, ...more)
+        const source = all.join('\n')
+        assert.equal(await outcome(() => reader.read(source)), await outcome(() => readToml(source)))
+      }
+    }),
+    { numRuns: 2_000 }
   )
 })
 
@@ -80,7 +98,7 @@ test('a thousand providers are read in parts, in the order of the file', async (
   const rows = Array.from({ length: 1_000 }, (_, n) => `[providers.p${n}]\ntype = "x" # ${n}\n[providers.p${n}.env]\nA = "${n}"\n`)
   const source = `# top\ntelemetry = true\n${rows.join('')}[[hooks]]\nevent = "Stop"\n[models.m]\nprovider = "p1"\n[[hooks]]\nevent = "x"`
 
-  assert.equal(shown(await readLongToml(source)), shown(readToml(source)))
+  assert.equal(shown(await new TomlReader().read(source)), shown(readToml(source)))
 })
 
 const name = fc.constantFrom('a', 'b', 'c', 'list', 'x.y', '__proto__')
@@ -102,6 +120,7 @@ function apply(table: Table, [name, ...rest]: readonly string[], value: unknown)
 test('a document that was edited over and over says what was meant, and so does its text', async () => {
   await fc.assert(
     fc.asyncProperty(text, fc.array(change, { maxLength: 6 }), async (source, changes) => {
+      const reader = new TomlReader()
       let document = { text: source, table: {} as Table }
       try {
         document.table = readToml(source)
@@ -111,7 +130,7 @@ test('a document that was edited over and over says what was meant, and so does 
       for (const [path, item] of changes) {
         const draft = copy(document.table)
         apply(draft, path, item)
-        document = await editToml(document, draft)
+        document = await editToml(document, draft, reader)
         assert.ok(same(document.table, draft))
         assert.equal(shown(document.table), shown(readToml(document.text)))
       }
