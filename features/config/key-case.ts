@@ -66,18 +66,23 @@ export function isMap({ schema }: ConfigSection): boolean {
   return mapValue(schema) !== undefined
 }
 
-/** A path in file spelling, as the sender spelled it: `models.a.b.maxContextSize` for an alias `a.b`. What was not sent stays as it is. */
-export function asSent(body: unknown, path: string): string {
+/**
+ * A path in file spelling, as the sender spelled it: `models.a.b.maxContextSize` for an alias `a.b`. What was not sent stays as it is.
+ * `inList`: the way leads through a list.
+ */
+export function asSent(body: unknown, path: string): { readonly path: string; readonly inList: boolean } {
   const parts = path.split('.')
   const sent: string[] = []
+  let inList = false
   let at: unknown = body
   while (parts.length > 0) {
+    inList ||= Array.isArray(at)
     const [key, taken] = isTable(at) ? keyOf(at, parts) : [parts[0]!, 1]
     at = isTable(at) ? own(at, key) : Array.isArray(at) ? at[Number(key)] : undefined
     sent.push(key)
     parts.splice(0, taken)
   }
-  return sent.join('.')
+  return { path: sent.join('.'), inList }
 }
 
 /** The key of the table that the longest part of the path means (names may have dots), and how many parts that are. */

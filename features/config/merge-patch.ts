@@ -1,6 +1,6 @@
 /** `POST /api/v1/config`: the body's domains in file form, merged into the file by the contract's rules. */
 import type { Detail } from '../../kernel/index.ts'
-import { both, convertKeys, toSnake } from './key-case.ts'
+import { asSent, both, convertKeys, toSnake } from './key-case.ts'
 import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
@@ -59,6 +59,16 @@ export function applyBody(file: Table, { domains }: BodyPatch, settings: Setting
     if (isTable(alias) && isTable(given)) put(next, section.alias!, repeated(alias, given, value))
   }
   return next
+}
+
+const allowed = /^expected (?:boolean|integer|number|string|object|array|"[^"]*"(?:(?:, | or )"[^"]*")*)$/
+
+/** What is wrong in the terms of the sender: as the body spells it, and with null, which keeps what is there, except inside lists. */
+export function toSender(body: unknown, { path, message }: Detail): Detail {
+  if (path === '') return { path, message }
+  const sent = asSent(body, path)
+  const orNull = !sent.inList && allowed.test(message)
+  return { path: `body.${sent.path}`, message: orNull ? `${message.replace(/ or (?="[^"]*"$)/, ', ')} or null` : message }
 }
 
 /** The part of a domain that a change speaks of. */

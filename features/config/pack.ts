@@ -2,9 +2,8 @@
 import { AppError, definePack, invalid, type Static, yieldToLoop } from '../../kernel/index.ts'
 import type { ConfigObject } from './contract.ts'
 import { ConfigFile } from './file.ts'
-import { asSent } from './key-case.ts'
 import { LiveSpecs } from './live-specs.ts'
-import { applyBody, readBody } from './merge-patch.ts'
+import { applyBody, readBody, toSender } from './merge-patch.ts'
 import { ownSections } from './sections.ts'
 import { Config, ConfigSections } from './service.ts'
 import { Settings } from './settings.ts'
@@ -59,7 +58,7 @@ export default definePack({
           .catch((error: unknown) => {
             if (!AppError.is(error) || !Array.isArray(error.details)) throw error
             throw invalid(
-              error.details.map(({ path, message }) => ({ path: path && `body.${asSent(body, path)}`, message })),
+              error.details.map(detail => toSender(body, detail)),
               error
             )
           })

@@ -239,7 +239,8 @@ test('the reason of a refusal says what is allowed', async t => {
   assert.equal(await reason({ loop_control: { maxStepsPerTurn: -1 } }), 'expected integer to be greater or equal to 0')
   assert.equal(await reason({ loop_control: { max_steps_per_turn: -1 } }), 'expected integer to be greater or equal to 0')
   assert.equal(await reason({ hooks: [{ event: 'Stop', command: 'x', timeout: 601 }] }), 'expected integer to be less or equal to 600')
-  assert.equal(await reason({ background: { printBackgroundMode: 'x' } }), 'expected "exit", "drain" or "steer"')
+  assert.equal(await reason({ background: { printBackgroundMode: 'x' } }), 'expected "exit", "drain", "steer" or null')
+  assert.equal(await reason({ hooks: [{ event: 'Stop', command: 5 }] }), 'expected string')
 })
 
 test('what is no patch at all is refused', async t => {

@@ -81,8 +81,10 @@ test('a body that is nested too deeply is refused like any other bad body', asyn
 test('where several values are allowed, the message names them', async t => {
   const { ask, session } = await start(t)
   const cases: [path: string, body: unknown, field: string, message: string][] = [
-    ['/config', { default_permission_mode: 'never' }, 'body.default_permission_mode', 'expected "manual", "yolo" or "auto"'],
-    ['/config', { telemetry: 'x' }, 'body.telemetry', 'expected boolean'],
+    ['/config', { default_permission_mode: 'never' }, 'body.default_permission_mode', 'expected "manual", "yolo", "auto" or null'],
+    ['/config', { telemetry: 'x' }, 'body.telemetry', 'expected boolean or null'],
+    ['/config', { yolo: 'x' }, 'body.yolo', 'expected boolean or null'],
+    ['/config', { loopControl: { maxStepsPerTurn: 'x' } }, 'body.loopControl.maxStepsPerTurn', 'expected integer or null'],
     [
       '/config',
       { permission: { rules: [{ decision: 'x', pattern: 'P' }] } },
