@@ -106,7 +106,7 @@ export class AgentEngine implements Agent {
 
   checkPromptId(prompt_id: string): void {
     const known = this.#history.prompt(prompt_id)
-    if (known?.status === 'queued' || known?.status === 'running') throw new AppError(PromptInUse)
+    if (known && ['queued', 'steered', 'running'].includes(known.status)) throw new AppError(PromptInUse)
     if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
   }
 

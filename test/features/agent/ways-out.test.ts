@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages, readMessage } from '../../../features/messages/index.ts'
-import { abortPrompt, listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
+import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { archiveSession, readSession, Sessions } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { type Started, startAgent } from './start.ts'
+import { copyOfHome, type Started, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = (until: Promise<unknown> = never) => [
@@ -38,6 +38,29 @@ test('a prompt that is aborted after it was steered never runs, and the turn it 
   )
   assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
   assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: two.prompt_id } })).code, 40903)
+})
+
+test('a prompt that was steered and not taken when the process died is still in use, and runs after the next start', async t => {
+  const llm = scriptedLlm(hanging())
+  const agent = await startAgent(t, llm)
+  const { session_id } = agent
+  const params = { session_id }
+  await agent.prompt('one')
+  await llm.arrived(0)
+  const { prompt_id } = await agent.prompt('two')
+  await agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })
+  const again = { content: [{ type: 'text' as const, text: 'two' }], prompt_id }
+  assert.equal((await agent.call(submitPrompt, { params, body: again })).code, 40927)
+  const home = await copyOfHome(agent.home)
+
+  const next = await startAgent(t, scriptedLlm('late answer'), { home, session_id })
+  await next.call(listPrompts, { params })
+  await next.settled(2)
+
+  assert.deepEqual(
+    of(next, 'prompt.completed').map(payload => payload.promptId),
+    [prompt_id]
+  )
 })
 
 test('prompts that are steered together can be read each by its id, and reach the model as one', async t => {
