@@ -114,9 +114,7 @@ export class AgentLog {
     if (known) return known as Tracked<S> // one spec per name
     const live: Live = { spec: spec as StateSpec<unknown>, from, value: undefined }
     await this.#catchUp(live)
-    const first = this.#live.get(spec.name) ?? live
-    this.#live.set(spec.name, first)
-    return first as Tracked<S>
+    return this.#live.get(spec.name) as Tracked<S>
   }
 
   scan(range: { from?: number; to?: number; reverse?: boolean }): AsyncIterable<Entry> {
@@ -326,6 +324,8 @@ export class AgentLog {
     }
     for (const batch of this.#unwritten) for (const record of batch) this.#take(fresh, record)
     live.value = fresh.value
+    // In the same tick, so that no record comes in between; who asked at the same time gets the first one.
+    if (!this.#live.has(spec.name)) this.#live.set(spec.name, live)
     this.#saved.delete(spec.name)
   }
 
