@@ -4,12 +4,12 @@ import { chmod, link, mkdir, readdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { History, HistoryRecord } from '../../../features/history/index.ts'
 import { ToolRefusal } from '../../../features/tools/index.ts'
 import { type FileOps, nodeFileOps } from '../../../features/tools-files/file-ops.ts'
 import { FilesSeen } from '../../../features/tools-files/files-seen.ts'
 import { LineWindow } from '../../../features/tools-files/line-window.ts'
 import { locate, pathRule, refusal } from '../../../features/tools-files/places.ts'
+import { memoryLog, openHistory } from '../../helpers/memory-history.ts'
 import { fakeAgent, silent } from '../tools/fakes.ts'
 import { files } from './scene.ts'
 
@@ -171,28 +171,27 @@ test('a file whose directory takes no new one is changed in place, unless it has
 })
 
 test('an agent remembers the last 5000 files it saw, each as it saw it last', async () => {
-  const records: HistoryRecord[] = []
-  const history = {
-    records: () => [],
-    append: async (...added: HistoryRecord[]) => void records.push(...added)
-  } as Partial<History> as History // only what FilesSeen uses
-  const seen = new FilesSeen(history, silent)
+  const log = memoryLog()
+  const seen = await FilesSeen.open(await openHistory(log), silent)
   const facts = (mtimeMs: number) => ({ kind: 'file', size: 1, mtimeMs, links: 1 }) as const
   for (let n = 0; n < 5_000; n++) seen.record(`/${n}`, 1)
   seen.record('/0', 2)
   seen.record('/0', 2)
-  assert.equal(records.length, 5_001, 'what is known is not recorded again')
   seen.record('/new', 1)
-  seen.check('/0', '/0', facts(2))
-  assert.throws(() => seen.check('/1', '/1', facts(1)), /has not been read/)
-  assert.throws(() => seen.check('/0', '/0', facts(3)), /has changed/)
-  assert.throws(() => seen.check('/0', '/0', facts(1)), /has changed/)
+  await new Promise(resolve => setImmediate(resolve))
+  assert.equal(log.lines.filter(line => line.includes('file.seen')).length, 5_002, 'what is known is not recorded again')
+  for (const one of [seen, await FilesSeen.open(await openHistory(log), silent)]) {
+    one.check('/0', '/0', facts(2))
+    assert.throws(() => one.check('/1', '/1', facts(1)), /has not been read/)
+    assert.throws(() => one.check('/0', '/0', facts(3)), /has changed/)
+    assert.throws(() => one.check('/0', '/0', facts(1)), /has changed/)
+  }
 })
 
-test('a file that could not be recorded as seen is seen all the same', async () => {
-  const history = { records: () => [], append: () => Promise.reject(new Error('full')) } as Partial<History> as History // as above
-  const seen = new FilesSeen(history, silent)
+test('a file that could not be recorded as seen harms nobody', async () => {
+  const log = memoryLog()
+  log.refuse = true
+  const seen = await FilesSeen.open(await openHistory(log), silent)
   seen.record('/a', 1)
   await new Promise(resolve => setImmediate(resolve))
-  seen.check('/a', '/a', { kind: 'file', size: 1, mtimeMs: 1, links: 1 })
 })

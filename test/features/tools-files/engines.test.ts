@@ -120,12 +120,18 @@ test('a long line is cut between characters, and at its end shows as much as els
   assert.doesNotMatch(cutAround(smileys, 2_001), /\p{Surrogate}/u)
 })
 
-test('ripgrep is looked for among the programs that may be run', async t => {
+test('ripgrep is the one that came with us, else one of the programs that may be run', async t => {
   const { put, cwd } = await files(t)
   await put('text/rg', '')
   await chmod(await put('bin/rg', ''), 0o755)
-  const found = await findRipgrep({ PATH: ['', join(cwd, 'text'), join(cwd, 'bin')].join(delimiter) })
-  assert.ok(found === program || found === join(cwd, 'bin', 'rg'))
+  const PATH = ['', join(cwd, 'text'), join(cwd, 'bin')].join(delimiter)
+  assert.equal(await findRipgrep({ PATH }, 'not-installed'), join(cwd, 'bin', 'rg'))
+  assert.equal(await findRipgrep({ PATH: ['', join(cwd, 'text')].join(delimiter) }, 'not-installed'), undefined)
+  assert.equal(await findRipgrep({}, 'not-installed'), undefined)
+  await put('package/index.mjs', `export const rgPath = ${JSON.stringify(join(cwd, 'bin', 'rg'))}`)
+  assert.equal(await findRipgrep({ PATH: '' }, join(cwd, 'package/index.mjs')), join(cwd, 'bin', 'rg'))
+  await put('package/gone.mjs', `export const rgPath = ${JSON.stringify(join(cwd, 'gone'))}`)
+  assert.equal(await findRipgrep({ PATH: '' }, join(cwd, 'package/gone.mjs')), undefined)
 })
 
 test('the built-in search stops after 20 s while it lists, and when enough has come', async t => {

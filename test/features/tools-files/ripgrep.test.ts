@@ -64,13 +64,12 @@ test('a path that comes in parts, and a character cut in two, are put together',
 test('what the program had still to say when it ended is taken', { timeout: 15_000 }, async t => {
   const { engine, list, pid, say } = await standIn(t, "( printf 'first\\000'; read _ < ask; printf 'late\\000' ) &")
   const listed: string[] = []
-  const ended = engine.list(list, path => listed.push(path) > 0, signal)
+  const ended = engine.list(list, path => listed.push(path) > 0, signal).then(() => [...listed])
   const started = await pid()
   while (!isGone(started)) await new Promise(setImmediate)
   await new Promise(setImmediate)
   await say()
-  await ended
-  assert.deepEqual(listed, ['first', 'late'])
+  assert.deepEqual(await ended, ['first', 'late'])
 })
 
 test('nothing more is taken once enough has come', { timeout: 15_000 }, async t => {

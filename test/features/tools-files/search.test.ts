@@ -177,6 +177,7 @@ test('ripgrep is gone when an aborted search has ended', { timeout: 15_000 }, as
 
 test('ripgrep is gone when nobody wants more of its results, or taking them failed', { timeout: 15_000 }, async t => {
   const says = "printf 'a\\000'"
+  const ends: unknown[] = []
   for (const onPath of [
     () => false,
     () => {
@@ -184,9 +185,10 @@ test('ripgrep is gone when nobody wants more of its results, or taking them fail
     }
   ]) {
     const { engine, pid, request } = await lasting(t, says)
-    await engine.list(request, onPath, new AbortController().signal).catch((error: Error) => assert.equal(error.message, 'broken'))
+    ends.push(await engine.list(request, onPath, new AbortController().signal).catch((error: Error) => error.message))
     assertGone(await pid())
   }
+  assert.deepEqual(ends, ['size', 'broken'])
 })
 
 test('a search ends with the pack', async t => {
