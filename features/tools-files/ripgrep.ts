@@ -17,12 +17,14 @@ import {
   VCS_DIRS
 } from './search.ts'
 
+function bundledPackage(): Promise<unknown> {
+  const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
+  return import(bundled)
+}
+
 /** The bundled program, else `rg` on PATH, else undefined. */
-export async function findRipgrep(
-  env: NodeJS.ProcessEnv,
-  bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
-): Promise<string | undefined> {
-  const found = (await import(bundled).catch(() => undefined)) as { rgPath?: unknown } | undefined // not installed: look on PATH
+export async function findRipgrep(env: NodeJS.ProcessEnv, load = bundledPackage): Promise<string | undefined> {
+  const found = (await load().catch(() => undefined)) as { rgPath?: unknown } | undefined // not installed: look on PATH
   if (typeof found?.rgPath === 'string' && existsSync(found.rgPath)) return found.rgPath
   const name = process.platform === 'win32' ? 'rg.exe' : 'rg'
   return (env.PATH ?? '')
