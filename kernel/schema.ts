@@ -152,12 +152,22 @@ function prepareEach(properties: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, prepare(value)]))
 }
 
+/** Schemas that were found usable; routes share many. */
+const usable = new WeakSet<object>()
+
 /**
  * What makes a schema useless, if anything: an unregistered format would make every value invalid, and an untyped schema cannot be
  * compiled, but both would show only at the first value.
  */
-export function unusable(node: unknown, seen = new Set<object>()): string | undefined {
-  if (typeof node !== 'object' || node === null || seen.has(node)) return undefined
+export function unusable(schema: TSchema): string | undefined {
+  const seen = new Set<object>()
+  const problem = faultIn(schema, seen)
+  if (problem === undefined) for (const node of seen) usable.add(node)
+  return problem
+}
+
+function faultIn(node: unknown, seen: Set<object>): string | undefined {
+  if (typeof node !== 'object' || node === null || seen.has(node) || usable.has(node)) return undefined
   seen.add(node)
   const schema = node as Record<string | symbol, unknown>
   if (schema[Kind] === 'Unsafe') return 'contains Type.Unsafe, which cannot be checked; use a union of literals'
@@ -166,7 +176,7 @@ export function unusable(node: unknown, seen = new Set<object>()): string | unde
   }
   for (const [key, value] of Object.entries(schema)) {
     if (key === 'default' || key === 'const' || key === 'examples') continue
-    const problem = unusable(value, seen)
+    const problem = faultIn(value, seen)
     if (problem) return problem
   }
   return undefined

@@ -35,8 +35,13 @@ interface Template {
 
 const parameter = /^\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}(?::([A-Za-z0-9_-]+))?$/
 
+/** Templates by path: each is asked for at every activation of a pack. */
+const templates = new Map<string, Template>()
+
 /** Throws a developer error naming the path when the template is not one that `RouteSpec.path` describes. */
 function parseTemplate(path: string): Template {
+  const known = templates.get(path)
+  if (known) return known
   const wrong = (why: string) => developerError('route_unusable', `path ${path}`, why)
   if (!path.startsWith('/')) throw wrong('must begin with /')
   const segments = path.slice(1).split('/')
@@ -58,7 +63,9 @@ function parseTemplate(path: string): Template {
     shape.push(plus ? '{+}' : '{}')
     action = tail
   }
-  return { shape, names, action }
+  const template = { shape, names, action }
+  templates.set(path, template)
+  return template
 }
 
 /** Matches raw paths, case-sensitively and without a trailing slash. One unnamed group per parameter. */

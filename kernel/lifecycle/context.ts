@@ -1,5 +1,6 @@
 /** Builds the context of one pack; every call registers its undo in the pack's scope. */
 import { join } from 'node:path'
+import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
@@ -225,7 +226,7 @@ export function deploymentConfig(pack: Pack, given: unknown): unknown {
   }
   if (!pack.config) return {}
   const value = tidy(pack.config, structuredClone(given ?? {}))
+  if (Value.Check(pack.config, value)) return value // once per activation: compiling the check would take longer
   const details = problems(pack.config, value)
-  if (details.length === 0) return value
   throw developerError('config_rejected', pack.name, details.map(detail => `${detail.path || 'config'}: ${detail.message}`).join('; '))
 }

@@ -1,7 +1,7 @@
 /** WebSockets: the way from an HTTP upgrade to an authenticated connection (contract 3, Connection; contract 1, Authentication). */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket, WebSocketServer } from 'ws'
 import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
@@ -39,19 +39,11 @@ interface Refusal {
 export class Sockets {
   readonly #env: Environment
   readonly #options: SocketsOptions
-  readonly #server: WebSocketServer
+  #server: Promise<WebSocketServer> | undefined
 
   constructor(env: Environment, options: SocketsOptions) {
     this.#env = env
     this.#options = options
-    this.#server = new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload: options.messageBytes,
-      // Browsers drop a connection whose server selects none of the offered subprotocols.
-      handleProtocols: offered => [...offered].find(name => name.startsWith(options.gate.bearerProtocol)) ?? false
-    })
   }
 
   /** Handler of the HTTP server's `upgrade` event: checks path, ban, Host, Origin and credential in this order; refusals are raw HTTP. */
@@ -73,14 +65,32 @@ export class Sockets {
     const judged = await this.#judge(req)
     if ('spec' in judged) {
       this.#refuse(socket, judged)
-    } else if (closing() || socket.destroyed) {
-      socket.destroy()
-    } else {
-      this.#server.handleUpgrade(req, socket, head, ws => {
-        req.socket.setKeepAlive(true, keepAliveMs)
-        accept(ws, new SocketTransport(ws, socket), judged, req)
-      })
+      return
     }
+    this.#server ??= this.#load()
+    const server = await this.#server
+    if (closing() || socket.destroyed) {
+      socket.destroy()
+      return
+    }
+    server.handleUpgrade(req, socket, head, ws => {
+      req.socket.setKeepAlive(true, keepAliveMs)
+      accept(ws, new SocketTransport(ws, socket), judged, req)
+    })
+  }
+
+  /** With the first client, so that the server is ready sooner. */
+  async #load(): Promise<WebSocketServer> {
+    const { WebSocketServer: Server } = await import('ws')
+    const { gate, messageBytes } = this.#options
+    return new Server({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: messageBytes,
+      // Browsers drop a connection whose server selects none of the offered subprotocols.
+      handleProtocols: offered => [...offered].find(name => name.startsWith(gate.bearerProtocol)) ?? false
+    })
   }
 
   async #judge(req: IncomingMessage): Promise<Principal | Refusal> {
@@ -128,7 +138,7 @@ export class SocketTransport implements Transport {
   }
 
   get open(): boolean {
-    return this.#ws.readyState === WebSocket.OPEN
+    return this.#ws.readyState === this.#ws.OPEN
   }
 
   get pending(): number {
@@ -161,7 +171,7 @@ export class SocketTransport implements Transport {
 
   close(code: number, reason: string): void {
     const ws = this.#ws
-    if (ws.readyState === WebSocket.CLOSED) return
+    if (ws.readyState === ws.CLOSED) return
     ws.close(code, reason)
     const timer = setTimeout(() => ws.terminate(), closeGraceMs)
     ws.once('close', () => clearTimeout(timer))
