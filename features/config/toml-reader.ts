@@ -32,7 +32,6 @@ export class TomlReader {
   /** Those of the last version. */
   #pieces: readonly Piece[] = []
   #places: ReadonlyMap<string, number> | undefined
-  #opening: { readonly text: string; readonly content: Table } | undefined
   #last: Cut | undefined
 
   /** As `readToml`; parts of the result are frozen. */
@@ -92,7 +91,7 @@ export class TomlReader {
     const tops = new Set([...names, ...pieces.filter(({ array }) => array).map(piece => piece.names[0])])
     const isOpening = ({ names: [top] }: Piece) => tops.has(top)
     try {
-      const opening = this.#read([text.slice(0, root.end), ...pieces.filter(isOpening).map(piece => piece.text)].join(''))
+      const opening = readToml([text.slice(0, root.end), ...pieces.filter(isOpening).map(piece => piece.text)].join(''))
       const content: Table = {}
       for (const name of names) put(content, name, own(opening, name))
       const tables = new HeadedTables(content)
@@ -110,12 +109,6 @@ export class TomlReader {
       if (error instanceof TomlProblem) return undefined
       throw error
     }
-  }
-
-  /** The blocks that are read together. */
-  #read(text: string): Table {
-    if (this.#opening?.text !== text) this.#opening = { text, content: freeze(readToml(text)) }
-    return this.#opening.content
   }
 }
 

@@ -153,6 +153,38 @@ test('values that a change does not concern stay the same objects', async () => 
   assert.deepEqual(settings.get(records).b, { type: 'z' })
 })
 
+test('a record that a change does not concern stays the same object, is checked once and shown once', async () => {
+  const asked: string[] = []
+  const counted: ConfigSection<typeof Records> = {
+    ...records,
+    review(value) {
+      asked.push(...Object.keys(value))
+      return []
+    },
+    toWire(value) {
+      asked.push(...Object.keys(value))
+      return value
+    }
+  }
+  const text = '[records.a]\ntype = "x"\n[records.a.more]\nsize = 1\n'
+  const { settings, path } = await open(`${text}[records.b]\ntype = "y"\n`, {}, [counted])
+  const view = new ConfigView(settings)
+  await view.prepare()
+  const { a } = settings.get(counted)
+  asked.length = 0
+
+  await settings.patch({ records: { b: { type: 'z' } } })
+  await settings.update(file => Object.assign(file.records as object, { c: { type: 'x' } }))
+  await writeFile(path, 'broken')
+  await settings.reload()
+  await writeFile(path, `# moved\n[records.b]\ntype = "outside"\n${text}`)
+  await settings.reload()
+
+  assert.equal(settings.get(counted).a, a)
+  assert.deepEqual(Object.keys((await view.prepare()).records as object), ['b', 'a'])
+  assert.deepEqual([asked.includes('a'), asked.includes('b'), asked.includes('c')], [false, true, true])
+})
+
 test('a change is refused for the records that it makes wrong, by its own fault only', async () => {
   const toml = '[records.broken]\ntype = 1\n\n[records.good]\ntype = "x"\n'
   const { settings, read } = await open(toml, {}, [records])
