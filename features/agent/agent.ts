@@ -226,11 +226,12 @@ export class AgentEngine implements Agent {
     const start = starts ? startRecords(turn_id, { prompt_id: id, origin }) : []
     const waits = starts ? { starts } : { queue_length: this.#queue.length + 1 }
     const written = await this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
+    const known = this.#history.prompt(id)
     const item: QueuedPrompt = {
       prompt_id: id,
-      content,
+      content: known?.content ?? content, // large media are references there
       origin,
-      created_at: this.#history.prompt(id)?.created_at ?? this.#deps.now().toISOString()
+      created_at: known?.created_at ?? this.#deps.now().toISOString()
     }
     written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')

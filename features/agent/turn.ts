@@ -10,7 +10,6 @@ import type { AgentDeps } from './deps.ts'
 import { describe } from './engine-error.ts'
 import { InFlight } from './in-flight.ts'
 import { runTurn, type TurnPorts, type TurnResult } from './loop.ts'
-import { adaptMedia } from './media.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { retryDelay } from './retry.ts'
 import type { Injection, StepInjector, TurnInfo } from './service.ts'
@@ -159,7 +158,7 @@ export class Turn {
         const request = {
           model,
           system,
-          messages: adaptMedia(await history.project(), model),
+          messages: await history.project({ images: model.capabilities.includes('image_in') }),
           tools: deps.runner()?.list(host, this.turn_id) ?? [],
           cache_key: host.session.id,
           effort,

@@ -6,11 +6,12 @@ import { AgentLog, type AgentLogPorts, type Untold } from './agent-log.ts'
 import { type Context, contextState } from './context.ts'
 import { type Conversation, conversationState } from './conversation.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import { hasKeptMedia, hasLargeMedia, type Media } from './media.ts'
 import { MessageLog } from './message-log.ts'
 import { project } from './project.ts'
 import type { CoreRecord } from './records.ts'
 import type { ConversationView, EventDraft, History, Messages, Written } from './service.ts'
-import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
+import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessageTime'> {
   readonly session_id: string
@@ -19,6 +20,8 @@ export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | '
   readonly draft: (record: HistoryRecord, before: ConversationView) => readonly EventDraft[]
   /** The event journal behind a mark, as far as it may be about this agent; undefined when it does not reach back so far. */
   readonly eventsAfter: (mark: Untold['after']) => Promise<readonly JournaledEvent[] | undefined>
+  /** Where large media lie; without it they stay in the records. */
+  readonly media?: Media
   /** An event that was told before. */
   readonly known: (draft: EventDraft) => void
 }
@@ -111,19 +114,27 @@ export class AgentHistory implements History {
 
   async write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
     if (this.#untold || this.#recovering) await this.recover()
-    return this.#log.write(records as HistoryRecord[]) // core records are records
+    const given = records as HistoryRecord[] // core records are records
+    const { media, writable } = this.#ports
+    return this.#log.write(media && writable && hasLargeMedia(given) ? await media.keep(given) : given)
+  }
+
+  async inline(content: readonly WirePart[]): Promise<readonly WirePart[]> {
+    const { media } = this.#ports
+    return media && hasKeptMedia(content) ? await media.inline(content) : content
   }
 
   track<S>(spec: StateSpec<S>): Promise<Tracked<S>> {
     return this.#log.track(spec)
   }
 
-  async project(): Promise<LlmMessage[]> {
+  async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
     if (this.#state.context.at < 0) await this.#log.settled()
     const { session_id } = this.#ports
     const spec = contextState(() => this.#state, session_id)
     const { value } = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
-    return project(await Promise.all(value.messages.map(message => this.#whole(message))))
+    const messages = await Promise.all(value.messages.map(message => this.#whole(message)))
+    return project(images ? await this.#withImages(messages) : messages.map(withoutImages))
   }
 
   untoldSince(): Date | undefined {
@@ -162,11 +173,29 @@ export class AgentHistory implements History {
     return this.#conversation.value
   }
 
+  /** One after the other: what is held at once is what the model gets anyway. */
+  async #withImages(messages: readonly HistoryMessage[]): Promise<readonly HistoryMessage[]> {
+    const { media } = this.#ports
+    if (!media || !messages.some(({ content }) => hasKeptMedia(content))) return messages
+    const whole: HistoryMessage[] = []
+    for (const message of messages) {
+      const kept = hasKeptMedia(message.content)
+      whole.push(kept ? { ...message, content: await media.inline(message.content, 'image') } : message)
+    }
+    return whole
+  }
+
   /** A prompt that was accepted before the context began has its content there. */
   async #whole(message: HistoryMessage): Promise<HistoryMessage> {
     if (message.content.length > 0 || message.prompt_id === undefined || message.role !== 'user') return message
     return (await this.messages.find(message.id)) ?? message
   }
+}
+
+function withoutImages(message: HistoryMessage): HistoryMessage {
+  if (!message.content.some(part => part.type === 'image')) return message
+  const notice = { type: 'text', text: '[image: this model cannot see images]' }
+  return { ...message, content: message.content.map(part => (part.type === 'image' ? notice : part)) }
 }
 
 /** Whether this is the event of the draft: it says at least the same. */

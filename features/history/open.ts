@@ -2,6 +2,7 @@
 import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AgentHistory } from './history.ts'
+import { blobStore, Media, MediaCache } from './media.ts'
 import { HistoryStates, RecordEvents } from './service.ts'
 
 /** Events of the session itself are about its main agent. */
@@ -13,6 +14,7 @@ export function historyOpener(
 ): (agent: AgentHost) => Promise<AgentHistory> {
   const states = ctx.collect(HistoryStates)
   const sources = ctx.collect(RecordEvents)
+  const cache = new MediaCache()
   return agent => {
     const { session } = agent
     const whom = { id: agent.id, session_id: session.id }
@@ -23,6 +25,7 @@ export function historyOpener(
       session_id: session.id,
       writable: session.writable,
       states: states.items(),
+      media: new Media(agent.store(blobStore), cache, ctx.log),
       draft: (record, before) =>
         sources.items().flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
       tell: ({ source, ...event }) => source.tell(agent, event),

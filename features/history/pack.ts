@@ -2,6 +2,7 @@
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { wireStore } from './contract.ts'
+import { findMedium } from './media.ts'
 import { historyOpener } from './open.ts'
 import { Histories } from './service.ts'
 
@@ -22,7 +23,8 @@ export default definePack({
           await agent.drop(slot) // the next call reads the journal again
           throw error
         }
-      }
+      },
+      medium: findMedium
     })
   }
 })

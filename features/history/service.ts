@@ -1,10 +1,10 @@
 /** The history of an agent: append-only records on disk, folded into messages, projected to what the model sees. */
 import { extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
 import type { CoreRecord } from './records.ts'
-import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
+import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export type * from './types.ts'
 
@@ -52,14 +52,22 @@ export interface History {
   openCalls(): readonly { readonly call: LlmToolCall; readonly begun: boolean }[]
   /** Origin of the newest reminder of this variant in the context. */
   reminder(variant: string): Origin | undefined
-  /** Appends records and tells their events; resolves when they are on disk. They are in all states at once. `time` is stamped. */
+  /**
+   * Appends records and tells their events; resolves when they are on disk. They are in all states at once, those with large inline media once
+   * these are in files. `time` is stamped.
+   */
   append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
   /** As `append`, but the caller tells the events, in one go or in two. */
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
   /** A state of a pack that follows from the records, live from now on. */
   track<S>(spec: StateSpec<S>): Promise<Tracked<S>>
-  /** Repaired view of the context for the model: every tool call has exactly one result, neighbours merged. */
-  project(): Promise<LlmMessage[]>
+  /**
+   * Repaired view of the context for the model: every tool call has exactly one result, neighbours merged, media inline. `images` false: the
+   * model does not take them and gets a notice in place of each.
+   */
+  project(options?: { readonly images?: boolean }): Promise<LlmMessage[]>
+  /** Content of messages with its media inline, as they were given; a text stands for a medium whose file cannot be read. */
+  inline(content: readonly WirePart[]): Promise<readonly WirePart[]>
   /** Tells what is on record and was never told, because a process died in between. Every write waits for it. */
   recover(): Promise<void>
   /** Instant of the oldest record whose events may not have been told; undefined after `recover`. */
@@ -73,8 +81,21 @@ export interface Written {
   drop(): void
 }
 
+/** A file that content of a session refers to (`source { kind: session_media, file_id }`). */
+export interface SessionMedium {
+  /** Absolute path. */
+  readonly file: string
+  /** Bytes. */
+  readonly size: number
+  /** As its first bytes say; `application/octet-stream` for what is no image and no video. */
+  readonly media_type: string
+  read(): Promise<Buffer>
+}
+
 export interface Histories {
   of(agent: AgentHost): Promise<History>
+  /** Media of messages; undefined for an unknown id. */
+  medium(session: Session, file_id: string): Promise<SessionMedium | undefined>
 }
 export const Histories = serviceToken<Histories>('history')
 

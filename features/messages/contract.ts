@@ -1,6 +1,7 @@
 /** Wire shapes and routes of messages, the snapshot and the status rollup (contract 2). */
 import { cursorQuery, defineRoute, errorSpec, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
+import { FileMissing } from '../prompts/index.ts'
 import { SessionMissing, SessionObject } from '../sessions/index.ts'
 
 export const MessageMissing = errorSpec('message_missing', 40403, 'message not found')
@@ -84,6 +85,20 @@ export const readSnapshot = defineRoute({
     pending_questions: Type.Array(Type.Unknown())
   }),
   errors: [SessionMissing]
+})
+
+/** Answers with HTTP 404 what other routes answer with 200. */
+export const MediaSessionMissing = { ...SessionMissing, status: 404 }
+export const MediumMissing = { ...FileMissing, status: 404 }
+
+export const readMedia = defineRoute({
+  method: 'GET',
+  path: `${item}/media/{file_id}`,
+  summary: 'Medium of a message (`source { kind: session_media, file_id }`), as bytes; single ranges',
+  params: Type.Object({ session_id: Type.String(), file_id: Type.String() }),
+  data: Type.Unknown(),
+  binary: { types: ['image/*', 'video/*', 'application/octet-stream'], statuses: [200, 206] },
+  errors: [MediaSessionMissing, MediumMissing]
 })
 
 export const readStatus = defineRoute({

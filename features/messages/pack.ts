@@ -1,12 +1,22 @@
 /** Wires messages, snapshot and status. */
-import { AppError, definePack, invalid } from '../../kernel/index.ts'
+import { AppError, binary, definePack, invalid } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
-import { Histories } from '../history/index.ts'
+import { Histories, type History, type HistoryMessage } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import { Llm, totalCost } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
-import { listMessages, MessageMissing, readMessage, readSnapshot, readStatus } from './contract.ts'
+import {
+  listMessages,
+  MediaSessionMissing,
+  MediumMissing,
+  MessageMissing,
+  type MessageObject,
+  readMedia,
+  readMessage,
+  readSnapshot,
+  readStatus
+} from './contract.ts'
 import { messageObject, startingMessage } from './view.ts'
 
 const snapshotMessages = 100
@@ -26,6 +36,16 @@ export default definePack({
       return { session, host, agent: host && (await agents.of(host)), history: host && (await histories.of(host)) }
     }
 
+    /** Messages as clients see them: media inline. */
+    const objects = async (history: History | undefined, found: readonly HistoryMessage[], session_id: string) => {
+      const shown: MessageObject[] = []
+      for (const message of found) {
+        const content = (await history?.inline(message.content)) ?? message.content
+        shown.push(messageObject({ ...message, content }, session_id))
+      }
+      return shown
+    }
+
     ctx.route(listMessages, async ({ params: { session_id }, query }) => {
       if (query.before_id !== undefined && query.after_id !== undefined) {
         throw invalid([{ path: 'query.before_id', message: 'before_id and after_id exclude each other' }])
@@ -33,7 +53,7 @@ export default definePack({
       const { history } = await open(session_id)
       const { before_id: before, after_id: after, page_size: size = 50, role } = query
       const page = await history?.messages.page({ before, after, size })
-      const items = page?.messages.map(message => messageObject(message, session_id)).reverse() ?? []
+      const items = (await objects(history, page?.messages ?? [], session_id)).reverse()
       return { items: items.filter(message => role === undefined || message.role === role), has_more: page?.has_more ?? false }
     })
 
@@ -41,7 +61,7 @@ export default definePack({
       const { history } = await open(session_id)
       const found = await history?.messages.find(message_id)
       if (!found) throw new AppError(MessageMissing)
-      return messageObject(found, session_id)
+      return (await objects(history, [found], session_id))[0] as MessageObject
     })
 
     ctx.route(readSnapshot, async ({ params: { session_id } }) => {
@@ -73,7 +93,7 @@ export default definePack({
         epoch: at.epoch,
         session: await object,
         messages: {
-          items: [...((await page)?.messages ?? []), ...starting].map(message => messageObject(message, session_id)),
+          items: await objects(history, [...((await page)?.messages ?? []), ...starting], session_id),
           has_more: (await page)?.has_more ?? false
         },
         in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
@@ -81,6 +101,19 @@ export default definePack({
         pending_approvals,
         pending_questions: []
       }
+    })
+
+    ctx.route(readMedia, async ({ params: { session_id, file_id } }) => {
+      if (!(await sessions.exists(session_id))) throw new AppError(MediaSessionMissing)
+      const medium = await histories.medium(await sessions.load(session_id), file_id)
+      if (!medium) throw new AppError(MediumMissing)
+      return binary({
+        file: medium.file,
+        type: medium.media_type,
+        disposition: 'inline',
+        etag: `"${session_id}-${file_id}-${medium.size}"`,
+        conditional: false
+      })
     })
 
     ctx.route(readStatus, async ({ params: { session_id } }) => {

@@ -1,6 +1,7 @@
 /** Wires prompts: submit, list, steer, abort. */
 import { AppError, definePack } from '../../kernel/index.ts'
-import { Agents, PromptMissing } from '../agent/index.ts'
+import { Agents, type Prompt, PromptMissing } from '../agent/index.ts'
+import { Histories } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, Sessions } from '../sessions/index.ts'
@@ -12,10 +13,10 @@ export default definePack({
   name: 'prompts',
   version: '1.0.0',
   description: 'Prompts: submit with overrides, list, steer, abort',
-  needs: { sessions: Sessions, agents: Agents, llm: Llm },
+  needs: { sessions: Sessions, agents: Agents, histories: Histories, llm: Llm },
   optional: { permissions: Permissions, media: PromptMedia, skills: PromptSkills },
   errors: [FileMissing, SkillMissing, SkillNotForUsers],
-  setup(ctx, { sessions, agents, llm, permissions, media, skills }) {
+  setup(ctx, { sessions, agents, histories, llm, permissions, media, skills }) {
     /** The main agent, if the session has one already: looking and aborting create nothing. */
     const mainOf = async (session_id: string) => {
       const main = (await sessions.load(session_id)).agent('main')
@@ -38,12 +39,14 @@ export default definePack({
 
     ctx.route(listPrompts, async ({ params }) => {
       const agent = await mainOf(params.session_id)
-      const plain = (prompt: NonNullable<ReturnType<NonNullable<typeof agent>['active']>>) => ({ ...prompt, content: [...prompt.content] })
-      const active = agent?.active()
-      return { active: active ? plain(active) : null, queued: agent?.queued().map(plain) ?? [] }
+      if (!agent) return { active: null, queued: [] }
+      const history = await histories.of(agent.host)
+      const whole = async (prompt: Prompt) => ({ ...prompt, content: [...(await history.inline(prompt.content))] })
+      const [active, queued] = [agent.active(), agent.queued()] // in one tick: a prompt is in one of them
+      return { active: active ? await whole(active) : null, queued: await Promise.all(queued.map(whole)) }
     })
     ctx.route(submitPrompt, async ({ params, body }) => {
-      const prompt = await submit(params.session_id, body, { sessions, agents, llm, permissions, media, skills })
+      const prompt = await submit(params.session_id, body, { sessions, agents, histories, llm, permissions, media, skills })
       return { ...prompt, content: [...prompt.content] }
     })
     ctx.route(steerPrompts, ({ params, body }) => steer(params.session_id, body.prompt_ids))

@@ -1,7 +1,7 @@
 /** Submitting a prompt: checks and overrides in the contract's order (contract 2, POST prompts). */
 import { AppError, invalid, type Static, within } from '../../kernel/index.ts'
 import type { Agent, Agents, Prompt, PromptInput } from '../agent/index.ts'
-import type { WirePart } from '../history/index.ts'
+import type { Histories, WirePart } from '../history/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { Permissions } from '../permissions/index.ts'
 import { type Session, SessionMissing, type Sessions } from '../sessions/index.ts'
@@ -15,6 +15,7 @@ export type SubmitBody = Static<NonNullable<typeof submitPrompt.body>>
 export interface SubmitPorts {
   readonly sessions: Sessions
   readonly agents: Agents
+  readonly histories: Histories
   readonly llm: Llm
   readonly permissions: () => Permissions | undefined
   readonly media: () => PromptMedia | undefined
@@ -34,10 +35,11 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
   }
   const session = await ports.sessions.load(session_id)
   await checkSkills(session, body, ports)
-  const committed = references(body.content, 'session_media')
+  const content = await withMessageMedia(session, body.content, ports)
+  const committed = references(content, 'session_media')
   if (committed.length > 0) {
     if (!media) throw new AppError(FileMissing, { message: `file not found: ${committed[0]}` })
-    await media.checkCommitted(session, body.content)
+    await media.checkCommitted(session, content)
   }
   const there = await agentOf(session, ports.agents, body.agent_id)
   if (body.prompt_id !== undefined) there?.checkPromptId(body.prompt_id)
@@ -45,9 +47,26 @@ export async function submit(session_id: string, body: SubmitBody, ports: Submit
   ports.llm.resolve(model ?? there?.settings().model)
   const agent = there ?? (await ports.agents.of(await session.main()))
   await override(session, agent, { ...body, model }, ports)
-  const content = uploads.length > 0 && media ? await media.commit(session, body.content) : body.content
-  const input: PromptInput = { content, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
-  return await agent.submit(body.skills ? await bundled(agent, input, body.skills, ports) : input)
+  const recorded = uploads.length > 0 && media ? await media.commit(session, content) : content
+  const input: PromptInput = { content: recorded, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
+  const prompt = await agent.submit(body.skills ? await bundled(agent, input, body.skills, ports) : input)
+  const history = await ports.histories.of(agent.host)
+  return { ...prompt, content: await history.inline(prompt.content) }
+}
+
+/** Media of messages of this session are given again by their id; the agent that gets them keeps them as its own. */
+async function withMessageMedia(session: Session, content: readonly WirePart[], { histories }: SubmitPorts): Promise<readonly WirePart[]> {
+  const parts: WirePart[] = []
+  for (const part of content) {
+    const [id] = references([part], 'session_media')
+    const medium = id === undefined ? undefined : await histories.medium(session, id)
+    if (!medium) parts.push(part)
+    else {
+      const data = (await medium.read()).toString('base64')
+      parts.push({ ...part, source: { kind: 'base64', media_type: medium.media_type, data } })
+    }
+  }
+  return parts
 }
 
 async function checkSkills(session: Session, body: SubmitBody, ports: SubmitPorts): Promise<void> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import agent from '../../../features/agent/pack.ts'
 import { wireStore } from '../../../features/history/contract.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
+import { findMedium } from '../../../features/history/media.ts'
 import { historyOpener } from '../../../features/history/open.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
@@ -95,7 +96,7 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
       })
       const slot = defineSlot('history', (agent: AgentHost) => open(agent))
       ctx.slot(slot)
-      ctx.provide(Histories, { of: agent => agent.get(slot) })
+      ctx.provide(Histories, { of: agent => agent.get(slot), medium: findMedium })
     }
   })
 }
