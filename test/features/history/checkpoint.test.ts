@@ -1,0 +1,262 @@
+/** Opening a long history: a checkpoint stands for what came before it, and a mark for what was told; both only where they are right. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { wireStore } from '../../../features/history/contract.ts'
+import type { HistoryPorts } from '../../../features/history/history.ts'
+import type { CoreRecord, History, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
+import { createStorage } from '../../../kernel/storage/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type MemoryLog, memoryLog, openHistory } from '../../helpers/memory-history.ts'
+import { freshDir, warnings } from '../../helpers/temp.ts'
+
+const text = (value: string) => [{ type: 'text', text: value }]
+const call = (id: string) => ({ id, name: 'Read', arguments: '{}' })
+const usage = { inputOther: 100, output: 20, inputCacheRead: 3, inputCacheCreation: 4 }
+const filler = (n: number): CoreRecord => ({ type: 'message', role: 'user', content: text(`${n} ${'x'.repeat(60 * 1024)}`) })
+
+/** A log on disk, whose positions are bytes. */
+async function aLog(t: TestContext): Promise<MemoryLog> {
+  const storage = createStorage({ home: await freshDir(), log: warnings() }, { sync: 'write' })
+  t.after(() => storage.close())
+  return Object.assign(storage.open(wireStore, { namespace: 'test', dir: 'test' }), { lines: [], refuse: false }) // these two it does not need
+}
+
+/** What a history says of itself. */
+async function whole(history: History) {
+  const { messages, has_more } = await history.messages.page({ size: 1_000 })
+  return {
+    messages,
+    has_more,
+    count: history.messages.count(),
+    named: await history.messages.find('named'),
+    turn: history.lastTurn(),
+    turns: history.turnCount(),
+    prompts: history.prompts(),
+    usage: [history.usage(), history.usageByModel()],
+    tokens: history.contextTokens(),
+    calls: ['c0', 'c1', 'c2', 'c9'].map(id => history.hasToolCall(id)),
+    open: [history.openStep(), history.openCalls()],
+    reminder: history.reminder('mode'),
+    model: await history.project()
+  }
+}
+
+/** Everything that a state can be made of; a step is left open. */
+const life: readonly CoreRecord[] = [
+  { type: 'prompt.accepted', prompt_id: 'p0', content: text('early'), origin: { kind: 'task' } },
+  { type: 'message', role: 'user', id: 'named', prompt_id: 'p0' },
+  { type: 'step.message', turn_id: 0, step: 1, content: text('gone'), tool_calls: [call('c0')] },
+  { type: 'context.undone', from: 2, context_tokens: 7 },
+  { type: 'message', role: 'user', content: text('before') },
+  {
+    type: 'context.compacted',
+    messages: [
+      { role: 'user', content: text('kept') },
+      { role: 'user', content: text('summary') }
+    ]
+  },
+  { type: 'message', role: 'user', content: text('remember'), origin: { kind: 'injection', variant: 'mode' } },
+  { type: 'prompt.accepted', prompt_id: 'p1', content: text('later') },
+  { type: 'turn.started', turn_id: 3, origin: { kind: 'user' }, prompt_id: 'p1' },
+  { type: 'message', role: 'user', prompt_id: 'p1' },
+  { type: 'step.begin', turn_id: 3, step: 1, step_id: 's1' },
+  { type: 'step.message', turn_id: 3, step: 1, content: text('answer'), tool_calls: [call('c1'), call('c2')] },
+  { type: 'tool.begin', turn_id: 3, step: 1, tool_call_id: 'c2', tool_name: 'Read', args: {} },
+  { type: 'tool.result', turn_id: 3, step: 1, tool_call_id: 'c1', tool_name: 'Read', content: text('data') },
+  { type: 'step.end', turn_id: 3, step: 1, reason: 'tool_use', model: 'm', usage },
+  { type: 'prompt.accepted', prompt_id: 'p2', content: text('waits') },
+  { type: 'step.begin', turn_id: 3, step: 2, step_id: 's2' }
+]
+
+const notes = (version: number): StateSpec<Map<string, number>> => ({
+  name: 'notes',
+  version,
+  initial: () => new Map(),
+  reduce(state, record) {
+    if (record.type === 'note') state.set(String(record.id), version)
+    return state
+  },
+  save: state => [...state],
+  load: saved => new Map(saved as [string, number][])
+})
+
+test('a history that is opened from a checkpoint says the same as the one that wrote it', async t => {
+  const log = await aLog(t)
+  const live = await openHistory(log)
+  const kept = await live.track(notes(1))
+  await live.append({ type: 'note', id: 'a' })
+  for (const record of life) await live.append(record)
+  for (let n = 0; n < 80; n++) await live.append(filler(n))
+  await live.append({ type: 'note', id: 'b' }, { type: 'context.undone', from: 80, context_tokens: 500 })
+  await live.append({ type: 'message', role: 'user', content: text('last') })
+  const found: string[] = []
+  for await (const { value } of log.scan('wire')) found.push((value as HistoryRecord).type)
+  assert.ok(found.filter(type => type === 'checkpoint').length > 0)
+  assert.ok(found.filter(type => type === 'checkpoint').length < 20, 'not with every record')
+
+  const again = await openHistory(log)
+  assert.deepEqual(await whole(again), await whole(live))
+  assert.deepEqual(await again.messages.page({ size: 2, before: 'named' }), { messages: [], has_more: false })
+  assert.deepEqual((await again.messages.page({ size: 1, after: 'named' })).has_more, true)
+  assert.deepEqual((await again.track(notes(1))).value, kept.value)
+  assert.deepEqual(
+    [...(await (await openHistory(log)).track(notes(2))).value],
+    [
+      ['a', 2],
+      ['b', 2]
+    ],
+    'a state of another version is computed anew'
+  )
+  for (const history of [live, again]) await history.append({ type: 'message', role: 'user', content: text('on') })
+  assert.equal(again.openCalls().length, 1)
+})
+
+test('a page ends where it is asked to, and leaves out what was taken back', async () => {
+  const history = await openHistory()
+  for (let n = 0; n < 300; n++) await history.append({ type: 'message', role: 'user', content: text(`${n}`) })
+  await history.append({ type: 'context.undone', from: 290, context_tokens: 0 })
+  await history.append({ type: 'message', role: 'user', content: text('new') })
+  const page = async (query: object) => {
+    const { messages, has_more } = await history.messages.page({ size: 3, ...query })
+    return [messages.map(message => (message.content[0] as { text?: string } | undefined)?.text), has_more]
+  }
+  const id = (n: number) => `msg_session_a_${String(n).padStart(6, '0')}`
+  assert.deepEqual(await page({}), [['288', '289', 'new'], true])
+  assert.deepEqual(await page({ before: id(3) }), [['0', '1', '2'], false])
+  assert.deepEqual(await page({ before: id(100) }), [['97', '98', '99'], true])
+  assert.deepEqual(await page({ after: id(286) }), [['288', '289', 'new'], true])
+  assert.deepEqual(await page({ after: id(287) }), [['288', '289', 'new'], false])
+  assert.deepEqual(await page({ before: id(295) }), [['288', '289', 'new'], true], 'one that was taken back counts as none')
+  assert.deepEqual(await page({ before: id(999) }), [['288', '289', 'new'], true])
+  assert.deepEqual(
+    [history.messages.count(), await history.messages.find(id(295)), await history.messages.find(id(900))],
+    [291, undefined, undefined]
+  )
+  const times = (await history.messages.page({ size: 1_000 })).messages.map(message => message.created_at)
+  assert.deepEqual(new Set(times).size, 291, 'clients sort messages by their time')
+})
+
+/** A journal of events that is as far as it is told to be. */
+function journal() {
+  const it = { given: 0, written: 0 }
+  const ports: Partial<HistoryPorts> = {
+    given: () => ({ seq: it.given, epoch: 'e' }),
+    written: () => ({ seq: it.written, epoch: 'e' })
+  }
+  return { it, ports }
+}
+
+const events = (record: HistoryRecord) =>
+  record.type === 'message' ? [{ type: 'event', payload: { id: record.id }, at: new Date(0) }] : []
+const said = (id: string): CoreRecord => ({ type: 'message', role: 'user', id, content: text(id) })
+const marks = (log: MemoryLog) =>
+  log.lines.map(line => JSON.parse(line) as HistoryRecord).flatMap(record => (record.type === 'told' ? [record.seq] : []))
+
+test('how far events were told is on record when the event journal has them on disk, in order, and once', async () => {
+  const log = memoryLog()
+  const { it, ports } = journal()
+  const history = await openHistory(log, { ...ports, events })
+  const first = await history.write(said('a'))
+  const second = await history.write(said('b'))
+  it.given = 2
+  second.tell()
+  it.written = 2
+  await history.append(said('c'))
+  assert.deepEqual(marks(log), [], 'the first write was not told')
+  first.tell()
+  it.given = 3
+  await history.append(said('d'))
+  it.given = 4
+  assert.equal(marks(log).at(-1), 2)
+  log.refuse = true
+  await assert.rejects(history.append(said('lost')))
+  log.refuse = false
+  it.written = 4
+  await history.append(said('e'))
+  const before = marks(log).length
+  await history.close()
+  await history.close()
+  assert.ok(marks(log).length - before <= 1)
+  assert.ok(Number(marks(log).at(-1)) >= 3, 'a refused write holds up nothing')
+})
+
+test('what was not told before a process died is told once by the next one, and only what the event journal does not have', async () => {
+  const log = memoryLog()
+  const first = await openHistory(log, { events })
+  const { it, ports } = journal()
+  it.written = 9
+  it.given = 9
+  await first.append(said('a'), said('b'), said('a'))
+  const told: string[] = []
+  const eventsAfter = async () => [{ seq: 1, type: 'event', timestamp: '', payload: { id: 'a', more: 1 } }]
+  const next = await openHistory(log, { ...ports, events, told, eventsAfter })
+  assert.ok(next.untoldSince())
+  await Promise.all([next.recover(), next.append(said('c')), next.recover()])
+  assert.deepEqual(told, ['known event', 'event', 'event', 'event'])
+  assert.equal(next.untoldSince(), undefined)
+  await next.close()
+  assert.equal((await openHistory(log, { ...ports, events })).untoldSince(), undefined)
+
+  const reader = await openHistory(log, { events, writable: false })
+  assert.equal(reader.untoldSince(), undefined)
+})
+
+test('a failed write is in no state, also in one that is asked for later; a pack that fails keeps nobody from writing', async () => {
+  const log = memoryLog()
+  const failing: StateSpec<number> = {
+    name: 'failing',
+    version: 1,
+    initial: () => 0,
+    reduce() {
+      throw new Error('a bug')
+    }
+  }
+  const history = await openHistory(log, {
+    events: () => {
+      throw new Error('a bug')
+    }
+  })
+  await history.track(failing)
+  await history.append(said('a'))
+  log.refuse = true
+  await assert.rejects(history.append(said('lost')))
+  log.refuse = false
+  const ids: StateSpec<unknown[]> = {
+    name: 'ids',
+    version: 1,
+    initial: () => [],
+    reduce: (state, record) => (record.type === 'message' ? [...state, record.id] : state)
+  }
+  assert.deepEqual((await history.track(ids)).value, ['a'])
+})
+
+test('a state that is asked for while a record is on its way has it; the end waits for it, too', async () => {
+  const log = memoryLog()
+  const writing = latch()
+  const order: string[] = []
+  const slow: MemoryLog = {
+    ...log,
+    async append(id, ...records) {
+      await writing.opened
+      order.push('written')
+      return log.append(id, ...records)
+    },
+    release: async () => void order.push('released')
+  }
+  const history = await openHistory(slow)
+  const pending = history.append(said('a'))
+  const ids: StateSpec<unknown[]> = {
+    name: 'ids',
+    version: 1,
+    initial: () => [],
+    reduce: (state, record) => (record.type === 'message' ? [...state, record.id] : state)
+  }
+  const state = await history.track(ids)
+  assert.deepEqual(state.value, ['a'])
+  const closing = history.close()
+  await new Promise(setImmediate)
+  writing.open()
+  await Promise.all([pending, closing])
+  assert.deepEqual(order, ['written', 'released'])
+  assert.deepEqual(state.value, ['a'])
+})
