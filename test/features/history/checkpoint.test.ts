@@ -1,7 +1,7 @@
 /** Opening a long history: a checkpoint stands for what came before it, and a mark for what was told; both only where they are right. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { wireStore } from '../../../features/history/contract.ts'
+import { protocolVersion, wireStore } from '../../../features/history/contract.ts'
 import type { HistoryPorts } from '../../../features/history/history.ts'
 import type { CoreRecord, History, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
 import { createStorage } from '../../../kernel/storage/index.ts'
@@ -80,22 +80,40 @@ const notes = (version: number): StateSpec<Map<string, number>> => ({
   load: saved => new Map(saved as [string, number][])
 })
 
+/** Changed in place, and saved as it is. */
+const texts: StateSpec<string[]> = {
+  name: 'texts',
+  version: 1,
+  initial: () => [],
+  reduce(state, record) {
+    if (record.type === 'message') state.push(JSON.stringify(record.content ?? '').slice(0, 40))
+    return state
+  }
+}
+
 test('a history that is opened from a checkpoint says the same as the one that wrote it', async t => {
   const log = await aLog(t)
   const live = await openHistory(log)
   const kept = await live.track(notes(1))
+  const seen = await live.track(texts)
   await live.append({ type: 'note', id: 'a' })
   for (const record of life) await live.append(record)
+  await live.project()
   for (let n = 0; n < 80; n++) await live.append(filler(n))
   await live.append({ type: 'note', id: 'b' }, { type: 'context.undone', from: 80, context_tokens: 500 })
   await live.append({ type: 'message', role: 'user', content: text('last') })
-  const found: string[] = []
-  for await (const { value } of log.scan('wire')) found.push((value as HistoryRecord).type)
-  assert.ok(found.filter(type => type === 'checkpoint').length > 0)
-  assert.ok(found.filter(type => type === 'checkpoint').length < 20, 'not with every record')
+  for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2, 3, 4, 5].map(n => live.append(filler(n))))
+  const checkpoints: string[] = []
+  for await (const { value } of log.scan('wire')) {
+    if (value.type === 'checkpoint') checkpoints.push(...Object.keys((value as HistoryRecord).states as object))
+  }
+  assert.ok(checkpoints.length > 0 && checkpoints.length < 60, 'not with every record')
+  assert.ok(!checkpoints.includes('context'), 'what the model is given is large, and only a turn needs it')
 
   const again = await openHistory(log)
   assert.deepEqual(await whole(again), await whole(live))
+  assert.deepEqual((await again.track(texts)).value, seen.value)
+  assert.deepEqual((await (await openHistory(log, { states: [notes(2) as StateSpec<unknown>] })).track(notes(2))).value.get('b'), 2)
   assert.deepEqual(await again.messages.page({ size: 2, before: 'named' }), { messages: [], has_more: false })
   assert.deepEqual((await again.messages.page({ size: 1, after: 'named' })).has_more, true)
   assert.deepEqual((await again.track(notes(1))).value, kept.value)
@@ -177,7 +195,7 @@ test('how far events were told is on record when the event journal has them on d
   await history.close()
   await history.close()
   assert.ok(marks(log).length - before <= 1)
-  assert.ok(Number(marks(log).at(-1)) >= 3, 'a refused write holds up nothing')
+  assert.equal(marks(log).at(-1), 4, 'a refused write holds up nothing')
 })
 
 test('what was not told before a process died is told once by the next one, and only what the event journal does not have', async () => {
@@ -199,6 +217,51 @@ test('what was not told before a process died is told once by the next one, and 
 
   const reader = await openHistory(log, { events, writable: false })
   assert.equal(reader.untoldSince(), undefined)
+})
+
+test('a checkpoint waits for what has not been told, and says how far the telling was', async t => {
+  const log = await aLog(t)
+  const { it, ports } = journal()
+  const history = await openHistory(log, { ...ports, events })
+  const untold = await history.write(said('a'))
+  for (let n = 0; n < 8; n++) await history.append(filler(n))
+  const told: string[] = []
+  const killed = await openHistory(log, { ...ports, events, told })
+  await killed.recover()
+  assert.ok(told.length >= 9, 'what a process that died here had not told')
+  it.given = 20
+  it.written = 20
+  untold.tell()
+  for (let n = 0; n < 8; n++) await history.append(filler(n))
+  await history.write(said('b'))
+  const marks: unknown[] = []
+  const eventsAfter: HistoryPorts['eventsAfter'] = async mark => {
+    marks.push(mark?.seq)
+    return []
+  }
+  await (await openHistory(log, { ...ports, events, eventsAfter })).recover()
+  assert.deepEqual(marks, [20])
+})
+
+test('a mark that the event journal does not reach any more counts for nothing, the one before it does', async () => {
+  const log = memoryLog()
+  const records = [
+    { type: 'metadata', protocol_version: protocolVersion },
+    said('a'),
+    { type: 'told', at: 2, seq: 1, epoch: 'e' },
+    said('b'),
+    { type: 'told', at: 4, seq: 2, epoch: 'e' }
+  ]
+  log.lines.push(...records.map(record => JSON.stringify(record)))
+  const { it, ports } = journal()
+  const untold = async () => (await openHistory(log, { ...ports, events })).untoldSince() !== undefined
+  it.given = 2
+  assert.equal(await untold(), false)
+  it.given = 1
+  assert.equal(await untold(), true, 'a power failure took the end of the journal')
+  log.lines[0] = JSON.stringify({ type: 'metadata', protocol_version: '0.1' })
+  log.lines.splice(2, 3)
+  assert.equal(await untold(), false, 'older histories have no marks')
 })
 
 test('a failed write is in no state, also in one that is asked for later; a pack that fails keeps nobody from writing', async () => {

@@ -188,15 +188,64 @@ test('the state follows from the records: prompts, turns, steps, calls and usage
   assert.deepEqual(history.usage(), usage(101, 21, 3, 4))
 })
 
-test('a step that a turn ended in is not open any more', async () => {
+test('a turn that ended leaves no step and no call open; what was handed to it waits again, unless it became a message', async () => {
   const history = await openHistory()
+  const accepted = (prompt_id: string): CoreRecord => ({ type: 'prompt.accepted', prompt_id, content: text(prompt_id) })
   await history.append(
+    accepted('p1'),
+    accepted('p2'),
     { type: 'turn.started', turn_id: 0, origin: { kind: 'user' } },
     { type: 'step.begin', turn_id: 0, step: 1, step_id: 's1' },
-    { type: 'step.message', turn_id: 0, step: 1, content: [], tool_calls: [call('c1')] },
-    { type: 'turn.ended', turn_id: 0, reason: 'cancelled' }
+    { type: 'step.message', turn_id: 0, step: 1, content: [], tool_calls: [call('c1'), call('c2')] },
+    { type: 'tool.begin', turn_id: 0, step: 1, tool_call_id: 'c1', tool_name: 'Read', args: {} },
+    { type: 'prompt.steered', prompt_ids: ['p1', 'p2'], turn_id: 0 },
+    { type: 'message', role: 'user', prompt_id: 'p2' }
   )
+  assert.deepEqual(
+    history.openCalls().map(({ call: { id }, begun }) => [id, begun]),
+    [
+      ['c1', true],
+      ['c2', false]
+    ]
+  )
+  await history.append(
+    { type: 'step.message', turn_id: 0, step: 2, content: [], tool_calls: [call('c1')] },
+    { type: 'turn.ended', turn_id: 7, reason: 'failed' }
+  )
+  assert.deepEqual(history.lastTurn()?.reason, undefined, 'that was another turn')
+  await history.append({ type: 'step.message', turn_id: 0, step: 2, content: [], tool_calls: [call('c1')] })
+  assert.deepEqual(
+    history.openCalls().map(({ begun }) => begun),
+    [false],
+    'a call of that id in an earlier answer was another one'
+  )
+  await history.append({ type: 'turn.ended', turn_id: 0, reason: 'cancelled' })
   assert.deepEqual([history.openStep(), history.openCalls()], [undefined, []])
+  assert.deepEqual(
+    history.prompts().map(({ status }) => status),
+    ['queued', 'running']
+  )
+})
+
+test('what was taken back or compacted counts no more: tokens, reminders and what the model sees', async () => {
+  const history = await openHistory()
+  const seen = async () => (await history.project()).map(({ content }) => (content[0] as { text?: string } | undefined)?.text)
+  const reminder: CoreRecord = { type: 'message', role: 'user', content: text('mode'), origin: { kind: 'injection', variant: 'mode' } }
+  const answered: CoreRecord[] = [
+    { type: 'step.message', turn_id: 0, step: 1, content: text('answer'), tool_calls: [] },
+    { type: 'step.end', turn_id: 0, step: 1, reason: 'end_turn', model: 'm', usage: usage(100, 20) }
+  ]
+  await history.append(message('a'), reminder, ...answered)
+  assert.deepEqual([history.contextTokens(), history.reminder('mode')?.kind], [120, 'injection'])
+  const summary = { role: 'user' as const, content: text('x'.repeat(400)) }
+  await history.append({ type: 'context.compacted', messages: [summary] }, message('b'))
+  assert.equal(history.contextTokens(), 101 + estimateMessage({ role: 'user', content: text('b') }))
+  assert.deepEqual([history.reminder('mode'), await seen()], [undefined, [`${'x'.repeat(400)}\n\nb`]])
+  await history.append(reminder, message('c'), { type: 'context.undone', from: 5, context_tokens: 50 })
+  assert.deepEqual([history.contextTokens(), history.reminder('mode'), (await seen()).length], [50, undefined, 1])
+  await history.append({ type: 'context.undone', from: 4, context_tokens: 9 }, message('d'))
+  assert.equal(history.messages.count(), 5)
+  assert.deepEqual(await ids(history), ['a', 'msg_session_a_000001', 'msg_session_a_000002', 'msg_session_a_000003', 'd'])
 })
 
 const said = (role: HistoryMessage['role'], content: HistoryMessage['content'], more: Partial<HistoryMessage> = {}): HistoryMessage => ({
