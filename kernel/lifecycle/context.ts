@@ -81,7 +81,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   }
   const storeAt = <S extends StoreSpec>(spec: S, dir: string): StoreOf<S> => {
     use()
-    return whileUsable(parts.storage.open(spec, { namespace: name, dir }), use)
+    const store = parts.storage.open(spec, { namespace: name, dir })
+    return whileUsable(store, methodsOf(store), use)
   }
 
   return {
@@ -91,7 +92,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     home,
     signal: scope.signal,
     hooks: parts.hooks,
-    streams: streamsOf(parts.hub, use),
+    streams: whileUsable<Streams>(parts.hub, streamMethods, use),
     hosts: env.hosts,
     now: env.now,
     newId: env.newId,
@@ -173,27 +174,16 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   }
 }
 
-/** The streams of the hub, and nothing else of it. */
-function streamsOf(hub: Hub, use: () => void): Streams {
-  const streams: Streams = {
-    open: id => hub.open(id),
-    takeOver: id => hub.takeOver(id),
-    watermark: id => hub.watermark(id),
-    written: id => hub.written(id),
-    flushed: id => hub.flushed(id),
-    close: id => hub.close(id),
-    read: (id, after) => hub.read(id, after),
-    backwards: id => hub.backwards(id),
-    subscribers: id => hub.subscribers(id)
-  }
-  return whileUsable(streams, use, ['watermark', 'written', 'backwards', 'subscribers'])
-}
+/** What packs see of the hub. */
+const streamMethods = ['open', 'takeOver', 'watermark', 'written', 'flushed', 'close', 'read', 'backwards', 'subscribers'] as const
+/** Methods of streams and stores that do not answer with a promise. */
+const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'scan']
 
-/** The same methods, as long as `use` does not throw. All but those `atOnce` answer with a promise, and fail by rejecting it. */
-function whileUsable<T extends object>(target: T, use: () => void, atOnce: readonly string[] = []): T {
+/** These methods alone, as long as `use` does not throw. Those that answer with a promise fail by rejecting it. */
+function whileUsable<T extends object>(target: T, names: readonly string[], use: () => void): T {
   const face: Record<string, unknown> = {}
   const methods = target as Readonly<Record<string, (...args: unknown[]) => unknown>>
-  for (const name of methodsOf(target)) {
+  for (const name of names) {
     face[name] = (...args: unknown[]) => {
       try {
         use()

@@ -41,6 +41,9 @@ test('everything got from a context throws once its pack is gone, and says so', 
         'kv.put': () => kv.put('a', { n: 1 }),
         'document.put': () => doc.put('a', { n: 1 }),
         'log.append': () => log.append('a', { n: 1 }),
+        'log.scan': async () => {
+          for await (const entry of log.scan('a')) assert.fail(`${entry.at}`)
+        },
         'blob.stat': () => blob.stat('a')
       })
     }
