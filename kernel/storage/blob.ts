@@ -2,22 +2,27 @@
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
-import { ensureDir, type FileCalls, fileOf, idsBelow, isMissing, nodeFiles, notSaved, removeFile, type Sync, syncDir } from './files.ts'
+import {
+  ensureDir,
+  type FileCalls,
+  fileOf,
+  idsBelow,
+  isMissing,
+  nodeFiles,
+  notSaved,
+  removeFile,
+  type StoreParts,
+  type Sync,
+  syncDir
+} from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
 import { isAbandoned, temporaryName } from './process-life.ts'
-
-export interface BlobOptions {
-  /** Texts of errors name files relative to it. */
-  readonly home: string
-  readonly sync: Sync
-  readonly files?: FileCalls | undefined
-}
 
 /**
  * The blob store of a directory (absolute). Temporary files lie in `<dir>/~`; what a killed process left there goes at the first put.
  * Two puts of one id at once: the one that ends last stays.
  */
-export function openBlobs(dir: string, options: BlobOptions): BlobStore {
+export function openBlobs(dir: string, options: StoreParts): BlobStore {
   const { files = nodeFiles } = options
   const place = (id: string) => fileOf(dir, id, '')
   const inbox = join(dir, '~')

@@ -3,41 +3,21 @@ import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue } from '../lifecycle/wait.ts'
-import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf } from './codec.ts'
-import {
-  type FileCalls,
-  fileOf,
-  idsBelow,
-  isThere,
-  notSaved,
-  quarantineFile,
-  readIfThere,
-  removeFile,
-  replaceFile,
-  type Sync
-} from './files.ts'
+import { fileOf, idsBelow, isThere, notSaved, quarantineFile, readIfThere, removeFile, replaceFile, type StoreParts } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import type { DocumentStore } from './ports.ts'
-
-export interface DocumentOptions {
-  /** Texts in logs name files relative to it. */
-  readonly home: string
-  readonly log: Pick<Logger, 'warn'>
-  readonly sync: Sync
-  readonly files?: FileCalls | undefined
-}
 
 /** What all puts may hold while they wait for a slow disk, in UTF-16 units, before further ones are refused. */
 const waitingChars = 32 * 1024 * 1024
 
 /** All document stores of one Storage share it: files are queued by their path, whoever opened them. */
 export class Documents {
-  readonly #options: DocumentOptions
+  readonly #options: StoreParts
   readonly #queue = new KeyedQueue()
   #waiting = 0
 
-  constructor(options: DocumentOptions) {
+  constructor(options: StoreParts) {
     this.#options = options
   }
 

@@ -7,6 +7,7 @@ import type { BigIntStats } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
+import type { Logger } from '../log/log.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'>
@@ -16,6 +17,16 @@ export const nodeFiles: FileCalls = node
 
 /** `fsync` survives power loss; `write` survives `kill -9` only and is cheaper. */
 export type Sync = 'fsync' | 'write'
+
+/** What the stores on files of one home share. */
+export interface StoreParts {
+  /** Texts of logs and errors name files relative to it. */
+  readonly home: string
+  readonly log: Pick<Logger, 'warn'>
+  readonly sync: Sync
+  /** Default: those of Node. */
+  readonly files?: FileCalls | undefined
+}
 
 export interface ReplaceOptions {
   /** Default `fsync`: content and name are on the medium when the promise resolves. */

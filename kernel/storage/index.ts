@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
-import type { FileCalls, Sync } from './files.ts'
+import type { FileCalls, StoreParts, Sync } from './files.ts'
 import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
@@ -25,10 +25,10 @@ export function createStorage(
   options: StorageOptions = {}
 ): Storage {
   const home = resolve(env.home)
-  const shared = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files } as const
-  const documents = new Documents(shared)
-  const logs = new Logs(shared)
-  const kvs = new Kvs(shared)
+  const parts: StoreParts = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files }
+  const documents = new Documents(parts)
+  const logs = new Logs(parts)
+  const kvs = new Kvs(parts)
   const openStore = (spec: StoreSpec, place: { readonly namespace: string; readonly dir: string }): unknown => {
     const dir = resolve(home, place.dir)
     switch (spec.kind) {
@@ -37,7 +37,7 @@ export function createStorage(
       case 'log':
         return logs.open(spec, dir)
       case 'blob':
-        return openBlobs(dir, shared)
+        return openBlobs(dir, parts)
       default:
         // One database per home: the namespace alone tells where records are.
         return kvs.open(spec, place.namespace)

@@ -2,18 +2,11 @@
 import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
-import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { notSaved, type Sync } from './files.ts'
+import { notSaved, type StoreParts } from './files.ts'
 import type { KvPage, KvReply, KvRequest, RawOp } from './kv-engine.ts'
 import { claimKv, type KvClaim } from './kv-shared.ts'
 import type { KeyRange, KvStore } from './ports.ts'
-
-export interface KvOptions {
-  readonly home: string
-  readonly log: Pick<Logger, 'warn'>
-  readonly sync: Sync
-}
 
 const maxKeyBytes = 4096
 const maxValueBytes = 1024 * 1024
@@ -22,12 +15,12 @@ const sliceMs = 5
 
 /** All kv stores of one Storage share it. The database is claimed at the first request and released by `close`. */
 export class Kvs {
-  readonly #options: KvOptions
+  readonly #options: StoreParts
   readonly #pending = new Set<Promise<unknown>>()
   #claim: Promise<KvClaim> | undefined
   #closing = false
 
-  constructor(options: KvOptions) {
+  constructor(options: StoreParts) {
     this.#options = options
   }
 

@@ -3,20 +3,11 @@ import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import type { Logger } from '../log/log.ts'
 import { type Codec, codecOf, type Decoded } from './codec.ts'
-import { type FileCalls, fileOf, idsBelow, notSaved, type Sync } from './files.ts'
+import { fileOf, idsBelow, notSaved, type StoreParts } from './files.ts'
 import { LineFiles } from './line-file.ts'
 import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
 import type { LogEntry, LogPositions, LogRange, LogStore } from './ports.ts'
-
-export interface LogOptions {
-  /** Texts in logs name files relative to it. */
-  readonly home: string
-  readonly log: Pick<Logger, 'warn'>
-  readonly sync: Sync
-  readonly files?: FileCalls | undefined
-}
 
 /** Bytes of one write, and of what may wait for a slow disk per file before appends are refused. */
 const batchBytes = 4 * 1024 * 1024
@@ -39,12 +30,12 @@ interface Queue {
 
 /** All log stores of one Storage share it: files are queued by their path, whoever opened them. */
 export class Logs {
-  readonly #options: LogOptions
+  readonly #options: StoreParts
   readonly #queues = new Map<string, Queue>()
   readonly #lines: LineFiles
   #closing = false
 
-  constructor(options: LogOptions) {
+  constructor(options: StoreParts) {
     this.#options = options
     this.#lines = new LineFiles({
       flush: options.sync === 'fsync' ? 'each' : 'never',
