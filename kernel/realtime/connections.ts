@@ -3,33 +3,23 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
 import { inProcess, type Principal } from '../access/principal.ts'
-import type { EventSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { late, waitAtMost } from '../lifecycle/wait.ts'
 import { ClientConnection, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
-import type { SubjectRule } from './event-frame.ts'
-import type { Fanout } from './fanout.ts'
 import { FrameQueue, Frames } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
 import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
 import { Sockets } from './sockets.ts'
-import type { StreamTable } from './stream-table.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { Subscriptions, type SubscriptionsOptions } from './subscriptions.ts'
 import type { ConnectionInfo } from './types.ts'
 
-export interface ConnectionsOptions {
+export interface ConnectionsOptions extends SubscriptionsOptions {
   readonly gate: Gate
-  readonly hooks: KernelHooks
-  readonly fanout: Fanout
-  readonly table: StreamTable
   /** See HubOptions. */
   readonly messageBytes?: number | undefined
-  spec(type: string): EventSpec | undefined
-  subject(): SubjectRule | undefined
 }
 
 const defaultMessageBytes = 16 * 1024 * 1024
@@ -121,7 +111,7 @@ export class Connections {
 
   /** The session is closed: its subscriptions end without a word. */
   endSubscriptions(session_id: string): void {
-    this.#options.fanout.end(session_id)
+    this.#options.table.fanout.end(session_id)
     for (const connection of this.#open) connection.forget(session_id)
   }
 
@@ -132,13 +122,13 @@ export class Connections {
   }
 
   async #closeAll(): Promise<void> {
-    this.#options.fanout.flush()
+    this.#options.table.fanout.flush()
     for (const connection of [...this.#open]) connection.shut(1001, 'server shutting down')
     while (this.#leaving.size > 0) await Promise.all(this.#leaving)
   }
 
   #begin(transport: Transport, peer: Peer): ClientConnection {
-    const { fanout } = this.#options
+    const { fanout } = this.#options.table
     const now = this.#env.now().toISOString()
     const connection = new ClientConnection(this.#env, {
       id: `conn_${this.#env.newId()}`,
@@ -166,7 +156,7 @@ export class Connections {
 
   #end(connection: ClientConnection): void {
     this.#open.delete(connection)
-    this.#options.fanout.remove(connection)
+    this.#options.table.fanout.remove(connection)
     for (const session_id of connection.sessions()) this.#subscriptions.unsubscribe(connection, session_id)
     const leaving = this.#leave(connection).finally(() => this.#leaving.delete(leaving))
     this.#leaving.add(leaving)

@@ -15,7 +15,7 @@ import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf 
 import { Fanout } from './fanout.ts'
 import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
-import { StreamTable } from './stream-table.ts'
+import { StreamTable } from './stream.ts'
 import type { ConnectionInfo, EmittedEvent, EventTarget, Streams } from './types.ts'
 
 export interface HubOptions {
@@ -51,18 +51,12 @@ export class Hub implements Streams {
     this.#env = env
     this.#options = options
     this.#fanout = new Fanout(env)
-    this.#table = new StreamTable(env, {
-      journals: options.journals,
-      fanout: this.#fanout,
-      waitingBytes: options.waitingBytes,
-      missed: (id, at) => this.#connections.resync(id, at)
-    })
-    const { fanout, table } = { fanout: this.#fanout, table: this.#table }
+    const missed = (id: string, at: Watermark) => this.#connections.resync(id, at)
+    this.#table = new StreamTable(env, options.journals, this.#fanout, missed, options.waitingBytes)
     this.#connections = new Connections(env, {
       ...options,
       subject: () => this.#rule,
-      fanout,
-      table,
+      table: this.#table,
       spec: type => this.#specs.get(type)
     })
   }

@@ -1,31 +1,23 @@
-/** One ordered event stream: gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them. */
+/**
+ * Ordered event streams: a stream gives out numbers, writes durable frames in groups, and hands frames over only after the disk has them.
+ * The table has all streams of a process by id.
+ */
 
 import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import { type Draft, type EventFrame, numberFrame } from './event-frame.ts'
+import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
-import type { Journal, Watermark } from './journal.ts'
+import type { Journal, Journals, JournalView, Watermark } from './journal.ts'
 
 /**
  * What frames of all streams together may take while they wait for the disk and their hand-over. Beyond half of it volatile frames are
  * left out (their offsets show the gap). Beyond all of it durable events take a number but go neither to disk nor to sockets:
  * subscribers get `resync_required`, and so does every cursor before the gap.
  */
-export const defaultWaitingBytes = 64 * 1024 * 1024
+const defaultWaitingBytes = 64 * 1024 * 1024
 /** With more than this waiting, handing over no longer lets others have their turn: emitters in this process get slower instead. */
 const yieldBytes = 4 * 1024 * 1024
-
-/** What the streams of one hub share. */
-export interface StreamParts {
-  readonly fanout: Fanout
-  /** Bytes that wait in all streams, and what they may be. */
-  readonly waiting: { bytes: number; readonly limit: number }
-  openJournal(id: string): Promise<Journal>
-  /** Subscribers missed events: everything up to `at`. */
-  missed(id: string, at: Watermark): void
-  /** Everything that was pushed has been handed over. */
-  idle(stream: Stream): void
-}
 
 export class Stream {
   readonly id: string
@@ -34,7 +26,7 @@ export class Stream {
   /** Subscriptions and readers that are under way. */
   users = 0
   readonly #env: Environment
-  readonly #parts: StreamParts
+  readonly #table: StreamTable
   #journal: Journal | undefined
   #opening: Promise<Journal> | undefined
   #rereading = false
@@ -54,10 +46,10 @@ export class Stream {
   #waiters: { readonly count: number; readonly resolve: () => void }[] = []
   #closed = false
 
-  constructor(env: Environment, id: string, parts: StreamParts) {
+  constructor(env: Environment, id: string, table: StreamTable) {
     this.#env = env
     this.id = id
-    this.#parts = parts
+    this.#table = table
   }
 
   get closed(): boolean {
@@ -92,7 +84,7 @@ export class Stream {
   /** Takes an event; its number is given now, or when the journal has opened. */
   push(draft: Draft): void {
     const { durable } = draft.spec
-    const { bytes, limit } = this.#parts.waiting
+    const { bytes, limit } = this.#table.waiting
     if (durable ? bytes > limit || this.#gap || this.#earlyGap > 0 : bytes > limit / 2) {
       if (durable) this.#leaveOut()
       return
@@ -100,10 +92,10 @@ export class Stream {
     this.#accepted++
     if (this.#journal && !this.#rereading) {
       this.#take(this.#journal, draft)
-      if (!this.kept && this.idle) this.#parts.idle(this)
+      if (!this.kept && this.idle) this.#table.release(this)
     } else {
       this.#early.push(draft)
-      this.#parts.waiting.bytes += draft.text.length
+      this.#table.waiting.bytes += draft.text.length
       void this.open()
     }
   }
@@ -114,7 +106,7 @@ export class Stream {
    */
   settled(): Promise<void> {
     if (this.#done === this.#accepted) {
-      this.#parts.fanout.flush(this.id)
+      this.#table.fanout.flush(this.id)
       return Promise.resolve()
     }
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
@@ -127,7 +119,7 @@ export class Stream {
     this.#rereading = true
     while (this.#pumping) await this.#pumping
     await old.close()
-    const fresh = await this.#parts.openJournal(this.id)
+    const fresh = await this.#table.openJournal(this.id)
     const changed = fresh.epoch !== old.epoch || fresh.seq !== old.seq
     this.#rereading = false
     this.#opening = Promise.resolve(fresh)
@@ -145,7 +137,7 @@ export class Stream {
   }
 
   async #open(): Promise<Journal> {
-    const journal = await this.#parts.openJournal(this.id)
+    const journal = await this.#table.openJournal(this.id)
     this.#begin(journal)
     return journal
   }
@@ -155,17 +147,17 @@ export class Stream {
     this.#seq = journal.seq
     this.#delivered = journal.seq
     for (const draft of this.#early.splice(0)) {
-      this.#parts.waiting.bytes -= draft.text.length
+      this.#table.waiting.bytes -= draft.text.length
       this.#take(journal, draft)
     }
     for (; this.#earlyGap > 0; this.#earlyGap--) this.#leaveOut()
-    if (!this.kept && this.idle) this.#parts.idle(this)
+    if (!this.kept && this.idle) this.#table.release(this)
   }
 
   #take(journal: Journal, draft: Draft): void {
     const { durable } = draft.spec
     const frame = numberFrame(draft, durable ? ++this.#seq : this.#seq, journal.epoch)
-    this.#parts.waiting.bytes += frame.size
+    this.#table.waiting.bytes += frame.size
     if (!durable && !this.#pumping) {
       this.#handOver(frame)
     } else {
@@ -212,7 +204,7 @@ export class Stream {
       }
       // In shares of the event loop: after a slow write a batch can be long, and each frame goes to many sockets.
       for (const frame of batch) {
-        const others = this.#parts.waiting.bytes < yieldBytes ? yieldToLoop() : undefined
+        const others = this.#table.waiting.bytes < yieldBytes ? yieldToLoop() : undefined
         if (others) await others
         this.#handOver(frame)
       }
@@ -220,7 +212,7 @@ export class Stream {
       if (gap) await this.#skip(journal)
     }
     this.#pumping = undefined
-    if (!this.kept) this.#parts.idle(this)
+    if (!this.kept) this.#table.release(this)
   }
 
   /** Frames whose bytes carry an epoch that has ended; they must not get into the next file. */
@@ -244,16 +236,111 @@ export class Stream {
       this.#handOverOld(epoch)
     }
     this.#delivered = Math.max(this.#delivered, seq)
-    this.#parts.missed(this.id, { seq: this.#delivered, epoch: journal.epoch })
+    this.#table.missed(this.id, { seq: this.#delivered, epoch: journal.epoch })
   }
 
   #handOver(frame: EventFrame): void {
-    this.#parts.waiting.bytes -= frame.size
+    this.#table.waiting.bytes -= frame.size
     if (frame.spec.durable) this.#delivered = frame.seq
-    this.#parts.fanout.deliver(frame)
+    this.#table.fanout.deliver(frame)
     this.#done++
     if (this.#waiters[0]?.count !== this.#done) return
-    this.#parts.fanout.flush(this.id)
+    this.#table.fanout.flush(this.id)
     while (this.#waiters[0]?.count === this.#done) this.#waiters.shift()?.resolve()
   }
+}
+
+export class StreamTable {
+  readonly fanout: Fanout
+  /** Bytes that wait in all streams, and what they may be. */
+  readonly waiting: { bytes: number; readonly limit: number }
+  /** Subscribers missed events: everything up to `at`. */
+  readonly missed: (id: string, at: Watermark) => void
+  readonly #env: Environment
+  readonly #journals: Journals
+  readonly #streams = new Map<string, Stream>()
+  readonly #closing = new Map<string, Promise<void>>()
+
+  /** `waitingBytes`: what events of all streams may take while they wait, in bytes; default 64 MiB. */
+  constructor(env: Environment, journals: Journals, fanout: Fanout, missed: StreamTable['missed'], waitingBytes = defaultWaitingBytes) {
+    this.#env = env
+    this.#journals = journals
+    this.fanout = fanout
+    this.missed = missed
+    this.waiting = { bytes: 0, limit: waitingBytes }
+  }
+
+  find(id: string): Stream | undefined {
+    return this.#streams.get(id)
+  }
+
+  /** The stream of an id, made at the first call. Throws on an id that is no safe file name. */
+  get(id: string): Stream {
+    const known = this.#streams.get(id)
+    if (known) return known
+    if (id !== globalStream && !isStreamId(id)) throw developerError('session_id_bad', id.slice(0, 80))
+    const stream = new Stream(this.#env, id, this)
+    stream.kept = id === globalStream
+    this.#streams.set(id, stream)
+    return stream
+  }
+
+  /** Works with an open stream, which nobody lets go of meanwhile. */
+  async using<T>(id: string, work: (stream: Stream, journal: Journal) => Promise<T>): Promise<T> {
+    const stream = this.get(id)
+    stream.users++
+    try {
+      return await work(stream, await stream.open())
+    } finally {
+      stream.users--
+      this.release(stream)
+    }
+  }
+
+  /** The journal as it is on record, of a stream that is not open; undefined when there is none. Nothing is created. */
+  async stored(id: string): Promise<JournalView | undefined> {
+    await this.#closing.get(id)
+    return isStreamId(id) ? await this.#journals.find(id) : undefined
+  }
+
+  async settled(id?: string): Promise<void> {
+    const streams = id === undefined ? [...this.#streams.values()] : [this.#streams.get(id)]
+    await Promise.all(streams.map(stream => stream?.settled()))
+  }
+
+  /** Writes what is pending and closes the journal. Events emitted meanwhile open the stream anew, after this. */
+  close(id: string): Promise<void> {
+    const stream = this.#streams.get(id)
+    if (!stream) return this.#closing.get(id) ?? Promise.resolve()
+    this.#streams.delete(id)
+    const closing = stream.close().finally(() => {
+      if (this.#closing.get(id) === closing) this.#closing.delete(id)
+    })
+    this.#closing.set(id, closing)
+    return closing
+  }
+
+  async closeAll(): Promise<void> {
+    while (this.#streams.size > 0) await Promise.all([...this.#streams.keys()].map(id => this.close(id)))
+    await Promise.all(this.#closing.values())
+    await this.#journals.close()
+  }
+
+  /** Closes a stream that only late events or subscribers had opened, once it is idle. */
+  release(stream: Stream | undefined): void {
+    if (!stream) return
+    const { id } = stream
+    if (stream.kept || stream.users > 0 || !stream.idle || this.#streams.get(id) !== stream) return
+    if (this.fanout.subscribers(id) === 0) void this.close(id)
+  }
+
+  async openJournal(id: string): Promise<Journal> {
+    await this.#closing.get(id)
+    return await this.#journals.open(id)
+  }
+}
+
+/** Ids become file names, so only safe ones exist. */
+export function isStreamId(id: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/.test(id)
 }

@@ -8,7 +8,6 @@ import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { ClientConnection } from './connection.ts'
 import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
-import type { Fanout } from './fanout.ts'
 import {
   type Cursor,
   type Decision,
@@ -19,11 +18,9 @@ import {
   type ResyncReason,
   type Watermark
 } from './journal.ts'
-import type { Stream } from './stream.ts'
-import { isStreamId, type StreamTable } from './stream-table.ts'
+import { isStreamId, type Stream, type StreamTable } from './stream.ts'
 
 export interface SubscriptionsOptions {
-  readonly fanout: Fanout
   readonly table: StreamTable
   readonly hooks: KernelHooks
   spec(type: string): EventSpec | undefined
@@ -80,9 +77,10 @@ export class Subscriptions {
   }
 
   unsubscribe(connection: ClientConnection, session_id: string): void {
-    this.#options.fanout.unsubscribe(session_id, connection)
+    const { table } = this.#options
+    table.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)
-    this.#options.table.released(session_id)
+    table.release(table.find(session_id))
   }
 
   /** See `Streams.written`. */
@@ -111,7 +109,7 @@ export class Subscriptions {
 
   /** Waits for what was emitted before, then decides and goes live in one step: the slice ends where the live frames begin. */
   async #begin(connection: ClientConnection, stream: Stream, journal: Journal, wish: SubscribeWish): Promise<Start> {
-    const { fanout, hooks } = this.#options
+    const { hooks, table } = this.#options
     const { log, guard } = this.#env
     let reader: JournalReader | undefined
     for (;;) {
@@ -133,7 +131,7 @@ export class Subscriptions {
       }
       const gone = stream.closed || !connection.open
       if (!gone) {
-        fanout.subscribe(stream.id, connection)
+        table.fanout.subscribe(stream.id, connection)
         connection.remember(stream.id, wish.filter)
       }
       const release = decision.kind === 'replay' && !gone ? connection.hold() : undefined
