@@ -1,5 +1,5 @@
 /** Wire shapes, routes, events and errors of approvals (contract 2, Approval request, Approvals and questions). */
-import { defineEvent, defineRoute, errorSpec, oneOf, Time, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
 export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
@@ -24,6 +24,15 @@ export const ApprovalRequest = Type.Object({
 
 const Decision = oneOf(['approved', 'rejected', 'cancelled'])
 
+/** The answer to an approval; the body of its route, and what is on record. */
+export const ApprovalAnswer = Type.Object({
+  decision: Decision,
+  scope: Type.Optional(oneOf(['session'], { description: 'with approved: remember for the rest of the session; else ignored' })),
+  feedback: Type.Optional(Type.String({ description: 'handed back to the agent' })),
+  selected_label: Type.Optional(Type.String({ description: 'label of the chosen option when the request offers some' }))
+})
+export type ApprovalAnswer = Static<typeof ApprovalAnswer>
+
 const session = { session_id: Type.String({ minLength: 1 }) }
 
 /** Open approvals of a session, oldest first. Loads a cold session. */
@@ -43,12 +52,7 @@ export const resolveApproval = defineRoute({
   path: '/api/v1/sessions/{session_id}/approvals/{approval_id}',
   summary: 'Resolve an approval',
   params: Type.Object({ ...session, approval_id: Type.String({ minLength: 1 }) }),
-  body: Type.Object({
-    decision: Decision,
-    scope: Type.Optional(oneOf(['session'], { description: 'with approved: remember for the rest of the session; else ignored' })),
-    feedback: Type.Optional(Type.String({ description: 'handed back to the agent' })),
-    selected_label: Type.Optional(Type.String({ description: 'label of the chosen option when the request offers some' }))
-  }),
+  body: ApprovalAnswer,
   data: Type.Object({ resolved: Type.Literal(true), resolved_at: Time }),
   errors: [SessionMissing, SessionBusy, ApprovalMissing, AlreadyResolved, ApprovalExpired]
 })
@@ -65,13 +69,6 @@ export const approvalResolved = defineEvent({
   type: 'event.approval.resolved',
   scope: 'session',
   durable: true,
-  payload: Type.Object({
-    approval_id: Type.String(),
-    decision: Decision,
-    scope: Type.Optional(oneOf(['session'])),
-    feedback: Type.Optional(Type.String()),
-    selected_label: Type.Optional(Type.String()),
-    resolved_at: Time
-  }),
+  payload: Type.Composite([Type.Object({ approval_id: Type.String(), resolved_at: Time }), ApprovalAnswer]),
   summary: 'An approval was answered, withdrawn with its turn, or expired (both `cancelled`)'
 })

@@ -1,15 +1,17 @@
-/** Wires approvals: one broker per session, two routes, two events. */
-import { AppError, definePack, defineSlot, type Static, Type } from '../../kernel/index.ts'
-import { Histories, HistoryStates, type RecordEvent, RecordEvents } from '../history/index.ts'
+/** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
+import { definePack, defineSlot, type EventTarget, type Static, Type } from '../../kernel/index.ts'
+import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
-import { type ApprovalPorts, newApprovalId, SessionApprovals } from './approvals.ts'
-import { ApprovalMissing, type ApprovalRequest, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
-import { eventsOf, openRequests, resolvedRecord } from './records.ts'
+import { approvals } from './approvals.ts'
+import { Broker, type BrokerPorts, newRequestId } from './broker.ts'
+import { type ApprovalRequest, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
+import { type InteractionEnd, InteractionKinds, type InteractionSource } from './kind.ts'
+import { endRecord, eventsOf, openRequests } from './records.ts'
 import { Interactions } from './service.ts'
 
 export default definePack({
   name: 'interactions',
-  description: 'Requests to the human: approvals',
+  description: 'Requests to the human: a broker for all kinds, and approvals',
   needs: { sessions: Sessions },
   optional: { histories: Histories },
   provides: [Interactions],
@@ -22,72 +24,90 @@ export default definePack({
     })
   }),
   setup(ctx, { sessions, histories }) {
-    const emitRequested = ctx.event(approvalRequested)
-    const emitResolved = ctx.event(approvalResolved)
-    const tell = (agent: AgentHost, { type, payload }: RecordEvent) => {
-      const target = { session_id: agent.session.id, subject: agent.id }
-      // `eventsOf` made the payload for this type.
-      if (type === approvalRequested.type) emitRequested(payload as Static<typeof ApprovalRequest>, target)
-      else emitResolved(payload as Static<typeof approvalResolved.payload>, target)
-    }
-    ctx.contribute(RecordEvents, { events: eventsOf, tell })
+    const kinds = ctx.collect(InteractionKinds)
+    const targetOf = (agent: AgentHost): EventTarget => ({ session_id: agent.session.id, subject: agent.id })
+    const events = (record: Parameters<typeof eventsOf>[0]) => eventsOf(record, kinds.items())
+    ctx.contribute(RecordEvents, {
+      events,
+      // What `events` made comes back.
+      tell: (agent, event) => (event as ReturnType<typeof events>[number]).from.tell(event, targetOf(agent))
+    })
     ctx.contribute(HistoryStates, openRequests)
 
-    const ports: ApprovalPorts = {
+    const ports: BrokerPorts = {
       log: ctx.log,
       now: () => ctx.now(),
-      newId: newApprovalId,
-      ttlMs: ctx.config.approval_ttl_ms,
+      newId: newRequestId,
       async record(agent, record) {
         const history = await histories()?.of(agent)
         if (history) return history.write(record)
-        const events = eventsOf({ time: ctx.now().getTime(), ...record })
-        return { tell: () => events.forEach(event => void tell(agent, event)), drop: () => undefined }
+        const made = events({ time: ctx.now().getTime(), ...record })
+        return { tell: () => made.forEach(event => void event.from.tell(event, targetOf(agent))), drop: () => undefined }
       }
     }
-    const approvals = defineSlot<SessionApprovals, Session>('interactions', session => new SessionApprovals(session, ports))
-    ctx.slot(approvals)
+    const brokers = defineSlot<Broker, Session>('interactions', session => new Broker(session, ports))
+    ctx.slot(brokers)
+    kinds.onChange(() => {
+      const there = new Set(kinds.items().map(source => source.kind))
+      for (const session of sessions.allLoaded()) void session.peek(brokers)?.withdraw(kind => !there.has(kind))
+    })
 
-    ctx.provide(Interactions, {
-      async approve(ask, signal) {
+    const openOf = (session: Session) => session.peek(brokers)?.open() ?? []
+    const interactions: Interactions = {
+      async ask(kind, ask, signal) {
         try {
-          return await ask.agent.session.get(approvals).ask(ask, signal)
+          const source = kinds.items().find(each => each.kind === kind)
+          if (!source) return { how: 'withdrawn' }
+          // The broker answers with what the kind's own answers are.
+          return (await ask.agent.session.get(brokers).ask(source, ask, signal)) as InteractionEnd<Static<(typeof kind)['answer']>>
         } catch (error) {
-          ctx.log.error({ err: error, tool: ask.tool_name }, 'an approval could not be asked for')
-          return { decision: 'cancelled' }
+          ctx.log.error({ err: error, kind: kind.name }, 'the user could not be asked')
+          return { how: 'withdrawn' }
         }
+      },
+      pending: (session, kind) =>
+        openOf(session).flatMap(open => (open.kind === kind ? [open.request as Static<(typeof kind)['request']>] : [])),
+      waiting: (session, pending) => openOf(session).flatMap(open => (open.kind.pending === pending ? [open.request] : [])),
+      find: (session, kind, id) => session.get(brokers).find(kind, id).request as Static<(typeof kind)['request']>,
+      answer(session, kind, id, answer) {
+        session.assertWritable()
+        return session.get(brokers).answer(kind, id, answer)
       },
       async recover(agent) {
         try {
           const history = await histories()?.of(agent)
           if (!history) return
-          const alive = new Set(
-            agent.session
-              .peek(approvals)
-              ?.pending()
-              .map(request => request.approval_id)
-          )
-          const dead = (await history.track(openRequests)).value.filter(id => !alive.has(id))
-          if (dead.length > 0) await history.append(...dead.map(id => resolvedRecord.of({ kind: 'approval', id, decision: 'cancelled' })))
+          const alive = new Set(openOf(agent.session).map(({ id }) => id))
+          const dead = (await history.track(openRequests)).value.filter(({ id }) => !alive.has(id))
+          if (dead.length > 0) await history.append(...dead.map(whose => endRecord.of({ ...whose, how: 'withdrawn' })))
         } catch (error) {
-          ctx.log.error({ err: error, session_id: agent.session.id }, 'approvals of an earlier process could not be closed')
+          ctx.log.error({ err: error, session_id: agent.session.id }, 'requests of an earlier process could not be closed')
         }
-      },
-      pendingApprovals: session => session.peek(approvals)?.pending() ?? []
-    })
+      }
+    }
+    ctx.provide(Interactions, interactions)
 
+    const emitRequested = ctx.event(approvalRequested)
+    const emitResolved = ctx.event(approvalResolved)
+    const source: InteractionSource = {
+      kind: approvals,
+      ttl_ms: ctx.config.approval_ttl_ms,
+      tell({ type, payload }, target) {
+        // The kind made the payload for this type.
+        if (type === approvalRequested.type) emitRequested(payload as Static<typeof ApprovalRequest>, target)
+        else emitResolved(payload as Static<typeof approvalResolved.payload>, target)
+      }
+    }
+    ctx.contribute(InteractionKinds, source)
     ctx.route(listApprovals, async ({ params }) => {
       const session = await sessions.load(params.session_id)
-      return { items: session.peek(approvals)?.pending() ?? [] }
+      return { items: [...interactions.pending(session, approvals)] }
     })
     ctx.route(resolveApproval, async ({ params: { session_id, approval_id }, body }) => {
       const session = await sessions.load(session_id)
-      session.assertWritable()
-      const open = session.peek(approvals)
-      if (!open) throw new AppError(ApprovalMissing)
       const { scope, ...answer } = body
-      const resolved_at = await open.resolve(approval_id, answer.decision === 'approved' && scope ? { ...answer, scope } : answer)
-      return { resolved: true as const, resolved_at }
+      const kept = answer.decision === 'approved' && scope ? { ...answer, scope } : answer
+      return { resolved: true as const, resolved_at: await interactions.answer(session, approvals, approval_id, kept) }
     })
   }
 })

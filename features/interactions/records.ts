@@ -1,47 +1,66 @@
 /** Requests to the human in the journal of the agent, the requests that are open by it, and the events that follow. */
-import { oneOf, type Static, Type } from '../../kernel/index.ts'
+import { checker, oneOf, type TSchema, Type } from '../../kernel/index.ts'
 import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
-import { ApprovalRequest, approvalRequested, approvalResolved } from './contract.ts'
+import type { AnyInteractionKind, InteractionEnd } from './kind.ts'
 
-export const requestRecord = defineRecord('interaction.request', Type.Object({ kind: Type.Literal('approval'), request: ApprovalRequest }))
-export const resolvedRecord = defineRecord(
+const whose = { kind: Type.String(), id: Type.String() }
+export const requestRecord = defineRecord(
+  'interaction.request',
+  Type.Object({ ...whose, request: Type.Unknown({ description: 'as its kind says' }) })
+)
+export const endRecord = defineRecord(
   'interaction.resolved',
   Type.Object({
-    kind: Type.Literal('approval'),
-    id: Type.String(),
-    decision: oneOf(['approved', 'rejected', 'cancelled']),
-    scope: Type.Optional(Type.Literal('session')),
-    feedback: Type.Optional(Type.String()),
-    selected_label: Type.Optional(Type.String()),
-    expired: Type.Optional(Type.Boolean()),
-    withdrawn: Type.Optional(Type.Boolean({ description: 'before anybody was asked: nothing was told' }))
+    ...whose,
+    how: oneOf(['answered', 'withdrawn', 'expired', 'untold'], { description: '`untold`: before anybody was asked' }),
+    answer: Type.Optional(Type.Unknown({ description: 'as its kind says' }))
   })
 )
 
-/** Ids of the requests without an end. */
-export const openRequests: StateSpec<string[]> = {
+export interface OpenRequest {
+  readonly kind: string
+  readonly id: string
+}
+
+/** Requests without an end. */
+export const openRequests: StateSpec<OpenRequest[]> = {
   name: 'interactions.open',
-  version: 1,
+  version: 2,
   initial: () => [],
   reduce(open, record) {
-    if (requestRecord.is(record)) return [...open, record.request.approval_id]
-    return resolvedRecord.is(record) ? open.filter(id => id !== record.id) : open
+    if (requestRecord.is(record)) return [...open, { kind: record.kind, id: record.id }]
+    return record.type === endRecord.type ? open.filter(({ id }) => id !== record.id) : open
   }
 }
 
-/** The events of these records. */
-export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
+/** The events of these records, with who can tell them; none for a kind whose pack is not there. */
+export function eventsOf<S extends { readonly kind: AnyInteractionKind }>(
+  record: HistoryRecord,
+  sources: readonly S[]
+): readonly (RecordEvent & { readonly from: S })[] {
+  const from = sources.find(({ kind }) => kind.name === record.kind)
+  if (!from) return []
   const at = new Date(record.time ?? 0)
-  if (requestRecord.is(record)) return [{ type: approvalRequested.type, payload: record.request, at }]
-  if (!resolvedRecord.is(record) || record.withdrawn) return []
-  const { id: approval_id, decision, scope, feedback, selected_label } = record
-  const payload: Static<typeof approvalResolved.payload> = {
-    approval_id,
-    decision,
-    ...(scope === undefined ? {} : { scope }),
-    ...(feedback === undefined ? {} : { feedback }),
-    ...(selected_label === undefined ? {} : { selected_label }),
-    resolved_at: at.toISOString()
+  const { kind } = from
+  if (requestRecord.is(record)) return fits(kind.request, record.request) ? [{ ...kind.asked(record.request), at, from }] : []
+  if (!endRecord.is(record)) return []
+  const end = endOf(record, kind)
+  return end ? [{ ...kind.ended(record.id, end, at), at, from }] : []
+}
+
+function endOf(record: { readonly how: string; readonly answer?: unknown }, kind: AnyInteractionKind): InteractionEnd<unknown> | undefined {
+  if (record.how === 'withdrawn' || record.how === 'expired') return { how: record.how }
+  return record.how === 'answered' && fits(kind.answer, record.answer) ? { how: 'answered', answer: record.answer } : undefined
+}
+
+const checkers = new WeakMap<TSchema, (value: unknown) => boolean>()
+/** Whether a value of a journal has the shape. */
+function fits(schema: TSchema, value: unknown): boolean {
+  let check = checkers.get(schema)
+  if (!check) {
+    const compiled = checker(schema)
+    check = given => compiled.Check(given)
+    checkers.set(schema, check)
   }
-  return [{ type: approvalResolved.type, payload, at }]
+  return check(value)
 }

@@ -1,42 +1,43 @@
-/** Requests to the human: open until answered over REST, withdrawn with the turn. Approvals now; questions use the same broker. */
-import { type Static, serviceToken } from '../../kernel/index.ts'
+/** Requests to the human: open until somebody answers, withdrawn with the turn. One broker for all kinds. */
+import { type Static, serviceToken, type TObject, type TSchema } from '../../kernel/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
-import type { ToolDisplay } from '../tools/index.ts'
-import type { ApprovalRequest } from './contract.ts'
-
-export interface ApprovalAsk {
-  readonly agent: AgentHost
-  readonly turn_id?: number
-  readonly tool_call_id: string
-  readonly tool_name: string
-  /** Short phrase: `Running: ls`. */
-  readonly action: string
-  readonly display: ToolDisplay
-}
-
-export interface ApprovalAnswer {
-  readonly decision: 'approved' | 'rejected' | 'cancelled'
-  /** Only with approved: remember for the rest of the session. */
-  readonly scope?: 'session'
-  readonly feedback?: string
-  readonly selected_label?: string
-  /** Set when nobody answered in time. */
-  readonly expired?: boolean
-}
+import type { InteractionAsk, InteractionEnd, InteractionKind } from './kind.ts'
 
 export interface Interactions {
   /**
-   * Announces the request (work_changed first) and waits for the answer. Resolves with `cancelled` when the signal aborts or
-   * the request expires; never rejects.
+   * Announces the request (work_changed first) and waits for its end: `withdrawn` when the signal aborts, when the kind is not there or leaves,
+   * and when the disk refuses. Never rejects.
    */
-  approve(ask: ApprovalAsk, signal: AbortSignal): Promise<ApprovalAnswer>
+  ask<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
+    kind: InteractionKind<Ask, Q, A>,
+    ask: Ask,
+    signal: AbortSignal
+  ): Promise<InteractionEnd<Static<A>>>
+  /** Open requests of all agents of a session in wire form, oldest first. */
+  pending<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
+    session: Session,
+    kind: InteractionKind<Ask, Q, A>
+  ): readonly Static<Q>[]
+  /** As `pending`, of all kinds that the session shows as this. */
+  waiting(session: Session, pending: 'approval' | 'question'): readonly unknown[]
+  /** The open request, for routes that hold the answer against it. Throws what `missing` and `expired` of the kind say, AlreadyResolved (40902). */
+  find<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
+    session: Session,
+    kind: InteractionKind<Ask, Q, A>,
+    id: string
+  ): Static<Q>
+  /** The answer of the user; one of several counts. Returns the instant, ISO 8601. Throws as `find`, and SessionBusy. */
+  answer<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
+    session: Session,
+    kind: InteractionKind<Ask, Q, A>,
+    id: string,
+    answer: Static<A>
+  ): Promise<string>
   /**
-   * Ends the requests that a dead process left open as `cancelled`. Called while the agent is opened, before its turn is closed. Never
+   * Ends the requests that a dead process left open as withdrawn. Called while the agent is opened, before its turn is closed. Never
    * rejects.
    */
   recover(agent: AgentHost): Promise<void>
-  /** Open approvals of all agents of a session in wire form, oldest first; for the snapshot. */
-  pendingApprovals(session: Session): readonly Static<typeof ApprovalRequest>[]
 }
 
 export const Interactions = serviceToken<Interactions>('interactions')

@@ -2,7 +2,7 @@
 import { AppError, binary, definePack, invalid } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Histories, type History, type HistoryMessage } from '../history/index.ts'
-import { Interactions } from '../interactions/index.ts'
+import { approvals, Interactions } from '../interactions/index.ts'
 import { Llm, totalCost } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
@@ -86,7 +86,8 @@ export default definePack({
           ...(cost === undefined ? {} : { total_cost_usd: cost })
         }
       })
-      const pending_approvals = [...(interactions()?.pendingApprovals(session) ?? [])]
+      const pending_approvals = [...(interactions()?.pending(session, approvals) ?? [])]
+      const pending_questions = [...(interactions()?.waiting(session, 'question') ?? [])]
       await ctx.streams.flushed(session_id)
       return {
         as_of_seq: at.seq,
@@ -99,7 +100,7 @@ export default definePack({
         in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
         subagents: [],
         pending_approvals,
-        pending_questions: []
+        pending_questions
       }
     })
 

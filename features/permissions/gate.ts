@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import type { Logger } from '../../kernel/index.ts'
-import type { ApprovalAnswer, Interactions } from '../interactions/index.ts'
+import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions } from '../interactions/index.ts'
 import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
@@ -54,7 +54,8 @@ function resolved(dir: string): Promise<string> {
 
 async function askUser(context: ToolCallContext, interactions: Interactions, ports: GatePorts): Promise<ToolDecision> {
   const { agent, turn_id } = context.env
-  const answer = await interactions.approve(
+  const end = await interactions.ask(
+    approvals,
     {
       agent,
       turn_id,
@@ -65,8 +66,8 @@ async function askUser(context: ToolCallContext, interactions: Interactions, por
     },
     context.signal
   )
-  if (answer.decision !== 'approved') return deny(context, refusalText(context.tool.name, answer))
-  if (answer.scope === 'session') {
+  if (end.how !== 'answered' || end.answer.decision !== 'approved') return deny(context, refusalText(context.tool.name, end))
+  if (end.answer.scope === 'session') {
     try {
       const { approval_argument: argument } = context.execution
       await ports.permissions.remember(agent, { tool: context.tool.name, ...(argument === undefined ? {} : { argument }) })
@@ -81,8 +82,9 @@ function genericDisplay(context: ToolCallContext): ToolDisplay {
   return { kind: 'generic', summary: context.execution.description, detail: context.args }
 }
 
-function refusalText(tool: string, answer: ApprovalAnswer): string {
-  if (answer.expired) return `Nobody answered the approval request for ${tool} in time, so the call was not made.`
+function refusalText(tool: string, end: InteractionEnd<ApprovalAnswer>): string {
+  if (end.how === 'expired') return `Nobody answered the approval request for ${tool} in time, so the call was not made.`
+  const answer = end.how === 'answered' ? end.answer : { decision: 'cancelled' as const, feedback: undefined }
   const reason = answer.feedback ? ` Reason: ${answer.feedback}` : ''
   if (answer.decision === 'cancelled') return `The approval of ${tool} was cancelled, so the call was not made.${reason}`
   return `The user rejected the call of ${tool}.${reason}`

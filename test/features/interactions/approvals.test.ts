@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SessionApprovals } from '../../../features/interactions/approvals.ts'
-import { AlreadyResolved, type ApprovalAsk, ApprovalExpired, ApprovalMissing } from '../../../features/interactions/index.ts'
-import { requestRecord, resolvedRecord } from '../../../features/interactions/records.ts'
-import { AppError } from '../../../kernel/index.ts'
+import { Broker } from '../../../features/interactions/broker.ts'
+import {
+  AlreadyResolved,
+  type ApprovalAnswer,
+  type ApprovalAsk,
+  ApprovalExpired,
+  ApprovalMissing,
+  type ApprovalRequest,
+  approvals as kind
+} from '../../../features/interactions/index.ts'
+import { eventsOf } from '../../../features/interactions/records.ts'
+import { AppError, type Static } from '../../../kernel/index.ts'
 import { fakeAgent, silent, type TestLike } from '../tools/fakes.ts'
 
 async function scene(t: TestLike, options: { readonly ttlMs?: number; readonly recorded?: (type: string) => void } = {}) {
@@ -11,24 +19,32 @@ async function scene(t: TestLike, options: { readonly ttlMs?: number; readonly r
   const told = agent.session.told
   let time = 0
   let ids = 0
-  const approvals = new SessionApprovals(agent.session, {
+  const broker = new Broker(agent.session, {
     // As slow as a disk: what does not wait for a record comes before it.
     record: async (_agent, record) => {
       await new Promise(setImmediate)
       options.recorded?.(record.type)
       told.push(record.type)
       const tell = () => {
-        if (requestRecord.is(record)) told.push(`requested ${record.request.approval_id}`)
-        else if (resolvedRecord.is(record) && !record.withdrawn) told.push(`resolved ${record.id} ${record.decision}`)
+        for (const { type, payload } of eventsOf(record, [{ kind }])) {
+          const { approval_id, decision } = payload as { readonly approval_id: string; readonly decision?: string }
+          told.push(`${type.replace('event.approval.', '')} ${approval_id}${decision === undefined ? '' : ` ${decision}`}`)
+        }
       }
       return { tell, drop: () => undefined }
     },
     log: silent,
     now: () => new Date(time),
-    newId: () => String(ids++),
-    ttlMs: options.ttlMs ?? 86_400_000
+    newId: () => String(ids++)
   })
-  t.after(() => approvals.close())
+  t.after(() => broker.close())
+  const source = { kind, ttl_ms: options.ttlMs ?? 86_400_000, tell: () => undefined }
+  const approvals = {
+    ask: (asked: ApprovalAsk, signal: AbortSignal) => broker.ask(source, asked, signal),
+    pending: () => broker.open().map(open => open.request as Static<typeof ApprovalRequest>),
+    resolve: (id: string, answer: ApprovalAnswer) => broker.answer(kind, id, answer),
+    close: () => broker.close()
+  }
   const ask: ApprovalAsk = {
     agent,
     turn_id: 0,
@@ -64,7 +80,7 @@ test('an answer resolves the request once; its events frame the change of work',
 
   await approvals.resolve(id, { decision: 'approved', scope: 'session' })
 
-  assert.deepEqual(await answer, { decision: 'approved', scope: 'session' })
+  assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'approved', scope: 'session' } })
   assert.deepEqual(told, [
     'interaction.request',
     'approval +1',
@@ -97,14 +113,14 @@ test('two answers at once: one wins, the other hears that it came too late', asy
   ])
   assert.equal(first.status, 'fulfilled')
   assert.equal(second.status, 'rejected')
-  assert.equal((await answer).decision, 'approved')
+  assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'approved' } })
 })
 
 test('an abort withdraws the request', async t => {
   const { approvals, told, open, control } = await scene(t)
   const { answer, id } = await open()
   control.abort()
-  assert.deepEqual(await answer, { decision: 'cancelled' })
+  assert.deepEqual(await answer, { how: 'withdrawn' })
   while (told.length < 6) await new Promise(setImmediate)
   assert.deepEqual(told.slice(3), ['interaction.resolved', 'resolved approval_0 cancelled', 'approval -1'])
   await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
@@ -114,25 +130,25 @@ test('an expired request is withdrawn and says so to a late answer', async t => 
   const { approvals, told, ask, control } = await scene(t, { ttlMs: 1 })
   const hold = setInterval(() => undefined, 1_000) // the expiry timer alone does not keep the process alive
   t.after(() => clearInterval(hold))
-  assert.deepEqual(await approvals.ask(ask, control.signal), { decision: 'cancelled', expired: true })
+  assert.deepEqual(await approvals.ask(ask, control.signal), { how: 'expired' })
   while (!told.includes('resolved approval_0 cancelled')) await new Promise(setImmediate)
   await assert.rejects(approvals.resolve('approval_0', { decision: 'approved' }), refusedWith(ApprovalExpired.code))
 })
 
 test('an aborted turn asks nothing, and closing withdraws what is open', async t => {
   const { approvals, told, ask, open } = await scene(t)
-  assert.deepEqual(await approvals.ask(ask, AbortSignal.abort()), { decision: 'cancelled' })
+  assert.deepEqual(await approvals.ask(ask, AbortSignal.abort()), { how: 'withdrawn' })
   assert.deepEqual(told, [])
   const { answer } = await open()
   await approvals.close()
-  assert.deepEqual(await answer, { decision: 'cancelled' })
+  assert.deepEqual(await answer, { how: 'withdrawn' })
 })
 
 test('a request whose turn ended while it was recorded is not announced', async t => {
   const turn = new AbortController()
   const { approvals, told, ask } = await scene(t, { recorded: () => turn.abort() })
 
-  assert.deepEqual(await approvals.ask(ask, turn.signal), { decision: 'cancelled' })
+  assert.deepEqual(await approvals.ask(ask, turn.signal), { how: 'withdrawn' })
 
   assert.deepEqual(told, ['interaction.request', 'interaction.resolved'])
   assert.deepEqual(approvals.pending(), [])

@@ -1,0 +1,152 @@
+/** The open requests of one session, of all kinds: announced, waited for, ended once. */
+import { randomUUID } from 'node:crypto'
+import { AppError, type Logger } from '../../kernel/index.ts'
+import type { HistoryRecord, Written } from '../history/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import { AlreadyResolved } from './contract.ts'
+import type { AnyInteractionKind, InteractionAsk, InteractionEnd, InteractionSource } from './kind.ts'
+import { endRecord, requestRecord } from './records.ts'
+import { Remembered } from './remembered.ts'
+
+export interface BrokerPorts {
+  /** Writes the record; its events are told by who wrote it. Rejects when the disk refuses. */
+  readonly record: (agent: AgentHost, record: HistoryRecord) => Promise<Written>
+  readonly log: Logger
+  readonly now: () => Date
+  /** Unique id without prefix. */
+  readonly newId: () => string
+}
+
+/** The id of a request, without its prefix. */
+export const newRequestId = (): string => randomUUID()
+
+interface Open {
+  readonly id: string
+  readonly kind: AnyInteractionKind
+  readonly agent: AgentHost
+  readonly request: unknown
+  readonly signal: AbortSignal
+  readonly settle: (end: InteractionEnd<unknown>) => void
+  readonly release: () => void
+  /** An answer is being recorded. */
+  answering: boolean
+}
+
+/** One per session (slot). Closing withdraws what is open. */
+export class Broker {
+  readonly #session: Session
+  readonly #ports: BrokerPorts
+  readonly #open = new Map<string, Open>()
+  readonly #ended: Remembered
+
+  constructor(session: Session, ports: BrokerPorts) {
+    this.#session = session
+    this.#ports = ports
+    this.#ended = new Remembered(() => ports.now().getTime())
+  }
+
+  /** Oldest first. */
+  open(): readonly Pick<Open, 'id' | 'kind' | 'request'>[] {
+    return [...this.#open.values()]
+  }
+
+  /** Announces the request and resolves with its end. Rejects when the disk refuses. */
+  async ask({ kind, ttl_ms }: InteractionSource, ask: InteractionAsk, signal: AbortSignal): Promise<InteractionEnd<unknown>> {
+    if (signal.aborted) return { how: 'withdrawn' }
+    const { agent } = ask
+    const id = `${kind.name}_${this.#ports.newId()}`
+    const request: unknown = kind.describe(ask, this.#base(id, ttl_ms))
+    const whose = { kind: kind.name, id }
+    const written = await this.#ports.record(agent, requestRecord.of({ ...whose, request }))
+    if (signal.aborted || this.#session.scope.closed) {
+      // Nobody may see a request whose turn is over.
+      written.drop()
+      const end = await this.#ports.record(agent, endRecord.of({ ...whose, how: 'untold' }))
+      end.tell()
+      return { how: 'withdrawn' }
+    }
+    return new Promise(settle => {
+      const withdraw = () => void this.#end(id, 'withdrawn')
+      const timer = ttl_ms === undefined ? undefined : setTimeout(() => void this.#end(id, 'expired'), ttl_ms)
+      timer?.unref()
+      signal.addEventListener('abort', withdraw, { once: true })
+      const release = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', withdraw)
+      }
+      this.#open.set(id, { id, kind, agent, request, signal, settle, release, answering: false })
+      this.#session.work.pending(kind.pending, 1)
+      written.tell()
+    })
+  }
+
+  /** The request that waits for an answer. Throws what the kind says of an id that is unknown or expired, AlreadyResolved (40902). */
+  find(kind: AnyInteractionKind, id: string): Open {
+    const open = this.#open.get(id)
+    if (open?.kind === kind && !open.answering) return open
+    const known = open?.kind === kind ? 'resolved' : this.#ended.get(id)
+    if (known === undefined) throw new AppError(kind.missing)
+    throw new AppError(known === 'expired' ? kind.expired : AlreadyResolved, { data: { resolved: false } })
+  }
+
+  /** The user's answer. Throws as `find`. Returns the instant. */
+  async answer(kind: AnyInteractionKind, id: string, answer: unknown): Promise<string> {
+    const open = this.find(kind, id)
+    open.answering = true
+    let written: Written
+    try {
+      written = await this.#ports.record(open.agent, endRecord.of({ kind: kind.name, id, how: 'answered', answer }))
+    } catch (error) {
+      open.answering = false // another answer may come through, unless nobody waits any more
+      if (open.signal.aborted) await this.#end(id, 'withdrawn')
+      throw error
+    }
+    this.#close(open, 'resolved')
+    this.#session.work.pending(kind.pending, -1)
+    written.tell()
+    open.settle({ how: 'answered', answer })
+    return this.#ports.now().toISOString()
+  }
+
+  /** Withdraws what is open, of the kinds that fit. */
+  async withdraw(fits: (kind: AnyInteractionKind) => boolean): Promise<void> {
+    const gone = [...this.#open.values()].filter(({ kind }) => fits(kind))
+    await Promise.all(gone.map(({ id }) => this.#end(id, 'withdrawn')))
+  }
+
+  close(): Promise<void> {
+    return this.withdraw(() => true)
+  }
+
+  /** Nobody waits for the answer any more; what the disk does not take now, the next load makes up for. */
+  async #end(id: string, how: 'withdrawn' | 'expired'): Promise<void> {
+    const open = this.#open.get(id)
+    if (!open || open.answering) return
+    const { kind, agent } = open
+    this.#close(open, how === 'expired' ? 'expired' : 'resolved')
+    const record = this.#ports.record(agent, endRecord.of({ kind: kind.name, id, how }))
+    open.settle({ how })
+    try {
+      ;(await record).tell()
+    } catch (error) {
+      this.#ports.log.error({ err: error, kind: kind.name }, 'the end of a request to the user could not be recorded')
+    }
+    this.#session.work.pending(kind.pending, -1)
+  }
+
+  #close(open: Open, how: 'resolved' | 'expired'): void {
+    this.#open.delete(open.id)
+    open.release()
+    this.#ended.add(open.id, how)
+  }
+
+  #base(id: string, ttl_ms: number | undefined) {
+    const created = this.#ports.now()
+    return {
+      id,
+      session_id: this.#session.id,
+      created_at: created.toISOString(),
+      ...(ttl_ms === undefined ? {} : { expires_at: new Date(created.getTime() + ttl_ms).toISOString() })
+    }
+  }
+}

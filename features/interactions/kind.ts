@@ -1,0 +1,68 @@
+/** Kinds of requests to the human: what the broker is told of approvals, questions and whatever else a pack lets people decide. */
+import { type ErrorSpec, type EventTarget, extensionPoint, type Static, type TObject, type TSchema } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+
+/** Who asks; kinds add what they ask. */
+export interface InteractionAsk {
+  readonly agent: AgentHost
+  readonly turn_id?: number
+}
+
+/** What the broker adds to what is asked. */
+export interface RequestBase {
+  /** `<name of the kind>_<uuid>` */
+  readonly id: string
+  readonly session_id: string
+  /** ISO 8601, UTC. */
+  readonly created_at: string
+  /** Absent when the kind does not expire. */
+  readonly expires_at?: string
+}
+
+/** How a request ended. Withdrawn: with its turn, its session, its pack, or its process. */
+export type InteractionEnd<A> = { readonly how: 'answered'; readonly answer: A } | { readonly how: 'withdrawn' | 'expired' }
+
+/** An event of a kind, not told yet. */
+export interface InteractionEvent {
+  readonly type: string
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/** One kind of request, declared once. Its wire shapes, codes and events are its owner's; everything that happens to a request is the broker's. */
+export interface InteractionKind<Ask extends InteractionAsk, Q extends TObject, A extends TSchema> {
+  /** Unique; in records, and in front of the ids. */
+  readonly name: string
+  /** What the session shows that it waits for (`pending_interaction`). */
+  readonly pending: 'approval' | 'question'
+  /** The request as clients get it, and as it is on record. */
+  readonly request: Q
+  /** The answer as it is on record. */
+  readonly answer: A
+  /** Answers for an unknown id, and for one that expired. */
+  readonly missing: ErrorSpec
+  readonly expired: ErrorSpec
+  describe(ask: Ask, base: RequestBase): Static<Q>
+  /** Pure: the events follow from records, also after a crash. */
+  asked(request: Static<Q>): InteractionEvent
+  ended(id: string, end: InteractionEnd<Static<A>>, at: Date): InteractionEvent
+}
+
+export function defineInteraction<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
+  kind: InteractionKind<Ask, Q, A>
+): InteractionKind<Ask, Q, A> {
+  return kind
+}
+
+/** A kind whatever it asks; the broker hands each of its parts only what came from it. */
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export type AnyInteractionKind = InteractionKind<any, any, any>
+
+/** A kind that can be asked as long as its pack is there; requests that are open when it leaves are withdrawn. */
+export interface InteractionSource {
+  readonly kind: AnyInteractionKind
+  /** An unanswered request expires after this time, ms (at most 2147483647). Absent: never. */
+  readonly ttl_ms?: number
+  /** Emits an event that `asked` or `ended` made. */
+  tell(event: InteractionEvent, target: EventTarget): void
+}
+export const InteractionKinds = extensionPoint<InteractionSource>('interaction-kinds')

@@ -1,0 +1,218 @@
+/** A pack adds a kind of request of its own: questions, with routes, codes and events that the broker knows nothing of. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  AlreadyResolved,
+  defineInteraction,
+  type InteractionAsk,
+  InteractionKinds,
+  Interactions
+} from '../../../features/interactions/index.ts'
+import interactions from '../../../features/interactions/pack.ts'
+import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { abortSession } from '../../../features/prompts/index.ts'
+import { readSession, Sessions } from '../../../features/sessions/index.ts'
+import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
+import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, type Started, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
+
+const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
+const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out')
+const Question = Type.Object({ question_id: Type.String(), session_id: Type.String(), text: Type.String(), created_at: Type.String() })
+const Answer = Type.Union([Type.Object({ text: Type.String() }), Type.Object({ dismissed: Type.Literal(true) })])
+const durable = { scope: 'session', durable: true } as const
+const asked = defineEvent({ type: 'event.question.requested', ...durable, payload: Question })
+const Ended = Type.Object({ question_id: Type.String(), text: Type.Optional(Type.String()) })
+const answered = defineEvent({ type: 'event.question.answered', ...durable, payload: Ended })
+const dismissed = defineEvent({ type: 'event.question.dismissed', ...durable, payload: Ended })
+
+const questions = defineInteraction({
+  name: 'question',
+  pending: 'question',
+  request: Question,
+  answer: Answer,
+  missing: QuestionMissing,
+  expired: QuestionExpired,
+  describe: ({ text }: InteractionAsk & { readonly text: string }, { id: question_id, session_id, created_at }) => ({
+    question_id,
+    session_id,
+    text,
+    created_at
+  }),
+  asked: request => ({ type: asked.type, payload: request }),
+  ended: (question_id, end) =>
+    end.how === 'answered' && 'text' in end.answer
+      ? { type: answered.type, payload: { question_id, text: end.answer.text } }
+      : { type: dismissed.type, payload: { question_id } }
+})
+
+const path = '/api/v1/sessions/{session_id}/questions'
+const params = Type.Object({ session_id: Type.String() })
+const listQuestions = defineRoute({ method: 'GET', path, summary: 'list', params, data: Type.Object({ items: Type.Array(Question) }) })
+const answerQuestion = defineRoute({
+  method: 'POST',
+  path: `${path}/{question_id}`,
+  summary: 'answer',
+  params: Type.Object({ session_id: Type.String(), question_id: Type.String() }),
+  body: Type.Unknown(),
+  data: Type.Object({ resolved_at: Type.String() }),
+  errors: [QuestionMissing, QuestionExpired, AlreadyResolved]
+})
+
+/** The tool `Ask` waits for the answer. */
+const questionPack = (ttl_ms?: number) =>
+  definePack({
+    name: 'questions',
+    needs: { interactions: Interactions, sessions: Sessions },
+    setup(ctx, { interactions, sessions }) {
+      const emits = { [asked.type]: ctx.event(asked), [answered.type]: ctx.event(answered), [dismissed.type]: ctx.event(dismissed) }
+      ctx.contribute(InteractionKinds, {
+        kind: questions,
+        ...(ttl_ms === undefined ? {} : { ttl_ms }),
+        tell: ({ type, payload }, target) => emits[type]?.(payload as Static<typeof Question>, target)
+      })
+      ctx.route(listQuestions, async ({ params: { session_id } }) => ({
+        items: [...interactions.pending(await sessions.load(session_id), questions)]
+      }))
+      // First which question, then whether the answer fits it (contract 2, Approvals and questions).
+      ctx.route(answerQuestion, async ({ params: { session_id, question_id }, body }) => {
+        const session = await sessions.load(session_id)
+        const { text } = interactions.find(session, questions, question_id)
+        if (!checker(Answer).Check(body)) throw invalid([{ path: 'body', message: `no answer to: ${text}` }])
+        return { resolved_at: await interactions.answer(session, questions, question_id, body) }
+      })
+    }
+  })
+
+/** In a pack of its own, so that calls outlive the kind. */
+const tools = definePack({
+  name: 'tools',
+  needs: { interactions: Interactions },
+  provides: [ToolRunner],
+  setup(ctx, { interactions }) {
+    ctx.provide(ToolRunner, {
+      list: () => [{ name: 'Ask', description: 'ask', parameters: {} }],
+      async run({ agent, turn_id, calls, signal, report }) {
+        const outcomes: ToolOutcome[] = []
+        for (const call of calls) {
+          await report({ type: 'started', call, args: {} })
+          const end = await interactions.ask(questions, { agent, turn_id, text: 'which one?' }, signal)
+          outcomes.push({ call, result: { output: JSON.stringify(end) } })
+        }
+        return outcomes
+      }
+    })
+  }
+})
+
+async function start(t: Parameters<typeof startAgent>[0], options: StartOptions & { readonly ttl_ms?: number } = {}) {
+  const llm = scriptedLlm(toolCalls({ id: 'c1', name: 'Ask' }), 'thanks')
+  const server = await startAgent(t, llm, { ...options, packs: [interactions, questionPack(options.ttl_ms), tools] })
+  return { ...server, llm, params: { session_id: server.session_id } }
+}
+
+async function askedOf(server: Started): Promise<string> {
+  const { payload } = await server.waitFor(event => event.type === asked.type)
+  return (payload as Static<typeof Question>).question_id
+}
+
+const seen = (server: Started) =>
+  server.events.flatMap(({ type, payload }) => {
+    const { pending_interaction: pending } = payload as { readonly pending_interaction?: string }
+    if (type === 'event.session.work_changed') return [`work ${pending}`]
+    return type.startsWith('event.question.') ? [type.replace('event.', '')] : []
+  })
+
+test('a question of another pack is announced, listed, shown in session and snapshot, and its answer goes back to the tool', async t => {
+  const server = await start(t)
+  const { params } = server
+  await server.prompt('choose')
+  const question_id = await askedOf(server)
+
+  assert.match(question_id, /^question_[0-9a-f-]{36}$/)
+  const [item] = (await server.call(listQuestions, { params })).data.items
+  assert.equal(item?.text, 'which one?')
+  assert.equal((await server.call(readSession, { params })).data.pending_interaction, 'question')
+  const snapshot = (await server.call(readSnapshot, { params })).data
+  assert.deepEqual([snapshot.pending_questions, snapshot.pending_approvals], [[item], []])
+  const bad = await server.call(answerQuestion, { params: { ...params, question_id }, body: { text: 5 } })
+  assert.deepEqual([bad.code, bad.details], [40001, [{ path: 'body', message: 'no answer to: which one?' }]])
+  const reply = await server.call(answerQuestion, { params: { ...params, question_id }, body: { text: 'the left one' } })
+  await server.settled(1)
+
+  assert.equal(reply.code, 0)
+  const told = seen(server).slice(seen(server).indexOf('work question'))
+  assert.deepEqual(told.slice(0, 4), ['work question', 'question.requested', 'work none', 'question.answered'])
+  const { items } = (await server.call(listMessages, { params })).data
+  const result = items.find(message => message.role === 'tool')?.content[0] as { readonly output?: string } | undefined
+  assert.equal(result?.output, JSON.stringify({ how: 'answered', answer: { text: 'the left one' } }))
+  const again = await server.call(answerQuestion, { params: { ...params, question_id }, body: { text: 'no, the right one' } })
+  assert.deepEqual([again.code, again.data], [AlreadyResolved.code, { resolved: false }])
+  const other = await server.call(answerQuestion, { params: { ...params, question_id: 'question_x' }, body: 5 })
+  assert.equal(other.code, QuestionMissing.code)
+})
+
+test('one kind has several ends of its own', async t => {
+  const server = await start(t)
+  await server.prompt('choose')
+  const question_id = await askedOf(server)
+  await server.call(answerQuestion, { params: { ...server.params, question_id }, body: { dismissed: true } })
+  await server.settled(1)
+  assert.equal(seen(server).at(-2), 'question.dismissed')
+})
+
+test('the end of the turn withdraws the question', async t => {
+  const server = await start(t)
+  await server.prompt('choose')
+  const question_id = await askedOf(server)
+
+  await server.call(abortSession, { params: server.params })
+
+  assert.deepEqual((await server.call(listQuestions, { params: server.params })).data.items, [])
+  await server.waitFor(event => event.type === dismissed.type)
+  const late = await server.call(answerQuestion, { params: { ...server.params, question_id }, body: { text: 'late' } })
+  assert.equal(late.code, AlreadyResolved.code)
+})
+
+test('a kind expires when its pack says so', async t => {
+  const hold = setInterval(() => undefined, 1_000) // the expiry timer alone does not keep the process alive
+  t.after(() => clearInterval(hold))
+  const server = await start(t, { ttl_ms: 5 })
+  await server.prompt('choose')
+  const question_id = await askedOf(server)
+  await server.settled(1)
+  const late = await server.call(answerQuestion, { params: { ...server.params, question_id }, body: { text: 'late' } })
+  assert.deepEqual([late.code, late.data], [QuestionExpired.code, { resolved: false }])
+})
+
+test('a question that a killed server left open is dismissed when its session is loaded', async t => {
+  const first = await start(t)
+  await first.prompt('choose')
+  const question_id = await askedOf(first)
+  await first.call(readSnapshot, { params: first.params }) // answers when all events are on disk
+
+  const server = await start(t, { home: await copyOfHome(first.home), session_id: first.session_id })
+  assert.deepEqual((await server.call(listQuestions, { params: server.params })).data.items, [])
+
+  assert.deepEqual(
+    server.events.filter(({ type }) => type.startsWith('event.question.')).map(({ type, payload }) => [type, payload]),
+    [[dismissed.type, { question_id }]]
+  )
+})
+
+test('when the pack of the kind leaves, its open questions are withdrawn and the turn goes on', async t => {
+  const server = await start(t)
+  await server.prompt('choose')
+  await askedOf(server)
+
+  await server.kernel.unload('questions')
+  await server.settled(1)
+
+  assert.equal((await server.call(readSession, { params: server.params })).data.pending_interaction, 'none')
+  const ends = (await wireOf(server)).filter(record => record.type === 'interaction.resolved')
+  assert.deepEqual(
+    ends.map(({ kind, how }) => [kind, how]),
+    [['question', 'withdrawn']]
+  )
+})
