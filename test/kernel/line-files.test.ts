@@ -98,6 +98,28 @@ test('a log that has become longer by a rewrite is read to its end', async t => 
   assert.deepEqual(await numbers(), [1, 2, 3])
 })
 
+test('of a long log only the records between two positions are read, in either direction', async t => {
+  const { store } = await aLog(t)
+  const { at } = await store.append('a', ...Array.from({ length: 400 }, (_, n) => ({ n, note: 'x'.repeat(1_000 + n) })))
+  for (const [first, last] of [
+    [0, 399],
+    [3, 300],
+    [270, 280]
+  ] as const) {
+    for (const reverse of [false, true]) {
+      const seen: number[] = []
+      for await (const { value, at: place } of store.scan('a', { from: at[first] ?? 0, to: at[last] ?? 0, reverse })) {
+        assert.equal(place, at[value.n])
+        seen.push(value.n)
+      }
+      assert.deepEqual(
+        reverse ? seen.reverse() : seen,
+        Array.from({ length: last - first }, (_, n) => first + n)
+      )
+    }
+  }
+})
+
 test('a write that the system takes only in parts is made whole', async t => {
   const { path, disk, store } = await aLog(t)
   await store.append('a', { n: 0 })

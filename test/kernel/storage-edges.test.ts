@@ -6,9 +6,11 @@ import { type TestContext, test } from 'node:test'
 import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { KeyedQueue } from '../../kernel/lifecycle/wait.ts'
+import { Type } from '../../kernel/schema.ts'
 import { replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
+import type { DocumentStore } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, Item, logSpec } from '../../kernel/testing/storage-suite.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { latch } from '../helpers/latch.ts'
@@ -108,6 +110,19 @@ test('a document that cannot be brought up to date is set aside', async t => {
   assert.equal(log.texts.length, 1)
   assert.deepEqual(await documents.ids(), [])
   assert.match((await readdir(dir)).join(), /^a\.json\.damaged-/)
+})
+
+test('a value that is no object carries its version, too', async t => {
+  const { dir, storage } = await opened(t)
+  for (const [name, value, given] of [
+    ['list', Type.Array(Type.Integer()), [1, 2]],
+    ['number', Type.Integer(), 7]
+  ] as const) {
+    const store = storage.open(defineStore({ name, kind: 'document', value, version: 2 }), place) as DocumentStore<unknown>
+    await store.put(name, given)
+    assert.deepEqual(await store.get(name), given)
+    assert.deepEqual(JSON.parse(await readFile(join(dir, `${name}.json`), 'utf8')), { $version: 2, $value: given })
+  }
 })
 
 test('whether a document is damaged is looked at again under its lock', async t => {

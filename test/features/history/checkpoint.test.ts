@@ -102,7 +102,7 @@ test('a history that is opened from a checkpoint says the same as the one that w
   for (let n = 0; n < 80; n++) await live.append(filler(n))
   await live.append({ type: 'note', id: 'b' }, { type: 'context.undone', from: 80, context_tokens: 500 })
   await live.append({ type: 'message', role: 'user', content: text('last') })
-  for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2, 3, 4, 5].map(n => live.append(filler(n))))
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 12 }, (_, n) => live.append(filler(n))))
   const checkpoints: string[] = []
   for await (const { value } of log.scan('wire')) {
     if (value.type === 'checkpoint') checkpoints.push(...Object.keys((value as HistoryRecord).states as object))
@@ -152,6 +152,17 @@ test('a page ends where it is asked to, and leaves out what was taken back', asy
   )
   const times = (await history.messages.page({ size: 1_000 })).messages.map(message => message.created_at)
   assert.deepEqual(new Set(times).size, 291, 'clients sort messages by their time')
+})
+
+test('a message has the words of its prompt, however long ago that was accepted', async () => {
+  const history = await openHistory()
+  await history.append({ type: 'prompt.accepted', prompt_id: 'p', content: text('long ago') })
+  for (let n = 0; n < 200; n++) await history.append({ type: 'message', role: 'user', content: text(`${n}`) })
+  await history.append(
+    { type: 'message', role: 'user', prompt_id: 'p' },
+    { type: 'prompt.settled', prompt_ids: ['p'], status: 'completed' }
+  )
+  assert.deepEqual((await history.messages.page({ size: 1 })).messages[0]?.content, text('long ago'))
 })
 
 /** A journal of events that is as far as it is told to be. */
