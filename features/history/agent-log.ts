@@ -2,7 +2,7 @@
  * The journal of one agent: appended records, taken into every state at once, acknowledged when on disk, then told. A checkpoint among the
  * records now and then keeps opening short; when the disk refuses, all states are read back from it.
  */
-import { AppError, type LogEntry, type Logger, type LogStore } from '../../kernel/index.ts'
+import { AppError, type LogEntry, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
 import { protocolVersion } from './contract.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
@@ -32,8 +32,10 @@ export interface AgentLogPorts {
   /** The event journal: the last number given out, and the last one on disk. */
   readonly given: () => Mark | undefined
   readonly written: () => Mark | undefined
-  /** Lowest time that the next message may have, ms. */
-  readonly lastMessageTime: () => number
+  /** The newest message: its number, and its time, ms. */
+  readonly lastMessage: () => { readonly number: number; readonly time: number }
+  /** When a checkpoint is due. Default: after 256 KB, and after 20 times what the last one took. */
+  readonly checkpoints?: { readonly bytes: number; readonly share: number } | undefined
 }
 
 interface Live {
@@ -75,6 +77,8 @@ export class AgentLog {
   /** Records that were taken in and are not on disk yet, by write. */
   #unwritten: (readonly HistoryRecord[])[] = []
   readonly #writes = new Set<Promise<unknown>>()
+  /** Records that got on disk while others before them did not: their events are made again. By position. */
+  readonly #redrafts = new Map<number, (events: readonly EventDraft[]) => void>()
   #started = false
   #end = 0
   #checkpointAt = 0
@@ -146,9 +150,9 @@ export class AgentLog {
     this.#unwritten.push(batch)
     const write = this.#ports.log.append(logId, ...(batch as { type: string }[]))
     this.#writes.add(write)
-    let end: number
+    let places: LogPositions
     try {
-      end = this.#located(batch, await write)
+      places = await write
     } catch (error) {
       this.#telling.drop(telling)
       this.#doubtful = true
@@ -156,8 +160,18 @@ export class AgentLog {
       await this.#reread()
       throw error
     }
+    const { at, end } = places
+    this.#located(batch, places)
     this.#forget(batch, write)
-    await this.#rereading?.catch(() => undefined) // these records are on disk; the next write reads again
+    if (this.#rereading) {
+      for (const [index, place] of at.entries()) {
+        this.#redrafts.set(place, events => {
+          drafts[index] = events
+        })
+      }
+      await this.#rereading.catch(() => undefined) // these records are on disk; the next write reads again
+      for (const place of at) this.#redrafts.delete(place)
+    }
     let next = 0
     const upTo = (count: number, each: (draft: EventDraft) => void) => {
       const to = Math.min(batch.length, head.length + count)
@@ -184,8 +198,10 @@ export class AgentLog {
 
   #stamped(record: HistoryRecord): HistoryRecord {
     const now = this.#ports.now().getTime()
+    if (!isMessage(record)) return { time: now, ...record }
+    const last = this.#ports.lastMessage()
     // Clients sort messages by their time.
-    return { time: isMessage(record) ? Math.max(now, this.#ports.lastMessageTime() + 1) : now, ...record }
+    return { time: Math.max(now, last.time + 1), ...record, number: last.number + 1 }
   }
 
   #draft(record: HistoryRecord, before: unknown): readonly EventDraft[] {
@@ -206,15 +222,14 @@ export class AgentLog {
     }
   }
 
-  /** The batch is on disk. Answers where it ends. */
-  #located(batch: readonly HistoryRecord[], { at, end }: { readonly at: readonly number[]; readonly end: number }): number {
+  /** The batch is on disk. */
+  #located(batch: readonly HistoryRecord[], { at, end }: LogPositions): void {
     for (const [index, record] of batch.entries()) {
       const place = at[index] ?? end
       if (checkpoint.is(record)) this.#checkpointed(place, (at[index + 1] ?? end) - place)
       for (const { spec, value } of this.#live.values()) spec.located?.(value, record, place)
     }
     this.#end = end
-    return end
   }
 
   #forget(batch: readonly HistoryRecord[], write: Promise<unknown>): void {
@@ -229,7 +244,8 @@ export class AgentLog {
       return [{ type: 'metadata', protocol_version: protocolVersion, created_at: this.#ports.now().getTime() }]
     }
     const behind = this.#end - this.#checkpointAt
-    const due = behind >= Math.max(checkpointBytes, checkpointShare * this.#checkpointSize)
+    const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }
+    const due = behind >= Math.max(bytes, share * this.#checkpointSize)
     if (due && this.#unwritten.length === 0 && this.#telling.idle) return [this.#checkpoint()]
     const mark = this.#telling.next()
     return mark ? [told.of(mark)] : []
@@ -258,12 +274,16 @@ export class AgentLog {
     const drafts: { at: number; events: readonly EventDraft[] }[] = []
     let end = tail.from
     const take = ({ value, at, next }: Entry) => {
+      this.#redrafts.get(at)?.(this.#draft(value, fresh[0]?.value))
       if (tail.marked && at >= (tail.told?.at ?? 0)) drafts.push({ at, events: this.#draft(value, fresh[0]?.value) })
       for (const each of fresh) this.#take(each, value, at)
       end = next
     }
-    if (tail.entries) for (const entry of tail.entries) take(entry)
-    else for await (const entry of this.scan({ from: tail.from })) take(entry)
+    for await (const entry of tail.entries ?? this.scan({ from: tail.from })) {
+      take(entry)
+      const others = yieldToLoop() // taking in takes its time, too
+      if (others) await others
+    }
     this.#end = end
     this.#started = end > 0
     for (const { spec, value } of fresh) (this.#live.get(spec.name) as Live).value = value
@@ -274,21 +294,31 @@ export class AgentLog {
   async #tail(): Promise<Tail> {
     const entries: Entry[] = []
     let mark: ToldUpTo | undefined
+    let marked = false
     this.#saved = new Map()
     this.#checkpointed(0, 0)
     for await (const entry of this.scan({ reverse: true })) {
       const { value, at, next } = entry
       entries.push(entry)
+      marked ||= told.is(value)
       if (!mark && told.is(value) && this.#isKept(value)) mark = { at: value.at, seq: value.seq, epoch: value.epoch }
-      if (checkpoint.is(value) && (mark || !value.told || this.#isKept(value.told))) {
+      if (checkpoint.is(value) && this.#fits(value.states, at) && (mark || !value.told || this.#isKept(value.told))) {
         this.#checkpointed(at, next - at)
         for (const [name, saved] of Object.entries(value.states)) this.#saved.set(name, saved as Saved) // as the record says
         if (!mark && value.told) mark = { at, ...value.told }
         return { from: at, entries: entries.reverse(), told: mark, marked: true }
       }
-      if ((entries[0]?.next ?? 0) - at > lookBackBytes) return { from: 0, entries: undefined, told: mark, marked: await this.#isMarked() }
+      if ((entries[0]?.next ?? 0) - at <= lookBackBytes) continue
+      return { from: 0, entries: undefined, told: mark, marked: marked || (await this.#isMarked()) }
     }
-    return { from: 0, entries: entries.reverse(), told: mark, marked: isMarked(entries[0]?.value) }
+    return { from: 0, entries: entries.reverse(), told: mark, marked: marked || isMarked(entries[0]?.value) }
+  }
+
+  /** Whether a checkpoint at `at` has the first state, on which the events of the records behind it depend. */
+  #fits(states: Readonly<Record<string, { readonly version: number; readonly at?: number }>>, at: number): boolean {
+    const [first] = this.#ports.states
+    const saved = states[first?.name ?? '']
+    return saved?.version === first?.version && saved?.at === at
   }
 
   /** A power failure may take the end of the event journal, which is flushed later: then an older mark counts. */
@@ -319,7 +349,10 @@ export class AgentLog {
     const fresh = { spec, value: known ? (spec.load ? spec.load(known.value) : known.value) : spec.initial() }
     for (let at = from?.() ?? known?.at ?? 0; at < this.#end; ) {
       const to = this.#end
-      for await (const entry of this.scan({ from: at, to })) this.#take(fresh, entry.value, entry.at)
+      for await (const entry of this.scan({ from: at, to })) {
+        this.#take(fresh, entry.value, entry.at)
+        await yieldToLoop()
+      }
       at = to
     }
     for (const batch of this.#unwritten) for (const record of batch) this.#take(fresh, record)
@@ -344,4 +377,5 @@ export class AgentLog {
   }
 }
 
-const isMarked = (first: HistoryRecord | undefined): boolean => first?.protocol_version === protocolVersion
+/** Also where the write that should have begun the journal was refused, and not the one behind it. */
+const isMarked = (first: HistoryRecord | undefined): boolean => first?.type !== 'metadata' || first.protocol_version === protocolVersion

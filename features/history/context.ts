@@ -1,18 +1,64 @@
 /** What the model is given of a conversation: the messages since the last compaction, without those that were taken back. */
 import type { Conversation } from './conversation.ts'
 import type { StateSpec } from './define.ts'
-import { messageFacts, messageOf } from './message.ts'
+import { messageFacts, messageOf, numberOf } from './message.ts'
+import { type Projected, Projection } from './project.ts'
 import { coreRecord } from './records.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
-export interface Context {
-  readonly messages: HistoryMessage[]
+export class Context {
+  readonly #messages: HistoryMessage[] = []
   /** Their numbers. */
-  readonly numbers: number[]
+  readonly #numbers: number[] = []
   /** Number of the next message. */
   next: number
   /** Contents of prompts whose message has not come. */
-  readonly waiting: Map<string, readonly WirePart[]>
+  readonly waiting = new Map<string, readonly WirePart[]>()
+  /** Places of messages whose prompt was accepted before the context begins: it holds their content. */
+  readonly #lacking = new Map<number, HistoryMessage>()
+  /** With images and without; they grow with the messages, so that a step costs what it adds. */
+  readonly #projections = new Map<boolean, Projection>()
+
+  constructor(next: number) {
+    this.next = next
+  }
+
+  add(message: HistoryMessage, number: number, isWhole: boolean): void {
+    if (!isWhole) this.#lacking.set(this.#messages.length, message)
+    this.#messages.push(message)
+    this.#numbers.push(number)
+    if (!isWhole) this.#projections.clear()
+    for (const projection of this.#projections.values()) projection.add(message)
+  }
+
+  /** Takes back what has this number or a later one. */
+  cut(from: number): void {
+    const found = this.#numbers.findIndex(number => number >= from)
+    if (found < 0) return
+    this.#messages.length = found
+    this.#numbers.length = found
+    for (const at of this.#lacking.keys()) if (at >= found) this.#lacking.delete(at)
+    this.#projections.clear()
+  }
+
+  /** A message whose content is still to be read. */
+  lacking(): HistoryMessage | undefined {
+    return this.#lacking.values().next().value
+  }
+
+  fill(lacking: HistoryMessage, content: readonly WirePart[]): void {
+    for (const [at, message] of this.#lacking) {
+      if (message !== lacking) continue
+      this.#messages[at] = { ...message, content }
+      this.#lacking.delete(at)
+    }
+  }
+
+  project(images: boolean): Projected {
+    const projection = this.#projections.get(images) ?? new Projection(this.#messages, { images })
+    this.#projections.set(images, projection)
+    return projection.read()
+  }
 }
 
 /** Read from where the context begins; never saved, because it is large and only a turn needs it. */
@@ -20,35 +66,26 @@ export function contextState(conversation: () => Conversation, session_id: strin
   return {
     name: 'context',
     version: 1,
-    initial: () => ({ messages: [], numbers: [], next: conversation().context.message, waiting: new Map() }),
+    initial: () => new Context(conversation().context.message),
     reduce(state, given) {
       const record = coreRecord(given)
       if (!record) return state
       if (record.type === 'prompt.accepted') state.waiting.set(record.prompt_id, record.content)
-      if (record.type === 'context.undone') cut(state, record.from)
+      if (record.type === 'context.undone') state.cut(record.from)
       const facts = messageFacts(record)
       if (!facts) return state
-      const number = state.next++
-      const add = (message: HistoryMessage) => {
-        state.messages.push(message)
-        state.numbers.push(number)
-      }
+      const number = numberOf(record, state.next)
+      state.next = number + 1
       if (record.type === 'context.compacted') {
-        cut(state, 0)
-        for (const each of record.messages) add(messageOf(each, number, record, session_id, []))
+        state.cut(0)
+        for (const each of record.messages) state.add(messageOf(each, number, record, session_id, []), number, true)
         return state
       }
       const { prompt_id = '' } = facts
-      add(messageOf(facts, number, record, session_id, state.waiting.get(prompt_id) ?? []))
+      const content = facts.content ?? state.waiting.get(prompt_id)
       state.waiting.delete(prompt_id)
+      state.add(messageOf(facts, number, record, session_id, content ?? []), number, content !== undefined || prompt_id === '')
       return state
     }
   }
-}
-
-function cut(state: Context, from: number): void {
-  const at = state.numbers.findIndex(number => number >= from)
-  if (at < 0) return
-  state.messages.length = at
-  state.numbers.length = at
 }

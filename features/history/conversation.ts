@@ -4,7 +4,7 @@
  */
 import type { LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { HistoryRecord, StateSpec } from './define.ts'
-import { type MessageFacts, messageFacts } from './message.ts'
+import { type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
 import { estimateMessage } from './tokens.ts'
 import type { OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
@@ -32,15 +32,15 @@ export class Conversation {
   begun = new Set<string>()
   /** Hashes of all call ids ever: one that is here by chance only costs a suffix. */
   readonly callIds = new Set<number>()
-  /** Messages ever made; a message's number is what this was before it. */
+  /** Number of the next message. */
   messages = 0
-  /** Those of them whose record is on disk. */
+  /** The same for those whose record is on disk. */
   located = 0
-  /** Positions of the messages 0, 64, 128, ... */
+  /** Positions of the messages 0, 64, 128, ...; of the next one where there is none of that number. */
   readonly index: number[] = []
   /** Numbers of messages with an id of their own. */
   readonly named = new Map<string, number>()
-  /** Numbers that were taken back: from, up to (not included); rising. */
+  /** Numbers that were taken back, or given to messages that did not get on disk: from, up to (not included); rising, apart. */
   readonly hidden: [number, number][] = []
   /** Where the records of the context begin, and the number of its first message. */
   context = { at: 0, message: 0 }
@@ -124,7 +124,7 @@ export class Conversation {
         this.reminders.clear()
         break
       case 'context.undone':
-        this.#hide(record.from)
+        this.#hide(record.from, this.messages)
         this.tokens = { measured: record.context_tokens, since: 0, sinceAnswer: 0 }
         this.reminders.clear()
         break
@@ -143,8 +143,9 @@ export class Conversation {
     }
     if (record.type === 'context.compacted') this.context = { ...this.context, at }
     if (!messageFacts(record)) return
-    if (this.located % indexStep === 0) this.index.push(at)
-    this.located++
+    const number = numberOf(record, this.located)
+    while (this.index.length * indexStep <= number) this.index.push(at)
+    this.located = number + 1
   }
 
   contextTokens(): number {
@@ -164,7 +165,9 @@ export class Conversation {
     const tokens = record.type === 'context.compacted' ? 0 : estimateMessage({ ...facts, content })
     this.tokens.since += tokens
     this.tokens.sinceAnswer = facts.role === 'assistant' ? 0 : this.tokens.sinceAnswer + tokens
-    this.messages++
+    const number = numberOf(record, this.messages)
+    if (number > this.messages) this.#hide(this.messages, number)
+    this.messages = number + 1
     this.lastTime = Math.max(this.lastTime, record.time ?? 0)
   }
 
@@ -175,10 +178,14 @@ export class Conversation {
     if (total > 0) this.tokens = { measured: total, since: this.tokens.sinceAnswer, sinceAnswer: this.tokens.sinceAnswer }
   }
 
-  #hide(from: number): void {
-    const to = this.messages
-    while ((this.hidden.at(-1)?.[0] ?? -1) >= from) this.hidden.pop()
-    if (from < to) this.hidden.push([from, to])
+  /** `to` is never below what was hidden before. */
+  #hide(from: number, to: number): void {
+    let first = from
+    for (let last = this.hidden.at(-1); last && last[1] >= first; last = this.hidden.at(-1)) {
+      first = Math.min(first, last[0])
+      this.hidden.pop()
+    }
+    if (first < to) this.hidden.push([first, to])
   }
 
   #turn(turn_id: number, change: Partial<TurnRecord>): void {
@@ -257,7 +264,7 @@ interface Saved
 
 export const conversationState: StateSpec<Conversation> = {
   name: 'conversation',
-  version: 1,
+  version: 2,
   initial: () => new Conversation(),
   reduce(state, record) {
     state.apply(record)

@@ -1,6 +1,6 @@
 /** The history of one agent: its journal, the conversation that follows from it, its messages and its context. */
 import { isDeepStrictEqual } from 'node:util'
-import type { JournaledEvent } from '../../kernel/index.ts'
+import { type JournaledEvent, yieldToLoop } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import { AgentLog, type AgentLogPorts, type Untold } from './agent-log.ts'
 import { type Context, contextState } from './context.ts'
@@ -8,12 +8,12 @@ import { type Conversation, conversationState } from './conversation.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
 import { hasKeptMedia, hasLargeMedia, type Media } from './media.ts'
 import { MessageLog } from './message-log.ts'
-import { project } from './project.ts'
+import { inlined, type Projected } from './project.ts'
 import type { CoreRecord } from './records.ts'
 import type { ConversationView, EventDraft, History, Messages, Written } from './service.ts'
-import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
+import type { OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
-export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessageTime'> {
+export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessage'> {
   readonly session_id: string
   /** States of other packs that are wanted from the beginning. */
   readonly states: readonly StateSpec<unknown>[]
@@ -56,7 +56,7 @@ export class AgentHistory implements History {
       ...ports,
       states: [conversationState as StateSpec<unknown>, ...ports.states],
       draft: (record, before) => ports.draft(record, before as Conversation), // the first state is the conversation
-      lastMessageTime: () => state.conversation?.value.lastTime ?? 0
+      lastMessage: () => ({ number: (state.conversation?.value.messages ?? 0) - 1, time: state.conversation?.value.lastTime ?? 0 })
     })
     const untold = await log.open()
     state.conversation = await log.track(conversationState)
@@ -129,12 +129,15 @@ export class AgentHistory implements History {
   }
 
   async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
-    if (this.#state.context.at < 0) await this.#log.settled()
-    const { session_id } = this.#ports
-    const spec = contextState(() => this.#state, session_id)
-    const { value } = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
-    const messages = await Promise.all(value.messages.map(message => this.#whole(message)))
-    return project(images ? await this.#withImages(messages) : messages.map(withoutImages))
+    const spec = contextState(() => this.#state, this.#ports.session_id)
+    for (;;) {
+      if (this.#state.context.at < 0) await this.#log.settled()
+      const context = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
+      const { value } = context
+      const lacking = value.lacking()
+      if (!lacking) return await this.#withImages(value.project(images))
+      value.fill(lacking, (await this.messages.find(lacking.id))?.content ?? [])
+    }
   }
 
   untoldSince(): Date | undefined {
@@ -152,13 +155,17 @@ export class AgentHistory implements History {
     const untold = this.#untold
     if (untold) {
       // Without a journal that reaches back to the mark nobody can go on from there: clients read the state anew.
-      const journaled = (await this.#ports.eventsAfter(untold.after)) ?? undefined
-      const left = [...(journaled ?? [])]
+      const journaled = await this.#ports.eventsAfter(untold.after)
+      const left = new Map<string, JournaledEvent[]>()
+      for (const event of journaled ?? []) {
+        const same = left.get(event.type)
+        if (same) same.push(event)
+        else left.set(event.type, [event])
+      }
       for (const draft of untold.events) {
-        const at = left.findIndex(event => isSame(event, draft))
-        if (at >= 0) left.splice(at, 1)
-        if (at >= 0 || !journaled) this.#ports.known(draft)
+        if (isTold(draft, left.get(draft.type)) || !journaled) this.#ports.known(draft)
         else this.#ports.tell(draft)
+        await yieldToLoop()
       }
       this.#log.allTold()
     }
@@ -173,34 +180,23 @@ export class AgentHistory implements History {
     return this.#conversation.value
   }
 
-  /** One after the other: what is held at once is what the model gets anyway. */
-  async #withImages(messages: readonly HistoryMessage[]): Promise<readonly HistoryMessage[]> {
+  /** Images that lie in files, one after the other: what is held at once is what the model gets anyway. */
+  async #withImages({ messages, kept }: Projected): Promise<LlmMessage[]> {
     const { media } = this.#ports
-    if (!media || !messages.some(({ content }) => hasKeptMedia(content))) return messages
-    const whole: HistoryMessage[] = []
-    for (const message of messages) {
-      const kept = hasKeptMedia(message.content)
-      whole.push(kept ? { ...message, content: await media.inline(message.content, 'image') } : message)
+    for (const at of kept) {
+      const message = messages[at]
+      if (message) messages[at] = await inlined(message, async part => (media ? await media.inline([part], 'image') : [part]))
     }
-    return whole
-  }
-
-  /** A prompt that was accepted before the context began has its content there. */
-  async #whole(message: HistoryMessage): Promise<HistoryMessage> {
-    if (message.content.length > 0 || message.prompt_id === undefined || message.role !== 'user') return message
-    return (await this.messages.find(message.id)) ?? message
+    return messages
   }
 }
 
-function withoutImages(message: HistoryMessage): HistoryMessage {
-  if (!message.content.some(part => part.type === 'image')) return message
-  const notice = { type: 'text', text: '[image: this model cannot see images]' }
-  return { ...message, content: message.content.map(part => (part.type === 'image' ? notice : part)) }
-}
-
-/** Whether this is the event of the draft: it says at least the same. */
-function isSame({ type, payload }: JournaledEvent, draft: EventDraft): boolean {
-  return type === draft.type && holds(payload, JSON.parse(JSON.stringify(draft.payload)))
+/** Whether the event of the draft is among these of its type (then it is taken out): one that says at least the same. */
+function isTold(draft: EventDraft, events: JournaledEvent[] = []): boolean {
+  const wanted: unknown = JSON.parse(JSON.stringify(draft.payload))
+  const at = events.findIndex(({ payload }) => holds(payload, wanted))
+  if (at >= 0) events.splice(at, 1)
+  return at >= 0
 }
 
 function holds(value: unknown, wanted: unknown): boolean {

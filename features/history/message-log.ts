@@ -2,8 +2,8 @@
 import type { LogEntry } from '../../kernel/index.ts'
 import { type Conversation, indexStep } from './conversation.ts'
 import type { HistoryRecord } from './define.ts'
-import { messageFacts, messageOf, numberIn } from './message.ts'
-import { coreRecord } from './records.ts'
+import { messageFacts, messageOf, numberBefore, numberIn, numberOf } from './message.ts'
+import { type CoreRecord, coreRecord } from './records.ts'
 import type { MessagePage, MessageQuery, Messages } from './service.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
@@ -67,31 +67,34 @@ export class MessageLog implements Messages {
     const wanted = new Set(numbers)
     const contents = new Map<string, readonly WirePart[]>()
     const lacking: number[] = []
-    const take = (number: number, given: HistoryRecord) => {
+    /** The number of a message, which is `known` in journals that do not say it; undefined for other records. */
+    const take = (given: HistoryRecord, known: (record: CoreRecord) => number) => {
       const record = coreRecord(given)
       if (record?.type === 'prompt.accepted') contents.set(record.prompt_id, record.content)
       const facts = record && messageFacts(record)
-      if (!record || !facts) return false
-      if (!wanted.has(number)) return true
+      if (!record || !facts) return undefined
+      const number = known(record)
+      if (!wanted.has(number)) return number
       if (facts.content === undefined) lacking.push(number)
       found.set(number, messageOf(facts, number, record, this.#ports.session_id, []))
-      return true
+      return number
     }
     // One tick from here to the first read: the end of the file and the number of the last message in it agree.
     const { located, index } = this.#ports.conversation()
     if (last >= located - nearEnd) {
-      let number = located - 1
+      let next = located
       for await (const { value } of this.#ports.scan({ to: this.#ports.end(), reverse: true })) {
-        if (take(number, value)) number--
-        if (number < first && !lacking.some(each => !contents.has(found.get(each)?.prompt_id ?? ''))) break
-        if (number < first - 1) break
+        next = take(value, record => numberBefore(record, next)) ?? next
+        if (next <= first && !lacking.some(each => !contents.has(found.get(each)?.prompt_id ?? ''))) break
+        if (next < first) break
       }
     } else {
       const at = Math.min(Math.floor(first / indexStep), index.length - 1)
-      let number = at * indexStep
+      let next = at * indexStep
       for await (const { value } of this.#ports.scan({ from: index[at] ?? 0, to: this.#ports.end() })) {
-        if (take(number, value)) number++
-        if (number > last) break
+        const number = take(value, record => numberOf(record, next))
+        if (number !== undefined) next = number + 1
+        if (next > last) break
       }
     }
     for (const number of lacking) {

@@ -13,7 +13,7 @@ export type MessageFacts = Omit<HistoryMessage, 'id' | 'created_at' | 'content'>
 export function messageFacts(record: CoreRecord): MessageFacts | undefined {
   switch (record.type) {
     case 'message': {
-      const { type: _type, time: _time, ...facts } = record
+      const { type: _type, time: _time, number: _number, ...facts } = record
       return facts
     }
     case 'step.message': {
@@ -21,7 +21,7 @@ export function messageFacts(record: CoreRecord): MessageFacts | undefined {
       return { role: 'assistant', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}) }
     }
     case 'tool.result': {
-      const { type: _type, time: _time, synthetic: _synthetic, ...facts } = record
+      const { type: _type, time: _time, number: _number, synthetic: _synthetic, ...facts } = record
       return { role: 'tool', ...facts }
     }
     case 'context.compacted': {
@@ -37,6 +37,20 @@ const messageTypes: ReadonlySet<string> = new Set(['message', 'step.message', 't
 
 /** Whether records of this type are messages. */
 export const isMessage = (record: { readonly type: string }): boolean => messageTypes.has(record.type)
+
+const widestGap = 1_000_000
+
+/** The number of a message. `next`: the one after the last; records of older journals have none of their own. */
+export function numberOf(record: CoreRecord, next: number): number {
+  const number = ('number' in record ? record.number : undefined) ?? next
+  return number > next && number < next + widestGap ? number : next
+}
+
+/** As `numberOf`, reading backwards. `next`: the number behind it. */
+export function numberBefore(record: CoreRecord, next: number): number {
+  const number = ('number' in record ? record.number : undefined) ?? next
+  return number < next ? number : next - 1
+}
 
 /** `number`: how many messages were ever made before it; names those without an id of their own. */
 export function messageOf(

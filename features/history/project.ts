@@ -1,5 +1,6 @@
 /** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
 import type { LlmCallPart, LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
+import { hasKeptMedia } from './media.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
 /** Text of a result that was never recorded. */
@@ -7,66 +8,119 @@ export const interruptedResult =
   'The tool call was interrupted before its result was recorded. It may or may not have had an effect: do not assume that it succeeded.'
 
 /** Projects sealed messages, oldest first. Pure. */
-export function project(messages: readonly HistoryMessage[]): LlmMessage[] {
-  const results = collectResults(messages)
-  const out: LlmMessage[] = []
-  let mergeable = false
-  for (const message of messages) {
-    if (message.role === 'tool') continue
-    if (message.role === 'assistant') {
-      const calls = message.tool_calls ?? []
-      const content = withCalls(message.content, calls)
-      if (!content.some(part => part.type !== 'thinking')) continue
-      // An answer that the provider paused goes on in the next one.
-      const last = out.at(-1)
-      if (last?.role === 'assistant') out[out.length - 1] = { role: 'assistant', content: [...last.content, ...content] }
-      else out.push({ role: 'assistant', content })
-      for (const call of calls) out.push(resultOf(call, results.get(call.id)))
-      mergeable = false
-      continue
-    }
-    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part) ?? [])))
-    if (content.length === 0) continue
-    const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
-    const last = out.at(-1)
-    if (plain && mergeable && last?.role === 'user') out[out.length - 1] = { role: 'user', content: merge(last.content, content) }
-    else out.push({ role: 'user', content })
-    mergeable = plain
-  }
-  return out
+export const project = (messages: readonly HistoryMessage[]): LlmMessage[] => new Projection(messages).read().messages
+
+/** An image that lies in a file. */
+type KeptImage = Extract<LlmContent, { type: 'image' }> & { readonly kept: WirePart }
+const isKeptImage = (part: LlmContent | LlmCallPart): part is KeptImage => 'kept' in part
+
+export interface Projected {
+  readonly messages: LlmMessage[]
+  /** Which of them have images in files: `inlined` gives them whole. */
+  readonly kept: readonly number[]
 }
 
-/** Content and calls of an answer in the order in which they came. */
-function withCalls(content: readonly WirePart[], calls: readonly LlmToolCall[]): (LlmContent | LlmCallPart)[] {
-  const placed = (at: number) => calls.filter(({ after = content.length }) => Math.min(after, content.length) === at).map(callPart)
-  return [...content.flatMap((part, at) => [...placed(at), ...[asLlm(part) ?? []].flat()]), ...placed(content.length)]
+/** The message with its images. `read`: the part as it is with its bytes, or what stands for it. */
+export async function inlined(message: LlmMessage, read: (part: WirePart) => Promise<readonly WirePart[]>): Promise<LlmMessage> {
+  const content: (LlmContent | LlmCallPart)[] = []
+  for (const part of message.content) {
+    if (isKeptImage(part)) content.push(...(await read(part.kept)).flatMap(whole => asLlm(whole, true) ?? []).map(withoutReference))
+    else content.push(part)
+  }
+  return { ...message, content } as LlmMessage // each role keeps the kinds of parts that it has
+}
+
+/** What nobody could resolve becomes a placeholder. */
+const withoutReference = (part: LlmContent): LlmContent => (isKeptImage(part) ? { type: 'text', text: '[image]' } : part)
+
+/** The repaired view of messages that come one after the other: taking one in costs what it adds. */
+export class Projection {
+  readonly #out: LlmMessage[] = []
+  /** Where the results of a call stand, by call id; made up until one comes. */
+  readonly #calls = new Map<string, { readonly call: LlmToolCall; readonly at: number }[]>()
+  /** The first result of each call that an earlier message made; orphans and second results are left out. */
+  readonly #results = new Map<string, HistoryMessage>()
+  /** The last message is a submission of the user. */
+  #mergeable = false
+  readonly #kept = new Set<number>()
+  readonly #images: boolean
+
+  /** `images`: false for models that cannot see them, which get a notice. Default true. */
+  constructor(messages: readonly HistoryMessage[], { images = true }: { readonly images?: boolean } = {}) {
+    this.#images = images
+    for (const message of messages) this.add(message)
+  }
+
+  /** Copies; the messages themselves never change. */
+  read(): Projected {
+    return { messages: this.#out.slice(), kept: [...this.#kept] }
+  }
+
+  add(message: HistoryMessage): void {
+    if (message.role === 'tool') this.#addResult(message)
+    else if (message.role === 'assistant') this.#addAnswer(message)
+    else this.#addInput(message)
+  }
+
+  #addResult(message: HistoryMessage): void {
+    const places = this.#calls.get(message.tool_call_id ?? '')
+    if (!places || message.tool_call_id === undefined || this.#results.has(message.tool_call_id)) return
+    this.#results.set(message.tool_call_id, message)
+    for (const { call, at } of places) this.#put(at, this.#resultOf(call, message))
+  }
+
+  #addAnswer(message: HistoryMessage): void {
+    const calls = message.tool_calls ?? []
+    const content = this.#withCalls(message.content, calls)
+    if (!content.some(part => part.type !== 'thinking')) return
+    // An answer that the provider paused goes on in the next one.
+    const last = this.#out.at(-1)
+    if (last?.role === 'assistant') this.#put(this.#out.length - 1, { role: 'assistant', content: [...last.content, ...content] })
+    else this.#put(this.#out.length, { role: 'assistant', content })
+    for (const call of calls) {
+      const places = this.#calls.get(call.id) ?? []
+      this.#calls.set(call.id, [...places, { call, at: this.#out.length }])
+      this.#put(this.#out.length, this.#resultOf(call, this.#results.get(call.id)))
+    }
+    this.#mergeable = false
+  }
+
+  #addInput(message: HistoryMessage): void {
+    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#images) ?? [])))
+    if (content.length === 0) return
+    const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
+    const last = this.#out.at(-1)
+    const merges = plain && this.#mergeable && last?.role === 'user'
+    if (merges) this.#put(this.#out.length - 1, { role: 'user', content: merge(last.content, content) })
+    else this.#put(this.#out.length, { role: 'user', content })
+    this.#mergeable = plain
+  }
+
+  #put(at: number, message: LlmMessage): void {
+    this.#out[at] = message
+    if (message.content.some(isKeptImage)) this.#kept.add(at)
+  }
+
+  /** Content and calls of an answer in the order in which they came. */
+  #withCalls(content: readonly WirePart[], calls: readonly LlmToolCall[]): (LlmContent | LlmCallPart)[] {
+    const placed = (at: number) => calls.filter(({ after = content.length }) => Math.min(after, content.length) === at).map(callPart)
+    return [...content.flatMap((part, at) => [...placed(at), ...[asLlm(part, this.#images) ?? []].flat()]), ...placed(content.length)]
+  }
+
+  #resultOf(call: LlmToolCall, result: HistoryMessage | undefined): LlmMessage {
+    const is_error = result === undefined || result.is_error === true
+    const content: LlmContent[] = result
+      ? result.content.flatMap(part => asLlm(part, this.#images) ?? []).map(asData)
+      : [{ type: 'text', text: interruptedResult }]
+    if (content.length === 0) content.push({ type: 'text', text: '<system>The tool gave no output.</system>' })
+    if (is_error) prependText(content, '<system>The tool call failed.</system>\n')
+    if (result?.note !== undefined && result.note !== '') content.push({ type: 'text', text: result.note })
+    return { role: 'tool', tool_call_id: call.id, name: call.name, content: joinTexts(content, '\n'), is_error }
+  }
 }
 
 function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
   return { type: 'tool_call', ...call }
-}
-
-/** The first result of each call that an earlier assistant message made; orphans and second results are left out. */
-function collectResults(messages: readonly HistoryMessage[]): Map<string, HistoryMessage> {
-  const asked = new Set<string>()
-  const results = new Map<string, HistoryMessage>()
-  for (const message of messages) {
-    for (const call of message.tool_calls ?? []) asked.add(call.id)
-    const id = message.role === 'tool' ? message.tool_call_id : undefined
-    if (id !== undefined && asked.has(id) && !results.has(id)) results.set(id, message)
-  }
-  return results
-}
-
-function resultOf(call: LlmToolCall, result: HistoryMessage | undefined): LlmMessage {
-  const is_error = result === undefined || result.is_error === true
-  const content: LlmContent[] = result
-    ? result.content.flatMap(part => asLlm(part) ?? []).map(asData)
-    : [{ type: 'text', text: interruptedResult }]
-  if (content.length === 0) content.push({ type: 'text', text: '<system>The tool gave no output.</system>' })
-  if (is_error) prependText(content, '<system>The tool call failed.</system>\n')
-  if (result?.note !== undefined && result.note !== '') content.push({ type: 'text', text: result.note })
-  return { role: 'tool', tool_call_id: call.id, name: call.name, content: joinTexts(content, '\n'), is_error }
 }
 
 /** What a tool says is data: tags by which the program around the model speaks must not come from there. */
@@ -104,7 +158,7 @@ function merge(a: readonly LlmContent[], b: readonly LlmContent[]): LlmContent[]
 }
 
 /** A wire part as the model gets it; undefined for empty text. References that nobody resolved become a placeholder. */
-function asLlm(part: WirePart): LlmContent | undefined {
+function asLlm(part: WirePart, images: boolean): LlmContent | undefined {
   switch (part.type) {
     case 'text':
       if (String(part.text).trim() === '') return undefined
@@ -113,7 +167,9 @@ function asLlm(part: WirePart): LlmContent | undefined {
       return { type: 'thinking', text: String(part.thinking ?? ''), ...signature(part) }
     case 'image':
     case 'video': {
+      if (part.type === 'image' && !images) return { type: 'text', text: '[image: this model cannot see images]' }
       const source = (part.source ?? {}) as Readonly<Record<string, unknown>>
+      if (part.type === 'image' && hasKeptMedia([part])) return { type: 'image', media_type: '', data: '', kept: part } as KeptImage
       if (part.type === 'image' && source.kind === 'base64') {
         return { type: 'image', media_type: String(source.media_type), data: String(source.data) }
       }

@@ -26,6 +26,8 @@ const Calls = Type.Unsafe<readonly LlmToolCall[]>(
   )
 )
 const turn = { turn_id: Count }
+/** Of records that are messages: stamped when they are appended, so that a message keeps its id whatever becomes of others. */
+const numbered = { number: Type.Optional(Type.Integer({ minimum: 0, description: 'messages ever made before it' })) }
 const step = { ...turn, step: Count }
 
 export const promptAccepted = defineRecord(
@@ -53,6 +55,7 @@ export const promptSettled = defineRecord(
 export const message = defineRecord(
   'message',
   Type.Object({
+    ...numbered,
     id: Type.Optional(Id),
     role: oneOf(['user', 'system']),
     content: Type.Optional(Content),
@@ -83,6 +86,7 @@ export const stepMessage = defineRecord(
   'step.message',
   Type.Object({
     ...step,
+    ...numbered,
     content: Content,
     tool_calls: Calls,
     cut: Type.Optional(Type.Boolean({ description: 'the answer broke off inside a tool call, which is not among the calls' }))
@@ -106,6 +110,7 @@ export const toolResult = defineRecord(
   'tool.result',
   Type.Object({
     ...step,
+    ...numbered,
     tool_call_id: Id,
     tool_name: Type.String(),
     content: Content,
@@ -155,6 +160,7 @@ export const warning = defineRecord('warning', Type.Object({ code: Type.String()
 export const contextCompacted = defineRecord(
   'context.compacted',
   Type.Object({
+    ...numbered,
     messages: Type.Array(Type.Object({ role: oneOf(['user', 'system']), content: Content, origin: Type.Optional(Origin) }), { minItems: 1 })
   })
 )
