@@ -101,7 +101,7 @@ test('a history that is opened from a checkpoint says the same as the one that w
   await live.project()
   for (let n = 0; n < 80; n++) await live.append(filler(n))
   await live.append({ type: 'note', id: 'b' }, { type: 'context.undone', from: 80, context_tokens: 500 })
-  await live.append({ type: 'message', role: 'user', content: text('last') })
+  await live.append({ type: 'message', role: 'user', content: text('last'), origin: { kind: 'injection', variant: 'mode' } })
   for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 12 }, (_, n) => live.append(filler(n))))
   const checkpoints: string[] = []
   for await (const { value } of log.scan('wire')) {
@@ -125,7 +125,11 @@ test('a history that is opened from a checkpoint says the same as the one that w
     ],
     'a state of another version is computed anew'
   )
-  for (const history of [live, again]) await history.append({ type: 'message', role: 'user', content: text('on') })
+  const far = { size: 2, before: 'msg_session_a_000010' }
+  assert.deepEqual((await again.messages.page(far)).messages, (await live.messages.page(far)).messages)
+  await again.append({ type: 'message', role: 'user', content: text('on') })
+  const times = (await again.messages.page({ size: 1_000 })).messages.map(message => message.created_at)
+  assert.deepEqual(times, times.toSorted())
   assert.equal(again.openCalls().length, 1)
 })
 
@@ -167,10 +171,10 @@ test('a message has the words of its prompt, however long ago that was accepted'
 
 /** A journal of events that is as far as it is told to be. */
 function journal() {
-  const it = { given: 0, written: 0 }
+  const it = { given: 0, written: 0, epoch: 'e' }
   const ports: Partial<HistoryPorts> = {
-    given: () => ({ seq: it.given, epoch: 'e' }),
-    written: () => ({ seq: it.written, epoch: 'e' })
+    given: () => ({ seq: it.given, epoch: it.epoch }),
+    written: () => ({ seq: it.written, epoch: it.epoch })
   }
   return { it, ports }
 }
@@ -196,7 +200,8 @@ test('how far events were told is on record when the event journal has them on d
   it.given = 3
   await history.append(said('d'))
   it.given = 4
-  assert.equal(marks(log).at(-1), 2)
+  await history.append(said('waits'))
+  assert.equal(marks(log).at(-1), 2, 'the event journal has no more on disk')
   log.refuse = true
   await assert.rejects(history.append(said('lost')))
   log.refuse = false
@@ -207,6 +212,11 @@ test('how far events were told is on record when the event journal has them on d
   await history.close()
   assert.ok(marks(log).length - before <= 1)
   assert.equal(marks(log).at(-1), 4, 'a refused write holds up nothing')
+  await history.append(said('f'))
+  Object.assign(it, { epoch: 'anew', given: 1, written: 1 })
+  await history.append(said('g'))
+  await history.append(said('h'))
+  assert.equal(marks(log).at(-1), 1, 'a journal that began anew')
 })
 
 test('what was not told before a process died is told once by the next one, and only what the event journal does not have', async () => {
@@ -327,10 +337,12 @@ test('a state that is asked for while a record is on its way has it; the end wai
   }
   const state = await history.track(ids)
   assert.deepEqual(state.value, ['a'])
+  const page = history.messages.page({ size: 1 })
   const closing = history.close()
   await new Promise(setImmediate)
   writing.open()
   await Promise.all([pending, closing])
   assert.deepEqual(order, ['written', 'released'])
+  assert.equal((await page).messages[0]?.id, 'a', 'what was appended before a page was asked for is on it')
   assert.deepEqual(state.value, ['a'])
 })

@@ -237,6 +237,7 @@ test('what was taken back or compacted counts no more: tokens, reminders and wha
   ]
   await history.append(message('a'), reminder, ...answered)
   assert.deepEqual([history.contextTokens(), history.reminder('mode')?.kind], [120, 'injection'])
+  assert.equal((await seen()).length, 3)
   const summary = { role: 'user' as const, content: text('x'.repeat(400)) }
   await history.append({ type: 'context.compacted', messages: [summary] }, message('b'))
   assert.equal(history.contextTokens(), 101 + estimateMessage({ role: 'user', content: text('b') }))
