@@ -41,9 +41,7 @@ export {
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
-export { Activity, type Work } from './lifecycle/activity.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'
-export { Scope } from './lifecycle/scope.ts'
 export { type Collection, type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export { yieldToLoop } from './lifecycle/wait.ts'
@@ -60,25 +58,31 @@ export {
   type Undo
 } from './pack.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
-export type { Cursor, JournalSlice, Watermark } from './realtime/journal.ts'
-export { type Journal, type JournaledEvent, type JournalReader, type Journals, type JournalView, replayLimit } from './realtime/journal.ts'
+export {
+  type Cursor,
+  type Journal,
+  type JournaledEvent,
+  type JournalReader,
+  type JournalSlice,
+  type Journals,
+  type JournalView,
+  replayLimit,
+  type Watermark
+} from './realtime/journal.ts'
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
 export {
   checker,
-  coerce,
   cursorQuery,
   nullable,
   oneOf,
   page,
   problems,
   type Static,
-  stripUnknown,
   Time,
   type TObject,
   type TSchema,
-  Type,
-  tidy
+  Type
 } from './schema.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'

@@ -2,27 +2,31 @@
 import { setMaxListeners } from 'node:events'
 import { developerError } from '../errors.ts'
 
+/** What runs, and who waits for its end. */
+interface InFlight {
+  readonly works: Set<Work>
+  whenIdle: (() => void) | undefined
+}
+
 /** A piece of work of a pack. */
 export class Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  readonly #all: Set<Work>
-  readonly #idle: () => void
+  readonly #inFlight: InFlight
   #timer: NodeJS.Timeout | undefined
   #giveUp: (() => void) | undefined
 
-  /** Takes itself out of `all` when it ends; the last one calls `idle`. */
-  constructor(signal: AbortSignal, all: Set<Work>, idle: () => void) {
+  constructor(signal: AbortSignal, inFlight: InFlight) {
     this.signal = signal
-    this.#all = all
-    this.#idle = idle
-    all.add(this)
+    this.#inFlight = inFlight
+    inFlight.works.add(this)
   }
 
   /** Ends the work; later calls do nothing. */
   leave(): void {
     clearTimeout(this.#timer)
-    if (this.#all.delete(this) && this.#all.size === 0) this.#idle()
+    const { works, whenIdle } = this.#inFlight
+    if (works.delete(this) && works.size === 0) whenIdle?.()
   }
 
   /** Settles as the result does, or rejects with what `givenUp` tells when it is not there `ms` after the signal was aborted. */
@@ -44,10 +48,8 @@ export class Work {
 
 /** The work in flight of one pack generation. */
 export class Activity {
-  readonly #works = new Set<Work>()
+  readonly #inFlight: InFlight = { works: new Set(), whenIdle: undefined }
   #closed = false
-  #whenIdle: (() => void) | undefined
-  readonly #idle = () => this.#whenIdle?.()
   readonly #abort = new AbortController()
 
   constructor() {
@@ -55,7 +57,7 @@ export class Activity {
   }
 
   get running(): number {
-    return this.#works.size
+    return this.#inFlight.works.size
   }
 
   get closed(): boolean {
@@ -64,7 +66,7 @@ export class Activity {
 
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
-    return this.#closed ? undefined : new Work(this.#abort.signal, this.#works, this.#idle)
+    return this.#closed ? undefined : new Work(this.#abort.signal, this.#inFlight)
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
@@ -73,13 +75,13 @@ export class Activity {
     if (this.running > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
-        this.#whenIdle = () => {
+        this.#inFlight.whenIdle = () => {
           clearTimeout(timer)
           resolve()
         }
       })
     }
-    const left = [...this.#works]
+    const left = [...this.#inFlight.works]
     this.#abort.abort(developerError('pack_leaving'))
     for (const work of left) work.aborted()
     return left.length

@@ -162,7 +162,8 @@ function parseCursors(ids: readonly string[], given: Fields): Map<string, Cursor
   return cursors
 }
 
-function asFields(value: unknown): Fields {
+/** What is no object has no fields. */
+export function asFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 

@@ -7,7 +7,7 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
-import type { CoreHandler } from './control-frames.ts'
+import { asFields, type CoreHandler } from './control-frames.ts'
 
 /** A well-formed request frame. */
 interface RequestFrame {
@@ -215,8 +215,4 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     signal.addEventListener('abort', abort, { once: true })
     void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
-}
-
-function asFields(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }

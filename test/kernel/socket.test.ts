@@ -3,17 +3,8 @@ import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { WebSocket } from 'ws'
-import {
-  Activity,
-  AppError,
-  defineEvent,
-  defineFrame,
-  defineSlot,
-  type EventSpec,
-  errorSpec,
-  type Principal,
-  Type
-} from '../../kernel/index.ts'
+import { AppError, defineEvent, defineFrame, defineSlot, type EventSpec, errorSpec, type Principal, Type } from '../../kernel/index.ts'
+import { Activity } from '../../kernel/lifecycle/activity.ts'
 import type { MountedFrame } from '../../kernel/lifecycle/unit.ts'
 import type { Frame, SocketClient } from '../../kernel/testing/socket.ts'
 import { openGate } from '../helpers/gate.ts'
