@@ -1,10 +1,21 @@
 /** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
+import { AppError, ValidationFailed } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentProfile, AgentSettings } from './service.ts'
-import { type Bound, bound, boundState, changed, promptRecord, sameSettings, settingsRecord, ToolLimitsSlot } from './settings.ts'
+import {
+  type Bound,
+  bound,
+  boundState,
+  changed,
+  promptRecord,
+  type RenderedPrompt,
+  sameSettings,
+  settingsRecord,
+  ToolLimitsSlot
+} from './settings.ts'
 
 /** Frozen for the whole turn: a switch of the model counts from the next one. */
 export interface TurnSetup {
@@ -27,14 +38,15 @@ export class AgentBinding {
   readonly #history: History
   readonly #deps: AgentDeps
   #settings: AgentSettings
-  #systemPrompt: string | undefined
+  /** Rendered last, and recorded. */
+  #rendered: RenderedPrompt | undefined
 
   private constructor(host: AgentHost, history: History, deps: AgentDeps, { settings, prompt }: Bound) {
     this.#host = host
     this.#history = history
     this.#deps = deps
     this.#settings = settings
-    if (prompt?.disabled === this.#promptKey()) this.#systemPrompt = prompt.text
+    this.#rendered = prompt
     this.#limitTools()
   }
 
@@ -51,9 +63,7 @@ export class AgentBinding {
     const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
     if (sameSettings(next, this.#settings)) return false
     await this.#history.append(settingsRecord.of(next))
-    const before = this.#promptKey()
     this.#settings = next
-    if (this.#promptKey() !== before) this.#systemPrompt = undefined
     this.#limitTools()
     return true
   }
@@ -88,14 +98,16 @@ export class AgentBinding {
       this.#limitTools()
       const profile = this.#profile()
       let warning: string | undefined
-      if (this.#systemPrompt === undefined && profile) {
+      if (profile && this.#rendered?.disabled !== this.#promptKey()) {
         const rendered = await this.#deps.renderPrompt(this.#host, profile)
         warning = rendered.warning
-        this.#systemPrompt = rendered.text
-        records.push(promptRecord.of({ profile: profile.name, disabled: this.#promptKey(), text: rendered.text }))
+        const { name, tools } = profile
+        this.#rendered = { profile: name, disabled: this.#promptKey(), text: rendered.text, ...(tools ? { tools } : {}) }
+        records.push(promptRecord.of(this.#rendered))
       }
+      if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
-      const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#systemPrompt ?? '' }
+      const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#rendered.text }
       return { records, use: () => setup, ...(warning === undefined ? {} : { warning }) }
     } catch (error) {
       const use = () => {
@@ -114,7 +126,10 @@ export class AgentBinding {
     return this.#deps.profiles().find(profile => profile.name === this.#settings.profile)
   }
 
+  /** A profile whose pack has left limits the agent as it did. */
   #limitTools(): void {
-    this.#host.get(ToolLimitsSlot).set(this.#settings, this.#profile())
+    const { profile, tools } = this.#rendered ?? {}
+    const recorded = profile === undefined ? undefined : { name: profile, ...(tools ? { tools } : {}) }
+    this.#host.get(ToolLimitsSlot).set(this.#settings, this.#profile() ?? recorded)
   }
 }

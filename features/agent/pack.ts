@@ -12,7 +12,7 @@ import type { AgentDeps } from './deps.ts'
 import { type AgentRecordEvent, eventsOf } from './events.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
-import { Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
+import { AgentProfiles, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, ToolLimitsSlot } from './settings.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
@@ -36,7 +36,8 @@ export default definePack({
     const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
-    const profiles = () => builtinProfiles
+    const contributed = ctx.collect(AgentProfiles)
+    const profiles = () => [...builtinProfiles, ...contributed.items()]
 
     // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
     type AnyEmit = (payload: unknown, target: EventTarget) => void

@@ -30,6 +30,7 @@ export interface AgentSettings {
   /** Effort level; undefined = default of the model. */
   readonly thinking?: string
   readonly profile?: string
+  /** Names, and globs for tools of MCP servers (`mcp__db__*`). */
   readonly disabled_tools?: readonly string[]
 }
 
@@ -96,18 +97,25 @@ export interface Agent {
   }
 }
 
-/** A built-in or contributed way of working: role text and tools. */
+/** A way of working: role text and tools. Bound to an agent once, for good. */
 export interface AgentProfile {
+  /** Unique; of two with one name the first counts, built-in ones before all. */
   readonly name: string
   readonly description: string
   /** Added to the system prompt. */
   readonly role: string
-  /** Tools it may use; undefined: all. */
+  /** Tools it may use: names, and globs for those of MCP servers (`mcp__db__*`); undefined: all. */
   readonly tools?: readonly string[]
 }
 
+/**
+ * Profiles of packs, beside the built-in ones. An agent that is bound to one whose pack has left keeps the system prompt and the tools that were
+ * recorded; before its first turn there is nothing to keep, and its turns fail.
+ */
+export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles')
+
 export interface Agents {
-  /** Known profiles: `agent` (default), `coder`, `explore`, `plan`. */
+  /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, and those of packs. */
   profiles(): readonly AgentProfile[]
   of(host: AgentHost): Promise<Agent>
   /** Main agent of a session. */

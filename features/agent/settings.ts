@@ -3,6 +3,7 @@ import { AppError, defineSlot, invalid, Type } from '../../kernel/index.ts'
 import { defineRecord, type StateSpec } from '../history/index.ts'
 import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { meansTool } from '../tools/index.ts'
 import { defaultProfile } from './prompt/profile.ts'
 import type { AgentProfile, AgentSettings } from './service.ts'
 
@@ -15,16 +16,29 @@ export const settingsRecord = defineRecord(
     disabled_tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
   })
 )
-/** The system prompt as it was rendered; `disabled`: the tools that were off then. */
+/** The system prompt as it was rendered, and the tools of the profile (absent: all); `disabled`: the tools that were off then. */
 export const promptRecord = defineRecord(
   'agent.prompt',
-  Type.Object({ profile: Type.String(), disabled: Type.String(), text: Type.String() })
+  Type.Object({
+    profile: Type.String(),
+    disabled: Type.String(),
+    text: Type.String(),
+    tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
+  })
 )
+
+/** A profile as it was when the system prompt was rendered. */
+export interface RenderedPrompt {
+  readonly profile: string
+  readonly tools?: readonly string[]
+  readonly disabled: string
+  readonly text: string
+}
 
 /** What an agent was bound to last. */
 export interface Bound {
   readonly settings: AgentSettings
-  readonly prompt?: { readonly disabled: string; readonly text: string }
+  readonly prompt?: RenderedPrompt
 }
 export const boundState: StateSpec<Bound> = {
   name: 'agent.bound',
@@ -35,24 +49,26 @@ export const boundState: StateSpec<Bound> = {
       const { type: _type, time: _time, ...settings } = record
       return { ...state, settings }
     }
-    return promptRecord.is(record) ? { ...state, prompt: { disabled: record.disabled, text: record.text } } : state
+    if (!promptRecord.is(record)) return state
+    const { type: _type, time: _time, ...prompt } = record
+    return { ...state, prompt }
   }
 }
 
 /** Tools that the agent's profile and its `disabled_tools` switch off. A slot, so that the tool policy can look without waiting. */
 export class ToolLimits {
-  #disabled: ReadonlySet<string> = new Set()
-  #profile: AgentProfile | undefined
+  #disabled: readonly string[] = []
+  #profile: { readonly name: string; readonly tools?: readonly string[] } | undefined
 
-  set(settings: AgentSettings, profile: AgentProfile | undefined): void {
-    this.#disabled = new Set(settings.disabled_tools)
+  set(settings: AgentSettings, profile: { readonly name: string; readonly tools?: readonly string[] } | undefined): void {
+    this.#disabled = settings.disabled_tools ?? []
     this.#profile = profile
   }
 
   /** Why the tool is off, for the model. */
   refuses(tool: string): string | undefined {
-    if (this.#disabled.has(tool)) return `The tool ${tool} is disabled in this session.`
-    if (this.#profile?.tools && !this.#profile.tools.includes(tool))
+    if (this.#disabled.some(entry => meansTool(entry, tool))) return `The tool ${tool} is disabled in this session.`
+    if (this.#profile?.tools && !this.#profile.tools.some(entry => meansTool(entry, tool)))
       return `The tool ${tool} is not available to the profile ${this.#profile.name}.`
     return undefined
   }
@@ -79,10 +95,10 @@ export function changed(
     const judge = model ?? usable(llm, next.model)
     if (judge) llm.checkEffort(judge, next.thinking ?? '')
   }
-  if (change.profile !== undefined) {
+  if (change.profile !== undefined && change.profile !== current.profile) {
     const names = profiles.map(profile => profile.name)
     if (!names.includes(change.profile)) throw invalid([{ path: 'profile', message: `unknown profile; known are ${names.join(', ')}` }])
-    if (current.profile !== undefined && current.profile !== change.profile) {
+    if (current.profile !== undefined) {
       throw invalid([{ path: 'profile', message: `the agent is bound to the profile ${current.profile}` }])
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Globs of permission rules. Matching is linear in pattern times text, never exponential: the text comes from a model,
+ * Globs of permission rules and tool lists. Matching is linear in pattern times text, never exponential: the text comes from a model,
  * so no regular expression is built from it or run over it.
  */
 import { isAbsolute, join, relative } from 'node:path'
@@ -17,6 +17,11 @@ interface Class {
  */
 export function matchText(pattern: string, text: string, fixed?: (at: number) => boolean): boolean {
   return run(tokens(pattern, false), text, fixed)
+}
+
+/** Whether an entry of a list of tools means this one: names match exactly, `mcp__` entries as globs. */
+export function meansTool(entry: string, tool: string): boolean {
+  return entry.startsWith('mcp__') ? matchText(entry, tool) : entry === tool
 }
 
 /**

@@ -4,7 +4,7 @@ import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
 import type { ToolEntry } from './contract.ts'
-import { matchText } from './glob.ts'
+import { meansTool } from './glob.ts'
 import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
 export interface RegistryPorts {
@@ -112,13 +112,9 @@ export function configPolicy(read: () => { readonly enabled?: readonly string[];
     name: 'config',
     refuses(_agent, tool) {
       const { enabled = [], disabled = [] } = read()
-      const off = (enabled.length > 0 && !enabled.some(entry => names(entry, tool))) || disabled.some(entry => names(entry, tool))
+      const off =
+        (enabled.length > 0 && !enabled.some(entry => meansTool(entry, tool.name))) || disabled.some(entry => meansTool(entry, tool.name))
       return off ? `The tool ${tool.name} is switched off in the configuration.` : undefined
     }
   }
-}
-
-/** Built-in names match exactly, `mcp__` entries as globs. */
-function names(entry: string, tool: Tool): boolean {
-  return entry.startsWith('mcp__') ? matchText(entry, tool.name) : entry === tool.name
 }
