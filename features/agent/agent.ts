@@ -1,12 +1,14 @@
-/** The engine of one agent: accepts prompts, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError, type Connection } from '../../kernel/index.ts'
-import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
+/** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
+import { AppError, type Connection, type ErrorSpec } from '../../kernel/index.ts'
+import type { CoreRecord, History, HistoryRecord, Tracked, WirePart, Written } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
+import { isUserAbort } from '../tools/index.ts'
 import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
+import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
 import { PromptQueue, type QueuedPrompt } from './queue.ts'
 import { catchUp } from './recovery.ts'
 import { backoff, pause } from './retry.ts'
@@ -14,11 +16,14 @@ import {
   type Agent,
   type AgentSettings,
   type InFlightTurn,
+  type NoticeFate,
+  type NoticeInput,
   type Prompt,
   PromptCompleted,
   type PromptInput,
   PromptInUse,
-  PromptMissing
+  PromptMissing,
+  type PromptOutcome
 } from './service.ts'
 import { Turn } from './turn.ts'
 import { startRecords } from './turn-records.ts'
@@ -30,54 +35,58 @@ export class AgentEngine implements Agent {
   readonly #emit: AgentEmit
   readonly #binding: AgentBinding
   readonly #queue = new PromptQueue()
+  /** Those that wait; the records say which. */
+  readonly #notices: Tracked<readonly Notice[]>
   #turn: Turn | undefined
   #last: Turn | undefined
-  #submits: Promise<unknown> = Promise.resolve()
+  /** What comes in is taken one after the other. */
+  #entering: Promise<unknown> = Promise.resolve()
+  /** Keeps turns from beginning. */
+  #exclusive: { readonly abort: () => void; readonly done: Promise<unknown> } | undefined
   #stopped = false
-  /** What an earlier process left is made up for. */
-  #open = false
   readonly #closing = new AbortController()
 
-  private constructor(host: AgentHost, history: History, deps: AgentDeps, binding: AgentBinding) {
+  private constructor(host: AgentHost, history: History, deps: AgentDeps, binding: AgentBinding, notices: Tracked<readonly Notice[]>) {
     this.host = host
     this.#history = history
     this.#deps = deps
     this.#emit = deps.emit(host)
     this.#binding = binding
-    deps.engines.set(host, this)
+    this.#notices = notices
   }
 
   /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
   static async open(host: AgentHost, history: History, deps: AgentDeps): Promise<AgentEngine> {
-    const engine = new AgentEngine(host, history, deps, await AgentBinding.open(host, history, deps))
+    const notices = await history.track(noticeState)
+    const engine = new AgentEngine(host, history, deps, await AgentBinding.open(host, history, deps), notices)
     if (!host.session.writable) return engine
     await catchUp(host, history, deps)
-    engine.#open = true
+    deps.engines.set(host, engine)
     for (const prompt of history.prompts()) {
       if (prompt.status === 'queued') engine.#queue.push({ ...prompt, origin: prompt.origin ?? { kind: 'user' } })
     }
     return engine
   }
 
-  /** Begins with the restored queue. */
+  /** Runs what has waited longest: a prompt, else a notice. */
   start(): void {
-    this.#kick()
+    if (this.#turn || this.#stopped || this.#exclusive) return
+    const head = this.#queue.shift() ?? this.#next()
+    if (!head) return
+    const turn_id = this.#nextTurn()
+    this.#begin(turn_id, head, () => this.#insist(startRecords(turn_id, head)))
   }
 
-  /** Tells what follows from a record. `known`: clients were told before this process began; only the session's state may lack it. */
-  tell(event: AgentRecordEvent, known = false): void {
+  /** Tells what follows from a record. */
+  tell(event: AgentRecordEvent): void {
     const { session, id } = this.host
-    if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
-    else if (event.name === 'session.work' && event.ended !== undefined) {
-      const goesOn = !this.#stopped && this.#queue.length > 0
-      session.work.turnEnded(id, event.ended, { goesOn, ...(known ? { announce: false } : this.#open ? {} : { announce: true }) })
-    } else if (event.name === 'session.work') {
-      if (this.#open) session.work.turnStarted(id)
-    } else if (!known) {
+    if (event.name === 'session.prompt') session.promptSubmitted(event.text)
+    else if (event.name !== 'session.work') {
       const turn = 'turnId' in event.payload && event.payload.turnId === this.#turn?.turn_id ? this.#turn : undefined
       const emit = turn?.emit ?? this.#emit
       emit(event.name, event.payload, { at: event.at })
-    }
+    } else if (event.ended === undefined) session.work.turnStarted(id)
+    else session.work.turnEnded(id, event.ended, { goesOn: !this.#stopped && this.#next() !== undefined })
   }
 
   settings(): AgentSettings {
@@ -111,13 +120,55 @@ export class AgentEngine implements Agent {
   }
 
   submit(input: PromptInput): Promise<Prompt> {
-    const accepted = this.#submits.then(() => this.#accept(input))
-    this.#submits = accepted.catch(() => undefined) // the caller hears of it
-    return accepted
+    return this.#inOrder(() => this.#accept(input))
+  }
+
+  async run(input: PromptInput, signal?: AbortSignal): Promise<PromptOutcome> {
+    signal?.throwIfAborted()
+    let settled: NonNullable<QueuedPrompt['settled']> = () => {}
+    const outcome = new Promise<Omit<PromptOutcome, 'prompt_id'>>(resolve => {
+      settled = resolve
+    })
+    const { prompt_id } = await this.#inOrder(() => this.#accept(input, settled))
+    if (!signal) return { prompt_id, ...(await outcome) }
+    let abort = () => {}
+    const failed = new Promise<never>((_, reject) => {
+      abort = () => void this.#abortPrompt(prompt_id, isUserAbort(signal)).catch(reject)
+    })
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    try {
+      return { prompt_id, ...(await Promise.race([outcome, failed])) }
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  inject(notice: NoticeInput): Promise<NoticeFate> {
+    return this.#inOrder(() => this.#inject(notice))
+  }
+
+  async exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal: ErrorSpec = SessionBusy): Promise<T> {
+    const controller = new AbortController()
+    let end = () => {}
+    await this.#inOrder(async () => {
+      if (this.#stopped || this.#turn || this.#exclusive || this.#next()) throw new AppError(refusal)
+      const done = new Promise<void>(resolve => {
+        end = resolve
+      })
+      this.#exclusive = { abort: () => controller.abort(new Error('the agent is needed or closed')), done }
+    })
+    try {
+      return await work(controller.signal)
+    } finally {
+      this.#exclusive = undefined
+      end()
+      this.start()
+    }
   }
 
   active(): Prompt | undefined {
-    return this.#turn && shown(this.#turn.prompt, 'running')
+    return this.#turn?.prompt && shown(this.#turn.prompt, 'running')
   }
 
   queued(): readonly Prompt[] {
@@ -131,9 +182,8 @@ export class AgentEngine implements Agent {
     const steered = this.#queue.take(prompt_ids)
     turn.steered.push(...steered)
     const ids = steered.map(item => item.prompt_id)
-    const { turn_id, prompt } = turn
     try {
-      await this.#history.append({ type: 'prompt.steered', turn_id, prompt_ids: ids, active_prompt_id: prompt.prompt_id })
+      await this.#history.append({ type: 'prompt.steered', turn_id: turn.turn_id, prompt_ids: ids, active_prompt_id: turn.id })
     } catch (error) {
       turn.steered = turn.steered.filter(item => !ids.includes(item.prompt_id))
       this.#queue.restore(steered.filter(item => !turn.consumed.includes(item) && !this.#queue.has(item.prompt_id)))
@@ -141,9 +191,13 @@ export class AgentEngine implements Agent {
     }
   }
 
-  async abortPrompt(prompt_id: string): Promise<void> {
+  abortPrompt(prompt_id: string): Promise<void> {
+    return this.#abortPrompt(prompt_id, true)
+  }
+
+  async #abortPrompt(prompt_id: string, user: boolean): Promise<void> {
     const turn = this.#turn
-    if (turn && [turn.prompt, ...turn.consumed].some(item => item.prompt_id === prompt_id)) return await this.#cancel(turn, true)
+    if (turn?.taken().some(item => item.prompt_id === prompt_id)) return await this.#cancel(turn, user)
     if (await this.#withdraw([prompt_id])) return
     if (this.#history.prompt(prompt_id)) throw new AppError(PromptCompleted, { data: { aborted: false } })
     throw new AppError(PromptMissing)
@@ -161,19 +215,32 @@ export class AgentEngine implements Agent {
       await this.#history.append({ type: 'prompt.settled', prompt_ids: ids, status: 'aborted' })
     } catch (error) {
       this.#queue.restore(taken)
-      this.#kick()
+      this.start()
       throw error
     }
     this.#queue.forget(ids)
+    for (const item of taken) item.settled?.(neverRan)
     return true
   }
 
-  /** Nothing runs or waits any more when it resolves: queued prompts are withdrawn, the running turn is cancelled. */
   async end(): Promise<void> {
-    await this.#submits
+    await this.#entering
+    await this.#endExclusive()
+    await this.#withdrawAll()
+    await this.abort(false)
+  }
+
+  /** Nobody waits any more. */
+  async #withdrawAll(): Promise<void> {
     const steered = this.#turn?.steered ?? []
     await this.#withdraw([...this.#queue.items(), ...steered].map(item => item.prompt_id))
-    await this.abort(false)
+    const notice_ids = this.#notices.value.map(notice => notice.notice_id)
+    if (notice_ids.length > 0) await this.#history.append(noticeDropped.of({ notice_ids }))
+  }
+
+  async #endExclusive(): Promise<void> {
+    this.#exclusive?.abort()
+    await this.#exclusive?.done
   }
 
   async abort(user: boolean): Promise<void> {
@@ -208,20 +275,30 @@ export class AgentEngine implements Agent {
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */
   async close(): Promise<void> {
     this.#stopped = true
-    await this.#submits
+    await this.#entering
     this.#closing.abort()
+    await this.#endExclusive()
+    // The next process would not run them.
+    if (this.host.record.type === 'sub' && this.host.session.writable) await this.#withdrawAll().catch(err => this.#failed(err))
     await this.abort(false)
     await this.#last?.done
+    for (const item of this.#queue.items()) item.settled?.(neverRan)
   }
 
-  async #accept(input: PromptInput): Promise<Prompt> {
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#entering.then(work)
+    this.#entering = done.catch(() => undefined) // the caller hears of it
+    return done
+  }
+
+  async #accept(input: PromptInput, settled?: QueuedPrompt['settled']): Promise<Prompt> {
     if (this.#stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
     const id = input.prompt_id ?? `msg_${this.#deps.newId()}`
     this.checkPromptId(id)
     const origin = input.origin ?? { kind: 'user' }
     const { content } = input
     // A prompt that starts at once is accepted and its turn begun by one write.
-    const starts = !this.#turn && this.#queue.length === 0
+    const starts = this.#isFree()
     const turn_id = this.#nextTurn()
     const start = starts ? startRecords(turn_id, { prompt_id: id, origin }) : []
     const waits = starts ? { starts } : { queue_length: this.#queue.length + 1 }
@@ -231,7 +308,8 @@ export class AgentEngine implements Agent {
       prompt_id: id,
       content: known?.content ?? content, // large media are references there
       origin,
-      created_at: known?.created_at ?? this.#deps.now().toISOString()
+      created_at: known?.created_at ?? this.#deps.now().toISOString(),
+      ...(settled ? { settled } : {})
     }
     written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
@@ -240,31 +318,64 @@ export class AgentEngine implements Agent {
       return prompt
     }
     this.#queue.push(item)
-    this.#kick()
+    this.start()
     return prompt
+  }
+
+  async #inject({ content, origin, admission = 'activeOrNewTurn', mergeable = true, ...given }: NoticeInput): Promise<NoticeFate> {
+    if (this.#stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
+    if (given.id !== undefined && (await this.#knowsNotice(given.id))) return 'known'
+    const turn = admission !== 'newTurn' && this.#turn?.accepting && !this.#turn.signal.aborted ? this.#turn : undefined
+    if (admission === 'activeTurnOnly' && !turn) return 'refused'
+    const parts: readonly WirePart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
+    const turn_scoped = admission === 'activeTurnOnly' || (given.turn_scoped === true && admission !== 'newTurn')
+    const notice: Notice = {
+      notice_id: given.id ?? `msg_${this.#deps.newId()}`,
+      content: parts,
+      origin,
+      admission,
+      mergeable,
+      turn_scoped,
+      ...(turn && turn_scoped ? { turn_id: turn.turn_id } : {})
+    }
+    if (startsTurn(notice) && this.#isFree()) {
+      const turn_id = this.#nextTurn()
+      const written = await this.#history.write(...startRecords(turn_id, notice))
+      this.#begin(turn_id, notice, async () => written)
+      return 'starts'
+    }
+    await this.#history.append(noticeAccepted.of(notice))
+    this.start()
+    return turn ? 'joins' : startsTurn(notice) ? 'starts' : 'waits'
+  }
+
+  async #knowsNotice(id: string): Promise<boolean> {
+    return this.#notices.value.some(notice => notice.notice_id === id) || (await this.#history.messages.find(id)) !== undefined
+  }
+
+  /** What comes now may begin at once. */
+  #isFree(): boolean {
+    return !this.#turn && !this.#exclusive && this.#next() === undefined
+  }
+
+  /** What begins next. */
+  #next(): QueuedPrompt | Notice | undefined {
+    return this.#queue.items()[0] ?? this.#notices.value.find(startsTurn)
   }
 
   #nextTurn(): number {
     return (this.#history.lastTurn()?.turn_id ?? -1) + 1
   }
 
-  /** Runs the prompt that has waited longest. */
-  #kick(): void {
-    if (this.#turn || this.#stopped) return
-    const prompt = this.#queue.shift()
-    if (!prompt) return
-    const turn_id = this.#nextTurn()
-    this.#begin(turn_id, prompt, () => this.#insist(startRecords(turn_id, prompt)))
-  }
-
   /** `start`: the begin of the turn on record, not told; undefined when the agent was closed first. */
-  #begin(turn_id: number, prompt: QueuedPrompt, start: () => Promise<Written | undefined>): void {
-    const turn = new Turn(turn_id, prompt, {
+  #begin(turn_id: number, head: QueuedPrompt | Notice, start: () => Promise<Written | undefined>): void {
+    const turn = new Turn(turn_id, head, {
       host: this.host,
       history: this.#history,
       deps: this.#deps,
       emit: this.#emit,
       bind: () => this.#binding.forTurn(),
+      notices: () => this.#notices.value,
       measured: () => this.#status(),
       insist: records => this.#insist(records),
       ending: (left, taken) => {
@@ -277,14 +388,19 @@ export class AgentEngine implements Agent {
     this.#last = turn
     turn.done = start()
       .then(written => written && turn.run(written))
-      .catch((err: unknown) => this.#deps.log.error({ err, session_id: this.host.session.id }, 'a turn could not be settled'))
+      .catch((err: unknown) => this.#failed(err))
       .then(() => this.#release(turn))
+  }
+
+  #failed(err: unknown): void {
+    this.#deps.log.error({ err, session_id: this.host.session.id }, 'the end of a turn or of what waits could not be recorded')
   }
 
   /** The next prompt may start. */
   #release(turn: Turn): void {
     if (this.#turn === turn) this.#turn = undefined
-    this.#kick()
+    for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
+    this.start()
   }
 
   async #cancel(turn: Turn, user: boolean): Promise<void> {
@@ -325,6 +441,16 @@ export class AgentEngine implements Agent {
       }
     })
   }
+}
+
+/** Withdrawn, or left to the next process. */
+const neverRan: Parameters<NonNullable<QueuedPrompt['settled']>>[0] = {
+  reason: 'cancelled',
+  interrupt_reason: 'aborted',
+  text: '',
+  truncated: false,
+  steps: 0,
+  usage: { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
 }
 
 function shown(item: QueuedPrompt, status: Prompt['status']): Prompt {

@@ -10,6 +10,7 @@ import {
   bound,
   boundState,
   changed,
+  disabledTools,
   promptRecord,
   type RenderedPrompt,
   sameSettings,
@@ -98,11 +99,12 @@ export class AgentBinding {
       this.#limitTools()
       const profile = this.#profile()
       let warning: string | undefined
-      if (profile && this.#rendered?.disabled !== this.#promptKey()) {
+      const disabled = disabledTools(this.#host).join()
+      if (profile && this.#rendered?.disabled !== disabled) {
         const rendered = await this.#deps.renderPrompt(this.#host, profile)
         warning = rendered.warning
         const { name, tools } = profile
-        this.#rendered = { profile: name, disabled: this.#promptKey(), text: rendered.text, ...(tools ? { tools } : {}) }
+        this.#rendered = { profile: name, disabled, text: rendered.text, ...(tools ? { tools } : {}) }
         records.push(promptRecord.of(this.#rendered))
       }
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
@@ -115,11 +117,6 @@ export class AgentBinding {
       }
       return { records, use }
     }
-  }
-
-  /** What the system prompt depends on; another key means that it is rendered again. */
-  #promptKey(): string {
-    return (this.#settings.disabled_tools ?? []).join()
   }
 
   #profile(): AgentProfile | undefined {

@@ -13,8 +13,8 @@ export interface AgentDeps {
   readonly hooks: TurnHookCalls
   readonly log: Logger
   readonly emit: (agent: AgentHost) => AgentEmit
-  /** Engines announce themselves here, so that events of records find them. */
-  readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent, known?: boolean): void }>
+  /** Engines that are at work announce themselves here, so that events of records find them. */
+  readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent): void }>
   /** Withdraws the requests to the human that a dead process left open. */
   readonly endRequests: (agent: AgentHost) => Promise<void>
   readonly runner: () => ToolRunner | undefined

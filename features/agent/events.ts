@@ -58,8 +58,9 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       return [event('promptSteered', { activePromptId, promptIds: [...prompt_ids], content, steeredAt: at.toISOString() })]
     }
     case 'prompt.settled': {
-      // Prompts that were steered into the turn have no event of their own.
-      const over = record.turn_id === undefined ? record.prompt_ids : record.prompt_ids.slice(0, 1)
+      // Prompts that were steered into the turn have no event of their own; a notice that began it is no prompt.
+      const own = before.turn ? before.turn.prompt_id !== undefined : true
+      const over = record.turn_id === undefined ? record.prompt_ids : own ? record.prompt_ids.slice(0, 1) : []
       const { status: reason } = record
       const told = over.map(promptId =>
         reason === 'aborted'

@@ -6,6 +6,7 @@ import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
 import { type CallPorts, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
+import { textOf } from './media.ts'
 import { pause } from './retry.ts'
 import { runStep, type StepOutcome, type StepPorts } from './step.ts'
 import { reminder } from './user-message.ts'
@@ -50,6 +51,10 @@ export interface TurnResult {
   readonly interrupt_reason?: 'max_steps' | 'filtered' | 'error'
   readonly error?: ErrorInfo
   readonly steps: number
+  /** Last text of the assistant. */
+  readonly text: string
+  /** It was cut at the output limit. */
+  readonly truncated: boolean
 }
 
 /** Requests that `modelError` may send again within one step. */
@@ -70,6 +75,15 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let cuts = 0
   /** Id of the step that began and neither completed nor was interrupted. */
   let open: string | undefined
+  let text = ''
+  let truncated = false
+
+  const result = (facts: Pick<TurnResult, 'reason' | 'interrupt_reason' | 'error'>): TurnResult => ({
+    ...facts,
+    steps: step,
+    text,
+    truncated
+  })
 
   const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) => {
     const step_id = open
@@ -85,7 +99,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   }
   const cancelled = async (content: readonly WirePart[] = []): Promise<TurnResult> => {
     await interrupt('aborted', undefined, message(content, []))
-    return { reason: 'cancelled', steps: step }
+    return result({ reason: 'cancelled' })
   }
   const failed = async (
     error: ErrorInfo,
@@ -93,10 +107,15 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     content: readonly WirePart[] = []
   ): Promise<TurnResult> => {
     await interrupt(interrupt_reason === 'max_steps' ? 'max_steps' : 'error', `[${error.code}] ${error.message}`, message(content, []))
-    return { reason: 'failed', interrupt_reason, error, steps: step }
+    return result({ reason: 'failed', interrupt_reason, error })
   }
-  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], cut = false): CoreRecord[] =>
-    content.length + tool_calls.length > 0 ? [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}) }] : []
+  const message = (content: readonly WirePart[], tool_calls: readonly LlmToolCall[], cut = false): CoreRecord[] => {
+    if (content.length + tool_calls.length === 0) return []
+    const said = textOf(content)
+    // A paused answer goes on in the next one.
+    if (said !== '') text = pauses > 0 ? text + said : said
+    return [{ type: 'step.message', turn_id, step, content, tool_calls, ...(cut ? { cut } : {}) }]
+  }
 
   /** Sends the request, and again as long as `modelError` repaired it and nothing was announced yet. */
   const ask = async (ready: Promise<void>): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
@@ -131,6 +150,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     if (called) await ports.record(...message(response.content, calls))
     const stop = called && (await runCalls(ports, { turn_id, step }, calls, signal))
     const { usage, timing, finish } = response
+    truncated = finish.reason === 'truncated'
     const facts = {
       reason: signal.aborted ? 'interrupted' : stop ? 'end_turn' : finishName(response, calls),
       provider_reason: finish.reason,
@@ -166,7 +186,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
           'max_steps'
         )
       }
-      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return { reason: 'completed', steps: step }
+      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return result({ reason: 'completed' })
       step++
       const records = await ports.beforeStep({ turn_id, step })
       const step_id = ports.newId()
@@ -190,12 +210,11 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       const next = await complete(outcome, request)
       if (typeof next === 'object') return await failed(next, 'error')
       if (next === 'aborted') return await cancelled()
-      if (next === 'over') return { reason: 'completed', steps: step }
+      if (next === 'over') return result({ reason: 'completed' })
     }
   } catch (error) {
-    return await failed(ports.describe(error), 'error').catch(
-      () => ({ reason: 'failed', interrupt_reason: 'error', error: ports.describe(error), steps: step }) as const
-    )
+    const facts = { reason: 'failed', interrupt_reason: 'error', error: ports.describe(error) } as const
+    return await failed(facts.error, 'error').catch(() => result(facts))
   }
 }
 

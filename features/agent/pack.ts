@@ -4,16 +4,18 @@ import { Config, loopControlSection } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
 import { CredentialRejected, Llm, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
-import { AgentConfigHandlers, type AgentHost, Sessions } from '../sessions/index.ts'
+import { AgentConfigHandlers, type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, ToolRunner } from '../tools/index.ts'
 import { AgentEngine } from './agent.ts'
 import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { type AgentRecordEvent, eventsOf } from './events.ts'
+import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
+import { recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfiles, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
-import { boundState, ToolLimitsSlot } from './settings.ts'
+import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
 export default definePack({
@@ -53,11 +55,16 @@ export default definePack({
     const engines = new WeakMap<AgentHost, AgentEngine>()
     ctx.contribute(RecordEvents, {
       events: eventsOf,
-      // Only what `events` made comes back, and only for agents that run: nobody else writes records of a conversation.
-      tell: (agent, event) => engines.get(agent)?.tell(event as AgentRecordEvent),
-      known: (agent, event) => engines.get(agent)?.tell(event as AgentRecordEvent, true)
+      // Only what `events` made comes back.
+      tell(agent, event) {
+        const engine = engines.get(agent)
+        if (engine) engine.tell(event as AgentRecordEvent)
+        else tellLeft(agent, event as AgentRecordEvent, false, emitOf(agent))
+      },
+      known: (agent, event) => tellLeft(agent, event as AgentRecordEvent, true, emitOf(agent))
     })
     ctx.contribute(HistoryStates, boundState)
+    ctx.contribute(HistoryStates, noticeState)
 
     const deps: AgentDeps = {
       llm,
@@ -85,7 +92,11 @@ export default definePack({
     }
 
     ctx.slot(ToolLimitsSlot)
-    const slot = defineSlot('agent-engine', async (agent: AgentHost) => AgentEngine.open(agent, await histories.of(agent), deps))
+    const slot = defineSlot('agent-engine', async (agent: AgentHost) => {
+      const engine = await AgentEngine.open(agent, await histories.of(agent), deps)
+      engine.start()
+      return engine
+    })
     ctx.slot(slot)
     const of = async (agent: AgentHost) => {
       try {
@@ -104,7 +115,7 @@ export default definePack({
     })
     ctx.contribute(StepInjectors, dateInjector(ctx.now))
     // Sections differ in their schema type; the point holds them as sections of any schema.
-    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => agent.get(ToolLimitsSlot).refuses(tool.name) })
+    ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name) })
     ctx.contribute(AgentConfigHandlers, {
       field: 'model',
       order: 10,
@@ -122,16 +133,21 @@ export default definePack({
       apply: async (session, value) => (await of(await session.main())).configure({ thinking: String(value) })
     })
 
-    // Repairs and restored queues happen while the session is loaded, before anyone else sees it.
+    const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
+    ctx.slot(children)
+    // Repairs and the restored queue of the main agent happen before anyone else sees the session. Its children, who may be many, follow.
     ctx.own(
       sessions.onLoad(async session => {
         if (!session.writable) return
-        for (const agent of session.agents()) (await of(agent)).start()
+        const main = session.agent('main')
+        if (main) await of(main)
+        void session.get(children)
       })
     )
     ctx.own(
       sessions.onArchive(async session => {
-        for (const agent of session.agents()) await (await of(agent)).end()
+        await session.get(children)
+        for (const agent of session.agents()) await (await agent.peek(slot))?.end()
       })
     )
     ctx.on(approvalRequested, event => {

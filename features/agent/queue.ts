@@ -1,12 +1,14 @@
 /** Prompts that wait: first in, first out; steered ones leave early and return to their old place when the turn ended first. */
 import type { Origin } from '../history/index.ts'
-import type { Prompt } from './service.ts'
+import type { Prompt, PromptOutcome } from './service.ts'
 
 export interface QueuedPrompt {
   readonly prompt_id: string
   readonly content: Prompt['content']
   readonly created_at: string
   readonly origin: Origin
+  /** Hears how it ended. */
+  readonly settled?: (outcome: Omit<PromptOutcome, 'prompt_id'>) => void
 }
 
 interface Place {

@@ -1,8 +1,12 @@
-/** After a crash: what is on record and was never told is told, what was left open is closed, and the session gets what it had not saved. */
-import type { History } from '../history/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+/** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
+import type { Logger } from '../../kernel/index.ts'
+import type { Histories, History } from '../history/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
+import type { AgentRecordEvent } from './events.ts'
 import { metadataText } from './media.ts'
+import { noticeDropped, noticeState, startsTurn } from './notices.ts'
 import { repairOf } from './turn-records.ts'
 
 /** When it resolves, records, events and the state of the session agree, and no turn is open. */
@@ -12,11 +16,31 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   await deps.endRequests(host)
   const repair = repairOf(history)
   if (repair.length > 0) await history.append(...repair)
+  if (host.record.type === 'sub') await withdraw(history)
   const { work, state } = host.session
   const { ended_at, reason } = history.lastTurn() ?? {}
   if (host.id !== 'main' || ended_at === undefined) return
   const last = workReason(reason)
   if (state.last_turn_reason !== last) work.turnEnded(host.id, last, { announce: false })
+}
+
+/** Nobody waits for a subagent any more whose process died: it begins nothing by itself. */
+async function withdraw(history: History): Promise<void> {
+  const prompt_ids = history.prompts().flatMap(prompt => (prompt.status === 'queued' ? prompt.prompt_id : []))
+  const notice_ids = (await history.track(noticeState)).value.flatMap(notice => (startsTurn(notice) ? notice.notice_id : []))
+  if (prompt_ids.length > 0) await history.append({ type: 'prompt.settled', prompt_ids, status: 'aborted' })
+  if (notice_ids.length > 0) await history.append(noticeDropped.of({ notice_ids }))
+}
+
+/**
+ * Tells what an agent left untold whose engine is not at work. `known`: clients were told before this process began; only the session's
+ * state may lack it.
+ */
+export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, known: boolean, emit: AgentEmit): void {
+  if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
+  else if (event.name !== 'session.work') {
+    if (!known) emit(event.name, event.payload, { at: event.at })
+  } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known })
 }
 
 /** The state of the session is saved a little later than its events are told. */
@@ -33,3 +57,25 @@ async function catchUpPrompts({ session }: AgentHost, history: History): Promise
 
 export const workReason = (reason: string | undefined): 'completed' | 'cancelled' | 'failed' =>
   reason === 'completed' ? reason : reason === 'failed' || reason === 'blocked' ? 'failed' : 'cancelled'
+
+export interface ChildrenPorts {
+  readonly of: (agent: AgentHost) => Promise<unknown>
+  readonly histories: Histories
+  readonly log: Logger
+}
+
+/**
+ * Opens the agents beside the main one that have something to make up for, one after the other: independent ones go on with what waits, and
+ * what a subagent left open when its process died is closed. The others are opened when somebody asks for them. Never rejects.
+ */
+export async function recoverChildren(session: Session, { of, histories, log }: ChildrenPorts): Promise<void> {
+  for (const agent of session.agents()) {
+    if (agent.id === 'main') continue
+    try {
+      if (agent.record.type === 'independent' || !(await histories.wasClosed(agent))) await of(agent)
+    } catch (err) {
+      if (session.scope.closed || agent.scope.closed) return
+      log.error({ err, session_id: session.id, agent_id: agent.id }, 'an agent could not be opened')
+    }
+  }
+}

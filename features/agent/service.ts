@@ -1,9 +1,10 @@
 /** Agents at work: the prompt queue, turns, steering and aborting. */
 import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import { type ErrorSpec, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { History, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import type { ErrorInfo } from './contract.ts'
 
 export const PromptMissing = errorSpec('prompt_missing', 40402, 'prompt not found')
 export const PromptCompleted = errorSpec('prompt_completed', 40903, 'prompt already completed')
@@ -23,6 +24,56 @@ export interface PromptInput {
   readonly origin?: Origin
 }
 
+/**
+ * When a notice gets its message. `newTurn`: with a turn of its own. `activeOrNewTurn`: with the next step of the running turn, else with a
+ * turn of its own. `activeOrNextTurn`: with the next step of the running turn, else when some turn starts. `activeTurnOnly`: with the next
+ * step of the running turn or never.
+ */
+export type Admission = 'newTurn' | 'activeOrNewTurn' | 'activeOrNextTurn' | 'activeTurnOnly'
+
+/** Something that the model should hear of and no user wrote. */
+export interface NoticeInput {
+  /** A text, or content parts. */
+  readonly content: string | readonly WirePart[]
+  /** Of its message, and of the turn that it starts. */
+  readonly origin: Origin
+  /** Default `activeOrNewTurn`. */
+  readonly admission?: Admission
+  /** May share a step with other notices; of those that may not, each gets a step of its own. Default true. */
+  readonly mergeable?: boolean
+  /** Void when a turn ends that did not take it. Default false; `activeTurnOnly` always is. */
+  readonly turn_scoped?: boolean
+  /**
+   * Id of its message, default a new one. A notice whose id the agent knows is not taken again, unless its message was taken back: whoever
+   * injects anew after a crash tells nothing twice.
+   */
+  readonly id?: string
+}
+
+/**
+ * What becomes of a notice. `starts`: a turn begins with it, at once or after those that wait. `joins`: it comes with the next step of the
+ * running turn. `waits`: it comes when some turn starts. `refused`: no turn runs that could take it. `known`: it came before.
+ */
+export type NoticeFate = 'starts' | 'joins' | 'waits' | 'refused' | 'known'
+
+/** How a prompt ended. */
+export interface PromptOutcome {
+  readonly prompt_id: string
+  /** Undefined: it never ran. */
+  readonly turn_id?: number
+  readonly reason: 'completed' | 'cancelled' | 'failed' | 'blocked'
+  /** `user_cancelled`, `aborted`, `max_steps`, `filtered`, `error`; undefined when the turn completed. */
+  readonly interrupt_reason?: string
+  readonly error?: ErrorInfo
+  /** Last text of the assistant in the turn; empty when there was none. */
+  readonly text: string
+  /** That text was cut at the output limit. */
+  readonly truncated: boolean
+  readonly steps: number
+  /** Tokens of the turn. */
+  readonly usage: TokenUsage
+}
+
 /** What the agent is set to; persisted. */
 export interface AgentSettings {
   /** Model alias; undefined until bound. */
@@ -30,7 +81,10 @@ export interface AgentSettings {
   /** Effort level; undefined = default of the model. */
   readonly thinking?: string
   readonly profile?: string
-  /** Names, and globs for tools of MCP servers (`mcp__db__*`). */
+  /**
+   * Names, and globs for tools of MCP servers (`mcp__db__*`). They bind the agents that come from this one, too; those of the main agent bind
+   * the whole session.
+   */
   readonly disabled_tools?: readonly string[]
 }
 
@@ -74,6 +128,22 @@ export interface Agent {
   checkPromptId(prompt_id: string): void
   /** Accepts a prompt (durable before it resolves) and starts it when idle. Throws 40903, 40927. */
   submit(input: PromptInput): Promise<Prompt>
+  /**
+   * Submits a prompt and resolves when it has ended, whatever became of it. The signal aborts it, as its user when the reason says so
+   * (`isUserAbort`). Rejects only when nothing was accepted: with what `submit` throws, or the reason of a signal that was aborted before.
+   */
+  run(input: PromptInput, signal?: AbortSignal): Promise<PromptOutcome>
+  /**
+   * Gives the model a notice: durable before it resolves, delivered exactly once, told to nobody as a prompt. Prompts go before notices that
+   * start a turn; notices keep their order. One that waits for the running turn keeps it going.
+   */
+  inject(notice: NoticeInput): Promise<NoticeFate>
+  /**
+   * Runs `work` while no turn runs; prompts and notices that come meanwhile are accepted and begin when it has ended. Throws `refusal` (default
+   * SessionBusy, 40901) when a turn runs or waits, or other exclusive work goes on. The signal aborts when the agent is closed or its
+   * session archived, which wait for the end of `work`. Work that takes long announces itself (`session.work.background`).
+   */
+  exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal?: ErrorSpec): Promise<T>
   active(): Prompt | undefined
   queued(): readonly Prompt[]
   /** Merges queued prompts into the running turn. Throws PromptMissing. */

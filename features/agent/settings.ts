@@ -55,25 +55,38 @@ export const boundState: StateSpec<Bound> = {
   }
 }
 
-/** Tools that the agent's profile and its `disabled_tools` switch off. A slot, so that the tool policy can look without waiting. */
+/** Tools that the agent's own `disabled_tools` and its profile switch off. A slot, so that the tool policy can look without waiting. */
 export class ToolLimits {
-  #disabled: readonly string[] = []
+  disabled: readonly string[] = []
   #profile: { readonly name: string; readonly tools?: readonly string[] } | undefined
 
   set(settings: AgentSettings, profile: { readonly name: string; readonly tools?: readonly string[] } | undefined): void {
-    this.#disabled = settings.disabled_tools ?? []
+    this.disabled = settings.disabled_tools ?? []
     this.#profile = profile
   }
 
-  /** Why the tool is off, for the model. */
+  /** Why the profile has no such tool, for the model. */
   refuses(tool: string): string | undefined {
-    if (this.#disabled.some(entry => meansTool(entry, tool))) return `The tool ${tool} is disabled in this session.`
     if (this.#profile?.tools && !this.#profile.tools.some(entry => meansTool(entry, tool)))
       return `The tool ${tool} is not available to the profile ${this.#profile.name}.`
     return undefined
   }
 }
 export const ToolLimitsSlot = defineSlot<ToolLimits, AgentHost>('agent-tool-limits', () => new ToolLimits())
+
+/** Tools that are off by name: by the agent's own setting, by those of the agents it comes from, and by the main agent's, which is the session's. */
+export function disabledTools(agent: AgentHost): readonly string[] {
+  const { session, record } = agent
+  const own = agent.get(ToolLimitsSlot).disabled
+  const parent = record.type === 'main' ? undefined : session.agent(record.parent_agent_id ?? 'main')
+  return parent && parent !== agent ? [...new Set([...disabledTools(parent), ...own])] : own
+}
+
+/** Why a tool is off for an agent, for the model. */
+export function refusalOf(agent: AgentHost, tool: string): string | undefined {
+  if (disabledTools(agent).some(entry => meansTool(entry, tool))) return `The tool ${tool} is disabled in this session.`
+  return agent.get(ToolLimitsSlot).refuses(tool)
+}
 
 /**
  * The settings after a change. Throws what `llm.resolve` throws for a model, 40001 for an effort the model does not offer, an unknown

@@ -1,31 +1,42 @@
 /** How a turn begins and ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
 import { type CoreRecord, type History, interruptedResult } from '../history/index.ts'
 import type { TurnResult } from './loop.ts'
+import type { Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
-import { reminder, userMessage } from './user-message.ts'
+import { noticeMessage, reminder, userMessage } from './user-message.ts'
 
 const interruption =
   'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
 
 /** A turn and the message that opens it. */
-export function startRecords(turn_id: number, { prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>): CoreRecord[] {
+export function startRecords(
+  turn_id: number,
+  head: Pick<QueuedPrompt, 'prompt_id' | 'origin'> | Pick<Notice, 'notice_id' | 'origin' | 'content'>
+): CoreRecord[] {
+  const { origin } = head
+  if ('notice_id' in head) return [{ type: 'turn.started', turn_id, origin }, noticeMessage(turn_id, head)]
+  const { prompt_id } = head
   return [{ type: 'turn.started', turn_id, origin, prompt_id }, userMessage(turn_id, undefined, origin, prompt_id)]
 }
 
 export interface TurnEnd {
   readonly turn_id: number
   readonly result: TurnResult
-  /** The prompt of the turn, then those that were steered into it. */
+  /** The prompt of the turn, if it has one, then those that were steered into it. */
   readonly prompt_ids: readonly string[]
   readonly user_aborted: boolean
   readonly duration_ms: number
 }
 
+/** `user_cancelled`, `aborted`, `max_steps`, `filtered`, `error`; none when the turn completed. */
+export function interruptReason({ reason, interrupt_reason }: TurnResult, user_aborted: boolean): string | undefined {
+  return reason === 'cancelled' ? (user_aborted ? 'user_cancelled' : 'aborted') : interrupt_reason
+}
+
 /** The end of the turn first, then that of its prompts. */
 export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration_ms }: TurnEnd): CoreRecord[] {
   const { reason, error, steps } = result
-  // `user_cancelled`, `aborted`, `max_steps`, `filtered`, `error`; none when the turn completed.
-  const interrupt_reason = reason === 'cancelled' ? (user_aborted ? 'user_cancelled' : 'aborted') : result.interrupt_reason
+  const interrupt_reason = interruptReason(result, user_aborted)
   const records: CoreRecord[] = [
     {
       type: 'turn.ended',
@@ -74,6 +85,6 @@ export function repairOf(history: Pick<History, 'lastTurn' | 'prompts' | 'openSt
   const ids = stray.map(prompt => prompt.prompt_id)
   const first = turn?.prompt_id
   const prompt_ids = first !== undefined && ids.includes(first) ? [first, ...ids.filter(id => id !== first)] : ids
-  if (prompt_ids.length > 0) records.push({ type: 'prompt.settled', prompt_ids, status, turn_id })
+  if (open || prompt_ids.length > 0) records.push({ type: 'prompt.settled', prompt_ids, status, turn_id })
   return records
 }

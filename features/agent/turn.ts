@@ -10,11 +10,12 @@ import type { AgentDeps } from './deps.ts'
 import { describe } from './engine-error.ts'
 import { InFlight } from './in-flight.ts'
 import { runTurn, type TurnPorts, type TurnResult } from './loop.ts'
+import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { retryDelay } from './retry.ts'
-import type { Injection, StepInjector, TurnInfo } from './service.ts'
-import { endRecords } from './turn-records.ts'
-import { reminder, userMessage } from './user-message.ts'
+import type { Injection, PromptOutcome, StepInjector, TurnInfo } from './service.ts'
+import { endRecords, interruptReason } from './turn-records.ts'
+import { noticeMessage, reminder, userMessage } from './user-message.ts'
 
 /** What a turn needs from its agent. */
 export interface TurnHost {
@@ -24,6 +25,8 @@ export interface TurnHost {
   readonly emit: AgentEmit
   /** Model, effort and system prompt. */
   bind(): Promise<TurnBinding>
+  /** Notices that wait. */
+  notices(): readonly Notice[]
   /** Tells the agent's status: tokens were spent. */
   measured(): void
   /** Records, again and again while the disk refuses; undefined when the agent was closed first. */
@@ -40,7 +43,10 @@ class UserAbort extends Error {
 
 export class Turn {
   readonly turn_id: number
-  readonly prompt: QueuedPrompt
+  /** Undefined: a notice began it. */
+  readonly prompt: QueuedPrompt | undefined
+  /** Id of the prompt or notice that began it. */
+  readonly id: string
   /** Steered prompts that wait for the next step. */
   steered: QueuedPrompt[] = []
   /** Steered prompts whose message is in the history. */
@@ -51,6 +57,8 @@ export class Turn {
   visible = false
   done: Promise<void> = Promise.resolve()
   readonly inFlight: InFlight
+  /** Once it is over. */
+  outcome: Omit<PromptOutcome, 'prompt_id'> | undefined
   readonly #agent: TurnHost
   readonly #controller = new AbortController()
   readonly #callIds = new Set<string>()
@@ -59,14 +67,15 @@ export class Turn {
   readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
   #userAborted = false
 
-  constructor(turn_id: number, prompt: QueuedPrompt, agent: TurnHost) {
+  constructor(turn_id: number, head: QueuedPrompt | Notice, agent: TurnHost) {
     this.turn_id = turn_id
-    this.prompt = prompt
+    this.prompt = 'prompt_id' in head ? head : undefined
+    this.id = 'prompt_id' in head ? head.prompt_id : head.notice_id
     this.#agent = agent
     this.#usageBefore = agent.history.usage()
     setMaxListeners(0, this.signal) // every call of a response listens
     const { deps } = agent
-    this.inFlight = new InFlight(turn_id, prompt.prompt_id, deps.deltaOffset, deps.now, phase =>
+    this.inFlight = new InFlight(turn_id, this.prompt?.prompt_id, deps.deltaOffset, deps.now, phase =>
       agent.emit('agentStatusUpdated', { phase })
     )
   }
@@ -87,6 +96,11 @@ export class Turn {
     if (this.signal.aborted) return
     this.#userAborted = user
     this.#controller.abort(user ? new UserAbort('the user cancelled the turn') : new Error('the turn was cancelled'))
+  }
+
+  /** Its prompt, then those that were steered into it and became messages. */
+  taken(): readonly QueuedPrompt[] {
+    return [...(this.prompt ? [this.prompt] : []), ...this.consumed]
   }
 
   /** Tokens spent since the turn began. */
@@ -118,9 +132,12 @@ export class Turn {
   async #settle(result: TurnResult, duration: number): Promise<void> {
     const { host, deps } = this.#agent
     const { turn_id } = this
-    const { reason } = result
+    const { reason, error, steps, text, truncated } = result
     this.accepting = false
-    const prompt_ids = [this.prompt, ...this.consumed].map(item => item.prompt_id)
+    const interrupt_reason = interruptReason(result, this.#userAborted)
+    const why = { ...(interrupt_reason === undefined ? {} : { interrupt_reason }), ...(error ? { error } : {}) }
+    this.outcome = { turn_id, reason, ...why, steps, text, truncated, usage: this.usage() }
+    const prompt_ids = this.taken().map(item => item.prompt_id)
     this.#agent.ending(this.steered.splice(0), this.consumed)
     const before = this.#unsaved.splice(0)
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
@@ -129,7 +146,7 @@ export class Turn {
     written.tell(before.length)
     this.visible = false
     written.tell(before.length + 1)
-    await deps.hooks.turnEnd({ agent: host, turn_id, step: result.steps, reason }, deps.turnEndMs)
+    await deps.hooks.turnEnd({ agent: host, turn_id, step: steps, reason }, deps.turnEndMs)
     written.tell()
     this.#agent.settled(this)
   }
@@ -201,9 +218,10 @@ export class Turn {
     return id
   }
 
-  /** Steered prompts become messages of the user; reminders follow. */
+  /** Notices and steered prompts become messages; reminders follow. */
   async #beforeStep(info: TurnInfo): Promise<readonly (CoreRecord | HistoryRecord)[]> {
     const records = this.#unsaved.splice(0)
+    records.push(...this.#notices().map(notice => noticeMessage(this.turn_id, notice)))
     const steered = this.steered.splice(0)
     this.consumed.push(...steered)
     // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
@@ -226,15 +244,20 @@ export class Turn {
     }
   }
 
+  #notices(): readonly Notice[] {
+    return forStep(this.#agent.notices(), this.turn_id)
+  }
+
   async #more(info: TurnInfo): Promise<boolean> {
     const { deps, history } = this.#agent
-    if (this.steered.length > 0) return true
+    const waits = () => this.steered.length + this.#notices().length > 0
+    if (waits()) return true
     const next = await deps.hooks.shouldContinue(info)
     if (next) {
       await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true
     }
-    if (this.steered.length > 0) return true
+    if (waits()) return true
     this.accepting = false
     return false
   }

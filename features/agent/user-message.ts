@@ -1,5 +1,6 @@
 /** Messages that are no answer: of users, and of the program for the model. */
 import type { CoreRecord, Origin, WirePart } from '../history/index.ts'
+import type { Notice } from './notices.ts'
 
 export function userMessage(turn_id: number, content: readonly WirePart[] | undefined, origin: Origin, prompt_id?: string): CoreRecord {
   return {
@@ -10,6 +11,14 @@ export function userMessage(turn_id: number, content: readonly WirePart[] | unde
     ...(content ? { content } : {}),
     ...(prompt_id === undefined ? {} : { id: prompt_id, prompt_id })
   }
+}
+
+/** A notice, once its turn or step is there. */
+export function noticeMessage(
+  turn_id: number,
+  { notice_id, content, origin }: Pick<Notice, 'notice_id' | 'content' | 'origin'>
+): CoreRecord {
+  return { type: 'message', role: 'user', turn_id, origin, content, id: notice_id }
 }
 
 /** A text of the program for the model, in the history as a message of origin `injection`. */

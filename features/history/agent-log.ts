@@ -4,14 +4,13 @@
  */
 import { AppError, type LogEntry, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
-import { protocolVersion } from './contract.ts'
+import { logId, protocolVersion } from './contract.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
 import type { EventDraft, Written } from './service.ts'
 import { type Mark, Telling, type ToldUpTo } from './telling.ts'
 
-const logId = 'wire'
 /** A checkpoint is written when at least so much was appended since the last one, and so many times what a checkpoint takes. */
 const checkpointBytes = 256 * 1024
 const checkpointShare = 20

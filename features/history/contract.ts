@@ -4,6 +4,9 @@ import { defineStore, Type } from '../../kernel/index.ts'
 /** Records follow this shape since version 1.0; since 1.1 with marks of what was told; unknown types are kept and skipped. */
 export const protocolVersion = '1.1'
 
+/** The one log of the store. */
+export const logId = 'wire'
+
 /** `agents/<id>/wire.jsonl`: the first record is `metadata { protocol_version, created_at }`. */
 export const wireStore = defineStore({
   name: 'wire',

@@ -22,6 +22,8 @@ export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | '
   readonly eventsAfter: (mark: Untold['after']) => Promise<readonly JournaledEvent[] | undefined>
   /** Where large media lie; without it they stay in the records. */
   readonly media?: Media
+  /** Resolves when the event journal is on disk as far as it was given. */
+  readonly flushed: () => Promise<void>
   /** An event that was told before. */
   readonly known: (draft: EventDraft) => void
 }
@@ -173,6 +175,8 @@ export class AgentHistory implements History {
   }
 
   async close(): Promise<void> {
+    // What was told then goes on record, and the next opening need not look for it.
+    if (this.#ports.writable) await this.#ports.flushed()
     await this.#log.close()
   }
 

@@ -1,8 +1,10 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
 import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { logId } from './contract.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
+import { told } from './records.ts'
 import { HistoryStates, RecordEvents } from './service.ts'
 
 /** Events of the session itself are about its main agent. */
@@ -31,6 +33,7 @@ export function historyOpener(
       tell: ({ source, ...event }) => source.tell(agent, event),
       known: ({ source, ...event }) => source.known?.(agent, event),
       given: () => ctx.streams.watermark(session.id),
+      flushed: () => ctx.streams.flushed(session.id),
       written: () => ctx.streams.written(session.id),
       async eventsAfter(mark) {
         const slice = await ctx.streams.read(session.id, mark ?? { seq: 0 })
@@ -41,4 +44,14 @@ export function historyOpener(
       }
     })
   }
+}
+
+/** Whether the last record of a journal says that everything before it was told, and the event journal still has it. */
+export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStore<{ type: string; time?: number }>): Promise<boolean> {
+  for await (const { value, at } of log.scan(logId, { reverse: true })) {
+    if (!told.is(value) || value.at !== at) return false
+    const kept = ctx.streams.watermark(agent.session.id)
+    return kept !== undefined && kept.epoch === value.epoch && value.seq <= kept.seq
+  }
+  return true
 }

@@ -3,7 +3,7 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { wireStore } from './contract.ts'
 import { findMedium } from './media.ts'
-import { historyOpener } from './open.ts'
+import { historyOpener, wasClosed } from './open.ts'
 import { Histories } from './service.ts'
 
 export default definePack({
@@ -24,7 +24,8 @@ export default definePack({
           throw error
         }
       },
-      medium: findMedium
+      medium: findMedium,
+      wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
     })
   }
 })

@@ -96,6 +96,8 @@ export interface Histories {
   of(agent: AgentHost): Promise<History>
   /** Media of messages; undefined for an unknown id. */
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>
+  /** Whether the journal is empty or the process that wrote it closed it: nothing in it is untold. Reads its last record only. */
+  wasClosed(agent: AgentHost): Promise<boolean>
 }
 export const Histories = serviceToken<Histories>('history')
 
@@ -131,6 +133,8 @@ export const RecordEvents = extensionPoint<RecordEvents>('record-events')
 /** What the events of a record may depend on. */
 export interface ConversationView {
   readonly prompts: ReadonlyMap<string, PromptRecord>
+  /** The last turn that began. */
+  readonly turn?: TurnRecord | undefined
   readonly openCalls: ReadonlyMap<string, LlmToolCall>
   /** Those of them that were shown. */
   readonly begun: ReadonlySet<string>

@@ -112,9 +112,8 @@ async function override(session: Session, agent: Agent, given: Overrides, ports:
       throw within('body', error)
     })
   if (permission_mode) await setPermissionMode(agent, permission_mode, ports)
-  if (disabled_tools) {
-    for (const host of session.agents()) await (await ports.agents.of(host)).configure({ disabled_tools })
-  }
+  // Those of the main agent bind all agents of the session, also those to come.
+  if (disabled_tools) await (await ports.agents.of(await session.main())).configure({ disabled_tools })
 }
 
 /** Changes the mode of an agent and shows it. From the main agent it reaches all. */

@@ -52,6 +52,7 @@ export function openHistory(
     tell: event => void told.push(event.type),
     known: event => void told.push(`known ${event.type}`),
     given: () => undefined,
+    flushed: async () => undefined,
     written: () => undefined,
     eventsAfter: async () => [],
     ...ports

@@ -1,16 +1,17 @@
 /** A kernel with everything a conversation needs, a scripted model, and a session in a fresh directory. */
 import { cp, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Agent, Agents, TurnHooks } from '../../../features/agent/index.ts'
 import agent from '../../../features/agent/pack.ts'
 import { wireStore } from '../../../features/history/contract.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
 import { findMedium } from '../../../features/history/media.ts'
-import { historyOpener } from '../../../features/history/open.ts'
+import { historyOpener, wasClosed } from '../../../features/history/open.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
 import prompts from '../../../features/prompts/pack.ts'
-import { type AgentHost, createSession } from '../../../features/sessions/index.ts'
+import { type AgentHost, createSession, Sessions } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import type { ToolOutcome, ToolRunInput } from '../../../features/tools/index.ts'
 import { ToolRunner } from '../../../features/tools/index.ts'
@@ -64,6 +65,43 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
   }
 }
 
+/** A pack that uses agents, as tasks, goals and subagents do. */
+export interface Insider {
+  readonly pack: Pack
+  readonly agents: Agents
+  readonly sessions: Sessions
+  readonly hooks: TurnHooks
+  /** The main agent of a session. */
+  main(started: Pick<Started, 'session_id'>): Promise<Agent>
+}
+
+export function insider(): Insider {
+  let services: Pick<Insider, 'agents' | 'sessions' | 'hooks'> | undefined
+  const there = () => {
+    if (!services) throw new Error('the kernel has not started')
+    return services
+  }
+  return {
+    pack: definePack({
+      name: 'insider',
+      needs: { agents: Agents, sessions: Sessions, hooks: TurnHooks },
+      setup(_ctx, given) {
+        services = given
+      }
+    }),
+    get agents() {
+      return there().agents
+    },
+    get sessions() {
+      return there().sessions
+    },
+    get hooks() {
+      return there().hooks
+    },
+    main: ({ session_id }) => there().agents.main(session_id)
+  }
+}
+
 /** The records of the main agent, as they are on disk. */
 export async function wireOf({ home }: { readonly home: string }): Promise<HistoryRecord[]> {
   const file = (await readdir(home, { recursive: true })).find(name => name.endsWith('agents/main/wire.jsonl')) ?? ''
@@ -96,7 +134,11 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
       })
       const slot = defineSlot('history', (agent: AgentHost) => open(agent))
       ctx.slot(slot)
-      ctx.provide(Histories, { of: agent => agent.get(slot), medium: findMedium })
+      ctx.provide(Histories, {
+        of: agent => agent.get(slot),
+        medium: findMedium,
+        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
+      })
     }
   })
 }

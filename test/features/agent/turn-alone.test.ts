@@ -43,7 +43,7 @@ function fake(...replies: Reply[]) {
 
 test('text is told when its step is on disk; everything else is told from records', async () => {
   const { log, run } = fake(toolCalls({ id: 'a', name: 'Echo' }), 'done')
-  assert.deepEqual(await run(), { reason: 'completed', steps: 2 })
+  assert.deepEqual(await run(), { reason: 'completed', steps: 2, text: 'done', truncated: false })
   assert.deepEqual(
     log.filter(line => line !== 'toolCallDelta'),
     [
@@ -125,7 +125,7 @@ test('an abort while waiting for the next attempt ends the turn at once', async 
       return 3_600_000
     }
   })
-  assert.deepEqual(await running, { reason: 'cancelled', steps: 1 })
+  assert.deepEqual(await running, { reason: 'cancelled', steps: 1, text: '', truncated: false })
   assert.equal(log.at(-1), 'disk step.end aborted')
 })
 
@@ -133,14 +133,14 @@ test('an abort before the first step announces no step', async () => {
   const controller = new AbortController()
   controller.abort()
   const { log, run } = fake('hi')
-  assert.deepEqual(await run(controller.signal), { reason: 'cancelled', steps: 0 })
+  assert.deepEqual(await run(controller.signal), { reason: 'cancelled', steps: 0, text: '', truncated: false })
   assert.deepEqual(log, [])
 })
 
 test('the turn goes on as long as something is added at its end', async () => {
   let more = 2
   const { run } = fake('hi')
-  assert.deepEqual(await run(undefined, { more: async () => more-- > 0 }), { reason: 'completed', steps: 3 })
+  assert.deepEqual(await run(undefined, { more: async () => more-- > 0 }), { reason: 'completed', steps: 3, text: 'hi', truncated: false })
 })
 
 test('delays double up to 32 seconds with a quarter at random; the upstream may name its own', () => {

@@ -4,7 +4,7 @@ import { Llm, ModelUnresolved, NoProvider } from '../../../features/llm/index.ts
 import { readStatus } from '../../../features/messages/index.ts'
 import { Permissions } from '../../../features/permissions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
-import { readSession, Sessions, updateProfile } from '../../../features/sessions/index.ts'
+import { type AgentHost, readSession, type Session, Sessions, updateProfile } from '../../../features/sessions/index.ts'
 import { type Tool, ToolPolicies } from '../../../features/tools/index.ts'
 import { AppError, definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
@@ -95,15 +95,17 @@ test('overrides apply before the prompt runs and stay', async t => {
   assert.equal(later.requests[0]?.system, llm.requests[1]?.system)
 })
 
-test('tools that the session or the profile switched off are refused with a reason', async t => {
-  let refuses: ((tool: string) => string | undefined) | undefined
+test('tools that the session or the profile switched off are refused with a reason, also for agents that come later', async t => {
+  let refuses: ((tool: string, agent?: AgentHost) => string | undefined) | undefined
+  let session: Session | undefined
   const spy = definePack({
     name: 'spy',
     needs: { sessions: Sessions },
     setup(ctx, { sessions }) {
       const policies = ctx.collect(ToolPolicies)
-      refuses = name => {
-        const host = sessions.allLoaded()[0]?.agent('main')
+      refuses = (name, agent) => {
+        session = sessions.allLoaded()[0]
+        const host = agent ?? session?.agent('main')
         const tool = { name } as Tool // the policy looks at the name only
         return (
           host &&
@@ -121,6 +123,12 @@ test('tools that the session or the profile switched off are refused with a reas
   assert.match(refuses?.('Grep') ?? '', /disabled/)
   assert.match(refuses?.('Bash') ?? '', /profile explore/)
   assert.equal(refuses?.('Read'), undefined)
+
+  const child = await session?.createAgent({ type: 'sub', parent_agent_id: 'main' })
+  assert.deepEqual([refuses?.('Grep', child) !== undefined, refuses?.('Bash', child)], [true, undefined])
+  await agent.prompt('two', { disabled_tools: ['Read'] })
+  assert.deepEqual([refuses?.('Grep', child), refuses?.('Read', child) !== undefined], [undefined, true])
+  await agent.settled(2)
 })
 
 test('steering needs a running turn and queued ids', async t => {
