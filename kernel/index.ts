@@ -42,7 +42,14 @@ export { type BinaryReply, binary, type FileReply, type StreamReply } from './ht
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo } from './info.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'
-export { type Collection, type ExtensionPoint, extensionPoint, type ServiceToken, serviceToken } from './lifecycle/services.ts'
+export {
+  type Collection,
+  type Contribution,
+  type ExtensionPoint,
+  extensionPoint,
+  type ServiceToken,
+  serviceToken
+} from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export { yieldToLoop } from './lifecycle/wait.ts'
 export type { Logger } from './log/log.ts'

@@ -97,7 +97,7 @@ export class AgentEngine implements Agent {
     if (await this.#binding.configure(change)) this.#status()
   }
 
-  announce(change: { readonly permission: string }): void {
+  announce(change: { readonly permission?: string } = {}): void {
     this.#status(change)
   }
 
@@ -429,6 +429,7 @@ export class AgentEngine implements Agent {
     const tokens = this.#history.contextTokens()
     const { model } = this.#binding.settings
     this.#emit('agentStatusUpdated', {
+      ...this.#deps.facts(this.host),
       ...change,
       ...(model === undefined ? {} : { model }),
       ...(max === undefined ? {} : { thinkingEffort: this.effort(), maxContextTokens: max }),

@@ -1,5 +1,5 @@
 /** What an agent's engine needs from outside. */
-import type { Logger } from '../../kernel/index.ts'
+import type { Contribution, Logger } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
@@ -18,7 +18,9 @@ export interface AgentDeps {
   /** Withdraws the requests to the human that a dead process left open. */
   readonly endRequests: (agent: AgentHost) => Promise<void>
   readonly runner: () => ToolRunner | undefined
-  readonly injectors: () => readonly StepInjector[]
+  readonly injectors: () => readonly Contribution<StepInjector>[]
+  /** What packs say of the agent, for `agent.status.updated`. */
+  readonly facts: (agent: AgentHost) => Readonly<Record<string, unknown>>
   readonly profiles: () => readonly AgentProfile[]
   readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
   /** Limits of the user's configuration; 0 steps: no limit. */

@@ -16,6 +16,7 @@ import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
 import { recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfiles, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
+import { factsOf, StatusFacts } from './status-facts.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
 export default definePack({
@@ -38,6 +39,9 @@ export default definePack({
     const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
+    const statusFacts = ctx.collect(StatusFacts)
+    const facts: Agents['facts'] = (agent, place) =>
+      factsOf(statusFacts.entries(), agent, place, (pack, field, err) => ctx.log.error({ err, pack, field }, 'a fact of a status failed'))
     const contributed = ctx.collect(AgentProfiles)
     const profiles = () => [...builtinProfiles, ...contributed.items()]
 
@@ -74,7 +78,8 @@ export default definePack({
       engines,
       endRequests: async agent => interactions()?.recover(agent),
       runner,
-      injectors: () => injectors.items(),
+      injectors: () => injectors.entries(),
+      facts: agent => facts(agent, 'event'),
       profiles,
       renderPrompt: (agent, profile) =>
         renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.items() }, (block, err) =>
@@ -110,6 +115,7 @@ export default definePack({
     ctx.provide(TurnHooks, hooks)
     ctx.provide(Agents, {
       profiles,
+      facts,
       of,
       main: async session_id => of(await (await sessions.load(session_id)).main())
     })

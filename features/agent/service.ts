@@ -5,6 +5,7 @@ import type { History, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
+import type { StatusPlace } from './status-facts.ts'
 
 export const PromptMissing = errorSpec('prompt_missing', 40402, 'prompt not found')
 export const PromptCompleted = errorSpec('prompt_completed', 40903, 'prompt already completed')
@@ -116,8 +117,8 @@ export interface Agent {
   settings(): AgentSettings
   /** Applies and persists settings. An unknown model throws ModelUnresolved (40113), an unknown profile or effort 40001. */
   configure(change: Partial<AgentSettings>): Promise<void>
-  /** Tells clients the status together with what another pack changed (`agent.status.updated`). */
-  announce(change: { readonly permission: string }): void
+  /** Tells clients the status (`agent.status.updated`), with the facts of packs and with what changed beside them. */
+  announce(change?: { readonly permission?: string }): void
   /** Resolved model of the next turn. Throws 40110..40113. */
   model(): ResolvedModel
   /** Effort of the next turn; empty until a model is bound. */
@@ -187,6 +188,8 @@ export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles')
 export interface Agents {
   /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, and those of packs. */
   profiles(): readonly AgentProfile[]
+  /** What packs say of an agent (`StatusFacts`), with built-in values where nobody does; undefined: of a session without one. */
+  facts(agent: AgentHost | undefined, place: StatusPlace): Readonly<Record<string, unknown>>
   of(host: AgentHost): Promise<Agent>
   /** Main agent of a session. */
   main(session_id: string): Promise<Agent>

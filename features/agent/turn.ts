@@ -1,6 +1,7 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
+import type { Contribution } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -226,20 +227,20 @@ export class Turn {
     this.consumed.push(...steered)
     // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
     records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
-    for (const injector of this.#agent.deps.injectors()) {
-      const injection = await this.#injection(injector, info)
-      if (injection) records.push(reminder(this.turn_id, injector.variant, injection.text, injection.facts))
+    for (const contribution of this.#agent.deps.injectors()) {
+      const injection = await this.#injection(contribution, info)
+      if (injection) records.push(reminder(this.turn_id, contribution.item.variant, injection.text, injection.facts))
     }
     return records
   }
 
   /** An injector that fails has nothing to say now. */
-  async #injection(injector: StepInjector, info: TurnInfo): Promise<Injection | undefined> {
+  async #injection({ pack, item: injector }: Contribution<StepInjector>, info: TurnInfo): Promise<Injection | undefined> {
     const { host, deps, history } = this.#agent
     try {
       return await injector.inject(info, history)
     } catch (err) {
-      deps.log.error({ err, injector: injector.variant, session_id: host.session.id }, 'an injector failed')
+      deps.log.error({ err, pack, injector: injector.variant, session_id: host.session.id }, 'an injector failed')
       return undefined
     }
   }

@@ -65,7 +65,7 @@ export default definePack({
     })
 
     ctx.route(readSnapshot, async ({ params: { session_id } }) => {
-      const { session, agent, history } = await open(session_id)
+      const { session, host, agent, history } = await open(session_id)
       const opened = await ctx.streams.open(session_id)
       // One tick from here to the next await: position, running turn and everything else agree.
       const at = ctx.streams.watermark(session_id) ?? opened
@@ -88,8 +88,10 @@ export default definePack({
       })
       const pending_approvals = [...(interactions()?.pending(session, approvals) ?? [])]
       const pending_questions = [...(interactions()?.waiting(session, 'question') ?? [])]
+      const facts = agents.facts(host, 'snapshot')
       await ctx.streams.flushed(session_id)
       return {
+        ...facts,
         as_of_seq: at.seq,
         epoch: at.epoch,
         session: await object,
@@ -124,12 +126,11 @@ export default definePack({
       const max = usage?.max_context_tokens
       const context_tokens = usage?.context_tokens ?? 0
       return {
+        ...(agents.facts(host, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
         busy: session.work.busy,
         ...(model === undefined ? {} : { model }),
         thinking_level: agent?.effort() ?? '',
         permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
-        plan_mode: false,
-        swarm_mode: false,
         context_tokens,
         ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) })
       }

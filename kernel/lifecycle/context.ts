@@ -12,7 +12,7 @@ import { problems, tidy } from '../schema.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { ownedTap, type TapOptions, type TapPoints, type Tappable } from './hooks.ts'
 import type { Dispose } from './scope.ts'
-import type { ExtensionPoint, PointTable, ServiceToken } from './services.ts'
+import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
 import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'
@@ -133,7 +133,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         else if (unit.provided === provided) await parts.withdraw(unit, token.id)
       }
     },
-    contribute: <T>(point: ExtensionPoint<T>, item: T) => publish(() => parts.points.add(point.id, unit.activated, item)),
+    contribute: <T>(point: ExtensionPoint<T>, item: T) => publish(() => parts.points.add(point.id, name, unit.activated, item)),
     collect<T>(point: ExtensionPoint<T>) {
       open()
       const what = `change listener of ${point.id}`
@@ -141,6 +141,10 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
         items: () => {
           use()
           return parts.points.items(point.id) as readonly T[]
+        },
+        entries: () => {
+          use()
+          return parts.points.entries(point.id) as readonly Contribution<T>[]
         },
         onChange: (listener: () => void) => {
           open()

@@ -71,17 +71,24 @@ export class ServiceTable {
   }
 }
 
+export interface Contribution<T> {
+  readonly pack: string
+  readonly item: T
+}
+
 /** Live list behind an extension point. */
 export interface Collection<T> {
   /** Items in activation order of their packs. */
   items(): readonly T[]
+  /** The same with the pack that contributed each, for logs. */
+  entries(): readonly Contribution<T>[]
   /** Called after every change, until the returned undo or the pack's end. */
   onChange(listener: () => void): () => void
 }
 
 interface Point {
   /** `order`: when the pack of the item was activated. */
-  readonly entries: { readonly order: number; readonly item: unknown }[]
+  readonly entries: (Contribution<unknown> & { readonly order: number })[]
   readonly listeners: Set<() => void>
   items: readonly unknown[]
 }
@@ -91,9 +98,9 @@ export class PointTable {
   readonly #points = new Map<string, Point>()
 
   /** Adds an item; returns its withdrawal. */
-  add(id: string, order: number, item: unknown): () => void {
+  add(id: string, pack: string, order: number, item: unknown): () => void {
     const point = this.#point(id)
-    const entry = { order, item }
+    const entry = { pack, order, item }
     const at = point.entries.findIndex(other => other.order > order)
     point.entries.splice(at < 0 ? point.entries.length : at, 0, entry)
     this.#changed(point)
@@ -107,6 +114,10 @@ export class PointTable {
 
   items(id: string): readonly unknown[] {
     return this.#point(id).items
+  }
+
+  entries(id: string): readonly Contribution<unknown>[] {
+    return [...this.#point(id).entries]
   }
 
   /** Hears of changes; returns the undo. The listener must not throw. */

@@ -237,6 +237,7 @@ test('another pack under the name of an unloaded one is loaded in its place; und
 test('contributions are collected in the order in which their packs were activated', async t => {
   const Words = extensionPoint<string>('words')
   let read: () => readonly string[] = () => []
+  let whose: () => readonly string[] = () => []
   const word = (name: string, needs: Record<string, typeof Clock> = {}) =>
     definePack({
       name,
@@ -251,10 +252,12 @@ test('contributions are collected in the order in which their packs were activat
     setup: ctx => {
       const words = ctx.collect(Words)
       read = () => words.items()
+      whose = () => words.entries().map(({ pack, item }) => `${item} of ${pack}`)
     }
   })
   const { kernel } = await startTestKernel(t, { packs: [word('late', { clock: Clock }), word('early'), owner, clock] })
   assert.deepEqual(read(), ['early', 'early, too', 'late', 'late, too'])
+  assert.deepEqual(whose(), ['early of early', 'early, too of early', 'late of late', 'late, too of late'])
   await kernel.reload('early')
   assert.deepEqual(read(), ['late', 'late, too', 'early', 'early, too'])
 })

@@ -12,7 +12,8 @@ const broken = (): never => {
   throw new Error('broken on purpose')
 }
 
-test('an injector that fails is left out: the turn goes on, and the others still speak', async t => {
+test('an injector that fails is left out and put down to its pack: the turn goes on, and the others still speak', async t => {
+  const logged: string[] = []
   const pack = definePack({
     name: 'other',
     setup(ctx) {
@@ -22,13 +23,21 @@ test('an injector that fails is left out: the turn goes on, and the others still
     }
   })
   const llm = scriptedLlm('answer')
-  const agent = await startAgent(t, llm, { packs: [pack] })
+  const agent = await startAgent(t, llm, { packs: [pack], logged })
 
   await agent.prompt('go')
   await agent.settled(1)
 
   assert.equal(ending(agent.events).reason, 'completed')
   assert.match(JSON.stringify(llm.requests[0]?.messages), /the sound one/)
+  const failures = logged.map(line => JSON.parse(line) as { pack?: string; injector?: string })
+  assert.deepEqual(
+    failures.map(({ pack, injector }) => [pack, injector]),
+    [
+      ['other', 'broken'],
+      ['other', 'late']
+    ]
+  )
 })
 
 test('a step hook that fails has no say: the turn goes on, and the taps after it are still asked', async t => {

@@ -37,6 +37,8 @@ export interface StartOptions {
   /** In place of the history pack. */
   readonly history?: Pack
   readonly config?: Record<string, Record<string, unknown>>
+  /** Gets the lines of the log, from warnings on. */
+  readonly logged?: string[]
 }
 
 export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
@@ -44,6 +46,7 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
   const kernel = await startTestKernel(t, {
     packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },
+    ...(options.logged ? { log: { level: 'warn' as const, to: { write: (line: string) => void options.logged?.push(line) } } } : {}),
     home: options.home ?? (await freshDir()) // another server may use it after this one
   })
   let { session_id } = options

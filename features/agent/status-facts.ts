@@ -1,0 +1,46 @@
+/** What packs say of an agent beside what the engine knows: whether it plans, works in a swarm, follows a goal. */
+import { type Contribution, extensionPoint } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+
+/** `status`: the rollup of `GET status`. `event`: `agent.status.updated`. `snapshot`: the top level of the snapshot. */
+export type StatusPlace = 'status' | 'event' | 'snapshot'
+
+/** One field of an agent's status. The pack that owns it calls `Agent.announce()` when it changed. */
+export interface StatusFact {
+  /** snake_case, as in `status` and `snapshot`; events tell it in camelCase. Of two facts of one name the first counts, fields of the engine before all. */
+  readonly field: string
+  /** Default: `status` and `event`. */
+  readonly places?: readonly StatusPlace[]
+  /** Now; JSON. undefined: the field is left out, or has its built-in value. Called often, so it does no I/O. */
+  value(agent: AgentHost): unknown
+}
+export const StatusFacts = extensionPoint<StatusFact>('status-facts')
+
+/** Built-in values of fields that the contract demands; packs give others. */
+const defaults: Readonly<Record<StatusPlace, Readonly<Record<string, unknown>>>> = {
+  status: { plan_mode: false, swarm_mode: false },
+  event: {},
+  snapshot: {}
+}
+
+/** The facts for one place. `agent` undefined: the session has none yet. A fact that fails is left out and reported. */
+export function factsOf(
+  facts: readonly Contribution<StatusFact>[],
+  agent: AgentHost | undefined,
+  place: StatusPlace,
+  failed: (pack: string, field: string, error: unknown) => void
+): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const { pack, item } of agent ? facts : []) {
+    const { field, places = ['status', 'event'] } = item
+    const name = place === 'event' ? field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field
+    if (!places.includes(place) || name in found) continue
+    try {
+      const value = item.value(agent as AgentHost)
+      if (value !== undefined) found[name] = value
+    } catch (error) {
+      failed(pack, field, error)
+    }
+  }
+  return { ...defaults[place], ...found }
+}
