@@ -86,6 +86,7 @@ test('names that only look like accepted ones are refused', () => {
     'a.example.com.evil',
     'x.one.host',
     'user@localhost',
+    'evil@a.example.com',
     'localhost:x',
     'evilexample.com'
   ])
@@ -171,7 +172,9 @@ test('rotations are heard while somebody watches', async t => {
   await rotateToken(home)
   t.mock.timers.tick(1_000)
   assert.deepEqual(rotated, [before])
+  const cleared = t.mock.method(globalThis, 'clearInterval')
   unwatch()
+  assert.equal(cleared.mock.callCount(), 1)
   await rotateToken(home)
   t.mock.timers.tick(5_000)
   await turn()

@@ -137,18 +137,18 @@ test('looking for global events takes no place; where the shared one cannot be h
 
 test('clearing away what other processes left touches no session, and a failure of it nobody', async t => {
   const first = await opened(t)
-  const session = await first.journals.open('s')
+  const session = await first.journals.open('S')
   await session.append([line(1)], 1)
   await session.close()
   await mkdir(join(first.dir, '__global__.DIR.jsonl'))
-  for (const name of ['s.jsonl', '__global__.DIR.jsonl']) await utimes(join(first.dir, name), 0, 0)
+  for (const name of ['S.jsonl', '__global__.DIR.jsonl']) await utimes(join(first.dir, name), 0, 0)
   const global = await first.journals.open('__global__')
   await global.append([line(1)], 1)
   await global.close()
   assert.deepEqual((await readdir(first.dir)).filter(name => name.endsWith('.jsonl')).sort(), [
+    'S.jsonl',
     '__global__.DIR.jsonl',
-    '__global__.jsonl',
-    's.jsonl'
+    '__global__.jsonl'
   ])
   assert.match(first.log.texts.join(), /could not be removed/)
 })
