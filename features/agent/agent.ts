@@ -282,6 +282,7 @@ export class AgentEngine implements Agent {
     if (this.host.record.type === 'sub' && this.host.session.writable) await this.#withdrawAll().catch(err => this.#failed(err))
     await this.abort(false)
     await this.#last?.done
+    if (this.host.session.writable) this.host.session.leaves(this.host.id, this.#next() !== undefined)
     for (const item of this.#queue.items()) item.settled?.(neverRan)
   }
 

@@ -10,6 +10,8 @@ import type { SessionState } from './service.ts'
 const parallelReads = 32
 /** A list waits so long for the comparison with the disk, then answers from the index; the comparison goes on. */
 const listWaitMs = 50
+/** In the directory of a session: it was closed while something waited in it. */
+export const waitingFile = 'waiting'
 const idForm = /^session_[A-Za-z0-9_-]{1,128}$/
 
 /** Where all sessions live. */
@@ -74,12 +76,13 @@ export class Catalog {
     return fresh ? this.#index(state.id, { state: fresh, mtime: -1 }).state : state
   }
 
-  /** Sessions of this home that have a lock: open in some process, or left behind by one that died. */
-  async locked(): Promise<readonly string[]> {
+  /** Sessions of this home that are open in some process, were left behind by one that died, or were closed with work that waits. */
+  async unfinished(): Promise<readonly string[]> {
     const found: string[] = []
     for (const workspace_id of await directories(this.#ports.root)) {
       for (const id of await directories(join(this.#ports.root, workspace_id))) {
-        if (idForm.test(id) && (await isThere(join(this.#ports.root, workspace_id, id, 'lock')))) found.push(id)
+        const dir = join(this.#ports.root, workspace_id, id)
+        if (idForm.test(id) && ((await isThere(join(dir, 'lock'))) || (await isThere(join(dir, waitingFile))))) found.push(id)
       }
     }
     return found

@@ -57,6 +57,8 @@ export class LiveSession extends SlotHost implements Session {
   usedAt = this.loadedAt
   readonly #ports: LiveSessionPorts
   readonly #agents = new Map<string, LiveAgent>()
+  /** Agents that were closed while something waited in them. */
+  readonly #left = new Set<string>()
   #state: SessionState
   #later: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
@@ -114,6 +116,15 @@ export class LiveSession extends SlotHost implements Session {
       this.id,
       title === '' ? { patch: { lastPrompt } } : { title, patch: { title, isCustomTitle: false, lastPrompt } }
     )
+  }
+
+  leaves(agent_id: string, waiting: boolean): void {
+    if (waiting) this.#left.add(agent_id)
+    else this.#left.delete(agent_id)
+  }
+
+  get hasLeft(): boolean {
+    return this.#left.size > 0
   }
 
   agents(): readonly AgentHost[] {

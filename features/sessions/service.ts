@@ -70,6 +70,11 @@ export interface Session extends SlotHost {
    * (unless `announce` is false). Saved a little later: the agent's journal has it already.
    */
   promptSubmitted(text: string, options?: { readonly announce?: boolean }): void
+  /**
+   * Says whether something waits in an agent that is being closed. A session that is closed with such agents is loaded by the next server that
+   * starts.
+   */
+  leaves(agent_id: string, waiting: boolean): void
   agents(): readonly AgentHost[]
   agent(id: string): AgentHost | undefined
   /** The main agent, created (agent.created) at the first call. */

@@ -1,7 +1,8 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
-import { type Catalog, isThere } from './catalog.ts'
+import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import type { Session, SessionState } from './service.ts'
@@ -89,16 +90,16 @@ export class SessionTable {
     return await loading
   }
 
-  /** Loads what a process that died left open: its turns are closed, its queues go on, its state is made up for. */
+  /** Loads what a process that died left open, or closed with work that waits: turns are closed, queues go on, the state is made up for. */
   async takeOverLeft(signal: AbortSignal): Promise<void> {
-    for (const id of await this.#ports.catalog.locked()) {
+    for (const id of await this.#ports.catalog.unfinished()) {
       if (signal.aborted || this.#closed) return
       if (this.#live.has(id) || this.#loading.has(id)) continue
       try {
         const known = await this.#ports.catalog.find(id)
         if (known && (await this.#ports.isFree(join(this.#ports.catalog.dir(known), 'lock')))) await this.load(id)
       } catch (err) {
-        this.#ports.log.error({ err, session_id: id }, 'a session that a crash left open could not be loaded')
+        this.#ports.log.error({ err, session_id: id }, 'a session with work that was left could not be loaded')
       }
     }
   }
@@ -143,6 +144,10 @@ export class SessionTable {
       }
       await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
       for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
+      if (lock)
+        await rm(join(dir, waitingFile), { force: true }).catch(err =>
+          this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
+        )
       this.#live.set(id, session)
       this.#sweep()
       return session
@@ -179,6 +184,7 @@ export class SessionTable {
     for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
     await session.settled()
     if (this.#ports.streams.subscribers(session.id) === 0 || session.writable) await this.#ports.streams.close(session.id)
+    if (session.hasLeft) await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))
     this.#ports.catalog.unpin(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { RestClient } from '../../../kernel/testing.ts'
 import { serve } from '../../helpers/cli.ts'
 import { crashScene } from '../../helpers/crash-scene.ts'
 
-test('a server that starts goes on with the sessions that a killed one left open, without anybody opening them', async t => {
+for (const [signal, left] of [
+  ['SIGKILL', 'a killed one left open'],
+  ['SIGTERM', 'one that was shut down left with prompts that wait']
+] as const) {
+  test(`a server that starts goes on with the sessions that ${left}, without anybody opening them`, t => goesOn(t, signal))
+}
+
+async function goesOn(t: TestContext, signal: NodeJS.Signals): Promise<void> {
   const { home, place } = await crashScene(t)
   const first = await serve(t, home, '--port', '0')
   const client = new RestClient(first.url, first.token)
@@ -14,7 +21,7 @@ test('a server that starts goes on with the sessions that a killed one left open
     const { code } = await client.json('POST', `/api/v1/sessions/${id}/prompts`, { content: [{ type: 'text', text }] })
     assert.equal(code, 0)
   }
-  first.child.kill('SIGKILL')
+  first.child.kill(signal)
   await first.ended
 
   const second = await serve(t, home, '--port', '0')
@@ -32,4 +39,4 @@ test('a server that starts goes on with the sessions that a killed one left open
     items.map(item => item.id),
     [id]
   )
-})
+}

@@ -93,6 +93,7 @@ export class FakeSession extends SlotHost implements Session {
     return this.state
   }
   promptSubmitted(): void {}
+  leaves(): void {}
   store<S extends StoreSpec>(): StoreOf<S> {
     throw new Error('no stores here')
   }
