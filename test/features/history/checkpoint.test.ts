@@ -99,6 +99,7 @@ test('a history that is opened from a checkpoint says the same as the one that w
   await live.append({ type: 'note', id: 'a' })
   for (const record of life) await live.append(record)
   await live.project()
+  for (let n = 0; n < 100; n++) await live.append({ type: 'message', role: 'user', content: text(`short ${n}`) })
   for (let n = 0; n < 80; n++) await live.append(filler(n))
   await live.append({ type: 'note', id: 'b' }, { type: 'context.undone', from: 80, context_tokens: 500 })
   await live.append({ type: 'message', role: 'user', content: text('last'), origin: { kind: 'injection', variant: 'mode' } })
