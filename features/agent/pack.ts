@@ -82,8 +82,8 @@ export default definePack({
       facts: agent => facts(agent, 'event'),
       profiles,
       renderPrompt: (agent, profile) =>
-        renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.items() }, (block, err) =>
-          ctx.log.error({ err, block }, 'a block of the system prompt failed')
+        renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.entries() }, (pack, block, err) =>
+          ctx.log.error({ err, pack, block }, 'a block of the system prompt failed')
         ),
       loop: () => {
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}

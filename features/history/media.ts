@@ -97,7 +97,9 @@ export class Media {
       else {
         const file_id = Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')
         if ((await this.#blobs.stat(blobOf(file_id)))?.size !== bytes.length) await this.#blobs.put(blobOf(file_id), bytes)
-        parts.push({ ...part, source: { kind: 'session_media', file_id, media_type: sourceOf(part)?.media_type } })
+        const { data, media_type } = sourceOf(part) ?? {}
+        await this.#cache.get(file_id, async () => String(data)) // the model is asked about it next
+        parts.push({ ...part, source: { kind: 'session_media', file_id, media_type } })
       }
     }
     return parts

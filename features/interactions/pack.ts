@@ -24,6 +24,19 @@ export default definePack({
     })
   }),
   setup(ctx, { sessions, histories }) {
+    const emitRequested = ctx.event(approvalRequested)
+    const emitResolved = ctx.event(approvalResolved)
+    const source: InteractionSource = {
+      kind: approvals,
+      ttl_ms: ctx.config.approval_ttl_ms,
+      tell({ type, payload }, target) {
+        // The kind made the payload for this type.
+        if (type === approvalRequested.type) emitRequested(payload as Static<typeof ApprovalRequest>, target)
+        else emitResolved(payload as Static<typeof approvalResolved.payload>, target)
+      }
+    }
+    ctx.contribute(InteractionKinds, source)
+
     const kinds = ctx.collect(InteractionKinds)
     const targetOf = (agent: AgentHost): EventTarget => ({ session_id: agent.session.id, subject: agent.id })
     const events = (record: Parameters<typeof eventsOf>[0]) => eventsOf(record, kinds.items())
@@ -45,6 +58,7 @@ export default definePack({
         return { tell: () => made.forEach(event => void event.from.tell(event, targetOf(agent))), drop: () => undefined }
       }
     }
+    // The last to be registered is the first to end: what is open is withdrawn while its kind can tell it.
     const brokers = defineSlot<Broker, Session>('interactions', session => new Broker(session, ports))
     ctx.slot(brokers)
     kinds.onChange(() => {
@@ -87,18 +101,6 @@ export default definePack({
     }
     ctx.provide(Interactions, interactions)
 
-    const emitRequested = ctx.event(approvalRequested)
-    const emitResolved = ctx.event(approvalResolved)
-    const source: InteractionSource = {
-      kind: approvals,
-      ttl_ms: ctx.config.approval_ttl_ms,
-      tell({ type, payload }, target) {
-        // The kind made the payload for this type.
-        if (type === approvalRequested.type) emitRequested(payload as Static<typeof ApprovalRequest>, target)
-        else emitResolved(payload as Static<typeof approvalResolved.payload>, target)
-      }
-    }
-    ctx.contribute(InteractionKinds, source)
     ctx.route(listApprovals, async ({ params }) => {
       const session = await sessions.load(params.session_id)
       return { items: [...interactions.pending(session, approvals)] }

@@ -1,5 +1,6 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
 import { arch, platform } from 'node:os'
+import type { Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
 import type { AgentProfile, PromptBlock } from '../service.ts'
 import { collectInstructions, listDirectory } from './environment.ts'
@@ -59,7 +60,7 @@ const closing = 'Stay with the task until it is done or you need the user. Do wh
 export interface PromptPorts {
   readonly home: string
   readonly product: string
-  readonly blocks: readonly PromptBlock[]
+  readonly blocks: readonly Contribution<PromptBlock>[]
 }
 
 /** The text for an agent, and the warning that its instruction files deserve. A block that fails is left out and reported. */
@@ -67,7 +68,7 @@ export async function renderPrompt(
   agent: AgentHost,
   profile: AgentProfile,
   ports: PromptPorts,
-  failed: (block: string, error: unknown) => void
+  failed: (pack: string, block: string, error: unknown) => void
 ): Promise<{ readonly text: string; readonly warning?: string }> {
   const { cwd } = agent.session
   const [instructions, listing, git] = await Promise.all([collectInstructions(cwd, ports.home), listDirectory(cwd), gitState(cwd)])
@@ -78,11 +79,11 @@ export async function renderPrompt(
     { order: 400, text: projectText(instructions.text) },
     { order: 500, text: closing }
   ]
-  for (const block of ports.blocks) {
+  for (const { pack, item: block } of ports.blocks) {
     try {
       blocks.push({ order: block.order, text: await block.render(agent) })
     } catch (error) {
-      failed(block.name, error)
+      failed(pack, block.name, error)
     }
   }
   blocks.sort((a, b) => a.order - b.order)

@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   AlreadyResolved,
+  approvalRequested,
+  approvalResolved,
+  approvals,
   defineInteraction,
   type InteractionAsk,
   InteractionKinds,
@@ -215,4 +218,33 @@ test('when the pack of the kind leaves, its open questions are withdrawn and the
     ends.map(({ kind, how }) => [kind, how]),
     [['question', 'withdrawn']]
   )
+})
+
+test('when the broker leaves, open approvals are told to be cancelled', async t => {
+  const asking = definePack({
+    name: 'tools',
+    optional: { interactions: Interactions },
+    provides: [ToolRunner],
+    setup(ctx, { interactions }) {
+      ctx.provide(ToolRunner, {
+        list: () => [],
+        async run({ agent, turn_id, calls: [call], signal, report }) {
+          if (!call) return []
+          await report({ type: 'started', call, args: {} })
+          const ask = { agent, turn_id, tool_call_id: call.id, tool_name: call.name, action: 'Going', display: { kind: 'generic' } }
+          return [{ call, result: { output: JSON.stringify(await interactions()?.ask(approvals, ask, signal)) } }]
+        }
+      })
+    }
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'c1', name: 'Go' }), 'ok')
+  const server = await startAgent(t, llm, { packs: [interactions, asking] })
+  await server.prompt('go')
+  const { payload } = await server.waitFor(event => event.type === approvalRequested.type)
+
+  await server.kernel.unload('interactions')
+  await server.settled(1)
+
+  const told = server.events.find(event => event.type === approvalResolved.type)?.payload as Static<typeof approvalResolved.payload>
+  assert.deepEqual([told?.approval_id, told?.decision], [(payload as { approval_id: string }).approval_id, 'cancelled'])
 })
