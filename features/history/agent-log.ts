@@ -16,6 +16,8 @@ const checkpointBytes = 256 * 1024
 const checkpointShare = 20
 /** How far back a checkpoint is looked for, and records kept, before the whole journal is read from its beginning. */
 const lookBackBytes = 32 * 1024 * 1024
+/** When so much had to be read, a checkpoint is written at once, so that nobody has to read it again. */
+const longReadBytes = 8 * 1024 * 1024
 
 export interface AgentLogPorts {
   readonly log: LogStore<{ type: string; time?: number }>
@@ -100,6 +102,12 @@ export class AgentLog {
   async open(): Promise<Untold> {
     const { told: mark, events } = await this.#load()
     this.#telling = new Telling(this.#ports.given, this.#ports.written, mark)
+    if (this.#ports.writable && events.length === 0 && this.#end - this.#checkpointAt >= longReadBytes) {
+      this.write([]).then(
+        written => written.tell(),
+        err => this.#ports.logger.error({ err }, 'a checkpoint could not be written')
+      )
+    }
     return { after: mark, events }
   }
 

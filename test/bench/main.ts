@@ -5,7 +5,9 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { fanOut, journal, replay } from './events.ts'
+import { longHistory } from './history.ts'
 import { restReads, startUp } from './http-and-start.ts'
+import { longTurn } from './long-turn.ts'
 import { manyProviders } from './providers.ts'
 import { print, type Row } from './table.ts'
 import { turns } from './turns.ts'
@@ -15,6 +17,8 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   rest: restReads,
   providers: manyProviders,
   turns,
+  'long-turn': longTurn,
+  history: longHistory,
   fanout: fanOut,
   replay,
   journal

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RestClient } from '../../kernel/testing.ts'
+import { RestClient, SocketClient } from '../../kernel/testing.ts'
 
 export interface Child {
   readonly url: string
@@ -19,8 +19,13 @@ export interface BenchServer extends Child {
   readonly token: string
   readonly rest: RestClient
   readonly workspace: string
+  /** Where its home and its workspace are, and the home. */
+  readonly place: string
+  readonly home: string
   /** A new session in the workspace. */
   session(): Promise<string>
+  /** A client that sees the events of a session. */
+  subscribed(session: string): Promise<SocketClient>
   /** Largest event loop delay since the last call, ms. */
   loop(): Promise<number>
 }
@@ -31,9 +36,18 @@ export function startFloor(): Promise<Child> {
   return start([here('./floor.js')], {})
 }
 
-/** The full server with all default packs; `bench` adds the measuring pack. */
-export async function startServer(options: { upstream?: string; bench?: boolean } = {}): Promise<BenchServer> {
-  const place = await mkdtemp(join(tmpdir(), 'svc-code-bench-'))
+export interface ServerOptions {
+  readonly upstream?: string
+  /** False: without the measuring pack. */
+  readonly bench?: boolean
+  /** That of a server before, which was told to keep it. Default: a fresh one. */
+  readonly place?: string
+  readonly keep?: boolean
+}
+
+/** The full server with all default packs. */
+export async function startServer(options: ServerOptions = {}): Promise<BenchServer> {
+  const place = options.place ?? (await mkdtemp(join(tmpdir(), 'svc-code-bench-')))
   const home = join(place, 'home')
   const workspace = join(place, 'project')
   await mkdir(home, { recursive: true, mode: 0o700 })
@@ -51,9 +65,16 @@ export async function startServer(options: { upstream?: string; bench?: boolean 
     token,
     rest,
     workspace,
+    place,
+    home,
     async session() {
       const answer = await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: workspace } })
       return (answer.data as { id: string }).id
+    },
+    async subscribed(session) {
+      const socket = await SocketClient.open(child.url, token)
+      await socket.request('subscribe', { session_ids: [session] })
+      return socket
     },
     async loop() {
       return ((await rest.json('GET', '/api/v1/bench/loop')).data as { max_ms: number }).max_ms
@@ -61,7 +82,7 @@ export async function startServer(options: { upstream?: string; bench?: boolean 
     async stop() {
       rest.close()
       await child.stop()
-      await rm(place, { recursive: true, force: true, maxRetries: 3 })
+      if (!options.keep) await rm(place, { recursive: true, force: true, maxRetries: 3 })
     }
   }
 }
