@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 
 const ID_LENGTH = 64
+/** An id that needs no change, which is nearly every one. */
+const fits = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Tool-call ids in the alphabet and length that every upstream takes (64 of `[a-zA-Z0-9_-]`); different ids stay different. */
 export class CallIds {
@@ -11,7 +13,7 @@ export class CallIds {
   of(id: string): string {
     const known = this.#given.get(id)
     if (known !== undefined) return known
-    let wire = id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH)
+    let wire = fits.test(id) ? id : id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH)
     if (wire === '' || this.#taken.has(wire))
       wire = `${wire.slice(0, ID_LENGTH - 13)}_${createHash('sha256').update(id).digest('hex').slice(0, 12)}`
     this.#given.set(id, wire)

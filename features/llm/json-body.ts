@@ -33,12 +33,14 @@ function wellFormed(json: string): string {
   return json.includes('\\ud') ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd') : json
 }
 
-function* longTexts(value: unknown): Generator<string> {
+/** A conversation has many thousands of small values, and each request asks again: no generator, no list per object. */
+function longTexts(value: unknown, found: string[] = []): string[] {
   if (typeof value === 'string') {
-    if (value.length >= LONG) yield value
+    if (value.length >= LONG) found.push(value)
   } else if (typeof value === 'object' && value !== null) {
-    for (const item of Object.values(value)) yield* longTexts(item)
+    for (const key in value) longTexts((value as Record<string, unknown>)[key], found)
   }
+  return found
 }
 
 async function isPlain(text: string): Promise<boolean> {

@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { fanOut, journal, replay } from './events.ts'
 import { longHistory } from './history.ts'
 import { restReads, startUp } from './http-and-start.ts'
+import { latency } from './latency.ts'
 import { longTurn } from './long-turn.ts'
 import { manyProviders } from './providers.ts'
 import { print, type Row } from './table.ts'
@@ -17,6 +18,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   rest: restReads,
   providers: manyProviders,
   turns,
+  latency,
   'long-turn': longTurn,
   history: longHistory,
   fanout: fanOut,
