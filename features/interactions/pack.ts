@@ -82,7 +82,10 @@ export default definePack({
       pending: (session, kind) =>
         openOf(session).flatMap(open => (open.kind === kind ? [open.request as Static<(typeof kind)['request']>] : [])),
       waiting: (session, pending) => openOf(session).flatMap(open => (open.kind.pending === pending ? [open.request] : [])),
-      find: (session, kind, id) => session.get(brokers).find(kind, id).request as Static<(typeof kind)['request']>,
+      find(session, kind, id) {
+        session.assertWritable()
+        return session.get(brokers).find(kind, id).request as Static<(typeof kind)['request']>
+      },
       answer(session, kind, id, answer) {
         session.assertWritable()
         return session.get(brokers).answer(kind, id, answer)

@@ -20,13 +20,16 @@ export interface Interactions {
   ): readonly Static<Q>[]
   /** As `pending`, of all kinds that the session shows as this. */
   waiting(session: Session, pending: 'approval' | 'question'): readonly unknown[]
-  /** The open request, for routes that hold the answer against it. Throws what `missing` and `expired` of the kind say, AlreadyResolved (40902). */
+  /**
+   * The open request, for routes that hold the answer against it. Throws SessionBusy (40901), what `missing` and `expired` of the kind say, and
+   * AlreadyResolved (40902).
+   */
   find<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
     session: Session,
     kind: InteractionKind<Ask, Q, A>,
     id: string
   ): Static<Q>
-  /** The answer of the user; one of several counts. Returns the instant, ISO 8601. Throws as `find`, and SessionBusy. */
+  /** The answer of the user; one of several counts. Returns the instant, ISO 8601. Throws as `find`. */
   answer<Ask extends InteractionAsk, Q extends TObject, A extends TSchema>(
     session: Session,
     kind: InteractionKind<Ask, Q, A>,

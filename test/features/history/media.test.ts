@@ -4,13 +4,17 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { MediaCache } from '../../../features/history/media.ts'
+import { Media, MediaCache } from '../../../features/history/media.ts'
 import type { LlmMessage } from '../../../features/llm/index.ts'
 import { listMessages, readMedia, readSnapshot } from '../../../features/messages/index.ts'
 import { listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { SessionBusy } from '../../../features/sessions/index.ts'
+import type { BlobStore } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
+import { memoryLog, openHistory } from '../../helpers/memory-history.ts'
 import { type Reply, type ScriptedLlm, scriptedLlm, testModel, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, historyOnDisk, runner, type Started, startAgent, wireOf } from '../agent/start.ts'
+import { silent } from '../tools/fakes.ts'
 
 const png = (size: number) => Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(size - 8)])
 const image = (bytes: Buffer) =>
@@ -253,4 +257,13 @@ test('what was read is kept for the next request, within a bound', async () => {
   await get('large', 11)
   await get('b', 4)
   assert.deepEqual(read, ['a', 'b', 'c', 'b', 'large'])
+})
+
+test('a process that does not own the session stores nothing', async () => {
+  const put: string[] = []
+  const blobs = { stat: async () => undefined, put: async (id: string) => void put.push(id) } as unknown as BlobStore
+  const history = await openHistory(memoryLog(), { writable: false, media: new Media(blobs, new MediaCache(), silent) })
+  const refused = history.append({ type: 'message', role: 'user', content: [image(png(5_000))] })
+  await assert.rejects(refused, { spec: SessionBusy })
+  assert.deepEqual(put, [])
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { HistoryRecord } from '../../../features/history/index.ts'
 import { Broker } from '../../../features/interactions/broker.ts'
 import {
   AlreadyResolved,
@@ -124,6 +125,25 @@ test('an abort withdraws the request', async t => {
   while (told.length < 6) await new Promise(setImmediate)
   assert.deepEqual(told.slice(3), ['interaction.resolved', 'resolved approval_0 cancelled', 'approval -1'])
   await assert.rejects(approvals.resolve(id, { decision: 'approved' }), refusedWith(AlreadyResolved.code))
+})
+
+test('an abort while an answer is being recorded comes too late: the answer counts', async t => {
+  const { approvals, told, open, control } = await scene(t)
+  const { answer, id } = await open()
+  const resolving = approvals.resolve(id, { decision: 'approved' })
+  control.abort()
+  await resolving
+  assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'approved' } })
+  assert.deepEqual(told.slice(3), ['interaction.resolved', 'approval -1', 'resolved approval_0 approved'])
+})
+
+test('a record that does not have the shape of its kind tells nothing', () => {
+  const events = (record: object) => eventsOf(record as HistoryRecord, [{ kind }])
+  const whose = { kind: 'approval', id: 'approval_0' }
+  assert.deepEqual(events({ type: 'interaction.request', ...whose, request: { approval_id: 5 } }), [])
+  assert.deepEqual(events({ type: 'interaction.resolved', ...whose, how: 'answered', answer: { decision: 'perhaps' } }), [])
+  assert.deepEqual(events({ type: 'interaction.resolved', ...whose, kind: 'gone', how: 'withdrawn' }), [])
+  assert.equal(events({ type: 'interaction.resolved', ...whose, how: 'withdrawn' }).length, 1)
 })
 
 test('an expired request is withdrawn and says so to a late answer', async t => {

@@ -3,18 +3,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   AlreadyResolved,
+  ApprovalMissing,
   approvalRequested,
   approvalResolved,
   approvals,
   defineInteraction,
   type InteractionAsk,
   InteractionKinds,
-  Interactions
+  Interactions,
+  resolveApproval
 } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
-import { readSession, Sessions } from '../../../features/sessions/index.ts'
+import { readSession, SessionBusy, Sessions } from '../../../features/sessions/index.ts'
 import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
 import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -60,7 +62,7 @@ const answerQuestion = defineRoute({
   params: Type.Object({ session_id: Type.String(), question_id: Type.String() }),
   body: Type.Unknown(),
   data: Type.Object({ resolved_at: Type.String() }),
-  errors: [QuestionMissing, QuestionExpired, AlreadyResolved]
+  errors: [QuestionMissing, QuestionExpired, AlreadyResolved, SessionBusy]
 })
 
 /** The tool `Ask` waits for the answer. */
@@ -111,7 +113,10 @@ const tools = definePack({
 
 async function start(t: Parameters<typeof startAgent>[0], options: StartOptions & { readonly ttl_ms?: number } = {}) {
   const llm = scriptedLlm(toolCalls({ id: 'c1', name: 'Ask' }), 'thanks')
-  const server = await startAgent(t, llm, { ...options, packs: [interactions, questionPack(options.ttl_ms), tools] })
+  const server = await startAgent(t, llm, {
+    ...options,
+    packs: [interactions, questionPack(options.ttl_ms), tools, ...(options.packs ?? [])]
+  })
   return { ...server, llm, params: { session_id: server.session_id } }
 }
 
@@ -217,6 +222,44 @@ test('when the pack of the kind leaves, its open questions are withdrawn and the
   assert.deepEqual(
     ends.map(({ kind, how }) => [kind, how]),
     [['question', 'withdrawn']]
+  )
+})
+
+test('the id of a question is unknown among approvals', async t => {
+  const server = await start(t)
+  await server.prompt('choose')
+  const approval_id = await askedOf(server)
+  const reply = await server.call(resolveApproval, { params: { ...server.params, approval_id }, body: { decision: 'approved' } })
+  assert.equal(reply.code, ApprovalMissing.code)
+})
+
+test('a server that does not own the session takes no answer', async t => {
+  const owner = await start(t)
+  await owner.prompt('choose')
+  const question_id = await askedOf(owner)
+  const other = await start(t, { home: owner.home, session_id: owner.session_id })
+  const reply = await other.call(answerQuestion, { params: { ...owner.params, question_id }, body: { text: 'the left one' } })
+  assert.equal(reply.code, SessionBusy.code)
+  assert.equal((await owner.call(listQuestions, { params: owner.params })).data.items.length, 1)
+})
+
+test('recovery ends what a dead process left, and nothing that somebody waits for', async t => {
+  let recover = async (_session_id: string) => {}
+  const spy = definePack({
+    name: 'spy',
+    needs: { interactions: Interactions, sessions: Sessions },
+    setup(_ctx, { interactions, sessions }) {
+      recover = async session_id => interactions.recover(await (await sessions.load(session_id)).main())
+    }
+  })
+  const server = await start(t, { packs: [spy] })
+  await server.prompt('choose')
+  await askedOf(server)
+  await recover(server.session_id)
+  assert.equal((await server.call(listQuestions, { params: server.params })).data.items.length, 1)
+  assert.deepEqual(
+    (await wireOf(server)).filter(record => record.type === 'interaction.resolved'),
+    []
   )
 })
 

@@ -25,6 +25,7 @@ function planning() {
     needs: { agents: Agents },
     setup(ctx, { agents }) {
       ctx.contribute(StatusFacts, { field: 'plan_mode', value: () => plans })
+      ctx.contribute(StatusFacts, { field: 'plan_mode', value: () => 'too late' })
       ctx.contribute(StatusFacts, { field: 'model', value: () => 'none' })
       ctx.contribute(StatusFacts, { field: 'goal', places: ['snapshot'], value: agent => ({ goalId: `goal of ${agent.id}` }) })
       toggle = async (session_id, to) => {
@@ -59,8 +60,15 @@ test('a fact of a pack shows in the status and in events, and a change is told a
   await toggle(server.session_id, false)
   assert.equal(told(server)?.planMode, false)
   assert.equal((await statusOf(server)).plan_mode, false)
-  await toggle(server.session_id, undefined)
-  assert.ok(!('planMode' in (told(server) ?? {})))
+})
+
+test('a fact without a value is left to the next pack, and to the built-in value', async t => {
+  const silent = definePack({ name: 'silent', setup: ctx => ctx.contribute(StatusFacts, { field: 'swarm_mode', value: () => undefined }) })
+  const server = await startAgent(t, scriptedLlm('ok'), { packs: [silent] })
+  await server.prompt('go')
+  await server.settled(1)
+  assert.equal((await statusOf(server)).swarm_mode, false)
+  assert.ok(!('swarmMode' in (told(server) ?? {})))
 })
 
 test('a fact that belongs to the snapshot shows there alone', async t => {
