@@ -2,12 +2,13 @@
  * The turn loop: model requests and their tool calls until the model has nothing more to do. One function with ports; it knows no
  * permissions, compaction or tools, and never rejects: what went wrong is in the result. What it records is told from the records.
  */
+import { randomUUID } from 'node:crypto'
 import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
 import { type CallPorts, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
 import { textOf } from './media.ts'
-import { pause } from './retry.ts'
+import { pause, retryDelay } from './retry.ts'
 import { runStep, type StepOutcome, type StepPorts } from './step.ts'
 import { reminder } from './user-message.ts'
 
@@ -26,16 +27,12 @@ export interface TurnPorts extends CallPorts, StepPorts {
   request(at: StepAt): Promise<LlmRequest>
   /** `retry`: the same step is sent again at once. `fail`: the turn ends. undefined: the retry table decides. */
   modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined>
-  /** The step's response and results are recorded; runs before `turn.step.completed`. */
-  measured(): void
+  /** The step's response and results are recorded, and its end was told; also when the turn was aborted meanwhile. */
   afterStep(at: StepAt): Promise<void>
   /** The model has nothing more to do: true when something was added to go on with. After false nothing can be added any more. */
   more(at: StepAt): Promise<boolean>
-  /** Delay before the next attempt, ms. */
-  retryDelay(failedAttempt: number, error: LlmError): number
   /** Engine error of an exception. */
   describe(error: unknown): ErrorInfo
-  newId(): string
 }
 
 export interface TurnInput {
@@ -44,6 +41,8 @@ export interface TurnInput {
   readonly max_steps: number
   /** Attempts per step, the first included. */
   readonly max_attempts: number
+  /** First delay before a failed request is sent again. */
+  readonly retry_base_ms: number
 }
 
 export interface TurnResult {
@@ -132,7 +131,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   /** True when the turn goes on with another attempt. */
   const retry = async (error: LlmError): Promise<boolean> => {
     if (!error.retryable || attempt >= input.max_attempts) return false
-    const delay_ms = ports.retryDelay(attempt, error)
+    const delay_ms = retryDelay(attempt, error, input.retry_base_ms)
     const { name: error_name, message: error_message, status } = error
     const facts = { failed_attempt: attempt, max_attempts: input.max_attempts, delay_ms, error_name, error_message }
     await end({ reason: 'error', retry: { ...facts, ...(status === undefined ? {} : { status }) } })
@@ -165,9 +164,8 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       called ? [] : message(response.content, calls, cut),
       signal.aborted ? [] : again
     )
-    ports.measured()
-    if (signal.aborted) return 'aborted'
     await ports.afterStep({ turn_id, step })
+    if (signal.aborted) return 'aborted'
     if (stop) return 'over'
     const paused = finish.reason === 'paused' && !called && response.content.length > 0
     pauses = paused ? pauses + 1 : 0
@@ -189,7 +187,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return result({ reason: 'completed' })
       step++
       const records = await ports.beforeStep({ turn_id, step })
-      const step_id = ports.newId()
+      const step_id = randomUUID()
       // The request need not wait for the disk, only what is told about it.
       const ready = ports.record(...records, { type: 'step.begin', turn_id, step, step_id }).then(() => {
         open = step_id

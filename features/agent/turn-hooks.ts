@@ -24,48 +24,11 @@ interface Tapped {
   readonly taps: readonly { readonly name: string; readonly type: string; readonly fn: unknown }[]
 }
 
-interface Call {
-  readonly what: string
-  readonly hook: Tapped
-  /** Asked before every tap. */
-  readonly args: () => readonly unknown[]
-  readonly failed: CallbackFailed
-  /** Gets what a tap answered; false: the others are not asked any more. Default: all are. */
-  readonly answered?: (answer: unknown) => boolean
-  /** A tap that takes longer is not waited for any more. Default: no limit. */
-  readonly limitMs?: number
-}
-
-/** Calls the taps of a hook in order. */
-async function each({ what, hook, args, failed, answered = () => true, limitMs }: Call): Promise<void> {
-  for (const { name, type, fn } of [...hook.taps]) {
-    try {
-      if (type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
-      const work = (fn as (...args: readonly unknown[]) => unknown)(...args())
-      const answer = await (limitMs === undefined ? work : Promise.race([work, expiry(limitMs)]))
-      if (!answered(answer)) return
-    } catch (error) {
-      failed(name, `tap of ${what}`, error)
-    }
-  }
-}
-
 /** Rejects after `ms`, unless nobody waits any more. */
 function expiry(ms: number): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(new Error(`took longer than ${ms} ms and is not waited for`)), ms).unref()
   })
-}
-
-/** The first answer that is none of undefined. */
-async function firstOf<T>(call: Omit<Call, 'answered'>): Promise<T | undefined> {
-  let first: T | undefined
-  const answered = (answer: unknown) => {
-    first = answer as T | undefined // the hook's own type says what its taps answer
-    return first === undefined
-  }
-  await each({ ...call, answered })
-  return first
 }
 
 /** Calls turn hooks as their docstrings say. Never rejects. */
@@ -79,36 +42,59 @@ export class TurnHookCalls {
   }
 
   stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
-    return firstOf(this.#call('stepBegin', info))
+    return this.#first('stepBegin', info)
   }
 
   async beforeStep(given: LlmRequest, info: TurnInfo): Promise<LlmRequest> {
-    let request = given
-    const answered = (answer: unknown) => {
-      request = (answer as LlmRequest | undefined) ?? request
+    const args: [LlmRequest, TurnInfo] = [given, info]
+    await this.#each('beforeStep', args, answer => {
+      args[0] = (answer as LlmRequest | undefined) ?? args[0]
       return true
-    }
-    await each({ ...this.#call('beforeStep'), args: () => [request, info], answered })
-    return request
+    })
+    return args[0]
   }
 
   modelError(error: LlmError, info: TurnInfo): Promise<'retry' | 'fail' | undefined> {
-    return firstOf(this.#call('modelError', error, info))
+    return this.#first('modelError', error, info)
   }
 
   shouldContinue(info: TurnInfo): Promise<Awaited<ReturnType<TurnHooks['shouldContinue']['promise']>> | undefined> {
-    return firstOf(this.#call('shouldContinue', info))
+    return this.#first('shouldContinue', info)
   }
 
   afterStep(info: TurnInfo): Promise<void> {
-    return each(this.#call('afterStep', info))
+    return this.#each('afterStep', [info])
   }
 
   turnEnd(info: Parameters<TurnHooks['turnEnd']['promise']>[0], limitMs: number): Promise<void> {
-    return each({ ...this.#call('turnEnd', info), limitMs })
+    return this.#each('turnEnd', [info], undefined, limitMs)
   }
 
-  #call(name: keyof TurnHooks, ...args: readonly unknown[]): Call {
-    return { what: name, hook: this.#hooks[name], args: () => args, failed: this.#failed }
+  /** The first answer that is none of undefined. */
+  async #first<T>(name: keyof TurnHooks, ...args: readonly unknown[]): Promise<T | undefined> {
+    let first: T | undefined
+    await this.#each(name, args, answer => {
+      first = answer as T | undefined // the hook's own type says what its taps answer
+      return first === undefined
+    })
+    return first
+  }
+
+  /**
+   * Calls the taps of a hook in order. `answered` gets what a tap answered; false: the others are not asked any more. A tap that takes longer
+   * than `limitMs` is not waited for.
+   */
+  async #each(name: keyof TurnHooks, args: readonly unknown[], answered?: (answer: unknown) => boolean, limitMs?: number): Promise<void> {
+    const hook: Tapped = this.#hooks[name]
+    for (const tap of [...hook.taps]) {
+      try {
+        if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
+        const work = (tap.fn as (...args: readonly unknown[]) => unknown)(...args)
+        const answer = await (limitMs === undefined ? work : Promise.race([work, expiry(limitMs)]))
+        if (answered?.(answer) === false) return
+      } catch (error) {
+        this.#failed(tap.name, `tap of ${name}`, error)
+      }
+    }
   }
 }

@@ -1,19 +1,17 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
-import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import type { Contribution } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
-import type { TokenUsage } from '../llm/index.ts'
+import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { TurnBinding, TurnSetup } from './binding.ts'
-import type { AgentEmit } from './contract.ts'
+import type { TurnBinding } from './binding.ts'
+import type { AgentEmit, ErrorInfo } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { describe } from './engine-error.ts'
 import { InFlight } from './in-flight.ts'
-import { runTurn, type TurnPorts, type TurnResult } from './loop.ts'
+import { runTurn, type StepAt, type TurnPorts, type TurnResult } from './loop.ts'
 import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
-import { retryDelay } from './retry.ts'
 import type { Injection, PromptOutcome, StepInjector, TurnInfo } from './service.ts'
 import { endRecords, interruptReason } from './turn-records.ts'
 import { noticeMessage, reminder, userMessage } from './user-message.ts'
@@ -42,7 +40,7 @@ class UserAbort extends Error {
   override readonly name = 'UserAbort'
 }
 
-export class Turn {
+export class Turn implements TurnPorts {
   readonly turn_id: number
   /** Undefined: a notice began it. */
   readonly prompt: QueuedPrompt | undefined
@@ -67,6 +65,10 @@ export class Turn {
   /** Records that go with the next ones: nobody has to wait for them. */
   readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
   #userAborted = false
+  /** Model, effort and system prompt, frozen; throws what keeps the turn from running. */
+  #setup: TurnBinding['use'] = () => {
+    throw new Error('the turn is not bound')
+  }
 
   constructor(turn_id: number, head: QueuedPrompt | Notice, agent: TurnHost) {
     this.turn_id = turn_id
@@ -125,7 +127,9 @@ export class Turn {
     this.#unsaved.push(...binding.records)
     if (binding.warning !== undefined) this.#unsaved.push({ type: 'warning', code: 'agents-md-oversized', message: binding.warning })
     const { max_steps, max_attempts } = this.#agent.deps.loop()
-    const result = await runTurn(this.#ports(binding.use), { turn_id: this.turn_id, max_steps, max_attempts }, this.signal)
+    this.#setup = binding.use
+    const input = { turn_id: this.turn_id, max_steps, max_attempts, retry_base_ms: this.#agent.deps.retryBaseMs }
+    const result = await runTurn(this, input, this.signal)
     await this.#settle(result, performance.now() - begun)
   }
 
@@ -152,50 +156,58 @@ export class Turn {
     this.#agent.settled(this)
   }
 
-  /** `setup` fails with what keeps the turn from running; the first request reports it. */
-  #ports(setup: () => TurnSetup): TurnPorts {
-    const { host, deps, history } = this.#agent
-    const { hooks, llm, log } = deps
-    const info = (step: number): TurnInfo => ({ agent: host, turn_id: this.turn_id, step })
-    return {
-      stream: (request, signal) => llm.stream(request, signal),
-      runTools: (calls, signal, report) => this.#runTools(calls, signal, report),
-      record: async (...records) => {
-        // A message is shown in one place: from the moment it is in the history it does not stream any more.
-        if (records.some(record => record.type === 'step.message')) this.inFlight.sealed()
-        await history.append(...records)
-      },
-      emit: this.emit,
-      uniqueCallId: id => this.#uniqueCallId(id),
-      stepBegin: at => hooks.stepBegin(info(at.step)),
-      beforeStep: at => this.#beforeStep(info(at.step)),
-      request: async at => {
-        const { model, effort, system } = setup()
-        const max = model.max_output_size
-        const context_tokens = history.contextTokens()
-        const request = {
-          model,
-          system,
-          messages: await history.project({ images: model.capabilities.includes('image_in') }),
-          tools: deps.runner()?.list(host, this.turn_id) ?? [],
-          cache_key: host.session.id,
-          effort,
-          context_tokens,
-          ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
-        }
-        return await hooks.beforeStep(request, info(at.step))
-      },
-      modelError: (error, at) => hooks.modelError(error, info(at.step)),
-      measured: () => this.#agent.measured(),
-      afterStep: at => hooks.afterStep(info(at.step)),
-      more: at => this.#more(info(at.step)),
-      retryDelay: (attempt, error) => retryDelay(attempt, error, deps.retryBaseMs),
-      describe: error => describe(error, err => log.error({ err, session_id: host.session.id }, 'a turn failed unexpectedly')),
-      newId: () => randomUUID()
-    }
+  stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {
+    return this.#agent.deps.llm.stream(request, signal)
   }
 
-  async #runTools(...[calls, signal, report]: Parameters<TurnPorts['runTools']>): ReturnType<TurnPorts['runTools']> {
+  async record(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
+    // A message is shown in one place: from the moment it is in the history it does not stream any more.
+    if (records.some(record => record.type === 'step.message')) this.inFlight.sealed()
+    await this.#agent.history.append(...records)
+  }
+
+  stepBegin(at: StepAt): Promise<'stop' | undefined> {
+    return this.#agent.deps.hooks.stepBegin(this.#info(at))
+  }
+
+  /** Fails with what keeps the turn from running. */
+  async request(at: StepAt): Promise<LlmRequest> {
+    const { host, deps, history } = this.#agent
+    const { model, effort, system } = this.#setup()
+    const max = model.max_output_size
+    const context_tokens = history.contextTokens()
+    const request = {
+      model,
+      system,
+      messages: await history.project({ images: model.capabilities.includes('image_in') }),
+      tools: deps.runner()?.list(host, this.turn_id) ?? [],
+      cache_key: host.session.id,
+      effort,
+      context_tokens,
+      ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
+    }
+    return await deps.hooks.beforeStep(request, this.#info(at))
+  }
+
+  modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined> {
+    return this.#agent.deps.hooks.modelError(error, this.#info(at))
+  }
+
+  afterStep(at: StepAt): Promise<void> {
+    this.#agent.measured()
+    return this.signal.aborted ? Promise.resolve() : this.#agent.deps.hooks.afterStep(this.#info(at))
+  }
+
+  describe(error: unknown): ErrorInfo {
+    const { host, deps } = this.#agent
+    return describe(error, err => deps.log.error({ err, session_id: host.session.id }, 'a turn failed unexpectedly'))
+  }
+
+  #info({ step }: StepAt): TurnInfo {
+    return { agent: this.#agent.host, turn_id: this.turn_id, step }
+  }
+
+  async runTools(...[calls, signal, report]: Parameters<TurnPorts['runTools']>): ReturnType<TurnPorts['runTools']> {
     const { host, deps } = this.#agent
     const runner = deps.runner()
     if (!runner) return calls.map(call => ({ call, result: { output: `Tool not available: ${call.name}`, is_error: true } }))
@@ -208,7 +220,7 @@ export class Turn {
   }
 
   /** Providers repeat ids over a conversation; results are matched by id, so every call of an agent gets its own. */
-  #uniqueCallId(given: string): string {
+  uniqueCallId(given: string): string {
     const { deps, history } = this.#agent
     const taken = (id: string) => this.#callIds.has(id) || history.hasToolCall(id)
     const base = given === '' ? `call_${deps.newId()}` : given
@@ -220,7 +232,7 @@ export class Turn {
   }
 
   /** Notices and steered prompts become messages; reminders follow. */
-  async #beforeStep(info: TurnInfo): Promise<readonly (CoreRecord | HistoryRecord)[]> {
+  async beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]> {
     const records = this.#unsaved.splice(0)
     records.push(...this.#notices().map(notice => noticeMessage(this.turn_id, notice)))
     const steered = this.steered.splice(0)
@@ -228,7 +240,7 @@ export class Turn {
     // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
     records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
     for (const contribution of this.#agent.deps.injectors()) {
-      const injection = await this.#injection(contribution, info)
+      const injection = await this.#injection(contribution, this.#info(at))
       if (injection) records.push(reminder(this.turn_id, contribution.item.variant, injection.text, injection.facts))
     }
     return records
@@ -249,11 +261,11 @@ export class Turn {
     return forStep(this.#agent.notices(), this.turn_id)
   }
 
-  async #more(info: TurnInfo): Promise<boolean> {
+  async more(at: StepAt): Promise<boolean> {
     const { deps, history } = this.#agent
     const waits = () => this.steered.length + this.#notices().length > 0
     if (waits()) return true
-    const next = await deps.hooks.shouldContinue(info)
+    const next = await deps.hooks.shouldContinue(this.#info(at))
     if (next) {
       await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true

@@ -29,15 +29,12 @@ function fake(...replies: Reply[]) {
     beforeStep: async () => [],
     request: async () => request,
     modelError: async () => undefined,
-    measured: () => undefined,
     afterStep: async () => undefined,
     more: async () => false,
-    retryDelay: () => 0,
-    describe: error => ({ code: 'internal', message: String(error), retryable: false }),
-    newId: () => 'step'
+    describe: error => ({ code: 'internal', message: String(error), retryable: false })
   }
   const run = (signal = new AbortController().signal, change: Partial<TurnPorts> = {}) =>
-    runTurn({ ...ports, ...change }, { turn_id: 0, max_steps: 0, max_attempts: 3 }, signal)
+    runTurn({ ...ports, ...change }, { turn_id: 0, max_steps: 0, max_attempts: 3, retry_base_ms: 0 }, signal)
   return { log, run }
 }
 
@@ -118,11 +115,11 @@ test('repairs are limited, and `fail` ends the turn although the failure is retr
 
 test('an abort while waiting for the next attempt ends the turn at once', async () => {
   const controller = new AbortController()
-  const { log, run } = fake(failure())
+  const { log, run } = fake(failure({ retry_after_ms: 3_600_000 }))
   const running = run(controller.signal, {
-    retryDelay: () => {
+    modelError: async () => {
       setImmediate(() => controller.abort())
-      return 3_600_000
+      return undefined
     }
   })
   assert.deepEqual(await running, { reason: 'cancelled', steps: 1, text: '', truncated: false })
