@@ -61,6 +61,8 @@ export class Turn implements TurnPorts {
   readonly #agent: TurnHost
   readonly #controller = new AbortController()
   readonly #callIds = new Set<string>()
+  /** The next number behind an id that the provider repeated. */
+  readonly #repeats = new Map<string, number>()
   readonly #usageBefore: TokenUsage
   /** Records that go with the next ones: nobody has to wait for them. */
   readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
@@ -225,7 +227,10 @@ export class Turn implements TurnPorts {
     const taken = (id: string) => this.#callIds.has(id) || history.hasToolCall(id)
     const base = given === '' ? `call_${deps.newId()}` : given
     let id = base
-    for (let n = 2; taken(id); n++) id = `${base}_${n}`
+    // Some give the same one in every step: no number is tried twice.
+    let n = this.#repeats.get(base) ?? 2
+    for (; taken(id); n++) id = `${base}_${n}`
+    if (id !== base) this.#repeats.set(base, n)
     if (given !== '' && id !== given) deps.log.warn({ tool_call_id: given }, 'the provider repeated a tool call id')
     this.#callIds.add(id)
     return id

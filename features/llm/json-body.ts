@@ -18,6 +18,7 @@ export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
   }
   const marked = (_key: string, item: unknown) => (typeof item === 'string' && item.length >= LONG ? (marks.get(item) ?? item) : item)
   const json = wellFormed(JSON.stringify(value, marks.size > 0 ? marked : undefined))
+  if (marks.size === 0) return [Buffer.from(json, 'utf8')]
   const texts = [...marks.keys()]
   const pieces: Uint8Array[] = []
   for (const [at, piece] of json.split(new RegExp(`(?<=")${mark}:(\\d+)(?=")`)).entries()) {
@@ -37,6 +38,8 @@ function wellFormed(json: string): string {
 function longTexts(value: unknown, found: string[] = []): string[] {
   if (typeof value === 'string') {
     if (value.length >= LONG) found.push(value)
+  } else if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) longTexts(value[at], found)
   } else if (typeof value === 'object' && value !== null) {
     for (const key in value) longTexts((value as Record<string, unknown>)[key], found)
   }

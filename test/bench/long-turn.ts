@@ -21,7 +21,7 @@ export async function longTurn(): Promise<Row[]> {
     })
     if (n === window || n === steps - 1) {
       const began = performance.now()
-      bytes.push(JSON.stringify(body).length)
+      bytes.push(Buffer.from(JSON.stringify(body)).length)
       encode = performance.now() - began - encode
     }
     // Bodies are not kept: they would be gigabytes.
