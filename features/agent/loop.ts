@@ -29,6 +29,8 @@ export interface TurnPorts extends CallPorts, StepPorts {
   modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined>
   /** The step's response and results are recorded, and its end was told; also when the turn was aborted meanwhile. */
   afterStep(at: StepAt): Promise<void>
+  /** Nobody wants to hear of the end of a step or to go on behind it, and nothing waits: then the turn is over, and takes nothing more. */
+  closes(): boolean
   /** The model has nothing more to do: true when something was added to go on with. After false nothing can be added any more. */
   more(at: StepAt): Promise<boolean>
   /** Engine error of an exception. */
@@ -54,6 +56,8 @@ export interface TurnResult {
   readonly text: string
   /** It was cut at the output limit. */
   readonly truncated: boolean
+  /** The end of the last step, to be recorded with that of the turn. */
+  readonly unsaved: readonly CoreRecord[]
 }
 
 /** Requests that `modelError` may send again within one step. */
@@ -76,19 +80,23 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let open: string | undefined
   let text = ''
   let truncated = false
+  let unsaved: readonly CoreRecord[] = []
 
   const result = (facts: Pick<TurnResult, 'reason' | 'interrupt_reason' | 'error'>): TurnResult => ({
     ...facts,
     steps: step,
     text,
-    truncated
+    truncated,
+    unsaved
   })
 
-  const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) => {
+  const stepEnd = (facts: StepEnd): CoreRecord => {
     const step_id = open
     if (!facts.retry) open = undefined
-    await ports.record(...before, { type: 'step.end', turn_id, step, ...(step_id === undefined ? {} : { step_id }), ...facts }, ...after)
+    return { type: 'step.end', turn_id, step, ...(step_id === undefined ? {} : { step_id }), ...facts }
   }
+  const end = async (facts: StepEnd, before: readonly CoreRecord[] = [], after: readonly CoreRecord[] = []) =>
+    ports.record(...before, stepEnd(facts), ...after)
   /** Ends the open step, if any, and says why. */
   const interrupt = async (interrupted: 'aborted' | 'max_steps' | 'error', message?: string, before: readonly CoreRecord[] = []) => {
     const reason = interrupted === 'error' ? 'error' : 'interrupted'
@@ -159,15 +167,16 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       ...timing
     }
     const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : []
-    await end(
-      signal.aborted ? { ...facts, interrupted: 'aborted' } : facts,
-      called ? [] : message(response.content, calls, cut),
-      signal.aborted ? [] : again
-    )
+    const paused = finish.reason === 'paused' && !called && response.content.length > 0
+    const said = called ? [] : message(response.content, calls, cut)
+    if (!called && !cut && !paused && !signal.aborted && ports.closes()) {
+      unsaved = [...said, stepEnd(facts)]
+      return 'over'
+    }
+    await end(signal.aborted ? { ...facts, interrupted: 'aborted' } : facts, said, signal.aborted ? [] : again)
     await ports.afterStep({ turn_id, step })
     if (signal.aborted) return 'aborted'
     if (stop) return 'over'
-    const paused = finish.reason === 'paused' && !called && response.content.length > 0
     pauses = paused ? pauses + 1 : 0
     cuts = cut ? cuts + 1 : 0
     if (pauses > maxPauses) return unfinished('the provider paused its answer again and again')

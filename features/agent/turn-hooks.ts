@@ -41,6 +41,10 @@ export class TurnHookCalls {
     this.#failed = failed
   }
 
+  nobodyHears(...names: readonly (keyof TurnHooks)[]): boolean {
+    return names.every(name => (this.#hooks[name] as Tapped).taps.length === 0)
+  }
+
   stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
     return this.#first('stepBegin', info)
   }

@@ -143,14 +143,18 @@ export class Turn implements TurnPorts {
     this.accepting = false
     const interrupt_reason = interruptReason(result, this.#userAborted)
     const why = { ...(interrupt_reason === undefined ? {} : { interrupt_reason }), ...(error ? { error } : {}) }
-    this.outcome = { turn_id, reason, ...why, steps, text, truncated, usage: this.usage() }
+    const outcome = () => ({ turn_id, reason, ...why, steps, text, truncated, usage: this.usage() })
+    this.outcome = outcome()
     const prompt_ids = this.taken().map(item => item.prompt_id)
     this.#agent.ending(this.steered.splice(0), this.consumed)
-    const before = this.#unsaved.splice(0)
+    const before = [...result.unsaved, ...this.#unsaved.splice(0)]
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
+    if (result.unsaved.length > 0) this.inFlight.sealed()
     const written = await this.#agent.insist([...before, ...endRecords(end)])
     if (!written) return
+    this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
+    if (result.unsaved.length > 0) this.#agent.measured()
     this.visible = false
     written.tell(before.length + 1)
     await deps.hooks.turnEnd({ agent: host, turn_id, step: steps, reason }, deps.turnEndMs)
@@ -266,16 +270,25 @@ export class Turn implements TurnPorts {
     return forStep(this.#agent.notices(), this.turn_id)
   }
 
+  closes(): boolean {
+    if (this.#waits() || !this.#agent.deps.hooks.nobodyHears('afterStep', 'shouldContinue')) return false
+    this.accepting = false
+    return true
+  }
+
+  #waits(): boolean {
+    return this.steered.length + this.#notices().length > 0
+  }
+
   async more(at: StepAt): Promise<boolean> {
     const { deps, history } = this.#agent
-    const waits = () => this.steered.length + this.#notices().length > 0
-    if (waits()) return true
+    if (this.#waits()) return true
     const next = await deps.hooks.shouldContinue(this.#info(at))
     if (next) {
       await history.append(userMessage(this.turn_id, [{ type: 'text', text: next.text }], next.origin))
       return true
     }
-    if (waits()) return true
+    if (this.#waits()) return true
     this.accepting = false
     return false
   }

@@ -30,6 +30,7 @@ function fake(...replies: Reply[]) {
     request: async () => request,
     modelError: async () => undefined,
     afterStep: async () => undefined,
+    closes: () => false,
     more: async () => false,
     describe: error => ({ code: 'internal', message: String(error), retryable: false })
   }
@@ -40,7 +41,7 @@ function fake(...replies: Reply[]) {
 
 test('text is told when its step is on disk; everything else is told from records', async () => {
   const { log, run } = fake(toolCalls({ id: 'a', name: 'Echo' }), 'done')
-  assert.deepEqual(await run(), { reason: 'completed', steps: 2, text: 'done', truncated: false })
+  assert.deepEqual(await run(), { reason: 'completed', steps: 2, text: 'done', truncated: false, unsaved: [] })
   assert.deepEqual(
     log.filter(line => line !== 'toolCallDelta'),
     [
@@ -122,7 +123,7 @@ test('an abort while waiting for the next attempt ends the turn at once', async 
       return undefined
     }
   })
-  assert.deepEqual(await running, { reason: 'cancelled', steps: 1, text: '', truncated: false })
+  assert.deepEqual(await running, { reason: 'cancelled', steps: 1, text: '', truncated: false, unsaved: [] })
   assert.equal(log.at(-1), 'disk step.end aborted')
 })
 
@@ -130,14 +131,20 @@ test('an abort before the first step announces no step', async () => {
   const controller = new AbortController()
   controller.abort()
   const { log, run } = fake('hi')
-  assert.deepEqual(await run(controller.signal), { reason: 'cancelled', steps: 0, text: '', truncated: false })
+  assert.deepEqual(await run(controller.signal), { reason: 'cancelled', steps: 0, text: '', truncated: false, unsaved: [] })
   assert.deepEqual(log, [])
 })
 
 test('the turn goes on as long as something is added at its end', async () => {
   let more = 2
   const { run } = fake('hi')
-  assert.deepEqual(await run(undefined, { more: async () => more-- > 0 }), { reason: 'completed', steps: 3, text: 'hi', truncated: false })
+  assert.deepEqual(await run(undefined, { more: async () => more-- > 0 }), {
+    reason: 'completed',
+    steps: 3,
+    text: 'hi',
+    truncated: false,
+    unsaved: []
+  })
 })
 
 test('delays double up to 32 seconds with a quarter at random; the upstream may name its own', () => {

@@ -63,7 +63,7 @@ test('between two queued prompts the session is at work without a gap', async t 
   )
 })
 
-test('the answer to a prompt costs one write, which also begins its turn; a plain turn costs four', async t => {
+test('the answer to a prompt costs one write, which also begins its turn; a plain turn costs three', async t => {
   const writes: string[][] = []
   const history = historyOnDisk(records => {
     // How far events were told goes with whatever is written.
@@ -78,7 +78,7 @@ test('the answer to a prompt costs one write, which also begins its turn; a plai
 
   assert.deepEqual(writes[0], ['prompt.accepted', 'turn.started', 'message'])
   await agent.settled(2)
-  assert.deepEqual(writes.slice(1), [['step.begin'], ['step.message', 'step.end'], ['turn.ended', 'prompt.settled']])
+  assert.deepEqual(writes.slice(1), [['step.begin'], ['step.message', 'step.end', 'turn.ended', 'prompt.settled']])
 })
 
 test('what a kill swallowed of the state of a session follows from its journal', async t => {
