@@ -16,7 +16,7 @@ import { freshDir } from '../helpers/temp.ts'
 
 const steps = 600
 /** The steps in which the process dies. */
-const deaths = [23, 71, 149, 8, 307]
+const deaths = [23, 61, 8, 97, 211]
 
 test('a turn of 600 steps that is killed again and again tells every event of its records exactly once', async t => {
   const home = await freshDir()

@@ -248,6 +248,6 @@ test('the same holds on files', async () => {
       await new Play(await World.open(log), read).play(acts)
       await storage.close()
     }),
-    { numRuns: 15 }
+    { numRuns: 40 }
   )
 })
