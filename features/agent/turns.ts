@@ -1,0 +1,181 @@
+/** The turns of one agent: one after the other, what has waited longest first, unless somebody has the agent for itself. */
+import { AppError, type ErrorSpec } from '../../kernel/index.ts'
+import type { CoreRecord, History, HistoryRecord, Tracked, Written } from '../history/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { TurnBinding } from './binding.ts'
+import type { AgentEmit } from './contract.ts'
+import type { AgentDeps } from './deps.ts'
+import { type Notice, startsTurn } from './notices.ts'
+import { PromptQueue, type QueuedPrompt } from './queue.ts'
+import { backoff, pause } from './retry.ts'
+import { Turn } from './turn.ts'
+import { startRecords } from './turn-records.ts'
+
+export interface TurnsHost {
+  readonly host: AgentHost
+  readonly history: History
+  readonly deps: AgentDeps
+  readonly emit: AgentEmit
+  /** Those that wait; the records say which. */
+  readonly notices: Tracked<readonly Notice[]>
+  /** Model, effort and system prompt of the next turn. */
+  bind(): Promise<TurnBinding>
+  /** Tokens were spent. */
+  measured(): void
+}
+
+export class Turns {
+  /** Prompts that wait. */
+  readonly queue = new PromptQueue()
+  readonly #agent: TurnsHost
+  #turn: Turn | undefined
+  #last: Turn | undefined
+  /** Keeps turns from beginning. */
+  #exclusive: { readonly abort: () => void; readonly done: Promise<unknown> } | undefined
+  #stopped = false
+  readonly #closing = new AbortController()
+
+  constructor(agent: TurnsHost) {
+    this.#agent = agent
+  }
+
+  /** The turn that runs, from the moment in which it is to begin until everyone knows that it is over. */
+  get current(): Turn | undefined {
+    return this.#turn
+  }
+
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
+  get notices(): readonly Notice[] {
+    return this.#agent.notices.value
+  }
+
+  /** What comes now may begin at once. */
+  get free(): boolean {
+    return !this.#turn && !this.#exclusive && this.next() === undefined
+  }
+
+  /** What begins next: a prompt, else a notice. */
+  next(): QueuedPrompt | Notice | undefined {
+    return this.queue.items()[0] ?? this.notices.find(startsTurn)
+  }
+
+  nextId(): number {
+    return (this.#agent.history.lastTurn()?.turn_id ?? -1) + 1
+  }
+
+  /** Begins with what has waited longest. */
+  start(): void {
+    if (this.#turn || this.#stopped || this.#exclusive) return
+    const head = this.queue.shift() ?? this.next()
+    if (!head) return
+    const turn_id = this.nextId()
+    this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head)))
+  }
+
+  /** `start`: the begin of the turn on record, not told; undefined when the agent was closed first. */
+  begin(turn_id: number, head: QueuedPrompt | Notice, start: () => Promise<Written | undefined>): void {
+    const { host, history, deps, emit, notices, bind, measured } = this.#agent
+    const turn = new Turn(turn_id, head, {
+      host,
+      history,
+      deps,
+      emit,
+      bind,
+      measured,
+      notices: () => notices.value,
+      insist: records => this.#insist(records),
+      ending: (left, taken) => {
+        this.queue.restore(left)
+        this.queue.forget(taken.map(item => item.prompt_id))
+      },
+      settled: () => this.#release(turn)
+    })
+    this.#turn = turn
+    this.#last = turn
+    turn.done = start()
+      .then(written => written && turn.run(written))
+      .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'the end of a turn could not be recorded'))
+      .then(() => this.#release(turn))
+  }
+
+  /** No turn begins while `work` runs. Throws `refusal` when one runs or something waits. */
+  takeOver(refusal: ErrorSpec): { readonly signal: AbortSignal; release(): void } {
+    if (this.#stopped || this.#turn || this.#exclusive || this.next()) throw new AppError(refusal)
+    const controller = new AbortController()
+    let end = () => {}
+    const done = new Promise<void>(resolve => {
+      end = resolve
+    })
+    this.#exclusive = { abort: () => controller.abort(new Error('the agent is needed or closed')), done }
+    return {
+      signal: controller.signal,
+      release: () => {
+        this.#exclusive = undefined
+        end()
+        this.start()
+      }
+    }
+  }
+
+  /** Ends what keeps turns from beginning; resolves when it has. */
+  async endExclusive(): Promise<void> {
+    this.#exclusive?.abort()
+    await this.#exclusive?.done
+  }
+
+  /** Cancels the running turn, if any; resolves when it has ended. */
+  async cancel(user: boolean): Promise<void> {
+    const turn = this.#turn
+    turn?.abort(user)
+    await turn?.done
+  }
+
+  /** Nothing is taken any more. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** After `stop`: the running turn is cancelled; resolves when it has ended, or the disk does not take its end. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.cancel(false)
+    await this.#last?.done
+  }
+
+  /** The next one may begin. */
+  #release(turn: Turn): void {
+    if (this.#turn === turn) this.#turn = undefined
+    for (const item of turn.taken()) item.settled?.(turn.outcome ?? neverRan)
+    this.start()
+  }
+
+  /**
+   * Records the begin or the end of a turn, again and again while the disk refuses: without it the agent can do nothing that counts, and
+   * clients see it at work until then. Undefined when the agent was closed first; what is not on record, the next load makes up for.
+   */
+  async #insist(records: readonly (CoreRecord | HistoryRecord)[]): Promise<Written | undefined> {
+    const { host, history, deps } = this.#agent
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await history.write(...records)
+      } catch (err) {
+        deps.log.error({ err, session_id: host.session.id, attempt }, 'the begin or the end of a turn could not be saved')
+        await pause(backoff(attempt, deps.retryBaseMs), this.#closing.signal)
+        if (this.#closing.signal.aborted) return undefined
+      }
+    }
+  }
+}
+
+/** Withdrawn, or left to the next process. */
+export const neverRan: Parameters<NonNullable<QueuedPrompt['settled']>>[0] = {
+  reason: 'cancelled',
+  interrupt_reason: 'aborted',
+  text: '',
+  truncated: false,
+  steps: 0,
+  usage: { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
+}
