@@ -1,25 +1,37 @@
 /** Mode and remembered approvals of one agent, kept in its history. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { defineRecord, type History, type StateSpec } from '../history/index.ts'
+import { defineRecord, type History, type HistoryRecord, type StateSpec } from '../history/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 
 const modeRecord = defineRecord('permission.mode', Type.Object({ mode: oneOf(['manual', 'auto', 'yolo']) }))
 const approvalRecord = defineRecord('permission.approval', Type.Object({ tool: Type.String(), argument: Type.Optional(Type.String()) }))
 
+/** A mode that was set. */
+export interface SetMode {
+  readonly mode: PermissionMode
+  /** Instant, ms. */
+  readonly at: number
+}
+
 interface Recorded {
   /** The mode that was set for this agent; undefined when none was. */
-  readonly mode?: PermissionMode
+  readonly own?: SetMode
   readonly approvals: readonly Approval[]
 }
 export const permissionState: StateSpec<Recorded> = {
   name: 'permissions',
-  version: 1,
+  version: 2,
   initial: () => ({ approvals: [] }),
   reduce(state, record) {
-    if (modeRecord.is(record)) return { ...state, mode: record.mode }
+    if (modeRecord.is(record)) return { ...state, own: { mode: record.mode, at: record.time ?? 0 } }
     if (!approvalRecord.is(record)) return state
     return { ...state, approvals: [...state.approvals, approval(record.tool, record.argument)] }
   }
+}
+
+/** Of an agent's own mode and the main agent's, the one that was set later; when both were at once, the main agent's. */
+export function later(own: SetMode | undefined, main: SetMode | undefined): SetMode | undefined {
+  return own && main ? (main.at >= own.at ? main : own) : (own ?? main)
 }
 
 /** Only explicit settings are recorded; without a history they live in memory. */
@@ -28,6 +40,10 @@ export class AgentPermissions {
   readonly fallback: PermissionMode
   readonly #history: History | undefined
   #state: { value: Recorded }
+  /** Of the main agent: when another agent's own mode was last set in this process. */
+  #othersAt = 0
+  /** Of the main agent: its mode was set in this process, so no mode that is not counted in `othersAt` is later. */
+  #leads = false
 
   constructor(history: History | undefined, state: { value: Recorded }, fallback: PermissionMode) {
     this.fallback = fallback
@@ -41,16 +57,29 @@ export class AgentPermissions {
   }
 
   /** The mode that was set for this agent; undefined when none was. */
-  get mode(): PermissionMode | undefined {
-    return this.#state.value.mode
+  get own(): SetMode | undefined {
+    return this.#state.value.own
   }
 
   get approvals(): readonly Approval[] {
     return this.#state.value.approvals
   }
 
-  async setMode(mode: PermissionMode): Promise<void> {
-    if (this.mode !== mode) await this.#record(modeRecord.of({ mode }))
+  /** Of the main agent: from `now` (ms) on the mode of all. Recorded unless that is so already; clocks that go back change no order. */
+  async setForAll(mode: PermissionMode, now: number): Promise<void> {
+    const { own } = this
+    if (this.#leads && own?.mode === mode && own.at >= this.#othersAt) return
+    await this.#set(mode, Math.max(now, own?.at ?? 0, this.#othersAt))
+    this.#leads = true
+  }
+
+  /** Of another agent: its own mode from `now` (ms) on, until the main agent's is set again. */
+  async setForOne(mode: PermissionMode, now: number, main: AgentPermissions | undefined): Promise<void> {
+    const { own } = this
+    if (own && later(own, main?.own)?.mode === mode) return
+    const at = Math.max(now, own?.at ?? 0, main?.own ? main.own.at + 1 : 0)
+    if (main) main.#othersAt = Math.max(main.#othersAt, at)
+    await this.#set(mode, at)
   }
 
   async remember({ tool, argument }: Approval): Promise<void> {
@@ -58,7 +87,11 @@ export class AgentPermissions {
     await this.#record(approvalRecord.of(approval(tool, argument)))
   }
 
-  async #record(record: { readonly type: string }): Promise<void> {
+  #set(mode: PermissionMode, at: number): Promise<void> {
+    return this.#record({ ...modeRecord.of({ mode }), time: at })
+  }
+
+  async #record(record: HistoryRecord): Promise<void> {
     if (this.#history) await this.#history.append(record)
     else this.#state = { value: permissionState.reduce(this.#state.value, record) }
   }

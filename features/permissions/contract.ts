@@ -13,11 +13,14 @@ export interface Approval {
 
 /** Permission modes and remembered approvals per agent. */
 export interface Permissions {
-  /** Current mode; default: config `default_permission_mode`, else manual. */
+  /**
+   * Mode in force: the agent's own or the main agent's, whichever was set later; without one of its own its caller's; default: config
+   * `default_permission_mode`, else manual.
+   */
   mode(agent: AgentHost): Promise<PermissionMode>
   /** Mode of an agent for which none was set: config `default_permission_mode`. */
   defaultMode(): Promise<PermissionMode>
-  /** Recorded on disk before it resolves. */
+  /** From the main agent it counts for all agents of the session, and opens none of them. Recorded on disk before it resolves. */
   setMode(agent: AgentHost, mode: PermissionMode): Promise<void>
   /** Recorded on disk before it resolves. */
   remember(agent: AgentHost, approval: Approval): Promise<void>

@@ -5,7 +5,7 @@ import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority } from '../tools/index.ts'
-import { AgentPermissions, permissionState } from './agent-permissions.ts'
+import { AgentPermissions, later, permissionState } from './agent-permissions.ts'
 import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
 import { permit, readable } from './gate.ts'
 import { type Rule, rulesOf } from './rules.ts'
@@ -30,19 +30,24 @@ export default definePack({
       return id === undefined ? undefined : agent.session.agent(id)
     }
 
+    const mainOf = async ({ session }: AgentHost) => await session.agent('main')?.get(slot)
+
     const permissions: Permissions = {
       async defaultMode() {
         await config()?.ready()
         return config()?.get(defaultModeSection) ?? defaultModeSection.default
       },
       async mode(agent) {
-        const { mode, fallback } = await agent.get(slot)
+        const { own, fallback } = await agent.get(slot)
         const caller = parent(agent)
-        return mode ?? (caller ? permissions.mode(caller) : fallback)
+        if (!own && caller) return await permissions.mode(caller)
+        return later(own, (await mainOf(agent))?.own)?.mode ?? fallback
       },
       async setMode(agent, mode) {
-        const reached = agent.record.type === 'main' ? agent.session.agents() : [agent]
-        await Promise.all([...new Set([agent, ...reached])].map(async each => (await each.get(slot)).setMode(mode)))
+        const its = await agent.get(slot)
+        const now = ctx.now().getTime()
+        if (agent.record.type === 'main') await its.setForAll(mode, now)
+        else await its.setForOne(mode, now, await mainOf(agent))
       },
       async remember(agent, approval) {
         await (await agent.get(slot)).remember(approval)

@@ -2,16 +2,13 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { wireStore } from '../../../features/history/contract.ts'
 import { Histories } from '../../../features/history/index.ts'
-import { findMedium } from '../../../features/history/media.ts'
-import { historyOpener, wasClosed } from '../../../features/history/open.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
 import { type AgentHost, archiveSession, readSession, type Session, Sessions } from '../../../features/sessions/index.ts'
-import { definePack, defineSlot, type Pack } from '../../../kernel/index.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, type Insider, insider, type Started, startAgent } from './start.ts'
+import { copyOfHome, countedHistory, type Insider, insider, type Started, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [{ type: 'text', text: 'so far' } as const, { type: 'wait', until: never } as const]
@@ -24,27 +21,6 @@ function heard({ kernel }: Started, agent_id: string): (readonly [string, string
     if (event.subject === agent_id) told.push([event.type, promptId ?? reason])
   })
   return told
-}
-
-/** The history pack, which notes whose journal was opened. */
-function countedHistory(opened: string[]): Pack {
-  return definePack({
-    name: 'history',
-    provides: [Histories],
-    setup(ctx) {
-      const open = historyOpener(ctx, agent => {
-        opened.push(agent.id)
-        return agent.store(wireStore)
-      })
-      const slot = defineSlot('history', (agent: AgentHost) => open(agent))
-      ctx.slot(slot)
-      ctx.provide(Histories, {
-        of: agent => agent.get(slot),
-        medium: findMedium,
-        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
-      })
-    }
-  })
 }
 
 async function child(inside: Insider, { session_id }: Started, type: 'sub' | 'independent'): Promise<AgentHost> {

@@ -146,6 +146,27 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
   })
 }
 
+/** The history pack, which notes whose journal was opened. */
+export function countedHistory(opened: string[]): Pack {
+  return definePack({
+    name: 'history',
+    provides: [Histories],
+    setup(ctx) {
+      const open = historyOpener(ctx, agent => {
+        opened.push(agent.id)
+        return agent.store(wireStore)
+      })
+      const slot = defineSlot('history', (agent: AgentHost) => open(agent))
+      ctx.slot(slot)
+      ctx.provide(Histories, {
+        of: agent => agent.get(slot),
+        medium: findMedium,
+        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
+      })
+    }
+  })
+}
+
 /** A tool runner that answers every call by `run`. */
 export function runner(run: (input: ToolRunInput) => Promise<readonly ToolOutcome[]>): Pack {
   return definePack({

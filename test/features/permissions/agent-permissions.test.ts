@@ -6,9 +6,9 @@ import { memoryLog, openHistory } from '../../helpers/memory-history.ts'
 test('mode and remembered approvals come back with the history; the default is not recorded', async () => {
   const log = memoryLog()
   const first = await AgentPermissions.open(await openHistory(log), 'manual')
-  assert.equal(first.mode, undefined)
-  await first.setMode('auto')
-  await first.setMode('yolo')
+  assert.equal(first.own, undefined)
+  await first.setForAll('auto', 1)
+  await first.setForAll('yolo', 2)
   await first.remember({ tool: 'Bash', argument: 'ls *' })
   await first.remember({ tool: 'Bash', argument: 'ls *' })
   await first.remember({ tool: 'Bash', argument: '' })
@@ -16,7 +16,7 @@ test('mode and remembered approvals come back with the history; the default is n
 
   const second = await AgentPermissions.open(await openHistory(log), 'manual')
 
-  assert.equal(second.mode, 'yolo')
+  assert.deepEqual(second.own, { mode: 'yolo', at: 2 })
   assert.deepEqual(second.approvals, [{ tool: 'Bash', argument: 'ls *' }, { tool: 'Bash', argument: '' }, { tool: 'Grep' }])
   assert.equal(log.lines.filter(line => line.includes('permission.')).length, 5)
 })

@@ -1,0 +1,102 @@
+/** The mode of the main agent and those of its children, over restarts. */
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type PermissionMode, Permissions } from '../../../features/permissions/index.ts'
+import permissionsPack from '../../../features/permissions/pack.ts'
+import { Sessions, updateProfile } from '../../../features/sessions/index.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { countedHistory, type StartOptions, startAgent } from '../agent/start.ts'
+
+async function start(t: TestContext, options: Pick<StartOptions, 'home' | 'session_id'> = {}) {
+  const services: { permissions?: Permissions; sessions?: Sessions } = {}
+  const probe = definePack({
+    name: 'probe',
+    needs: { permissions: Permissions, sessions: Sessions },
+    setup: (_ctx, given) => void Object.assign(services, given)
+  })
+  /** Whose history was opened, in order. */
+  const opened: string[] = []
+  const packs = [permissionsPack, probe]
+  const started = await startAgent(t, scriptedLlm('fine'), { ...options, packs, history: countedHistory(opened) })
+  const { permissions, sessions } = services as Required<typeof services> // the kernel has started
+  const session = () => sessions.load(started.session_id)
+  return {
+    ...started,
+    opened,
+    create: async () => (await (await session()).createAgent({ type: 'sub', parent_agent_id: 'main' })).id,
+    async modes(...ids: string[]) {
+      const hosts = (await session()).agents()
+      return await Promise.all(hosts.filter(({ id }) => ids.includes(id)).map(host => permissions.mode(host)))
+    },
+    async setMain(permission_mode: PermissionMode) {
+      const body = { agent_config: { permission_mode } }
+      assert.equal((await started.call(updateProfile, { params: { session_id: started.session_id }, body })).code, 0)
+    },
+    async setChild(agent_id: string, permission_mode: PermissionMode) {
+      await started.prompt('go on', { agent_id, permission_mode })
+      await started.settled(1)
+    },
+    async restarted() {
+      await started.stop()
+      return await start(t, { home: started.home, session_id: started.session_id })
+    }
+  }
+}
+
+/** A session that was closed, with a main agent and three children. */
+async function closed(t: TestContext) {
+  const first = await start(t)
+  await first.prompt('one')
+  const ids = [await first.create(), await first.create(), await first.create()] as const
+  for (const agent_id of ids) await first.prompt('work', { agent_id })
+  await first.settled(4)
+  return { ids, again: await first.restarted() }
+}
+
+test('the mode of the main agent reaches children, opened and made later, without opening one', async t => {
+  const { ids, again } = await closed(t)
+  await again.setMain('auto')
+  assert.deepEqual(again.opened, ['main'])
+  assert.deepEqual(await again.modes(...ids, await again.create()), ['auto', 'auto', 'auto', 'auto'])
+
+  const later = await again.restarted()
+  assert.deepEqual(await later.modes('main', ...ids), ['auto', 'auto', 'auto', 'auto'])
+})
+
+test("of a child's own mode and the main agent's the one that was set later counts, also after a restart", async t => {
+  const { ids, again } = await closed(t)
+  await again.setMain('auto')
+  await again.setChild(ids[1], 'manual')
+  assert.deepEqual(await again.modes('main', ...ids), ['auto', 'auto', 'manual', 'auto'])
+
+  const second = await again.restarted()
+  assert.deepEqual(await second.modes('main', ...ids), ['auto', 'auto', 'manual', 'auto'])
+
+  const third = await second.restarted()
+  await third.setMain('auto') // as before, and yet a setting
+  assert.deepEqual(third.opened, ['main'])
+  assert.deepEqual(await third.modes('main', ...ids), ['auto', 'auto', 'auto', 'auto'])
+  await third.setChild(ids[1], 'manual')
+  await third.setMain('auto')
+  assert.deepEqual(await third.modes(ids[1]), ['auto'])
+
+  assert.deepEqual(await (await third.restarted()).modes('main', ...ids), ['auto', 'auto', 'auto', 'auto'])
+})
+
+test('a mode that is set again and holds for all already is not recorded again', async t => {
+  const { ids, again } = await closed(t)
+  await again.setMain('auto')
+  await again.setMain('auto')
+  await again.prompt('more', { permission_mode: 'auto' })
+  await again.settled(1)
+  await again.setChild(ids[0], 'yolo')
+  await again.setChild(ids[0], 'yolo')
+
+  const files = (await readdir(again.home, { recursive: true })).filter(name => name.endsWith('wire.jsonl'))
+  const lines = (await Promise.all(files.map(name => readFile(join(again.home, name), 'utf8')))).join('').split('\n')
+  const recorded = lines.filter(line => line.includes('"permission.mode"')).map(line => (JSON.parse(line) as { mode: string }).mode)
+  assert.deepEqual(recorded.sort(), ['auto', 'yolo'])
+})
