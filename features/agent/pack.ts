@@ -117,6 +117,7 @@ export default definePack({
       profiles,
       facts,
       of,
+      isOpen: agent => agent.peek(slot) !== undefined,
       main: async session_id => of(await (await sessions.load(session_id)).main())
     })
     ctx.contribute(StepInjectors, dateInjector(ctx.now))

@@ -191,6 +191,8 @@ export interface Agents {
   /** What packs say of an agent (`StatusFacts`), with built-in values where nobody does; undefined: of a session without one. */
   facts(agent: AgentHost | undefined, place: StatusPlace): Readonly<Record<string, unknown>>
   of(host: AgentHost): Promise<Agent>
+  /** Whether `of` was called since its session was loaded: an agent that is not open runs nothing. */
+  isOpen(host: AgentHost): boolean
   /** Main agent of a session. */
   main(session_id: string): Promise<Agent>
 }

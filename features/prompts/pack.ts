@@ -4,7 +4,7 @@ import { Agents, type Prompt, PromptMissing } from '../agent/index.ts'
 import { Histories } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
-import { AgentConfigHandlers, Sessions } from '../sessions/index.ts'
+import { AgentConfigHandlers, type Session, Sessions } from '../sessions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
 import { FileMissing, PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
 import { setPermissionMode, submit } from './submit.ts'
@@ -32,6 +32,16 @@ export default definePack({
       if (!agent) throw new AppError(PromptMissing)
       return agent
     }
+    /** Agents that are open come first: what runs is theirs. Only its journal says whether another one knows the id. */
+    const acceptedBy = async (session: Session, prompt_id: string) => {
+      const hosts = session.agents()
+      const open = hosts.filter(host => agents.isOpen(host))
+      for (const host of new Set([...open, ...hosts])) {
+        const agent = await agents.of(host)
+        if (agent.knows(prompt_id)) return agent
+      }
+      return undefined
+    }
     const steer = async (session_id: string, prompt_ids: readonly string[]) => {
       await (await agentOf(session_id)).steer(prompt_ids)
       return { steered: true, prompt_ids: [...prompt_ids] }
@@ -54,13 +64,10 @@ export default definePack({
     ctx.route(abortPrompt, async ({ params: { session_id, prompt_id } }) => {
       const session = await sessions.load(session_id)
       session.assertWritable()
-      for (const host of session.agents()) {
-        const agent = await agents.of(host)
-        if (!agent.knows(prompt_id)) continue
-        await agent.abortPrompt(prompt_id)
-        return { aborted: true }
-      }
-      throw new AppError(PromptMissing)
+      const agent = await acceptedBy(session, prompt_id)
+      if (!agent) throw new AppError(PromptMissing)
+      await agent.abortPrompt(prompt_id)
+      return { aborted: true }
     })
     ctx.route(abortSession, async ({ params }) => {
       await (await owned(params.session_id))?.abort(true)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Histories } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { listPrompts } from '../../../features/prompts/index.ts'
+import { abortPrompt, listPrompts } from '../../../features/prompts/index.ts'
 import { type AgentHost, archiveSession, readSession, type Session, Sessions } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -55,6 +55,36 @@ test('a session that was closed opens its main agent alone; a child is opened by
   // Whatever follows in the background has been looked at by then.
   assert.equal((await again.call(archiveSession, { params })).code, 0)
   assert.deepEqual(opened, ['main', ids[7]])
+})
+
+test('an abort of what runs opens no other agent; a prompt that is over is found by opening up to the agent that has it', async t => {
+  const inside = insider()
+  const first = await startAgent(t, scriptedLlm('fine'), { packs: [inside.pack] })
+  await first.prompt('one')
+  const ids: string[] = []
+  const over: string[] = []
+  for (let n = 0; n < 3; n++) {
+    const { id: agent_id } = await child(inside, first, 'sub')
+    ids.push(agent_id)
+    over.push((await first.prompt('work', { agent_id })).prompt_id)
+  }
+  await first.settled(4)
+  await first.stop()
+  const opened: string[] = []
+  const { home, session_id } = first
+  const again = await startAgent(t, scriptedLlm(hanging), { home, session_id, history: countedHistory(opened) })
+  const abort = async (prompt_id: string | undefined) =>
+    await again.call(abortPrompt, { params: { session_id, prompt_id: prompt_id ?? assert.fail() } })
+
+  const running = await again.prompt('more', { agent_id: ids[2] })
+  assert.deepEqual((await abort(running.prompt_id)).data, { aborted: true })
+  assert.equal((await abort(over[2])).code, 40903)
+  assert.deepEqual(opened, ['main', ids[2]])
+
+  const late = await abort(over[0])
+  assert.deepEqual([late.code, late.data], [40903, { aborted: false }])
+  assert.deepEqual(opened, ['main', ids[2], ids[0]])
+  assert.equal((await abort('unknown')).code, 40402)
 })
 
 test('after a crash a subagent is closed and begins nothing, an independent agent goes on with what waits', async t => {
