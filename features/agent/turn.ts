@@ -1,5 +1,6 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { setMaxListeners } from 'node:events'
+import { setImmediate } from 'node:timers/promises'
 import type { Contribution } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
@@ -125,6 +126,7 @@ export class Turn implements TurnPorts {
     const begun = performance.now()
     this.visible = true
     start.tell()
+    await setImmediate() // the answer to the prompt goes out first
     const binding = await this.#agent.bind()
     this.#unsaved.push(...binding.records)
     if (binding.warning !== undefined) this.#unsaved.push({ type: 'warning', code: 'agents-md-oversized', message: binding.warning })
