@@ -38,6 +38,8 @@ export class AgentEngine implements Agent {
   readonly #turns: Turns
   /** What comes in is taken one after the other. */
   #entering: Promise<unknown> = Promise.resolve()
+  /** Prompts whose abort is being recorded: what becomes of them, `#withdraw` says. */
+  readonly #withdrawing = new Set<string>()
 
   private constructor(history: History, deps: AgentDeps, emit: AgentEmit, binding: AgentBinding, host: AgentHost, turns: Turns) {
     this.host = host
@@ -179,9 +181,15 @@ export class AgentEngine implements Agent {
       await this.#history.append({ type: 'prompt.steered', turn_id: turn.turn_id, prompt_ids: ids, active_prompt_id: turn.id })
     } catch (error) {
       turn.steered = turn.steered.filter(item => !ids.includes(item.prompt_id))
-      this.#turns.queue.restore(steered.filter(item => !turn.consumed.includes(item) && !this.#turns.queue.has(item.prompt_id)))
+      this.#turns.queue.restore(steered.filter(item => !turn.consumed.includes(item) && this.#isLost(item.prompt_id)))
       throw error
     }
+  }
+
+  /** Waits, and nobody holds it. */
+  #isLost(prompt_id: string): boolean {
+    const status = this.#history.prompt(prompt_id)?.status ?? ''
+    return ['queued', 'steered'].includes(status) && !this.#withdrawing.has(prompt_id) && !this.#turns.queue.has(prompt_id)
   }
 
   abortPrompt(prompt_id: string): Promise<void> {
@@ -190,8 +198,11 @@ export class AgentEngine implements Agent {
 
   async #abortPrompt(prompt_id: string, user: boolean): Promise<void> {
     const turn = this.#turns.current
-    if (turn?.taken().some(item => item.prompt_id === prompt_id)) return await this.#turns.cancel(user)
-    if (await this.#withdraw([prompt_id])) return
+    if (turn?.taken().some(item => item.prompt_id === prompt_id)) {
+      await this.#turns.cancel(user)
+      // The turn may have been through when the abort came, its end just not on record.
+      if (!turn.outcome || turn.outcome.reason === 'cancelled') return
+    } else if (await this.#withdraw([prompt_id])) return
     if (this.#history.prompt(prompt_id)) throw new AppError(PromptCompleted, { data: { aborted: false } })
     throw new AppError(PromptMissing)
   }
@@ -204,12 +215,15 @@ export class AgentEngine implements Agent {
     const taken = [...steered, ...this.#turns.queue.take(prompt_ids)]
     if (taken.length === 0) return false
     const ids = taken.map(item => item.prompt_id)
+    for (const id of ids) this.#withdrawing.add(id)
     try {
       await this.#history.append({ type: 'prompt.settled', prompt_ids: ids, status: 'aborted' })
     } catch (error) {
       this.#turns.queue.restore(taken)
       this.start()
       throw error
+    } finally {
+      for (const id of ids) this.#withdrawing.delete(id)
     }
     this.#turns.queue.forget(ids)
     for (const item of taken) item.settled?.(neverRan)

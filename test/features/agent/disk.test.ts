@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages } from '../../../features/messages/index.ts'
-import { abortPrompt, listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
@@ -70,6 +70,73 @@ test('a queued prompt whose abort the disk refuses stays in the queue at its pla
   )
   more.open()
   await agent.settled(3)
+  assert.ok(!agent.events.some(event => event.type === 'prompt.aborted'))
+})
+
+for (const abort of ['taken', 'refused'] as const) {
+  test(`a prompt whose steering the disk refuses while its abort is recorded ${abort === 'taken' ? 'never runs' : 'waits once, when that is refused, too'}`, async t => {
+    const asked = latch()
+    const disk = latch()
+    const history = historyOnDisk(async records => {
+      const steers = records.some(record => record.type === 'prompt.steered')
+      const aborts = records.some(record => record.type === 'prompt.settled' && record.status === 'aborted')
+      if (!steers && !(aborts && abort === 'refused')) return
+      asked.open()
+      await disk.opened
+      throw new AppError(PersistenceFailed)
+    })
+    const more = latch()
+    const llm = scriptedLlm(
+      [
+        { type: 'text', text: 'a' },
+        { type: 'wait', until: more.opened },
+        { type: 'finish', reason: 'completed' }
+      ],
+      'b'
+    )
+    const agent = await startAgent(t, llm, { history })
+    const params = { session_id: agent.session_id }
+    await agent.prompt('one')
+    await agent.waitFor(event => event.type === 'assistant.delta')
+    const { prompt_id } = await agent.prompt('two')
+    const steering = agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })
+    await asked.opened
+
+    const aborting = agent.call(abortPrompt, { params: { ...params, prompt_id } })
+    for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+    disk.open()
+
+    assert.equal((await steering).code, PersistenceFailed.code)
+    assert.equal((await aborting).code, abort === 'taken' ? 0 : PersistenceFailed.code)
+    const { queued } = (await agent.call(listPrompts, { params })).data
+    assert.deepEqual(
+      queued.map(prompt => prompt.prompt_id),
+      abort === 'taken' ? [] : [prompt_id]
+    )
+    more.open()
+    await agent.settled(2)
+  })
+}
+
+test('an abort that comes when the turn is through, its end not yet on record, is told so: 40903', async t => {
+  const asked = latch()
+  const disk = latch()
+  const history = historyOnDisk(async records => {
+    if (!records.some(record => record.type === 'turn.ended')) return
+    asked.open()
+    await disk.opened
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { history })
+  const params = { session_id: agent.session_id }
+  const { prompt_id } = await agent.prompt('go')
+  await asked.opened
+
+  const aborting = agent.call(abortPrompt, { params: { ...params, prompt_id } })
+  for (let n = 0; n < 5; n++) await agent.call(listPrompts, { params }) // the abort is under way
+  disk.open()
+
+  assert.equal((await aborting).code, 40903)
+  await agent.settled(1)
   assert.ok(!agent.events.some(event => event.type === 'prompt.aborted'))
 })
 
