@@ -15,6 +15,8 @@ export interface AgentDeps {
   readonly emit: (agent: AgentHost) => AgentEmit
   /** Engines that are at work announce themselves here, so that events of records find them. */
   readonly engines: WeakMap<AgentHost, { tell(event: AgentRecordEvent): void }>
+  /** Whether the next turn of an agent that is being opened begins at once. */
+  readonly goesOn: WeakMap<AgentHost, () => boolean>
   /** Withdraws the requests to the human that a dead process left open. */
   readonly endRequests: (agent: AgentHost) => Promise<void>
   readonly runner: () => ToolRunner | undefined

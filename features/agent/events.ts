@@ -163,7 +163,8 @@ function outputOf(content: readonly WirePart[]): string | WirePart[] {
   return content.every(part => part.type === 'text') ? textOf(content) : [...content]
 }
 
-function argumentsOf(text: string): Record<string, unknown> {
+/** Arguments as the model wrote them; none when they are no JSON, and the result says so. */
+export function argumentsOf(text: string): Record<string, unknown> {
   try {
     const args: unknown = JSON.parse(text)
     return typeof args === 'object' && args !== null ? { ...args } : {}

@@ -57,15 +57,18 @@ export default definePack({
       }
 
     const engines = new WeakMap<AgentHost, AgentEngine>()
+    const goesOn: AgentDeps['goesOn'] = new WeakMap()
+    const left = (agent: AgentHost, event: AgentRecordEvent, known: boolean) =>
+      tellLeft(agent, event, known, emitOf(agent), goesOn.get(agent)?.() ?? false)
     ctx.contribute(RecordEvents, {
       events: eventsOf,
       // Only what `events` made comes back.
       tell(agent, event) {
         const engine = engines.get(agent)
         if (engine) engine.tell(event as AgentRecordEvent)
-        else tellLeft(agent, event as AgentRecordEvent, false, emitOf(agent))
+        else left(agent, event as AgentRecordEvent, false)
       },
-      known: (agent, event) => tellLeft(agent, event as AgentRecordEvent, true, emitOf(agent))
+      known: (agent, event) => left(agent, event as AgentRecordEvent, true)
     })
     ctx.contribute(HistoryStates, boundState)
     ctx.contribute(HistoryStates, noticeState)
@@ -76,6 +79,7 @@ export default definePack({
       log: ctx.log,
       emit: emitOf,
       engines,
+      goesOn,
       endRequests: async agent => interactions()?.recover(agent),
       runner,
       injectors: () => injectors.entries(),

@@ -12,6 +12,9 @@ import { repairOf } from './turn-records.ts'
 /** When it resolves, records, events and the state of the session agree, and no turn is open. */
 export async function catchUp(host: AgentHost, history: History, deps: AgentDeps): Promise<void> {
   if (host.id === 'main') await catchUpPrompts(host, history)
+  const notices = await history.track(noticeState)
+  const waits = () => history.prompts().some(prompt => prompt.status === 'queued') || notices.value.some(startsTurn)
+  deps.goesOn.set(host, () => host.record.type !== 'sub' && waits())
   await history.recover()
   await deps.endRequests(host)
   const repair = repairOf(history)
@@ -34,13 +37,14 @@ async function withdraw(history: History): Promise<void> {
 
 /**
  * Tells what an agent left untold whose engine is not at work. `known`: clients were told before this process began; only the session's
- * state may lack it.
+ * state may lack it. `goesOn`: something waits that begins at once when the agent is open.
  */
-export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, known: boolean, emit: AgentEmit): void {
+export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, known: boolean, emit: AgentEmit, goesOn: boolean): void {
   if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
   else if (event.name !== 'session.work') {
     if (!known) emit(event.name, event.payload, { at: event.at })
-  } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known })
+  } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn })
+  else if (!known) session.work.turnStarted(id) // it is closed by what is on record behind it, or by the repair
 }
 
 /** The state of the session is saved a little later than its events are told. */

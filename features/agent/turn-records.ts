@@ -1,5 +1,6 @@
 /** How a turn begins and ends on disk: by itself (with the reminder that a user's abort leaves for the model), or closed after its process died. */
 import { type CoreRecord, type History, interruptedResult } from '../history/index.ts'
+import { argumentsOf } from './events.ts'
 import type { TurnResult } from './loop.ts'
 import type { Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
@@ -64,16 +65,24 @@ export function repairOf(history: Pick<History, 'lastTurn' | 'prompts' | 'openSt
   if (!open && stray.length === 0) return []
   const turn_id = turn?.turn_id ?? 0
   const step = history.openStep()
-  const records: CoreRecord[] = history.openCalls().map(({ call }) => ({
-    type: 'tool.result',
-    turn_id,
-    step: step?.step ?? turn?.steps ?? 0,
-    tool_call_id: call.id,
-    tool_name: call.name,
-    content: [{ type: 'text', text: interruptedResult }],
-    is_error: true,
-    synthetic: true
-  }))
+  const at = { turn_id, step: step?.step ?? turn?.steps ?? 0 }
+  const open_calls = history.openCalls()
+  // Clients close a message with its first result: no call may come after that.
+  const begins = open_calls.flatMap(({ call, begun }): CoreRecord[] =>
+    begun ? [] : [{ type: 'tool.begin', ...at, tool_call_id: call.id, tool_name: call.name, args: argumentsOf(call.arguments) }]
+  )
+  const results = open_calls.map(
+    ({ call }): CoreRecord => ({
+      type: 'tool.result',
+      ...at,
+      tool_call_id: call.id,
+      tool_name: call.name,
+      content: [{ type: 'text', text: interruptedResult }],
+      is_error: true,
+      synthetic: true
+    })
+  )
+  const records = [...begins, ...results]
   if (step) {
     const { step_id } = step
     records.push({ type: 'step.end', turn_id, step: step.step, step_id, reason: 'interrupted', interrupted: 'aborted' })

@@ -47,7 +47,8 @@ export class Work implements SessionWork {
   }
 
   turnEnded(agent_id: string, reason: TurnReason, options: { readonly announce?: boolean; readonly goesOn?: boolean } = {}): void {
-    if (!options.goesOn) this.#turns.delete(agent_id)
+    if (options.goesOn) this.#turns.add(agent_id)
+    else this.#turns.delete(agent_id)
     if (agent_id === 'main') this.#ports.setReason(reason)
     this.#changed(options.announce)
   }

@@ -134,3 +134,20 @@ test('a history whose last turn ended needs no repair', () => {
   const history = { lastTurn: () => ended, prompts: () => [], openStep: () => undefined, openCalls: () => [] }
   assert.deepEqual(repairOf(history), [])
 })
+
+test('calls that a crash left open are shown before the first of their results: clients close a message with that', () => {
+  const call = (id: string) => ({ id, name: 'Bash', arguments: '{"command":"ls"}' })
+  const records = repairOf({
+    lastTurn: () => ({ turn_id: 3, origin: { kind: 'user' }, started_at: 'x', steps: 2 }),
+    prompts: () => [],
+    openStep: () => ({ turn_id: 3, step: 2, step_id: 's' }),
+    openCalls: () => [
+      { call: call('a'), begun: true },
+      { call: call('b'), begun: false }
+    ]
+  })
+  assert.deepEqual(
+    records.flatMap(record => ('tool_call_id' in record ? [`${record.type} ${record.tool_call_id}`] : [])),
+    ['tool.begin b', 'tool.result a', 'tool.result b']
+  )
+})

@@ -109,3 +109,29 @@ test('what a kill swallowed of the state of a session follows from its journal',
     []
   )
 })
+
+test('after a kill in a turn with a prompt behind it the session is at work without a gap', async t => {
+  const never = new Promise<never>(() => undefined)
+  const hanging = [
+    { type: 'text', text: 'so far' },
+    { type: 'wait', until: never }
+  ] as const
+  const agent = await startAgent(t, scriptedLlm([...hanging]))
+  const { session_id } = agent
+  await agent.prompt('one')
+  await agent.waitFor(event => event.type === 'assistant.delta')
+  await agent.prompt('two')
+  const home = await copyOfHome(agent.home)
+
+  const again = await startAgent(t, scriptedLlm('answer'), { home, session_id })
+  await again.call(listPrompts, { params: { session_id } })
+  await again.settled(2)
+
+  const work = again.events.filter(event => event.type === 'event.session.work_changed').map(event => event.payload)
+  const base = { pending_interaction: 'none' }
+  assert.deepEqual(work, [
+    { ...base, busy: true, main_turn_active: true, last_turn_reason: 'cancelled' },
+    { ...base, busy: true, main_turn_active: true },
+    { ...base, busy: false, main_turn_active: false, last_turn_reason: 'completed' }
+  ])
+})
