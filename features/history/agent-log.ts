@@ -147,10 +147,11 @@ export class AgentLog {
     const head = this.#head()
     const batch: HistoryRecord[] = []
     const drafts: (readonly EventDraft[])[] = []
+    const first = this.#live.get(this.#ports.states[0]?.name ?? '')
     for (const record of [...head, ...records]) {
       const stamped = this.#stamped(record)
       batch.push(stamped)
-      drafts.push(this.#draft(stamped, this.#live.get(this.#ports.states[0]?.name ?? '')?.value))
+      drafts.push(this.#draft(stamped, first?.value))
       for (const live of this.#live.values()) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
@@ -278,11 +279,16 @@ export class AgentLog {
     const tail = await this.#tail()
     // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
     const fresh = this.#ports.states.flatMap(spec => this.#restored(spec, tail.from) ?? [])
-    const drafts: { at: number; events: readonly EventDraft[] }[] = []
+    const drafts: (readonly EventDraft[])[] = []
     let end = tail.from
     const take = ({ value, at, next }: Entry) => {
-      this.#redrafts.get(at)?.(this.#draft(value, fresh[0]?.value))
-      if (tail.marked && at >= (tail.told?.at ?? 0)) drafts.push({ at, events: this.#draft(value, fresh[0]?.value) })
+      const redraft = this.#redrafts.get(at)
+      const untold = tail.marked && at >= (tail.told?.at ?? 0)
+      if (redraft || untold) {
+        const events = this.#draft(value, fresh[0]?.value)
+        redraft?.(events)
+        if (untold) drafts.push(events)
+      }
       for (const each of fresh) this.#take(each, value, at)
       end = next
     }
@@ -295,7 +301,7 @@ export class AgentLog {
     this.#started = end > 0
     for (const { spec, value } of fresh) (this.#live.get(spec.name) as Live).value = value
     for (const live of this.#live.values()) if (!fresh.some(each => each.spec === live.spec)) await this.#catchUp(live)
-    return { told: tail.told, events: drafts.flatMap(({ events }) => events) }
+    return { told: tail.told, events: drafts.flat() }
   }
 
   async #tail(): Promise<Tail> {

@@ -121,20 +121,13 @@ export async function copyOfHome(home: string): Promise<string> {
   return copy
 }
 
-/** The history pack on a disk that asks `before` each time: what it waits for, the records wait for; what it throws, the disk refuses. */
-export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Promise<void> | void): Pack {
+/** The history pack on logs of the test's own. */
+function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
   return definePack({
     name: 'history',
     provides: [Histories],
     setup(ctx) {
-      const open = historyOpener(ctx, agent => {
-        const log = agent.store(wireStore)
-        const append: typeof log.append = async (id, ...records) => {
-          await before(records as readonly HistoryRecord[])
-          return await log.append(id, ...records)
-        }
-        return new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
-      })
+      const open = historyOpener(ctx, logOf)
       const slot = defineSlot('history', (agent: AgentHost) => open(agent))
       ctx.slot(slot)
       ctx.provide(Histories, {
@@ -146,24 +139,23 @@ export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Pro
   })
 }
 
+/** The history pack on a disk that asks `before` each time: what it waits for, the records wait for; what it throws, the disk refuses. */
+export function historyOnDisk(before: (records: readonly HistoryRecord[]) => Promise<void> | void): Pack {
+  return historyOn(agent => {
+    const log = agent.store(wireStore)
+    const append: typeof log.append = async (id, ...records) => {
+      await before(records as readonly HistoryRecord[])
+      return await log.append(id, ...records)
+    }
+    return new Proxy(log, { get: (target, key) => (key === 'append' ? append : Reflect.get(target, key).bind(target)) })
+  })
+}
+
 /** The history pack, which notes whose journal was opened. */
 export function countedHistory(opened: string[]): Pack {
-  return definePack({
-    name: 'history',
-    provides: [Histories],
-    setup(ctx) {
-      const open = historyOpener(ctx, agent => {
-        opened.push(agent.id)
-        return agent.store(wireStore)
-      })
-      const slot = defineSlot('history', (agent: AgentHost) => open(agent))
-      ctx.slot(slot)
-      ctx.provide(Histories, {
-        of: agent => agent.get(slot),
-        medium: findMedium,
-        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
-      })
-    }
+  return historyOn(agent => {
+    opened.push(agent.id)
+    return agent.store(wireStore)
   })
 }
 
