@@ -27,7 +27,7 @@ import {
 import { statusOf } from './status.ts'
 import type { Turn } from './turn.ts'
 import { startRecords } from './turn-records.ts'
-import { neverRan, Turns } from './turns.ts'
+import { type Judgement, neverRan, Turns } from './turns.ts'
 
 export class AgentEngine implements Agent {
   readonly host: AgentHost
@@ -122,8 +122,9 @@ export class AgentEngine implements Agent {
     if (known) throw new AppError(PromptCompleted, { data: { aborted: false } })
   }
 
-  submit(input: PromptInput): Promise<Prompt> {
-    return this.#inOrder(() => this.#accept(input))
+  async submit(input: PromptInput): Promise<Prompt> {
+    const { prompt, launched } = await this.#inOrder(() => this.#accept(input))
+    return { ...prompt, status: (await launched) ?? prompt.status }
   }
 
   async run(input: PromptInput, signal?: AbortSignal): Promise<PromptOutcome> {
@@ -132,7 +133,7 @@ export class AgentEngine implements Agent {
     const outcome = new Promise<Omit<PromptOutcome, 'prompt_id'>>(resolve => {
       settled = resolve
     })
-    const { prompt_id } = await this.#inOrder(() => this.#accept(input, settled))
+    const { prompt_id } = (await this.#inOrder(() => this.#accept(input, settled))).prompt
     if (!signal) return { prompt_id, ...(await outcome) }
     let abort = () => {}
     const failed = new Promise<never>((_, reject) => {
@@ -170,10 +171,8 @@ export class AgentEngine implements Agent {
   }
 
   async steer(prompt_ids: readonly string[]): Promise<void> {
-    const turn = this.#turns.current
-    const once = new Set(prompt_ids).size === prompt_ids.length
-    if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#turns.queue.has(id)))
-      throw new AppError(PromptMissing)
+    const turn = this.#steerable(prompt_ids)
+    const texts = this.#turns.asks ? await this.#judge(turn, prompt_ids) : []
     const steered = this.#turns.queue.take(prompt_ids)
     turn.steered.push(...steered)
     const ids = steered.map(item => item.prompt_id)
@@ -184,6 +183,34 @@ export class AgentEngine implements Agent {
       this.#turns.queue.restore(steered.filter(item => !turn.consumed.includes(item) && this.#isLost(item.prompt_id)))
       throw error
     }
+    for (const { event, text } of texts)
+      await this.inject({ content: text, origin: { kind: 'hook_result', event }, admission: 'activeTurnOnly' })
+  }
+
+  /** The turn that takes these prompts. Throws PromptMissing. */
+  #steerable(prompt_ids: readonly string[]): Turn {
+    const turn = this.#turns.current
+    const once = new Set(prompt_ids).size === prompt_ids.length
+    if (!turn?.accepting || turn.signal.aborted || !once || !prompt_ids.every(id => this.#turns.queue.has(id)))
+      throw new AppError(PromptMissing)
+    return turn
+  }
+
+  /** What packs want the model to read beside these prompts. One that they block is over; then none is steered. */
+  async #judge(turn: Turn, prompt_ids: readonly string[]): Promise<Judgement['texts']> {
+    const waiting = this.#turns.queue.items().filter(item => prompt_ids.includes(item.prompt_id))
+    const texts: Judgement['texts'][number][] = []
+    let blocked = false
+    for (const item of waiting) {
+      const judgement = await this.#turns.judge(item, true, turn.signal)
+      texts.push(...judgement.texts)
+      if (!judgement.blocked || !this.#turns.queue.has(item.prompt_id)) continue
+      await this.#turns.block(item, judgement.blocked)
+      blocked = true
+    }
+    if (blocked) throw new AppError(PromptMissing, { message: 'a prompt was blocked by a hook' })
+    if (this.#steerable(prompt_ids) !== turn) throw new AppError(PromptMissing)
+    return texts
   }
 
   /** Waits, and nobody holds it. */
@@ -214,6 +241,7 @@ export class AgentEngine implements Agent {
     if (turn) turn.steered = turn.steered.filter(item => !steered.includes(item))
     const taken = [...steered, ...this.#turns.queue.take(prompt_ids)]
     if (taken.length === 0) return false
+    this.#turns.withdrawn(prompt_ids)
     const ids = taken.map(item => item.prompt_id)
     for (const id of ids) this.#withdrawing.add(id)
     try {
@@ -299,35 +327,45 @@ export class AgentEngine implements Agent {
     return done
   }
 
-  async #accept(input: PromptInput, settled?: QueuedPrompt['settled']): Promise<Prompt> {
+  /** `launched`: packs are asked first; how the prompt started. */
+  async #accept(
+    input: PromptInput,
+    settled?: QueuedPrompt['settled']
+  ): Promise<{ readonly prompt: Prompt; readonly launched?: Promise<Prompt['status']> }> {
     if (this.#turns.stopped) throw new AppError(SessionBusy, { message: 'session is closing' })
     const id = input.prompt_id ?? `msg_${this.#deps.newId()}`
     this.checkPromptId(id)
     const origin = input.origin ?? { kind: 'user' }
     const { content } = input
-    // A prompt that starts at once is accepted and its turn begun by one write.
     const starts = this.#turns.free
+    // A prompt that starts at once is accepted and its turn begun by one write.
+    const begins = starts && !this.#turns.asks
     const turn_id = this.#turns.nextId()
-    const start = starts ? startRecords(turn_id, { prompt_id: id, origin }) : []
+    const start = begins ? startRecords(turn_id, { prompt_id: id, origin }) : []
     const waits = starts ? { starts } : { queue_length: this.#turns.queue.length + 1 }
     const written = await this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
     const known = this.#history.prompt(id)
+    let launched: QueuedPrompt['launched']
+    const launch = new Promise<Prompt['status']>(resolve => {
+      launched = resolve
+    })
     const item: QueuedPrompt = {
       prompt_id: id,
       content: known?.content ?? content, // large media are references there
       origin,
       created_at: known?.created_at ?? this.#deps.now().toISOString(),
+      ...(starts && launched ? { launched } : {}),
       ...(settled ? { settled } : {})
     }
     written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
-    if (starts) {
+    if (begins) {
       this.#turns.begin(turn_id, item, async () => written)
-      return prompt
+      return { prompt }
     }
     this.#turns.queue.push(item)
     this.start()
-    return prompt
+    return { prompt, ...(starts ? { launched: launch } : {}) }
   }
 
   async #inject({ content, origin, admission = 'activeOrNewTurn', mergeable = true, ...given }: NoticeInput): Promise<NoticeFate> {

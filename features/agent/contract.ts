@@ -183,6 +183,16 @@ export const agentStatusUpdated = defineEvent({
 export const errorRaised = durable('error', Type.Object(errorFields))
 export const warningRaised = durable('warning', Type.Object({ message: Type.String(), code: Type.Optional(Type.String()) }))
 
+export const hookResult = durable(
+  'hook.result',
+  Type.Object({
+    turnId: Type.Optional(Type.Integer({ minimum: 0 })),
+    hookEvent: Type.String({ description: '`UserPromptSubmit`' }),
+    content: Type.String(),
+    blocked: Type.Optional(Type.Boolean({ description: 'the prompt does not run' }))
+  })
+)
+
 /** Every event of this pack by the name the engine uses. */
 export const agentEvents = {
   turnStarted,
@@ -204,7 +214,8 @@ export const agentEvents = {
   promptAborted,
   agentStatusUpdated,
   errorRaised,
-  warningRaised
+  warningRaised,
+  hookResult
 } as const
 export type AgentEvents = typeof agentEvents
 export type AgentEventName = keyof AgentEvents

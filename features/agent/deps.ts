@@ -29,6 +29,8 @@ export interface AgentDeps {
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
   /** What the offsets of text deltas count over. */
   readonly deltaOffset: 'turn' | 'step'
+  /** How long a tap of `beforePrompt` may hold up a prompt, ms. */
+  readonly beforePromptMs: number
   /** How long a tap of `turnEnd` may hold up the next turn, ms. */
   readonly turnEndMs: number
   /** First retry delay, ms. */

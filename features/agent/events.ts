@@ -67,7 +67,8 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
           ? event('promptAborted', { promptId, abortedAt: at.toISOString() })
           : event('promptCompleted', { promptId, finishedAt: at.toISOString(), reason })
       )
-      if (record.turn_id === undefined) return told
+      const failed = { name: 'session.work', type: workChanged.type, payload: { last_turn_reason: 'failed' }, ended: 'failed', at } as const
+      if (record.turn_id === undefined) return reason === 'blocked' ? [failed, ...told] : told
       const ended = reason === 'aborted' ? 'cancelled' : reason === 'completed' ? reason : 'failed'
       return [{ name: 'session.work', type: workChanged.type, payload: { last_turn_reason: ended }, ended, at }, ...told]
     }
@@ -83,6 +84,12 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
         }),
         { name: 'session.work', type: workChanged.type, payload: { busy: true }, ended: undefined, at }
       ]
+    }
+    case 'message': {
+      const { origin, turn_id: turnId, content } = record
+      if (origin?.kind !== 'hook_result') return []
+      const facts = { hookEvent: String(origin.event), content: textOf(content ?? []), ...(origin.blocked ? { blocked: true } : {}) }
+      return [event('hookResult', { ...(turnId === undefined ? {} : { turnId }), ...facts })]
     }
     case 'step.begin':
       return [event('stepStarted', { turnId: record.turn_id, step: record.step, stepId: record.step_id })]

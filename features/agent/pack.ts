@@ -32,6 +32,7 @@ export default definePack({
       default: 'turn',
       description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
     }),
+    before_prompt_ms: Type.Integer({ minimum: 1, default: 630_000, description: 'how long a tap of beforePrompt may hold up a prompt' }),
     turn_end_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'how long a tap of turnEnd may hold up the next turn' }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
@@ -94,6 +95,7 @@ export default definePack({
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
       },
       deltaOffset: ctx.config.delta_offset,
+      beforePromptMs: ctx.config.before_prompt_ms,
       turnEndMs: ctx.config.turn_end_ms,
       retryBaseMs: ctx.config.retry_base_ms,
       now: ctx.now,

@@ -7,6 +7,8 @@ export interface QueuedPrompt {
   readonly content: Prompt['content']
   readonly created_at: string
   readonly origin: Origin
+  /** Hears whether its turn began, where packs were asked first. */
+  readonly launched?: (status: Prompt['status']) => void
   /** Hears how it ended. */
   readonly settled?: (outcome: Omit<PromptOutcome, 'prompt_id'>) => void
 }

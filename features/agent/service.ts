@@ -204,7 +204,34 @@ export interface TurnInfo {
   readonly step: number
 }
 
+/** A prompt whose turn is about to begin. */
+export interface PromptInfo {
+  readonly agent: AgentHost
+  readonly prompt_id: string
+  readonly content: readonly WirePart[]
+  readonly origin: Origin
+  /** It is being steered into the running turn. */
+  readonly steered: boolean
+  /** Aborts when the prompt is withdrawn meanwhile, or the agent closed. */
+  readonly signal: AbortSignal
+  /** Gives the model a text behind the prompt: a message of origin `hook_result` with this `event`, told as `hook.result`. */
+  add(event: string, text: string): void
+}
+
+/** The prompt is not to run. */
+export interface PromptRefusal {
+  /** What blocks it, for the origin of the message: `UserPromptSubmit`. */
+  readonly event: string
+  /** Why, for people and the model: an assistant message, told as `hook.result`. */
+  readonly reason: string
+}
+
 export interface TurnHooks {
+  /**
+   * Bail, before the turn of a prompt begins and before prompts are steered: the first answer blocks the prompt. It settles as `blocked`
+   * without a turn. undefined: no objection. Each tap is waited for at most `before_prompt_ms` (deployment option).
+   */
+  readonly beforePrompt: AsyncSeriesBailHook<[PromptInfo], PromptRefusal>
   /**
    * Bail, at every step boundary before steered prompts and reminders come in; `step` is the one about to begin. `stop` ends the turn as
    * completed without another request (budgets, costs); undefined: no opinion.

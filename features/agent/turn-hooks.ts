@@ -4,10 +4,11 @@
  */
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
-import type { TurnHooks, TurnInfo } from './service.ts'
+import type { PromptRefusal, PromptInfo, TurnHooks, TurnInfo } from './service.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {
+    beforePrompt: new AsyncSeriesBailHook<[PromptInfo], PromptRefusal>(['prompt']),
     stepBegin: new AsyncSeriesBailHook<[TurnInfo], 'stop'>(['info']),
     beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info']),
     modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info']),
@@ -45,8 +46,12 @@ export class TurnHookCalls {
     return names.every(name => (this.#hooks[name] as Tapped).taps.length === 0)
   }
 
+  beforePrompt(info: PromptInfo, limitMs: number): Promise<PromptRefusal | undefined> {
+    return this.#first('beforePrompt', [info], limitMs)
+  }
+
   stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
-    return this.#first('stepBegin', info)
+    return this.#first('stepBegin', [info])
   }
 
   async beforeStep(given: LlmRequest, info: TurnInfo): Promise<LlmRequest> {
@@ -59,11 +64,11 @@ export class TurnHookCalls {
   }
 
   modelError(error: LlmError, info: TurnInfo): Promise<'retry' | 'fail' | undefined> {
-    return this.#first('modelError', error, info)
+    return this.#first('modelError', [error, info])
   }
 
   shouldContinue(info: TurnInfo): Promise<Awaited<ReturnType<TurnHooks['shouldContinue']['promise']>> | undefined> {
-    return this.#first('shouldContinue', info)
+    return this.#first('shouldContinue', [info])
   }
 
   afterStep(info: TurnInfo): Promise<void> {
@@ -75,12 +80,17 @@ export class TurnHookCalls {
   }
 
   /** The first answer that is none of undefined. */
-  async #first<T>(name: keyof TurnHooks, ...args: readonly unknown[]): Promise<T | undefined> {
+  async #first<T>(name: keyof TurnHooks, args: readonly unknown[], limitMs?: number): Promise<T | undefined> {
     let first: T | undefined
-    await this.#each(name, args, answer => {
-      first = answer as T | undefined // the hook's own type says what its taps answer
-      return first === undefined
-    })
+    await this.#each(
+      name,
+      args,
+      answer => {
+        first = answer as T | undefined // the hook's own type says what its taps answer
+        return first === undefined
+      },
+      limitMs
+    )
     return first
   }
 

@@ -4,7 +4,8 @@ import { argumentsOf } from './events.ts'
 import type { TurnResult } from './loop.ts'
 import type { Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
-import { noticeMessage, reminder, userMessage } from './user-message.ts'
+import type { PromptRefusal } from './service.ts'
+import { hookResult, noticeMessage, reminder, userMessage } from './user-message.ts'
 
 const interruption =
   'The user interrupted the previous turn. Its output above is incomplete. Do not pick it up again unless the user asks for it.'
@@ -18,6 +19,15 @@ export function startRecords(
   if ('notice_id' in head) return [{ type: 'turn.started', turn_id, origin }, noticeMessage(turn_id, head)]
   const { prompt_id } = head
   return [{ type: 'turn.started', turn_id, origin, prompt_id }, userMessage(turn_id, undefined, origin, prompt_id)]
+}
+
+/** A prompt that gets no turn: its message, why, and its end. */
+export function blockedRecords({ prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>, { event, reason }: PromptRefusal): CoreRecord[] {
+  return [
+    { type: 'message', role: 'user', origin, id: prompt_id, prompt_id },
+    hookResult(event, reason, { blocked: true }),
+    { type: 'prompt.settled', prompt_ids: [prompt_id], status: 'blocked' }
+  ]
 }
 
 export interface TurnEnd {

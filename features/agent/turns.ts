@@ -8,8 +8,17 @@ import type { AgentDeps } from './deps.ts'
 import { type Notice, startsTurn } from './notices.ts'
 import { PromptQueue, type QueuedPrompt } from './queue.ts'
 import { backoff, pause } from './retry.ts'
+import type { PromptRefusal } from './service.ts'
 import { Turn } from './turn.ts'
-import { startRecords } from './turn-records.ts'
+import { blockedRecords, startRecords } from './turn-records.ts'
+import { hookResult } from './user-message.ts'
+
+/** What packs say of a prompt before it reaches the model. */
+export interface Judgement {
+  readonly blocked?: PromptRefusal
+  /** For the model, behind the prompt. */
+  readonly texts: readonly { readonly event: string; readonly text: string }[]
+}
 
 export interface TurnsHost {
   readonly host: AgentHost
@@ -32,6 +41,8 @@ export class Turns {
   #last: Turn | undefined
   /** Keeps turns from beginning. */
   #exclusive: { readonly abort: () => void; readonly done: Promise<unknown> } | undefined
+  /** The first prompt of the queue, while packs are asked about it. */
+  #asking: { readonly item: QueuedPrompt; readonly controller: AbortController; readonly done: Promise<unknown> } | undefined
   #stopped = false
   readonly #closing = new AbortController()
 
@@ -66,17 +77,81 @@ export class Turns {
     return (this.#agent.history.lastTurn()?.turn_id ?? -1) + 1
   }
 
+  /** Whether packs have a say before a prompt gets its turn. */
+  get asks(): boolean {
+    return !this.#agent.deps.hooks.nobodyHears('beforePrompt')
+  }
+
   /** Begins with what has waited longest. */
   start(): void {
-    if (this.#turn || this.#stopped || this.#exclusive) return
+    if (this.#turn || this.#stopped || this.#exclusive || this.#asking) return
+    const [first] = this.queue.items()
+    if (first && this.asks) return this.#ask(first)
     const head = this.queue.shift() ?? this.next()
     if (!head) return
     const turn_id = this.nextId()
     this.begin(turn_id, head, () => this.#insist(startRecords(turn_id, head)))
   }
 
-  /** `start`: the begin of the turn on record, not told; undefined when the agent was closed first. */
-  begin(turn_id: number, head: QueuedPrompt | Notice, start: () => Promise<Written | undefined>): void {
+  /** The first prompt waits, and the session is at work, until packs have had their say; one that is withdrawn meanwhile is gone. */
+  #ask(item: QueuedPrompt): void {
+    const { host, deps } = this.#agent
+    const controller = new AbortController()
+    host.session.work.background(1)
+    const ask = async () => {
+      const { blocked, texts } = await this.judge(item, false, controller.signal)
+      if (this.#stopped || !this.queue.has(item.prompt_id)) return item.launched?.('queued')
+      if (blocked) return this.block(item, blocked)
+      this.queue.take([item.prompt_id])
+      this.queue.forget([item.prompt_id])
+      const turn_id = this.nextId()
+      const more = texts.map(({ event, text }) => hookResult(event, text, { turn_id }))
+      await new Promise<void>(begun => {
+        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item), ...more]), begun)
+      })
+      item.launched?.('running')
+    }
+    const done = ask()
+      .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'a prompt could not be begun'))
+      .finally(() => {
+        this.#asking = undefined
+        host.session.work.background(-1)
+        this.start()
+      })
+    this.#asking = { item, controller, done }
+  }
+
+  /** What packs say of a prompt: that it is blocked, or what the model is to read behind it. */
+  async judge(item: QueuedPrompt, steered: boolean, signal: AbortSignal): Promise<Judgement> {
+    const { host, deps } = this.#agent
+    const { prompt_id, content, origin } = item
+    const texts: { readonly event: string; readonly text: string }[] = []
+    const add = (event: string, text: string) => void texts.push({ event, text })
+    const blocked = await deps.hooks.beforePrompt({ agent: host, prompt_id, content, origin, steered, signal, add }, deps.beforePromptMs)
+    return { texts, ...(blocked ? { blocked } : {}) }
+  }
+
+  /** The prompt is over without a turn; resolves when that is on record. */
+  async block(item: QueuedPrompt, block: PromptRefusal): Promise<void> {
+    const taken = this.queue.take([item.prompt_id])
+    const written = await this.#insist(blockedRecords(item, block))
+    this.queue.forget(taken.map(({ prompt_id }) => prompt_id))
+    written?.tell()
+    item.launched?.('blocked')
+    item.settled?.({ ...neverRan, reason: 'blocked' })
+  }
+
+  /** A prompt was withdrawn: nobody has to be asked about it any more. */
+  withdrawn(prompt_ids: readonly string[]): void {
+    const asking = this.#asking
+    if (asking && prompt_ids.includes(asking.item.prompt_id)) asking.controller.abort(new Error('the prompt was withdrawn'))
+  }
+
+  /**
+   * `start`: the begin of the turn on record, not told; undefined when the agent was closed first. `begun`: called when it is told, or will
+   * not be.
+   */
+  begin(turn_id: number, head: QueuedPrompt | Notice, start: () => Promise<Written | undefined>, begun = () => {}): void {
     const { host, history, deps, emit, notices, bind, measured } = this.#agent
     const turn = new Turn(turn_id, head, {
       host,
@@ -96,14 +171,18 @@ export class Turns {
     this.#turn = turn
     this.#last = turn
     turn.done = start()
-      .then(written => written && turn.run(written))
+      .then(written => {
+        const over = written && turn.run(written)
+        begun()
+        return over
+      })
       .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'the end of a turn could not be recorded'))
       .then(() => this.#release(turn))
   }
 
   /** No turn begins while `work` runs. Throws `refusal` when one runs or something waits. */
   takeOver(refusal: ErrorSpec): { readonly signal: AbortSignal; release(): void } {
-    if (this.#stopped || this.#turn || this.#exclusive || this.next()) throw new AppError(refusal)
+    if (this.#stopped || this.#turn || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
     const controller = new AbortController()
     let end = () => {}
     const done = new Promise<void>(resolve => {
@@ -141,6 +220,8 @@ export class Turns {
   /** After `stop`: the running turn is cancelled; resolves when it has ended, or the disk does not take its end. */
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#asking?.controller.abort(new Error('the agent is closing'))
+    await this.#asking?.done
     await this.cancel(false)
     await this.#last?.done
   }

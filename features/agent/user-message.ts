@@ -26,3 +26,14 @@ export function reminder(turn_id: number, variant: string, text: string, facts: 
   const content = [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }]
   return userMessage(turn_id, content, { ...facts, kind: 'injection', variant })
 }
+
+/** What a hook says beside a prompt, or in place of a turn (`blocked`). */
+export function hookResult(event: string, text: string, { turn_id, blocked }: { readonly turn_id?: number; readonly blocked?: true }): CoreRecord {
+  return {
+    type: 'message',
+    role: blocked ? 'assistant' : 'user',
+    ...(turn_id === undefined ? {} : { turn_id }),
+    origin: { kind: 'hook_result', event, ...(blocked ? { blocked } : {}) },
+    content: [{ type: 'text', text }]
+  }
+}

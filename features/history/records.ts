@@ -51,13 +51,13 @@ export const promptSettled = defineRecord(
     turn_id: Type.Optional(Count)
   })
 )
-/** A message that is no answer. Without `content` it has that of its accepted prompt. */
+/** A message that is no answer of the model. Without `content` it has that of its accepted prompt. */
 export const message = defineRecord(
   'message',
   Type.Object({
     ...numbered,
     id: Type.Optional(Id),
-    role: oneOf(['user', 'system']),
+    role: oneOf(['user', 'system', 'assistant'], { description: 'assistant: the program answered in place of the model' }),
     content: Type.Optional(Content),
     origin: Type.Optional(Origin),
     prompt_id: Type.Optional(Id),
