@@ -26,6 +26,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   permissions: () => import('./permissions/pack.ts'),
   agent: () => import('./agent/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
+  'user-hooks': () => import('./user-hooks/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),
   messages: () => import('./messages/pack.ts')
 }

@@ -4,7 +4,7 @@
  */
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
-import type { PromptRefusal, PromptInfo, TurnHooks, TurnInfo } from './service.ts'
+import type { PromptInfo, PromptRefusal, TurnHooks, TurnInfo } from './service.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {

@@ -22,7 +22,10 @@ export function startRecords(
 }
 
 /** A prompt that gets no turn: its message, why, and its end. */
-export function blockedRecords({ prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>, { event, reason }: PromptRefusal): CoreRecord[] {
+export function blockedRecords(
+  { prompt_id, origin }: Pick<QueuedPrompt, 'prompt_id' | 'origin'>,
+  { event, reason }: PromptRefusal
+): CoreRecord[] {
   return [
     { type: 'message', role: 'user', origin, id: prompt_id, prompt_id },
     hookResult(event, reason, { blocked: true }),

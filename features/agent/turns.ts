@@ -86,7 +86,10 @@ export class Turns {
   start(): void {
     if (this.#turn || this.#stopped || this.#exclusive || this.#asking) return
     const [first] = this.queue.items()
-    if (first && this.asks) return this.#ask(first)
+    if (first && this.asks) {
+      this.#ask(first)
+      return
+    }
     const head = this.queue.shift() ?? this.next()
     if (!head) return
     const turn_id = this.nextId()

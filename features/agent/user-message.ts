@@ -28,7 +28,11 @@ export function reminder(turn_id: number, variant: string, text: string, facts: 
 }
 
 /** What a hook says beside a prompt, or in place of a turn (`blocked`). */
-export function hookResult(event: string, text: string, { turn_id, blocked }: { readonly turn_id?: number; readonly blocked?: true }): CoreRecord {
+export function hookResult(
+  event: string,
+  text: string,
+  { turn_id, blocked }: { readonly turn_id?: number; readonly blocked?: true }
+): CoreRecord {
   return {
     type: 'message',
     role: blocked ? 'assistant' : 'user',

@@ -10,6 +10,8 @@ export interface CommandOptions {
   readonly env: NodeJS.ProcessEnv
   /** Stands in `env`, too: by it processes are found that left the group. */
   readonly mark: string
+  /** Standard input; closed without one. */
+  readonly input?: string
   /** Called for each piece of text, in arrival order. */
   readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
   /** Between SIGTERM and SIGKILL, in ms. */
@@ -50,8 +52,10 @@ export class Command {
       cwd: options.cwd,
       env: options.env,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe']
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
     })
+    this.#child.stdin?.on('error', () => undefined) // who does not read its input need not
+    this.#child.stdin?.end(options.input)
     if (running.size === 0) process.on('exit', killAll)
     running.add(this)
     this.#read('stdout')

@@ -1,2 +1,3 @@
-/** Public face of the tools-shell pack: it contributes a tool and offers nothing else. */
+/** Public face of the tools-shell pack: it contributes a tool, and runs commands for other packs. */
 export { bashParameters } from './contract.ts'
+export { Shell, type ShellResult, type ShellRun } from './shell.ts'

@@ -8,12 +8,14 @@ import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
 import { findShell, hiddenFrom } from './environment.ts'
 import { CommandRecord } from './record.ts'
+import { createShell, Shell } from './shell.ts'
 
 export default definePack({
   name: 'tools-shell',
   description: 'Bash: runs shell commands',
   needs: { authority: ToolAuthority },
   optional: { config: Config },
+  provides: [Shell],
   config: Type.Object({
     kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL' }),
     drain_ms: Type.Integer({
@@ -32,22 +34,19 @@ export default definePack({
     })
     const shell = findShell()
     ctx.contribute(PromptBlocks, { name: 'shell', order: 310, render: () => `The shell of Bash is ${shell}.` })
-    ctx.contribute(
-      Tools,
-      createBash({
-        shell,
-        home: ctx.home,
-        newId: () => ctx.newId(),
-        record,
-        hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
-        own(command) {
-          running.add(command)
-          return () => running.delete(command)
-        },
-        killGraceMs: ctx.config.kill_grace_ms,
-        drainMs: ctx.config.drain_ms
-      })
-    )
+    const ports = {
+      shell,
+      record,
+      hidden: () => hiddenFrom(records(config()), ctx.config.hide_env),
+      own(command: Command) {
+        running.add(command)
+        return () => running.delete(command)
+      },
+      killGraceMs: ctx.config.kill_grace_ms,
+      drainMs: ctx.config.drain_ms
+    }
+    ctx.contribute(Tools, createBash({ ...ports, home: ctx.home, newId: () => ctx.newId() }))
+    ctx.provide(Shell, createShell(ports))
   }
 })
 

@@ -1,0 +1,95 @@
+/** Commands of other packs (hooks of the user): run as those of Bash are, in a process group of their own that never outlives the server. */
+import { serviceToken } from '../../kernel/index.ts'
+import { Command, type CommandEnd, type CommandOptions } from './command.ts'
+import { commandEnv, type Hidden } from './environment.ts'
+import type { CommandRecord } from './record.ts'
+
+export interface ShellRun {
+  readonly command: string
+  /** Absolute. */
+  readonly cwd: string
+  /** Added to the environment that commands get. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Standard input; default closed. */
+  readonly input?: string
+  readonly timeout_ms: number
+  /** Between SIGTERM and SIGKILL, ms. Default: that of Bash. */
+  readonly kill_grace_ms?: number
+  /** Ends the command early. */
+  readonly signal?: AbortSignal
+}
+
+export interface ShellResult {
+  /** Undefined: it did not exit by itself (time-out, signal, could not be started). */
+  readonly code: number | undefined
+  /** First MiB of each. */
+  readonly stdout: string
+  readonly stderr: string
+  /** Why there is no code, for people. */
+  readonly trouble?: string
+}
+
+export interface Shell {
+  /** Never rejects. */
+  run(run: ShellRun): Promise<ShellResult>
+}
+
+/** Of the pack tools-shell. */
+export const Shell = serviceToken<Shell>('shell')
+
+/** Characters kept of each stream. */
+const MAX_CHARS = 1024 * 1024
+
+export interface ShellPorts extends Pick<CommandOptions, 'shell' | 'killGraceMs' | 'drainMs'> {
+  readonly hidden: () => Hidden
+  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
+  readonly own: (command: Command) => () => void
+}
+
+export function createShell(ports: ShellPorts): Shell {
+  return {
+    async run({ command: line, cwd, env = {}, input, timeout_ms, kill_grace_ms, signal }) {
+      const text = { stdout: '', stderr: '' }
+      if (signal?.aborted) return { code: undefined, ...text, trouble: 'it was aborted' }
+      const mark = ports.record.begin()
+      const command = new Command({
+        shell: ports.shell,
+        command: line,
+        cwd,
+        env: { ...commandEnv(process.env, ports.hidden(), ports.shell, mark), ...env },
+        mark,
+        ...(input === undefined ? {} : { input }),
+        onText(kind, piece) {
+          text[kind] += piece.slice(0, MAX_CHARS - text[kind].length)
+        },
+        killGraceMs: kill_grace_ms ?? ports.killGraceMs,
+        drainMs: ports.drainMs
+      })
+      let trouble: string | undefined
+      const stop = (why: string) => {
+        trouble ??= why
+        command.stop()
+      }
+      const onAbort = () => stop('it was aborted')
+      const timer = setTimeout(stop, timeout_ms, `it took longer than ${timeout_ms / 1000} s`)
+      const release = ports.own(command)
+      signal?.addEventListener('abort', onAbort, { once: true })
+      if (command.pid !== undefined) void ports.record.started(mark, command.pid)
+      try {
+        const end = await command.ended
+        const code = end.kind === 'exit' && trouble === undefined ? end.code : undefined
+        return { code, ...text, ...(code === undefined ? { trouble: trouble ?? troubleOf(end) } : {}) }
+      } finally {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        release()
+        ports.record.ended(mark)
+      }
+    }
+  }
+}
+
+function troubleOf(end: CommandEnd): string {
+  if (end.kind === 'failed') return `it could not be started: ${end.error.message}`
+  return end.kind === 'signal' ? `it was ended by ${end.signal}` : `it exited with ${end.code}`
+}

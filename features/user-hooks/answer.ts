@@ -1,0 +1,32 @@
+/** What the end of a hook's command means: exit 0 allows and may say something, exit 2 blocks, anything else has no say. Pure. */
+import type { ShellResult } from '../tools-shell/index.ts'
+import type { HookAnswer } from './contract.ts'
+
+export function answerOf({ code, stdout, stderr }: Pick<ShellResult, 'code' | 'stdout' | 'stderr'>): HookAnswer {
+  if (code === 2) return { block: stderr.trim() || 'A hook blocked it and gave no reason.' }
+  if (code !== 0) return {}
+  const text = stdout.trim()
+  const json = objectOf(text)
+  if (!json) return text === '' ? {} : { message: text }
+  const specific = isObject(json.hookSpecificOutput) ? json.hookSpecificOutput : {}
+  const message = textOf(specific.message) ?? textOf(json.message)
+  if (specific.permissionDecision === 'deny')
+    return { block: textOf(specific.permissionDecisionReason) ?? message ?? 'A hook denied it and gave no reason.' }
+  return {
+    ...(message === undefined ? {} : { message }),
+    ...(isObject(specific.updatedInput) ? { input: specific.updatedInput } : {})
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined)
+
+function objectOf(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined // plain text, that happens to begin with a brace
+  }
+}

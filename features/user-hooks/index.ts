@@ -1,0 +1,2 @@
+/** Public face of the user-hooks pack. */
+export * from './contract.ts'

@@ -1,0 +1,44 @@
+/** Wires user-hooks: rules of the configuration and of packs, the hooks that decide, and those that hear. */
+import { definePack } from '../../kernel/index.ts'
+import { TurnHooks } from '../agent/index.ts'
+import { Config, hooksSection } from '../config/index.ts'
+import { Sessions } from '../sessions/index.ts'
+import { ToolHooks } from '../tools/index.ts'
+import { Shell } from '../tools-shell/index.ts'
+import { HookSources } from './contract.ts'
+import { keepTapped } from './deciding.ts'
+import { tellHooks } from './notices.ts'
+import { HookRules } from './rules.ts'
+import { HookRunner } from './runner.ts'
+
+export default definePack({
+  name: 'user-hooks',
+  description: "Commands of the user at moments of a session's life",
+  needs: { config: Config, sessions: Sessions, turns: TurnHooks, tools: ToolHooks },
+  optional: { shell: Shell },
+  async setup(ctx, { config, sessions, turns, tools, shell }) {
+    await config.ready()
+    const sources = ctx.collect(HookSources)
+    const rules = new HookRules(() => [...config.get(hooksSection), ...sources.items().flatMap(source => source.rules())], ctx.log)
+    const runner = new HookRunner({ rules, shell, log: ctx.log })
+    const retap = keepTapped(ctx, { rules, runner, turns, tools })
+    const refresh = () => {
+      rules.refresh()
+      retap()
+    }
+    retap()
+    tellHooks(ctx, { rules, runner, sessions })
+    ctx.own(config.onChange(({ fields }) => fields.includes(hooksSection.name) && refresh()))
+    let listening: (() => void)[] = []
+    const listen = () => {
+      for (const undo of listening) undo()
+      listening = sources.items().flatMap(source => source.onChange?.(refresh) ?? [])
+      refresh()
+    }
+    sources.onChange(listen)
+    listen()
+    ctx.own(() => {
+      for (const undo of listening) undo()
+    })
+  }
+})

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { patchConfig } from '../../../features/config/index.ts'
+import config from '../../../features/config/pack.ts'
+import { listMessages } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import tools from '../../../features/tools/pack.ts'
+import toolsShell from '../../../features/tools-shell/pack.ts'
+import userHooks from '../../../features/user-hooks/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { type Started, startAgent } from '../agent/start.ts'
+
+interface Rule {
+  readonly event: string
+  readonly command: string
+  readonly matcher?: string
+  readonly timeout?: number
+}
+
+const everything = [config, tools, toolsShell, permissions, userHooks]
+
+/** A server whose configuration has these hooks and lets every tool run. */
+async function start(t: TestContextLike, llm: ScriptedLlm, rules: readonly Rule[], packs = everything): Promise<Started> {
+  const home = await freshDir()
+  const toml = rules.flatMap(rule => ['[[hooks]]', ...Object.entries(rule).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)])
+  await writeFile(join(home, 'config.toml'), ['default_permission_mode = "auto"', ...toml, ''].join('\n'))
+  return startAgent(t, llm, { home, packs })
+}
+
+const bash = (command: string) => toolCalls({ id: 'one', name: 'Bash', args: { command } })
+const of = (agent: Started, type: string) =>
+  agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
+/** What the model was last told, as text. */
+const lastSeen = (llm: ScriptedLlm) => JSON.stringify(llm.requests.at(-1)?.messages.at(-1))
+
+test('a hook that exits with 2 blocks a prompt: no turn, the reason is in the conversation and the session is idle', async t => {
+  const llm = scriptedLlm('never asked')
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', matcher: 'secret', command: 'echo "no secrets" >&2; exit 2' }])
+  const params = { session_id: agent.session_id }
+
+  const { status, prompt_id } = await agent.prompt('the secret plan')
+
+  assert.equal(status, 'blocked')
+  assert.equal(llm.requests.length, 0)
+  const { items } = (await agent.call(listMessages, { params })).data
+  assert.deepEqual(
+    items.map(({ role, content }) => [role, content]),
+    [
+      ['assistant', [{ type: 'text', text: 'no secrets' }]],
+      ['user', [{ type: 'text', text: 'the secret plan' }]]
+    ]
+  )
+  assert.deepEqual(of(agent, 'hook.result'), [{ hookEvent: 'UserPromptSubmit', content: 'no secrets', blocked: true }])
+  assert.deepEqual(
+    of(agent, 'prompt.completed').map(({ promptId, reason }) => [promptId, reason]),
+    [[prompt_id, 'blocked']]
+  )
+  assert.equal(of(agent, 'turn.started').length, 0)
+  const session = (await agent.call(readSession, { params })).data
+  assert.deepEqual([session.busy, session.last_turn_reason], [false, 'failed'])
+  assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
+})
+
+test('a prompt that no hook blocks runs, with what the hooks said behind it', async t => {
+  const llm = scriptedLlm('done')
+  const agent = await start(t, llm, [
+    { event: 'UserPromptSubmit', command: `cat > asked.json; echo '{"message":"mind the gap"}'` },
+    { event: 'UserPromptSubmit', command: 'exit 1' },
+    { event: 'UserPromptSubmit', matcher: '(', command: 'exit 2' }
+  ])
+
+  assert.equal((await agent.prompt('go on')).status, 'running')
+  await agent.settled(1)
+
+  const texts = llm.requests[0]?.messages.map(message => JSON.stringify(message.content)) ?? []
+  assert.match(texts.join('\n'), /go on[\s\S]*mind the gap/)
+  const { hook_event_name, session_id, cwd, prompt, is_steer } = JSON.parse(await readFile(join(agent.cwd, 'asked.json'), 'utf8'))
+  assert.deepEqual(
+    { hook_event_name, session_id, cwd, prompt, is_steer },
+    { hook_event_name: 'UserPromptSubmit', session_id: agent.session_id, cwd: agent.cwd, prompt: 'go on', is_steer: false }
+  )
+  assert.deepEqual(of(agent, 'hook.result'), [{ turnId: 0, hookEvent: 'UserPromptSubmit', content: 'mind the gap' }])
+})
+
+test('a queued prompt is asked about when its turn comes, and the next one runs when it is blocked', async t => {
+  const more = latch()
+  const llm = scriptedLlm(
+    [
+      { type: 'wait', until: more.opened },
+      { type: 'text', text: 'a' },
+      { type: 'finish', reason: 'completed' }
+    ],
+    'b'
+  )
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', matcher: 'bad', command: 'exit 2' }])
+  await agent.prompt('one')
+  await llm.arrived(0)
+  assert.equal((await agent.prompt('bad two')).status, 'queued')
+  assert.equal((await agent.prompt('three')).status, 'queued')
+
+  more.open()
+  await agent.settled(3)
+
+  assert.deepEqual(
+    of(agent, 'prompt.completed').map(({ reason }) => reason),
+    ['completed', 'blocked', 'completed']
+  )
+  assert.equal(llm.requests.length, 2)
+})
+
+test('a prompt that is steered into the running turn is asked about, too', async t => {
+  const more = latch()
+  const llm = scriptedLlm(
+    [
+      { type: 'wait', until: more.opened },
+      { type: 'text', text: 'a' },
+      { type: 'finish', reason: 'completed' }
+    ],
+    'b'
+  )
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', matcher: 'bad', command: 'grep -q \'"is_steer":true\' && exit 2' }])
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await llm.arrived(0)
+  const { prompt_id } = await agent.prompt('bad two')
+
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })).code, 40402)
+
+  assert.deepEqual(
+    of(agent, 'prompt.completed').map(({ promptId, reason }) => [promptId, reason]),
+    [[prompt_id, 'blocked']]
+  )
+  more.open()
+  await agent.settled(2)
+  assert.equal(llm.requests.length, 1)
+})
+
+test('a hook denies a tool call, another one changes its arguments', async t => {
+  const llm = scriptedLlm(bash('rm file'), bash('echo old'), 'done')
+  const agent = await start(t, llm, [
+    { event: 'PreToolUse', matcher: 'Bash', command: 'grep -q "rm file" && { echo "never rm" >&2; exit 2; } || true' },
+    {
+      event: 'PreToolUse',
+      matcher: '^Bash$',
+      command: `grep -q "echo old" && echo '{"hookSpecificOutput":{"updatedInput":{"command":"echo new"}}}'`
+    }
+  ])
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const results = of(agent, 'tool.result')
+  assert.match(String(results[0]?.output), /never rm/)
+  assert.equal(results[0]?.isError, true)
+  assert.equal(results[1]?.output, 'new')
+})
+
+test('a Stop hook keeps a turn going once, with its reason', async t => {
+  const llm = scriptedLlm('finished', 'really')
+  const agent = await start(t, llm, [{ event: 'Stop', command: 'echo "run the tests" >&2; exit 2' }])
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.equal(llm.requests.length, 2)
+  assert.match(lastSeen(llm), /run the tests/)
+})
+
+test('what is decided by a hook is refused when no pack can run it', async t => {
+  const llm = scriptedLlm('never asked')
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', command: 'true' }], [config, tools, permissions, userHooks])
+  assert.equal((await agent.prompt('go')).status, 'blocked')
+})
+
+test('a hook that takes too long has no say', async t => {
+  const llm = scriptedLlm('done')
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', timeout: 1, command: 'sleep 60; exit 2' }])
+  assert.equal((await agent.prompt('go')).status, 'running')
+  await agent.settled(1)
+})
+
+test('a change of the configuration counts for the next prompt', async t => {
+  const llm = scriptedLlm('done')
+  const agent = await start(t, llm, [])
+  await agent.prompt('one')
+  await agent.settled(1)
+
+  await agent.call(patchConfig, { body: { hooks: [{ event: 'UserPromptSubmit', command: 'exit 2' }] } })
+  assert.equal((await agent.prompt('two')).status, 'blocked')
+  await agent.call(patchConfig, { body: { hooks: [] } })
+  assert.equal((await agent.prompt('three')).status, 'running')
+  await agent.settled(3)
+})
+
+test('hooks hear of what happens, also of the end of the server', async t => {
+  const log = join(await freshDir(), 'heard')
+  const heard = (event: string) => ({ event, command: `cat >> ${log}` })
+  const events = ['SessionStart', 'TurnStarted', 'PostToolUse', 'PostToolUseFailure', 'SessionEnd', 'UserPromptQueued']
+  const llm = scriptedLlm(
+    toolCalls({ id: 'a', name: 'Bash', args: { command: 'echo hi' } }, { id: 'b', name: 'Bash', args: { command: 'exit 3' } }),
+    'done'
+  )
+  const agent = await start(t, llm, events.map(heard))
+  await agent.prompt('go')
+  await agent.settled(1)
+  await agent.kernel.stop()
+
+  const lines = (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  assert.deepEqual(lines.map(({ hook_event_name }) => hook_event_name).sort(), [
+    'PostToolUse',
+    'PostToolUseFailure',
+    'SessionEnd',
+    'SessionStart',
+    'TurnStarted'
+  ])
+  const used = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUse')
+  assert.deepEqual([used.tool_name, used.tool_input, used.tool_output], ['Bash', { command: 'echo hi' }, 'hi'])
+})
