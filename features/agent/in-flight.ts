@@ -1,4 +1,5 @@
 /** What the snapshot says about the running turn, kept from the agent's own events; and the phase, announced on every change. */
+import type { OpenStep } from '../history/index.ts'
 import type { AgentEmit, AgentEventName, AgentEventPayload } from './contract.ts'
 import type { InFlightTurn, RunningTool } from './service.ts'
 
@@ -17,23 +18,34 @@ export class InFlight {
   #shown = ''
   /** A step is open and none of its results came: clients close the message with the first result. */
   #textOpen = false
+  /** What the history says. */
+  readonly #openStep: () => OpenStep | undefined
 
-  constructor(turnId: number, promptId: string | undefined, offsets: 'turn' | 'step', now: () => Date, phase: (phase: Phase) => void) {
-    this.#turnId = turnId
-    this.#offsets = offsets
-    this.#promptId = promptId
+  constructor(
+    { turn_id, prompt_id }: { readonly turn_id: number; readonly prompt_id: string | undefined },
+    openStep: () => OpenStep | undefined,
+    { deltaOffset, now }: { readonly deltaOffset: 'turn' | 'step'; readonly now: () => Date },
+    phase: (phase: Phase) => void
+  ) {
+    this.#turnId = turn_id
+    this.#promptId = prompt_id
+    this.#openStep = openStep
+    this.#offsets = deltaOffset
     this.#now = now
     this.#phase = phase
   }
 
   snapshot(): InFlightTurn {
-    const { assistantDelta, thinkingDelta } = this.#texts
+    const open = this.#openStep()
+    // A message is shown in one place: from the moment it is in the history it does not stream any more.
+    const streams = open?.step_id === this.#stepId && !open?.answered
+    const { assistantDelta: assistant, thinkingDelta: thinking } = this.#texts
     return {
       turn_id: this.#turnId,
-      assistant_text: assistantDelta.text,
-      assistant_offset: assistantDelta.from,
-      thinking_text: thinkingDelta.text,
-      thinking_offset: thinkingDelta.from,
+      assistant_text: streams ? assistant.text : '',
+      assistant_offset: streams ? assistant.from : assistant.end,
+      thinking_text: streams ? thinking.text : '',
+      thinking_offset: streams ? thinking.from : thinking.end,
       running_tools: [...this.#tools.values()],
       ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId })
     }
@@ -42,11 +54,6 @@ export class InFlight {
   /** Where a text delta that is told now begins; undefined for other events. */
   offset(name: AgentEventName): number | undefined {
     return name === 'assistantDelta' || name === 'thinkingDelta' ? this.#texts[name].end : undefined
-  }
-
-  /** The streamed message is in the history from now on. */
-  sealed(): void {
-    for (const text of Object.values(this.#texts)) text.seal()
   }
 
   /** Takes an event in before it is emitted, so that a snapshot in the same tick agrees with the stream. */
@@ -64,10 +71,7 @@ export class InFlight {
         this.#textOpen = true
         break
       }
-      case 'stepRetrying': // the next attempt begins from nothing
-        this.#textOpen = false
-        this.sealed()
-        break
+      case 'stepRetrying':
       case 'stepCompleted':
       case 'stepInterrupted':
         this.#textOpen = false
@@ -177,15 +181,10 @@ class StreamedText {
     this.told = true
   }
 
-  seal(): void {
-    this.from = this.end
-    this.text = ''
-  }
-
-  /** A step begins. */
+  /** A step begins, or another attempt. */
   begin(anew: boolean): void {
-    this.seal()
-    if (anew) this.from = 0
+    this.from = anew ? 0 : this.end
+    this.text = ''
     this.told = false
   }
 }

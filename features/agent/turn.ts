@@ -80,9 +80,13 @@ export class Turn implements TurnPorts {
     this.#agent = agent
     this.#usageBefore = agent.history.usage()
     setMaxListeners(0, this.signal) // every call of a response listens
-    const { deps } = agent
-    this.inFlight = new InFlight(turn_id, this.prompt?.prompt_id, deps.deltaOffset, deps.now, phase =>
-      agent.emit('agentStatusUpdated', { phase })
+    const { deps, history } = agent
+    const whose = { turn_id, prompt_id: this.prompt?.prompt_id }
+    this.inFlight = new InFlight(
+      whose,
+      () => history.openStep(),
+      deps,
+      phase => agent.emit('agentStatusUpdated', { phase })
     )
   }
 
@@ -151,7 +155,6 @@ export class Turn implements TurnPorts {
     this.#agent.ending(this.steered.splice(0), this.consumed)
     const before = [...result.unsaved, ...this.#unsaved.splice(0)]
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
-    if (result.unsaved.length > 0) this.inFlight.sealed()
     const written = await this.#agent.insist([...before, ...endRecords(end)])
     if (!written) return
     this.outcome = outcome() // the last step has been counted
@@ -168,10 +171,8 @@ export class Turn implements TurnPorts {
     return this.#agent.deps.llm.stream(request, signal)
   }
 
-  async record(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
-    // A message is shown in one place: from the moment it is in the history it does not stream any more.
-    if (records.some(record => record.type === 'step.message')) this.inFlight.sealed()
-    await this.#agent.history.append(...records)
+  record(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
+    return this.#agent.history.append(...records)
   }
 
   stepBegin(at: StepAt): Promise<'stop' | undefined> {

@@ -90,6 +90,7 @@ export class Conversation {
         this.#turn(record.turn_id, { steps: record.step })
         break
       case 'step.message':
+        if (this.openStep) this.openStep = { ...this.openStep, answered: true }
         this.openCalls = new Map(record.tool_calls.map(call => [call.id, call]))
         this.begun.clear()
         for (const call of record.tool_calls) this.callIds.add(hashOf(call.id))

@@ -35,6 +35,8 @@ export class AgentHistory implements History {
   readonly #conversation: { readonly value: Conversation }
   #untold: Untold | undefined
   #recovering: Promise<void> | undefined
+  /** Writes that were asked for and not taken in: media of theirs, or of one before, are on their way to the disk. Never rejects. */
+  #line: Promise<unknown> | undefined
 
   private constructor(ports: HistoryPorts, log: AgentLog, conversation: Tracked<Conversation>, untold: Untold) {
     this.#ports = ports
@@ -115,10 +117,29 @@ export class AgentHistory implements History {
   }
 
   async write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written> {
-    if (this.#untold || this.#recovering) await this.recover()
     const given = records as HistoryRecord[] // core records are records
     const { media, writable } = this.#ports
-    return this.#log.write(media && writable && hasLargeMedia(given) ? await media.keep(given) : given)
+    const keeper = media && writable && hasLargeMedia(given) ? media : undefined
+    if (!keeper && !this.#line && !this.#untold && !this.#recovering) return this.#log.write(given)
+    const before = this.#line
+    const taking = this.#takeIn(before, async () => (keeper ? await keeper.keep(given) : given))
+    const line = taking
+      .catch(() => undefined) // the caller hears of it
+      .then(() => {
+        if (this.#line === line) this.#line = undefined
+      })
+    this.#line = line
+    return (await taking).writing
+  }
+
+  /** In the order of the calls, and only when what an earlier process left is told. */
+  async #takeIn(
+    before: Promise<unknown> | undefined,
+    ready: () => Promise<readonly HistoryRecord[]>
+  ): Promise<{ readonly writing: Promise<Written> }> {
+    await before
+    if (this.#untold || this.#recovering) await this.recover()
+    return { writing: this.#log.write(await ready()) }
   }
 
   async inline(content: readonly WirePart[]): Promise<readonly WirePart[]> {
@@ -131,6 +152,7 @@ export class AgentHistory implements History {
   }
 
   async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
+    await this.#line // what was asked for before belongs to the context
     const spec = contextState(() => this.#state, this.#ports.session_id)
     for (;;) {
       if (this.#state.context.at < 0) await this.#log.settled()
@@ -175,6 +197,7 @@ export class AgentHistory implements History {
   }
 
   async close(): Promise<void> {
+    await this.#line
     // What was told then goes on record, and the next opening need not look for it.
     if (this.#ports.writable) await this.#ports.flushed()
     await this.#log.close()

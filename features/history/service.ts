@@ -53,8 +53,8 @@ export interface History {
   /** Origin of the newest reminder of this variant in the context. */
   reminder(variant: string): Origin | undefined
   /**
-   * Appends records and tells their events; resolves when they are on disk. They are in all states at once, those with large inline media once
-   * these are in files. `time` is stamped.
+   * Appends records and tells their events; resolves when they are on disk. The order of the calls is the order of the records. They are in all
+   * states at once; those with large inline media once these are in files, and so are those that are written meanwhile. `time` is stamped.
    */
   append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
   /** As `append`, but the caller tells the events, in one go or in two. */

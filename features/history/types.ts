@@ -63,4 +63,6 @@ export interface OpenStep {
   readonly turn_id: number
   readonly step: number
   readonly step_id: string
+  /** Its message is on record. */
+  readonly answered?: boolean
 }

@@ -37,6 +37,8 @@ export class FilesSeen {
   readonly #history: History | undefined
   readonly #log: Logger
   readonly #state: { readonly value: Seen }
+  /** What the history has not taken in yet. */
+  readonly #fresh: Seen = new Map()
 
   private constructor(history: History | undefined, state: { readonly value: Seen }, log: Logger) {
     this.#history = history
@@ -50,18 +52,31 @@ export class FilesSeen {
 
   /** A call has read or changed the file. */
   record(path: string, mtimeMs: number): void {
-    if (this.#state.value.get(path) === mtimeMs) return
+    if (this.#known(path) === mtimeMs) return
     const record = seenRecord.of({ path, mtime_ms: mtimeMs })
     if (!this.#history) seenState.reduce(this.#state.value, record)
-    this.#history?.append(record).catch((error: unknown) => {
+    else void this.#append(this.#history, path, record)
+  }
+
+  async #append(history: History, path: string, record: ReturnType<typeof seenRecord.of>): Promise<void> {
+    this.#fresh.set(path, record.mtime_ms)
+    try {
+      await history.append(record)
+    } catch (error) {
       this.#log.error({ err: error }, 'a file could not be recorded as seen')
-    })
+    } finally {
+      if (this.#fresh.get(path) === record.mtime_ms) this.#fresh.delete(path)
+    }
+  }
+
+  #known(path: string): number | undefined {
+    return this.#fresh.get(path) ?? this.#state.value.get(path)
   }
 
   /** Throws ToolRefusal when an existing file was not seen, or was changed since. */
   check(path: string, shown: string, facts: FileFacts | undefined): void {
     if (!facts) return
-    const known = this.#state.value.get(path)
+    const known = this.#known(path)
     if (known === undefined) throw new ToolRefusal(`The file ${shown} has not been read yet. Read it first, then change it.`)
     if (known !== facts.mtimeMs)
       throw new ToolRefusal(`The file ${shown} has changed since it was last read. Read it again, then change it.`)

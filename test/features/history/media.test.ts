@@ -267,3 +267,60 @@ test('a process that does not own the session stores nothing', async () => {
   await assert.rejects(refused, { spec: SessionBusy })
   assert.deepEqual(put, [])
 })
+
+/** A history whose media get on disk when they are let. */
+async function slowMedia() {
+  const lands = latch<Error | undefined>()
+  const log = memoryLog()
+  const put = async () => {
+    const refusal = await lands.opened
+    if (refusal) throw refusal
+  }
+  const blobs = { stat: async () => undefined, put } as unknown as BlobStore
+  const history = await openHistory(log, { media: new Media(blobs, new MediaCache(), silent) })
+  const types = () => log.lines.map(line => (JSON.parse(line) as { type: string; note?: string }).note).filter(note => note !== undefined)
+  return { history, lands, types }
+}
+const noted = (note: string, ...content: unknown[]) => ({ type: 'message', role: 'user', content, note }) as never
+const text = { type: 'text', text: 'hello' } as const
+
+test('what is written while media get on disk comes behind them, in the order of the calls', async () => {
+  const { history, lands, types } = await slowMedia()
+
+  const writes = [
+    history.append(noted('image', image(png(5_000)))),
+    history.append(noted('first', text)),
+    history.append(noted('second', text))
+  ]
+  lands.open(undefined)
+  const late = lands.opened.then(() => history.append(noted('late', text)))
+  await Promise.all([...writes, late])
+
+  assert.deepEqual(types(), ['image', 'first', 'second', 'late'])
+})
+
+test('media that the disk refuses fail alone: what was written behind them is on record', async () => {
+  const { history, lands, types } = await slowMedia()
+
+  const refused = history.append(noted('image', image(png(5_000))))
+  const behind = history.append(noted('behind', text))
+  lands.open(new Error('disk full'))
+
+  await assert.rejects(refused, /disk full/)
+  await behind
+  assert.deepEqual(types(), ['behind'])
+})
+
+test('the context and the end of the process wait for what is written behind media', async () => {
+  const { history, lands, types } = await slowMedia()
+
+  void history.append(noted('image', image(png(5_000))))
+  void history.append(noted('behind', text))
+  const context = history.project()
+  const closed = history.close()
+  lands.open(undefined)
+
+  assert.equal((await context)[0]?.content.length, 2) // consecutive messages of the user are one
+  await closed
+  assert.deepEqual(types(), ['image', 'behind'])
+})

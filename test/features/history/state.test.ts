@@ -130,7 +130,7 @@ test('the state follows from the records: prompts, turns, steps, calls and usage
     { prompt_id: 'p2', content: text('two'), created_at: at, status: 'steered', turn_id: 0 }
   ])
   assert.deepEqual((await page(history))[0]?.content, text('one'), 'the words of its prompt')
-  assert.deepEqual(history.openStep(), { turn_id: 0, step: 1, step_id: 's1' })
+  assert.deepEqual(history.openStep(), { turn_id: 0, step: 1, step_id: 's1', answered: true })
   await history.append({ type: 'tool.result', turn_id: 0, step: 1, tool_call_id: 'c1', tool_name: 'Read', content: text('long'.repeat(8)) })
   assert.deepEqual(
     [history.openCalls().map(({ call: { id } }) => id), history.hasToolCall('c1'), history.hasToolCall('c3')],
