@@ -1,7 +1,7 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { setMaxListeners } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
-import type { Contribution } from '../../kernel/index.ts'
+import { type Contribution, yieldToLoop } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -195,7 +195,11 @@ export class Turn implements TurnPorts {
       context_tokens,
       ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
     }
-    return await deps.hooks.beforeStep(request, this.#info(at))
+    const asked = await deps.hooks.beforeStep(request, this.#info(at))
+    // Each look at a long conversation takes its time: the adapter's comes next.
+    const others = yieldToLoop()
+    if (others) await others
+    return asked
   }
 
   modelError(error: LlmError, at: StepAt): Promise<'retry' | 'fail' | undefined> {

@@ -40,8 +40,8 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
 
 /** The field in which this model carried reasoning earlier in the conversation. */
 export function replayedKey({ model, messages }: LlmRequest): string | undefined {
-  for (const { content } of messages.toReversed()) {
-    for (const part of content) {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    for (const part of messages[at]?.content ?? []) {
       const replay = part.type === 'thinking' ? readReplayData(part.signature) : undefined
       if (replay?.model === model.name) return replay.key
     }

@@ -9,23 +9,83 @@ const SLICE = 256 * 1024
 /** What JSON writes as it is, in one byte each: base64. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 
-/** The JSON of a value in UTF-8, in pieces. Long texts in base64 are passed through, so that the event loop is never held by their length. */
+/** Characters that become one piece. */
+const PIECE = 64 * 1024
+
+/**
+ * The JSON of a value in UTF-8, in pieces. The items of its lists are written one after the other, and long texts in base64 passed through, so
+ * that the event loop is held neither by the length of a conversation nor by that of a picture.
+ */
 export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
-  const mark = randomUUID()
-  const marks = new Map<string, string>()
-  for (const text of longTexts(value)) {
-    if (!marks.has(text) && (await isPlain(text))) marks.set(text, `${mark}:${marks.size}`)
+  await yieldToLoop() // making the value took its time, too
+  const pieces = new Pieces()
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) await pieces.add(value)
+  else {
+    let sign = '{'
+    for (const [key, item] of Object.entries(value)) {
+      if (item === undefined) continue
+      pieces.text(`${sign}${JSON.stringify(key)}:`)
+      await (Array.isArray(item) ? pieces.addList(item) : pieces.add(item))
+      sign = ','
+    }
+    pieces.text(sign === '{' ? '{}' : '}')
   }
-  const marked = (_key: string, item: unknown) => (typeof item === 'string' && item.length >= LONG ? (marks.get(item) ?? item) : item)
-  const json = wellFormed(JSON.stringify(value, marks.size > 0 ? marked : undefined))
-  if (marks.size === 0) return [Buffer.from(json, 'utf8')]
-  const texts = [...marks.keys()]
-  const pieces: Uint8Array[] = []
-  for (const [at, piece] of json.split(new RegExp(`(?<=")${mark}:(\\d+)(?=")`)).entries()) {
-    pieces.push(at % 2 === 0 ? Buffer.from(piece, 'utf8') : Buffer.from(texts[Number(piece)] ?? '', 'latin1'))
-    await yieldToLoop()
+  return pieces.end()
+}
+
+class Pieces {
+  readonly #pieces: Uint8Array[] = []
+  #text = ''
+  readonly #mark = randomUUID()
+  /** Long texts, and whether they are passed through. */
+  readonly #long = new Map<string, boolean>()
+
+  text(json: string): void {
+    this.#text += json
+    if (this.#text.length >= PIECE) this.#flush()
   }
-  return pieces
+
+  async addList(items: readonly unknown[]): Promise<void> {
+    let sign = '['
+    for (const item of items) {
+      this.text(sign)
+      await this.add(item)
+      sign = ','
+      const others = yieldToLoop()
+      if (others) await others
+    }
+    this.text(items.length === 0 ? '[]' : ']')
+  }
+
+  async add(value: unknown): Promise<void> {
+    const texts: string[] = []
+    for (const text of longTexts(value)) {
+      if (!this.#long.has(text)) this.#long.set(text, await isPlain(text))
+      if (this.#long.get(text)) texts.push(text)
+    }
+    const marked = (_key: string, item: unknown) =>
+      typeof item === 'string' && item.length >= LONG && this.#long.get(item) ? `${this.#mark}:${texts.indexOf(item)}` : item
+    const json = wellFormed(JSON.stringify(value, texts.length > 0 ? marked : undefined) ?? 'null')
+    if (texts.length === 0) return this.text(json)
+    for (const [at, piece] of json.split(new RegExp(`(?<=")${this.#mark}:(\\d+)(?=")`)).entries()) {
+      if (at % 2 === 0) this.text(piece)
+      else {
+        this.#flush()
+        this.#pieces.push(Buffer.from(texts[Number(piece)] ?? '', 'latin1'))
+      }
+      await yieldToLoop()
+    }
+  }
+
+  end(): readonly Uint8Array[] {
+    this.#flush()
+    return this.#pieces
+  }
+
+  #flush(): void {
+    if (this.#text !== '') this.#pieces.push(Buffer.from(this.#text, 'utf8'))
+    this.#text = ''
+  }
 }
 
 /** Halves of characters (a text that was cut in the middle of one) become U+FFFD: servers refuse a whole request for one. */

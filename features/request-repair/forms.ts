@@ -50,7 +50,9 @@ const leftOut = '[an image stood here; it is left out because the provider refus
 
 /** Pictures of all messages. */
 export function countMedia(messages: readonly LlmMessage[]): number {
-  return messages.reduce((count, { content }) => count + content.filter(isImage).length, 0)
+  let count = 0
+  for (const { content } of messages) for (const part of content) if (isImage(part)) count++
+  return count
 }
 
 /** Replaces the oldest `count` media by a notice. */

@@ -9,6 +9,9 @@ import { resolvedModel } from '../../helpers/model.ts'
 const base64 = 'QUJD'.repeat(100_000)
 const values: Readonly<Record<string, unknown>> = {
   'small things': { text: 'Grüße "世界" 🙂\n', list: [1, null, true, { a: undefined }] },
+  'lists of the body': { none: [], one: ['a'], holes: [undefined, null, () => 1], nested: [[], [[1]]], left: undefined, empty: {} },
+  'a body of nothing': {},
+  'a list': [1, 'two'],
   'a long picture': { messages: [{ image: base64 }, { url: `data:image/png;base64,${base64}`, again: base64 }] },
   'long texts that need escapes': { a: 'line\n'.repeat(50_000), b: '世界'.repeat(50_000), c: `${base64}"`, d: `${base64}\\` }
 }
@@ -19,6 +22,27 @@ for (const [title, value] of Object.entries(values)) {
     assert.equal(written, JSON.stringify(value))
   })
 }
+
+test('a long conversation is written while others have their turn', async () => {
+  const messages = Array.from({ length: 4000 }, (_, n) => ({
+    role: 'tool',
+    tool_call_id: `call_${n}`,
+    content: 'some text of a file\n'.repeat(50)
+  }))
+  let passes = 0
+  const count = () => {
+    passes++
+    next = setImmediate(count)
+  }
+  let next = setImmediate(count)
+
+  const pieces = await jsonBody({ messages })
+  clearImmediate(next)
+
+  assert.equal(Buffer.concat(pieces).toString('utf8'), JSON.stringify({ messages }))
+  assert.ok(pieces.length < 100, `${pieces.length} pieces`)
+  assert.ok(passes > 1, `${passes} passes of the event loop`)
+})
 
 test('halves of characters are replaced, what only looks like one is not', async () => {
   const value = { cut: 'x\ud83d', end: '\ude42 y', whole: '🙂', text: '\\ud83d and \\\\ud83d', both: '\\\ud83d' }
