@@ -31,6 +31,11 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   messages: () => import('./messages/pack.ts')
 }
 
+/** The model of `--demo`: no key, no network. */
+export const demoPacks: Readonly<Record<string, Loader>> = {
+  'demo-model': () => import('../examples/demo-model/pack.ts')
+}
+
 /** Deployment options of the full server; those of the operator win. Packs that are put together in another way go without. */
 export const defaultConfig: Readonly<Record<string, object>> = {
   catalog: { directory: 'https://models.dev' }

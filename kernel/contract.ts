@@ -51,6 +51,8 @@ export interface RouteSpec<
   readonly bodyType?: 'json' | 'stream'
   /** The reply is a byte stream (`binary(...)`), with these media types and HTTP statuses in the documents. */
   readonly binary?: { readonly types: readonly string[]; readonly statuses?: readonly number[] }
+  /** Answers only as long as no other route fits the path, and clashes with none: a page in place of one that a pack may bring. Not in the documents. */
+  readonly fallback?: boolean
 }
 
 export type AnyRoute = RouteSpec<MaybeObject, MaybeObject, MaybeSchema, TSchema>

@@ -6,6 +6,7 @@ import { monotonicFactory } from 'ulid'
 import { Guard } from './lifecycle/guard.ts'
 import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger, type LogOptions } from './log/log.ts'
+import type { OperatorLine } from './log/operator.ts'
 import type { Pack } from './pack.ts'
 import type { Journals } from './realtime/journal.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
@@ -26,7 +27,11 @@ export interface KernelOptions {
   readonly host?: string
   /** Default 58627; 0 takes any free port. A taken port is retried with the next, at most 100 times (contract 1). */
   readonly port?: number
+  /** How many following ports are tried when the port is taken; default 100. */
+  readonly portRetries?: number
   readonly log?: LogOptions
+  /** Gets the lines for whoever runs the server (`ctx.operator`); default: nobody. They are in the log as well. */
+  readonly onOperatorLine?: (line: OperatorLine) => void
   /** The engine behind the stores of all packs; default: files below the home. */
   readonly storage?: (env: EngineEnvironment) => Storage
   /** The engine behind the journals of events; default: files below the home. */
@@ -64,6 +69,9 @@ export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<Kerne
 
 type Unfilled = 'password' | 'storage' | 'journal'
 
+/** Contract 1. */
+export const defaultPort = 58627
+
 /** An option that is undefined counts as not given. */
 export function withDefaults(options: KernelOptions): FilledOptions {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
@@ -73,8 +81,10 @@ export function withDefaults(options: KernelOptions): FilledOptions {
     config: {},
     required: [],
     host: '127.0.0.1',
-    port: 58627,
+    port: defaultPort,
+    portRetries: 100,
     log: {},
+    onOperatorLine: () => undefined,
     now: () => new Date(),
     newId: ulidSource(),
     dangerousBypassAuth: false,

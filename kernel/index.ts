@@ -53,6 +53,7 @@ export {
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export { yieldToLoop } from './lifecycle/wait.ts'
 export type { Logger } from './log/log.ts'
+export type { Operator, OperatorLine } from './log/operator.ts'
 export { isSecretName, REDACTED, redactText, redactUrls } from './log/redact.ts'
 export {
   definePack,

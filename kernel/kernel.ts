@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
+import type { AnyRoute, Method } from './contract.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
@@ -15,6 +16,7 @@ import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, ServiceTable } from './lifecycle/services.ts'
 import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
 import type { Logger } from './log/log.ts'
+import { createOperator } from './log/operator.ts'
 import type { Pack } from './pack.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
 import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
@@ -138,7 +140,8 @@ export class Kernel {
     const server = createServer(this.#http.handler)
     onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
     this.#server = server
-    const bound = await listen(server, { host: this.#env.options.host, port: this.#env.options.port })
+    const { host, port, portRetries: retries } = this.#env.options
+    const bound = await listen(server, { host, port, retries })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
     await this.hooks.started.promise()
@@ -177,6 +180,11 @@ export class Kernel {
    */
   readonly inject: Inject = (route, ...[input]) => this.#http.inject(route, (input ?? {}) as InjectInput)
 
+  /** The route that answers this path now. */
+  routeAt(method: Method, path: string): AnyRoute | undefined {
+    return this.#http.routeAt(method, path)
+  }
+
   /** The single source of `meta.features`. */
   features(): Feature[] {
     return this.#lifecycle.features()
@@ -213,6 +221,7 @@ export class Kernel {
   }
 
   async #stop(): Promise<void> {
+    this.#tellCut()
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
       ['sockets', () => this.hub.closeSockets()],
       ['listener', () => this.#server && closeServer(this.#server, this.#env.options.graceMs)],
@@ -233,6 +242,14 @@ export class Kernel {
     this.log.flush()
   }
 
+  /** What ends with the sockets; packs tell what else they cut. */
+  #tellCut(): void {
+    const connections = this.hub.connections().length
+    if (connections === 0) return
+    const operator = createOperator(this.log, this.#env.options.onOperatorLine)
+    operator.info({ connections }, `closing ${connections} ${connections === 1 ? 'connection' : 'connections'} of clients`)
+  }
+
   #remount(added?: Registrations): void {
     const clash = added && this.#registry.clash(added)
     if (clash !== undefined) throw developerError('wire_clash', clash)
@@ -245,7 +262,7 @@ export class Kernel {
   #declared(): Declarations {
     const registry = this.#registry
     return {
-      routes: registry.routes().map(route => route.spec),
+      routes: registry.routes().flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
       events: registry.events(),
       frames: [...this.hub.frames(), ...registry.frames().map(frame => frame.spec)],
       outFrames: registry.outFrames(),

@@ -9,6 +9,7 @@ import type { Dispose } from './lifecycle/scope.ts'
 import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
 import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger } from './log/log.ts'
+import type { Operator } from './log/operator.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { StoreOf } from './storage/ports.ts'
 
@@ -63,6 +64,8 @@ export interface PackContext<C = unknown> {
   readonly config: C
   /** pino child that carries the pack's name; secrets are redacted. */
   readonly log: Logger
+  /** Tells whoever runs the server, at the terminal and in the log. */
+  readonly operator: Operator
   /** Absolute path of the home directory. */
   readonly home: string
   /** Aborts when the clean-up of the pack begins: its running requests have ended, or their grace time has. */

@@ -1,4 +1,4 @@
-/** Starts the full server as its own process, on its own home, with the demo model as a further pack. */
+/** Starts the full server as its own process, on its own home, with the demo model. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -12,11 +12,10 @@ export interface DemoServer {
 }
 
 const main = fileURLToPath(new URL('../../bundle/main.js', import.meta.url))
-const pack = fileURLToPath(new URL('../demo-model/pack.js', import.meta.url))
 
 export async function startServer(home: string): Promise<DemoServer> {
   const env = { ...process.env, SVC_CODE_HOME: home, SVC_CODE_CATALOG_URL: 'off' } // nobody outside is asked
-  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--pack', pack], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [main, 'serve', '--port', '0', '--demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   const text = await bannerOf(child)
   const url = /listening on (\S+)/.exec(text)?.[1]

@@ -7,6 +7,8 @@ import type { FlagValues } from './options.ts'
 export interface Deployment {
   readonly home: string
   readonly load: readonly { readonly spec: string; readonly from: string }[]
+  /** The demo model is there. */
+  readonly demo?: boolean
   readonly disable: readonly string[]
   readonly require: readonly string[]
   /** Which pack provides a service in place of its default pack: pack names by service id. */
@@ -43,6 +45,7 @@ export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv):
   return {
     home,
     load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))],
+    demo: flags.demo ?? false,
     disable: [...disable, ...(flags.disable ?? [])],
     require: [...require, ...(flags.require ?? [])],
     replace,

@@ -13,7 +13,11 @@ interface Flag {
 
 export const flags = {
   host: { type: 'string', value: 'address', help: 'address to listen on (default 127.0.0.1)' },
-  port: { type: 'string', value: 'number', help: 'port (default 58627; a taken one is retried with the next; 0 takes any)' },
+  port: {
+    type: 'string',
+    value: 'number',
+    help: 'port; 0 takes any (default 58627, or the next free one; a port given here must be free)'
+  },
   home: { type: 'string', value: 'dir', help: 'home directory (default ~/.svc-code, or SVC_CODE_HOME)' },
   'log-level': { type: 'string', value: 'level', help: 'trace, debug, info, warn, error or silent (default info, to <home>/logs)' },
   'dangerous-bypass-auth': { type: 'boolean', help: 'serve everything without a token' },
@@ -27,6 +31,7 @@ export const flags = {
     help: 'accept this Host header; a leading dot takes subdomains (repeatable)'
   },
   'cors-origin': { type: 'string', multiple: true, value: 'origin', help: 'accept this browser origin (repeatable)' },
+  demo: { type: 'boolean', help: 'with a demo model that needs no key and no network; the default when none is configured' },
   offline: { type: 'boolean', help: 'call nobody but configured providers on this machine' },
   network: { type: 'boolean', help: 'with doctor: every host that packs may call' },
   pack: { type: 'string', multiple: true, value: 'path|module', help: 'load a further pack (repeatable)' },

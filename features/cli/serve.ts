@@ -1,18 +1,23 @@
 /** `svc-code serve`: starts the full server, says where it is and how to stop it, and ends gracefully on a signal. */
 
 import { readToken } from '../../kernel/access/token.ts'
-import type { KernelOptions } from '../../kernel/environment.ts'
+import { defaultPort, type KernelOptions } from '../../kernel/environment.ts'
 import { homeWarnings } from '../../kernel/home.ts'
-import type { Feature, Pack } from '../../kernel/index.ts'
+import { DeveloperError, type Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
-import { defaultConfig, defaultPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
+import { defaultConfig, defaultPacks, demoPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
+import { listInstances } from '../instances/index.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
+import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
+import { Terminal } from './terminal.ts'
 import { productVersion } from './version.ts'
+
+export { reachable, why } from './banner.ts'
 
 /** Runs until the server has stopped; resolves to the exit code. */
 export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void): Promise<number> {
@@ -35,21 +40,42 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
     const known = packs.some(pack => pack.name === name) || deployment.disable.includes(name)
     if (!known) out(`warning: [packs.config.${name}] in config.toml is for a pack that is not loaded\n`)
   }
-  const kernel = await createKernel({ ...options, packs })
+  const terminal = new Terminal(out)
+  const kernel = await createKernel({ ...options, packs, onOperatorLine: line => terminal.show(line) })
   for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
-  const stop = onSignals(kernel, out)
+  const stop = onSignals(kernel, text => terminal.say(text))
   const faults = onFaults(kernel)
   process.off('unhandledRejection', collect)
   for (const err of forgotten) kernel.log.error({ err }, notHandled)
   try {
-    const { url } = await kernel.start()
-    out(banner(url, kernel, readToken(kernel.home) ?? '', options))
+    const { url, port } = await kernel.start().catch(async (error: unknown) => {
+      throw await portProblem(error, kernel.home, options.port)
+    })
+    const facts = {
+      url,
+      token: readToken(kernel.home) ?? '',
+      taken: options.port === undefined && port !== defaultPort ? defaultPort : undefined,
+      demo: deployment.demo ?? false,
+      offline: options.offline ?? false,
+      bypassed: options.dangerousBypassAuth ?? false,
+      command: env.npm_lifecycle_event === 'start' ? 'npm start --' : 'svc-code'
+    }
+    out(await banner(kernel, facts))
+    terminal.running()
     await kernel.done
+    terminal.say('stopped')
     return faults.fatal() ? 1 : 0
   } finally {
     faults.end()
     stop()
   }
+}
+
+/** A port that was asked for and is taken, with who has it, if that is a server of this home. */
+async function portProblem(error: unknown, home: string, port: number | undefined): Promise<unknown> {
+  if (!(error instanceof DeveloperError) || error.code !== 'ports_taken') return error
+  const other = (await listInstances(home)).find(instance => instance.port === port)
+  return other ? new Error(`${error.message}; the server of this home with pid ${other.pid} has it`, { cause: error }) : error
 }
 
 const notHandled = 'a rejected promise was not handled'
@@ -60,16 +86,18 @@ const notHandled = 'a rejected promise was not handled'
  */
 export async function deploymentPacks(deployment: Deployment, importMs?: number): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
+  if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
+  const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
   const failed: string[] = []
   if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
     const { loadPacks } = await import('./load-pack.ts')
-    const loaded = await loadPacks(deployment.load, Object.keys(defaultPacks), importMs)
+    const loaded = await loadPacks(deployment.load, names, importMs)
     failed.push(...loaded.failed)
     const { checkReplacements } = await import('./replacements.ts')
     const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
     packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
   }
-  const known = [...new Set([...Object.keys(defaultPacks), ...packs.map(pack => pack.name)])]
+  const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
   if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
   const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
   if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
@@ -85,7 +113,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     config: withDefaults(deployment.config),
     required: deployment.require,
     ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.port === undefined ? {} : { port: Number(flags.port) }),
+    ...(flags.port === undefined ? {} : { port: Number(flags.port), portRetries: 0 }),
     log: { level: (flags['log-level'] ?? logLevelOf(env)) as LogLevel },
     password: env.SVC_CODE_PASSWORD || undefined,
     dangerousBypassAuth: flags['dangerous-bypass-auth'] ?? false,
@@ -115,12 +143,12 @@ function logLevelOf(env: NodeJS.ProcessEnv): string {
 }
 
 /** First signal: graceful. Second: at once. */
-function onSignals(kernel: Kernel, out: (text: string) => void): () => void {
+function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
   let signals = 0
   const handle = () => {
     signals++
     if (signals > 1) process.exit(130)
-    out('stopping; press Ctrl+C again to force\n')
+    say('stopping; press Ctrl+C again to force')
     void kernel.stop()
   }
   const names = ['SIGINT', 'SIGTERM'] as const
@@ -152,37 +180,4 @@ function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
       process.off('uncaughtException', thrown)
     }
   }
-}
-
-function banner(url: string, kernel: Kernel, token: string, options: Pick<KernelOptions, 'dangerousBypassAuth' | 'offline'>): string {
-  const features = kernel.features()
-  const odd = features.filter(feature => feature.state !== 'Active')
-  const stoppable = kernel.inspect().routes.includes('POST /api/v1/shutdown')
-  const lines = [
-    `svc-code ${productVersion()} is listening on ${url}`,
-    '',
-    `  open    ${reachable(url)}/#token=${token}`,
-    `  token   ${token}`,
-    `  home    ${kernel.home}`,
-    `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
-    ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
-    ...(options.offline ? ['  network offline: only configured providers on this machine are called'] : []),
-    `  stop    Ctrl+C${stoppable ? `, or POST ${reachable(url)}/api/v1/shutdown` : ''}`,
-    ...(options.dangerousBypassAuth ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
-    ''
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-/** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
-export function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
-}
-
-/** Why a pack is not active, or what of an active one went wrong, in a few words. */
-export function why({ meta: { error, waiting_for, faults } }: Feature): string {
-  if (error !== undefined) return error
-  if (waiting_for) return `waits for ${waiting_for.join(', ')}`
-  if (faults) return `${faults.count} ${faults.count === 1 ? 'fault' : 'faults'}, last: ${faults.last}`
-  return ''
 }

@@ -57,6 +57,15 @@ export const healthz = defineRoute({
   auth: 'none',
   data: Ok
 })
+export const readStartPage = defineRoute({
+  method: 'GET',
+  path: '/',
+  summary: 'Says what answers here; any other pack may serve its own page at this path',
+  auth: 'none',
+  data: Type.Unknown(),
+  binary: { types: ['text/html'] },
+  fallback: true
+})
 export const getMeta = defineRoute({ method: 'GET', path: '/api/v1/meta', summary: 'Identity and capability map', data: Meta })
 export const shutdown = defineRoute({
   method: 'POST',

@@ -1,7 +1,8 @@
 /** The server about itself: health, meta, connections and shutdown. */
 import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { Config, experimentalSection } from '../config/index.ts'
-import { getMeta, healthz, listConnections, shutdown } from './contract.ts'
+import { getMeta, healthz, listConnections, readStartPage, shutdown } from './contract.ts'
+import { startPage } from './start-page.ts'
 
 /** Part of the protocol, not of what is mounted: always true (contract 1, meta). */
 const capabilities = { websocket: true, file_upload: true, fs_query: true, mcp: true, tasks: true, terminal: true } as const
@@ -16,6 +17,7 @@ export default definePack({
   config: Type.Object({ web_title: Type.Optional(Type.String({ description: 'title for web pages' })) }),
   setup(ctx, { kernel, config }) {
     ctx.route(healthz, () => ({ ok: true as const }))
+    ctx.route(readStartPage, startPage)
     ctx.route(getMeta, () => ({
       server_version: kernel.version,
       capabilities,
@@ -34,6 +36,7 @@ export default definePack({
     ctx.route(listConnections, () => ({ connections: kernel.connections().map(one => ({ ...one })) }))
     if (kernel.loopback || kernel.allow_remote_shutdown) {
       ctx.route(shutdown, () => {
+        ctx.operator.info({}, 'stopping: a client asked for it')
         kernel.shutdown()
         return { ok: true as const }
       })

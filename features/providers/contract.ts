@@ -106,10 +106,15 @@ export type RefreshReport = Static<typeof RefreshReport>
 const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated'] as const satisfies readonly LoginStatus[]
 
 const Readiness = Type.Object({
-  ready: Type.Boolean({ description: 'A provider, a default model, and no revoked login' }),
+  ready: Type.Boolean({ description: 'A provider, a default model that exists, and no revoked login' }),
   providers_count: Type.Integer({ minimum: 0 }),
   default_model: nullable(Type.String()),
-  managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) }))
+  managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) })),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'What is in the way of prompts to the default model, in words; absent when nothing is known to be'
+    })
+  )
 })
 
 const base = '/api/v1/providers'

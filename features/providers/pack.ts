@@ -45,10 +45,9 @@ import { View, type ViewSource } from './view.ts'
 export default definePack({
   name: 'providers',
   description: 'Providers and models: create, replace, refresh, defaults, readiness',
-  // Llm is needed for its sections of the configuration.
   needs: { config: Config, llm: Llm, info: KernelInfo },
   provides: [Providers],
-  setup(ctx, { config, info }) {
+  setup(ctx, { config, info, llm }) {
     const { env } = process
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
@@ -67,7 +66,7 @@ export default definePack({
 
     ctx.route(readAuth, async () => {
       await config.reload()
-      return readiness(source)
+      return readiness({ ...source, config, llm })
     })
     ctx.route(listModels, async () => {
       await config.reload()

@@ -1,5 +1,15 @@
 /** Auth readiness: what a client asks before it offers a prompt (contract 1, Auth readiness). */
-import { defaultModelSection, type LoginStatus, nonBlank, type ProviderRecord, providersSection } from '../llm/index.ts'
+import { AppError } from '../../kernel/index.ts'
+import type { Config } from '../config/index.ts'
+import {
+  defaultModelSection,
+  type Llm,
+  type LoginStatus,
+  modelsSection,
+  nonBlank,
+  type ProviderRecord,
+  providersSection
+} from '../llm/index.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import type { ViewSource } from './view.ts'
 
@@ -9,22 +19,49 @@ export interface Readiness {
   readonly providers_count: number
   readonly default_model: string | null
   readonly managed_provider: { readonly name: string; readonly status: LoginStatus } | null
+  /** What is in the way of prompts to the default model; absent when nothing is known to be. */
+  readonly warnings?: string[]
 }
 
-/** Providers and models that packs bring along count: a prompt can be sent to them. */
-export function readiness({ config, contributed, loginStatus }: ViewSource): Readiness {
+export interface ReadinessSource extends ViewSource {
+  readonly config: Pick<Config, 'get' | 'diagnostics'>
+  readonly llm: Pick<Llm, 'resolve'>
+}
+
+/**
+ * Providers and models that packs bring along count: a prompt can be sent to them. A default model that does not exist is none: with it
+ * nothing is ready.
+ */
+export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource): Readiness {
   const providers: Readonly<Record<string, ProviderRecord>> = config.get(providersSection)
+  const models = config.get(modelsSection)
   const extra = contributed()
   const count = new Set([...Object.keys(providers), ...extra.map(model => model.provider_id)]).size
   const default_model = nonBlank(config.get(defaultModelSection)) ?? extra.find(model => model.fallback_default)?.alias ?? null
+  const owner = default_model !== null && Object.hasOwn(models, default_model) ? models[default_model]!.provider : undefined
+  const exists = owner === undefined ? extra.some(model => model.alias === default_model) : Object.hasOwn(providers, owner)
   const managed = Object.hasOwn(providers, MANAGED_PROVIDER) ? providers[MANAGED_PROVIDER] : undefined
   // Without a reference to a login it works by its own key, whatever is stored of an earlier login.
   const status = managed?.oauth === undefined ? 'unauthenticated' : loginStatus(MANAGED_PROVIDER)
   const managed_provider = managed ? { name: MANAGED_PROVIDER, status } : null
+  const warnings = config.diagnostics().flatMap(({ domain, message }) => (domain === undefined ? [message] : []))
+  // What is wrong with the managed login, its status says.
+  if (default_model !== null && count > 0 && owner !== MANAGED_PROVIDER) warnings.push(...unusable(default_model, llm))
   return {
-    ready: count > 0 && default_model !== null && managed_provider?.status !== 'revoked',
+    ready: count > 0 && exists && managed_provider?.status !== 'revoked',
     providers_count: count,
     default_model,
-    managed_provider
+    managed_provider,
+    ...(warnings.length > 0 && { warnings })
+  }
+}
+
+function unusable(alias: string, llm: Pick<Llm, 'resolve'>): string[] {
+  try {
+    llm.resolve(alias)
+    return []
+  } catch (error) {
+    if (!AppError.is(error)) throw error
+    return [`the default model ${alias} cannot be used: ${error.message}`]
   }
 }

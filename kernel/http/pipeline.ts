@@ -7,7 +7,7 @@ import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
-import type { AnyRoute, RequestInfo } from '../contract.ts'
+import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
@@ -38,6 +38,11 @@ export class Pipeline {
   /** Replaces the whole route table at once. Requests that are under way finish on the old one. */
   mount(routes: readonly MountedRoute[]): void {
     this.#table = new RouteTable(routes)
+  }
+
+  /** The route that answers a path. */
+  routeAt(method: Method, path: string): AnyRoute | undefined {
+    return this.#table.find(method, path).route?.spec
   }
 
   /** The request listener; may be passed around on its own. Never rejects: that would end the process. */

@@ -119,6 +119,8 @@ interface Group {
   readonly pattern: RegExp
   /** Declared below the API, where `auth: 'none'` means GET only. */
   readonly api: boolean
+  /** Asked last. */
+  readonly fallback: boolean
   bare: Entry | undefined
   readonly actions: Map<string, Entry>
 }
@@ -170,18 +172,18 @@ export class RouteTable {
 function grouped(routes: readonly MountedRoute[]): Group[] {
   const groups = new Map<string, Group>()
   for (const route of routes) {
-    const { method, path } = route.spec
+    const { method, path, fallback = false } = route.spec
     const { shape, names, action } = parseTemplate(path)
-    const key = `${method} /${shape.join('/')}`
+    const key = `${method} /${shape.join('/')}${fallback ? ' (fallback)' : ''}`
     let group = groups.get(key)
     if (!group) {
-      group = { method, shape, pattern: patternOf(shape), api: isReserved(path), bare: undefined, actions: new Map() }
+      group = { method, shape, pattern: patternOf(shape), api: isReserved(path), fallback, bare: undefined, actions: new Map() }
       groups.set(key, group)
     }
     if (action === undefined) group.bare = { route, names }
     else group.actions.set(action, { route, names })
   }
-  return [...groups.values()].sort((a, b) => compareShapes(a.shape, b.shape))
+  return [...groups.values()].sort((a, b) => Number(a.fallback) - Number(b.fallback) || compareShapes(a.shape, b.shape))
 }
 
 /** Picks the route of a group and decodes its path values. Errors wait for the credential. */

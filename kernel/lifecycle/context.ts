@@ -5,6 +5,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '..
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
+import { createOperator } from '../log/operator.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
@@ -89,6 +90,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     name,
     config: config as never,
     log,
+    operator: createOperator(log, env.options.onOperatorLine),
     home,
     signal: scope.signal,
     hooks: parts.hooks,

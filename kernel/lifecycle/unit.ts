@@ -140,7 +140,7 @@ export class Registry {
     const candidate = registrations.surface()
     const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack).map(entry => entry.surface())]
     return (
-      duplicate(candidate, others, 'route', one => one.routes.map(spec => [routeKey(spec), `${spec.method} ${spec.path}`])) ??
+      duplicate(candidate, others, 'route', one => one.routes.map(spec => [clashKey(spec), `${spec.method} ${spec.path}`])) ??
       duplicate(candidate, others, 'event type', one => one.events.map(spec => [spec.type, spec.type])) ??
       duplicate(candidate, others, 'frame type', one => one.frames.map(spec => [spec.type, spec.type])) ??
       duplicate(candidate, others, 'sent frame type', one => one.outFrames.map(spec => [spec.type, spec.type])) ??
@@ -167,6 +167,11 @@ export class Registry {
   outFrames(): OutFrameSpec[] {
     return this.#active.flatMap(entry => entry.outFrames)
   }
+}
+
+/** A route that gives way to others clashes only with another one that does. */
+function clashKey(spec: AnyRoute): string {
+  return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
 }
 
 function codeClash(candidate: Surface, others: readonly Surface[]): string | undefined {

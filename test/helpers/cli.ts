@@ -69,6 +69,6 @@ export async function serveWith(t: { after(fn: () => unknown): void }, env: Node
   })
   await until(/^ {2}stop .*\n/m)
   const url = /is listening on (\S+)/.exec(printed())?.[1] ?? ''
-  const token = /token {3}(\S+)/.exec(printed())?.[1] ?? ''
+  const token = /(?:token {3}|#token=)(\S+)/.exec(printed())?.[1] ?? ''
   return { child, url, token, printed, ended }
 }

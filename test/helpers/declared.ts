@@ -14,7 +14,7 @@ export function recorded(packs: readonly Pack[]): { packs: Pack[]; declared: Dec
   const listen = (context: PackContext<never>): PackContext<never> => ({
     ...context,
     route(spec, handler) {
-      declared.routes.push(spec)
+      if (!spec.fallback) declared.routes.push(spec) // stands in for a page of another pack
       return context.route(spec, handler)
     },
     event(spec) {

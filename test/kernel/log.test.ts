@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { createLog } from '../../kernel/log/log.ts'
+import { createOperator, type OperatorLine } from '../../kernel/log/operator.ts'
 import { tempHome } from './http-fixture.ts'
 
 function captured() {
@@ -148,4 +149,20 @@ test('of two servers that write to one file the first that finds it full rotates
   )
   assert.equal(lines.flat().length, 6)
   assert.equal((await stat(dir)).mode & 0o777, 0o700)
+})
+
+test('a line for whoever runs the server is one line without secrets and control characters; the log has its facts', () => {
+  const { log, last } = captured()
+  const shown: OperatorLine[] = []
+  const operator = createOperator(log, line => {
+    shown.push(line)
+    throw new Error('the terminal is gone')
+  })
+
+  operator.warn({ session_id: 's1' }, 'it said:\n\u001b[2J"Authorization: Bearer abcdefgh123"')
+  assert.deepEqual([last().level, last().session_id], [40, 's1'])
+  operator.info({}, 'x'.repeat(5_000))
+
+  assert.deepEqual(shown[0], { level: 'warning', text: 'it said: [2J"Authorization: [redacted]"' })
+  assert.deepEqual([shown[1]?.level, shown[1]?.text.length], ['info', 1_001])
 })

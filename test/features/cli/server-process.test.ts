@@ -12,10 +12,11 @@ const get = async (url: string, token: string, path: string) => {
   return { status: answer.status, body: (await answer.json()) as { code: number; data: Record<string, unknown> } }
 }
 
-test('the start prints address, URL with token, token and how to stop; SIGTERM ends it with code 0 and closes sockets with 1001', async t => {
+test('the start prints address, token (once) and how to stop; SIGTERM ends it with code 0, closes sockets with 1001 and says so', async t => {
   const home = await freshDir()
   const server = await serve(t, home, '--port', '0')
-  assert.match(server.printed(), new RegExp(`open {4}${server.url}/#token=${server.token}`))
+  assert.equal(server.printed().split(server.token).length, 2)
+  assert.doesNotMatch(server.printed(), /^ {2}open /m)
   assert.equal((await readFile(join(home, 'server.token'), 'utf8')).trim(), server.token)
   assert.equal((await get(server.url, server.token, '/api/v1/meta')).body.code, 0)
   const socket = await SocketClient.open(server.url, server.token)
@@ -23,7 +24,7 @@ test('the start prints address, URL with token, token and how to stop; SIGTERM e
   assert.deepEqual(await socket.closed, { code: 1001, reason: 'server shutting down' })
   const { code, stdout } = await server.ended
   assert.equal(code, 0)
-  assert.match(stdout, /stopping; press Ctrl\+C again to force/)
+  assert.match(stdout, /stopping; press Ctrl\+C again to force\n\S+ closing 1 connection of clients\n\S+ stopped\n$/)
   assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
 
@@ -31,13 +32,29 @@ test('POST shutdown answers first, then the process ends', async t => {
   const server = await serve(t, await freshDir(), '--port', '0')
   const answer = await fetch(`${server.url}/api/v1/shutdown`, { method: 'POST', headers: { authorization: `Bearer ${server.token}` } })
   assert.deepEqual(((await answer.json()) as { data: unknown }).data, { ok: true })
-  assert.equal((await server.ended).code, 0)
+  const { code, stdout } = await server.ended
+  assert.equal(code, 0)
+  assert.match(stdout, /stopping: a client asked for it\n\S+ stopped\n$/)
 })
 
-test('a second server on the same home takes the next port and works beside the first', async t => {
+test('a port that was asked for and is taken ends the start with code 1 and says who has it', async t => {
   const home = await freshDir()
   const first = await serve(t, home, '--port', '0')
-  const second = await serve(t, home, '--port', new URL(first.url).port)
+  const { port } = new URL(first.url)
+
+  const second = await run(home, '--port', port)
+  const stranger = await run(await freshDir(), '--port', port)
+
+  assert.deepEqual([second.code, stranger.code], [1, 1])
+  const taken = `svc-code: port ${port} is taken on 127.0.0.1; choose another one with --port`
+  assert.equal(second.stderr, `${taken}; the server of this home with pid ${first.child.pid} has it\n`)
+  assert.equal(stranger.stderr, `${taken}\n`)
+})
+
+test('a second server on the same home works beside the first', async t => {
+  const home = await freshDir()
+  const first = await serve(t, home, '--port', '0')
+  const second = await serve(t, home, '--port', '0')
   assert.notEqual(first.url, second.url)
   assert.equal(first.token, second.token)
   const root = join(home, 'project')
@@ -127,10 +144,19 @@ test('a second signal forces the end when a pack will not let go', async t => {
   assert.equal((await server.ended).code, 130)
 })
 
-test('a server on all addresses names a URL that opens, and no shutdown route that is not there', async t => {
-  const open = await serve(t, await freshDir(), '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls')
+const page = `import { definePack, defineRoute, Type } from 'svc-code/kernel'
+const home = defineRoute({ method: 'GET', path: '/{+file}', summary: 'Page', auth: 'none', data: Type.String() })
+export default definePack({ name: 'page', setup(ctx) { ctx.route(home, ({ params }) => 'page ' + params.file) } })
+`
+
+test('a server on all addresses names a URL that opens, once a pack serves a page, and no shutdown route that is not there', async t => {
+  const dir = await freshDir()
+  await writeFile(join(dir, 'page.mjs'), page)
+  const open = await serve(t, dir, '--port', '0', '--host', '0.0.0.0', '--insecure-no-tls', '--pack', join(dir, 'page.mjs'))
   const { port } = new URL(open.url)
   assert.match(open.printed(), new RegExp(`open {4}http://127\\.0\\.0\\.1:${port}/#token=`))
+  assert.equal(open.printed().split(open.token).length, 2)
+  assert.equal((await get(`http://127.0.0.1:${port}`, '', '/')).body.data, 'page ')
   assert.match(open.printed(), /stop {4}Ctrl\+C\n/)
   assert.equal((await get(`http://127.0.0.1:${port}`, open.token, '/api/v1/shutdown')).status, 404)
 

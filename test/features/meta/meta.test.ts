@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import { getMeta, healthz, listConnections, shutdown } from '../../../features/meta/index.ts'
 import meta from '../../../features/meta/pack.ts'
-import { definePack, serviceToken } from '../../../kernel/index.ts'
+import { definePack, defineRoute, serviceToken, Type } from '../../../kernel/index.ts'
 import { RestClient, startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -38,6 +38,31 @@ test('the health check answers without a token, and only as GET', async t => {
   const { code, data } = JSON.parse(answer.body.toString())
   assert.deepEqual({ code, data }, { code: 0, data: { ok: true } })
   assert.equal((await rest.raw('POST', healthz.path, { token: null })).status, 401)
+})
+
+test('a short page at / says what answers, without a token; a pack that serves that path, or all below it, takes its place', async t => {
+  const { rest, kernel } = await startTestKernel(t, { packs: [meta] })
+  const page = async () => (await rest.raw('GET', '/', { token: null })).body.toString()
+  assert.match(await page(), /<h1>svc-code<\/h1>\n<p>This is the local server of a coding agent\./)
+
+  for (const path of ['/', '/{+file}']) {
+    const home = defineRoute({ method: 'GET', path, summary: 'Page', auth: 'none', data: Type.String() })
+    const web = definePack({ name: 'web', setup: ctx => void ctx.route(home, () => 'a page of the pack') })
+    await kernel.load(web)
+    assert.equal((JSON.parse(await page()) as { data: string }).data, 'a page of the pack')
+    await kernel.unload('web')
+    assert.match(await page(), /<h1>svc-code/)
+  }
+})
+
+test('a shutdown that a client asks for is told to whoever runs the server', async t => {
+  const lines: string[] = []
+  const { call, kernel } = await startTestKernel(t, { packs: [meta], onOperatorLine: ({ text }) => lines.push(text) })
+
+  await call(shutdown)
+  await kernel.done
+
+  assert.deepEqual(lines, ['stopping: a client asked for it'])
 })
 
 test('meta names the server, its boot time, the protocol capabilities and nothing more', async t => {

@@ -1,7 +1,9 @@
 /** GET /models, :set_default and GET /auth through the front door. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { LlmModels } from '../../../features/llm/index.ts'
+import { LlmAdapters, LlmModels } from '../../../features/llm/index.ts'
 import { listModels, ModelMissing, readAuth, setDefaultModel } from '../../../features/providers/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { logins, start } from './scene.ts'
@@ -123,7 +125,9 @@ test('models that a pack brings along can be chosen and make the server ready', 
   })
   const { call, kernel } = await start(t, { more: [demo] })
 
-  assert.deepEqual((await call(readAuth)).data, { ready: true, providers_count: 1, default_model: 'demo/one', managed_provider: null })
+  const { warnings, ...auth } = (await call(readAuth)).data
+  assert.deepEqual(auth, { ready: true, providers_count: 1, default_model: 'demo/one', managed_provider: null })
+  assert.deepEqual(warnings, ['the default model demo/one cannot be used: no adapter speaks the protocol demo'])
   assert.equal((await call(setDefaultModel, { params: { model_id: 'demo/one' } })).data.model.provider, 'demo')
   await kernel.unload('demo-models')
   assert.deepEqual((await call(listModels)).data.items, [])
@@ -133,7 +137,10 @@ test('readiness follows the configuration and the managed login', async t => {
   const managed = `${toml}\n[providers."managed:svc-code"]\ntype = "svc"\napi_key = ""\noauth = { storage = "file", key = "svc-code" }\n`
   let status: 'authenticated' | 'expired' | 'revoked' | 'unauthenticated' = 'authenticated'
   const { call, kernel } = await start(t, { toml: managed, more: [logins({ status: () => status })] })
-  const auth = async () => (await call(readAuth)).data
+  const auth = async () => {
+    const { warnings: _, ...data } = (await call(readAuth)).data // no adapter is there
+    return data
+  }
 
   for (status of ['authenticated', 'expired', 'unauthenticated', 'revoked'] as const) {
     assert.deepEqual(await auth(), {
@@ -145,4 +152,25 @@ test('readiness follows the configuration and the managed login', async t => {
   }
   await kernel.unload('logins')
   assert.equal((await auth()).managed_provider?.status, 'unauthenticated')
+})
+
+test('a default model that does not exist, and one whose provider is gone, are warned of and make nothing ready', async t => {
+  const adapter = definePack({
+    name: 'adapter',
+    setup: ctx => ctx.contribute(LlmAdapters, { protocol: 'compat_chat', needs_credential: true, stream: () => assert.fail('not asked') })
+  })
+  const { call, home } = await start(t, { toml: toml.replace('acme/big"', 'acme/bigg"'), more: [adapter] })
+  const auth = async () => (await call(readAuth)).data
+  const write = (text: string) => writeFile(join(home, 'config.toml'), text)
+
+  const { ready, default_model, warnings } = await auth()
+  assert.deepEqual({ ready, default_model }, { ready: false, default_model: 'acme/bigg' })
+  assert.deepEqual(warnings, ['the default model acme/bigg cannot be used: model acme/bigg is not known'])
+
+  await write(`default_model = "a/b"\n[providers.other]\n[models."a/b"]\nprovider = "gone"\nmodel = "b"\nmax_context_size = 1\n`)
+  assert.equal((await auth()).ready, false)
+  assert.match((await auth()).warnings?.[0] ?? '', /provider gone of model a\/b is not configured/)
+
+  await write('default_model = "a\n')
+  assert.match((await auth()).warnings?.[0] ?? '', /^config\.toml cannot be used: line 1, column \d+: /)
 })

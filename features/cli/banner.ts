@@ -1,0 +1,90 @@
+/** What the start prints: where the server is, whether a model is ready and how to get one, the token (once), and how to stop. */
+import { join } from 'node:path'
+import type { Feature } from '../../kernel/index.ts'
+import type { Kernel } from '../../kernel/kernel.ts'
+import { readAuth } from '../providers/index.ts'
+import { productVersion } from './version.ts'
+
+export interface BannerFacts {
+  readonly url: string
+  readonly token: string
+  /** The port that was meant and is taken. */
+  readonly taken?: number | undefined
+  readonly demo: boolean
+  readonly offline: boolean
+  readonly bypassed: boolean
+  /** How this command line is called here. */
+  readonly command: string
+}
+
+/** The lines in front of which the server is ready; `stop` is the last of them. */
+export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string> {
+  const { url, token, taken, demo, offline, bypassed } = facts
+  const near = reachable(url)
+  const features = kernel.features()
+  const odd = features.filter(feature => feature.state !== 'Active')
+  const page = kernel.routeAt('GET', '/')
+  const lines = [
+    `svc-code ${productVersion()} is listening on ${url}`,
+    ...(taken === undefined ? [] : [`  port    ${taken} is taken; this is the next free one`]),
+    '',
+    ...(page && !page.fallback ? [`  open    ${near}/#token=${token}`] : [`  token   ${token}`]),
+    ...(await modelLines(kernel, facts)),
+    `  home    ${kernel.home}`,
+    `  packs   ${features.length - odd.length} active${odd.length > 0 ? `, ${odd.length} not:` : ''}`,
+    ...odd.map(feature => `          ${feature.name} is ${feature.state}: ${why(feature)}`),
+    ...(offline ? ['  network offline: only configured providers on this machine are called'] : []),
+    ...(demo ? ['', ...tryLines(kernel, near), ''] : []),
+    `  stop    Ctrl+C${kernel.routeAt('POST', '/api/v1/shutdown') ? `, or POST ${near}/api/v1/shutdown` : ''}`,
+    ...(bypassed ? ['', '  warning: authentication is off (--dangerous-bypass-auth)'] : []),
+    ''
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** What the default model is, or how to get one; nothing without the pack that knows. */
+async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promise<string[]> {
+  if (!kernel.routeAt(readAuth.method, readAuth.path)) return []
+  const { code, data } = await kernel.inject(readAuth)
+  if (code !== 0 || !data) return []
+  const { ready, default_model, providers_count, warnings = [] } = data
+  const remarks = warnings.map(text => `          warning: ${text}`)
+  const others = demo && default_model !== 'demo/demo' ? '; the demo model is demo/demo' : ''
+  if (ready) return [`  model   ${default_model}${warnings.length === 0 ? ' is ready' : ''}${others}`, ...remarks]
+  const state = providers_count === 0 ? 'no provider is configured' : default_model === null ? 'no default model is set' : 'not ready'
+  return [
+    `  model   none: ${state}, so prompts are refused${others}`,
+    ...remarks,
+    `          to try it without a key   ${command} --demo`,
+    `          to use a real one         put it into ${join(kernel.home, 'config.toml')}, or for this start alone:`,
+    `          SVC_CODE_MODEL_NAME=large-1 SVC_CODE_MODEL_API_KEY=... SVC_CODE_MODEL_PROVIDER_TYPE=compat_chat \\`,
+    `          SVC_CODE_MODEL_BASE_URL=https://models.example/v1 ${command.replace(/ --$/, '')}`
+  ]
+}
+
+/** A first prompt by hand, in lines for a shell: a command that asks, its approval, what the agent said. */
+function tryLines({ home }: Kernel, url: string): string[] {
+  const file = `'${join(home, 'server.token').replaceAll("'", "'\\''")}'`
+  const id = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`
+  return [
+    `  try     U=${url}/api/v1; J='Content-Type: application/json'; H="Authorization: Bearer $(cat ${file})"`,
+    `          S=$(curl -s -H "$H" -H "$J" $U/sessions -d "{\\"metadata\\":{\\"cwd\\":\\"$PWD\\"}}" | sed 's/.*"id":"\\(session_[^"]*\\)".*/\\1/')`,
+    `          curl -s -H "$H" -H "$J" $U/sessions/$S/prompts -d '{"content":[{"type":"text","text":"list the files then run date"}]}'`,
+    `          sleep 2; A=$(curl -s -H "$H" "$U/sessions/$S/approvals?status=pending" | ${id('approval_id')}); echo "asked for: $A"`,
+    `          curl -s -H "$H" -H "$J" $U/sessions/$S/approvals/$A -d '{"decision":"approved"}'`,
+    `          sleep 2; curl -s -H "$H" $U/sessions/$S/messages`
+  ]
+}
+
+/** A URL that a client on this machine can open: a server on all addresses has no address of its own. */
+export function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
+/** Why a pack is not active, or what of an active one went wrong, in a few words. */
+export function why({ meta: { error, waiting_for, faults } }: Feature): string {
+  if (error !== undefined) return error
+  if (waiting_for) return `waits for ${waiting_for.join(', ')}`
+  if (faults) return `${faults.count} ${faults.count === 1 ? 'fault' : 'faults'}, last: ${faults.last}`
+  return ''
+}
