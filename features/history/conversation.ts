@@ -276,6 +276,14 @@ export const conversationState: StateSpec<Conversation> = {
   load: Conversation.load
 }
 
+/** Ids of the prompts that a checkpoint knows; undefined when it does not hold them as this version does. */
+export function savedPrompts(
+  states: Readonly<Record<string, { readonly version: number; readonly value?: unknown }>>
+): string[] | undefined {
+  const saved = states[conversationState.name]
+  return saved?.version === conversationState.version ? (saved.value as Saved).prompts.map(({ prompt_id }) => prompt_id) : undefined
+}
+
 /** FNV-1a, 32 bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5

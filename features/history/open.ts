@@ -2,9 +2,10 @@
 import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { logId } from './contract.ts'
+import { savedPrompts } from './conversation.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
-import { told } from './records.ts'
+import { checkpoint, promptAccepted, told } from './records.ts'
 import { HistoryStates, RecordEvents } from './service.ts'
 
 /** Events of the session itself are about its main agent. */
@@ -54,4 +55,14 @@ export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStor
     return kept !== undefined && kept.epoch === value.epoch && value.seq <= kept.seq
   }
   return true
+}
+
+/** Whether a prompt was accepted, as the journal says: its records back to the last checkpoint, which names those before. */
+export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, prompt_id: string): Promise<boolean> {
+  for await (const { value } of log.scan(logId, { reverse: true })) {
+    if (promptAccepted.is(value) && value.prompt_id === prompt_id) return true
+    const known = checkpoint.is(value) ? savedPrompts(value.states) : undefined
+    if (known) return known.includes(prompt_id)
+  }
+  return false
 }

@@ -3,7 +3,7 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { wireStore } from './contract.ts'
 import { findMedium } from './media.ts'
-import { historyOpener, wasClosed } from './open.ts'
+import { hasPrompt, historyOpener, wasClosed } from './open.ts'
 import { Histories } from './service.ts'
 
 export default definePack({
@@ -25,7 +25,8 @@ export default definePack({
         }
       },
       medium: findMedium,
-      wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
+      wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),
+      hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })
   }
 })

@@ -98,6 +98,8 @@ export interface Histories {
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>
   /** Whether the journal is empty or the process that wrote it closed it: nothing in it is untold. Reads its last record only. */
   wasClosed(agent: AgentHost): Promise<boolean>
+  /** Whether a prompt of this id was ever accepted. Reads the journal back to its last checkpoint, and keeps nothing. */
+  hasPrompt(agent: AgentHost, prompt_id: string): Promise<boolean>
 }
 export const Histories = serviceToken<Histories>('history')
 

@@ -22,13 +22,22 @@ export interface OpenRequest {
   readonly id: string
 }
 
+/** Of a request that is on record; approvals of older journals have it inside only. */
+function idOf(record: HistoryRecord): OpenRequest | undefined {
+  if (requestRecord.is(record)) return { kind: record.kind, id: record.id }
+  const { approval_id } = (record.request ?? {}) as { readonly approval_id?: unknown }
+  const isOlder = record.type === requestRecord.type && record.kind === 'approval' && typeof approval_id === 'string'
+  return isOlder ? { kind: record.kind as string, id: approval_id } : undefined
+}
+
 /** Requests without an end. */
 export const openRequests: StateSpec<OpenRequest[]> = {
   name: 'interactions.open',
   version: 2,
   initial: () => [],
   reduce(open, record) {
-    if (requestRecord.is(record)) return [...open, { kind: record.kind, id: record.id }]
+    const asked = idOf(record)
+    if (asked) return [...open, asked]
     return record.type === endRecord.type ? open.filter(({ id }) => id !== record.id) : open
   }
 }

@@ -32,13 +32,16 @@ export default definePack({
       if (!agent) throw new AppError(PromptMissing)
       return agent
     }
-    /** Agents that are open come first: what runs is theirs. Only its journal says whether another one knows the id. */
+    /** Agents that are open come first: what runs is theirs. Of the others, only the one whose journal knows the id is opened. */
     const acceptedBy = async (session: Session, prompt_id: string) => {
       const hosts = session.agents()
       const open = hosts.filter(host => agents.isOpen(host))
-      for (const host of new Set([...open, ...hosts])) {
+      for (const host of open) {
         const agent = await agents.of(host)
         if (agent.knows(prompt_id)) return agent
+      }
+      for (const host of hosts) {
+        if (!open.includes(host) && (await histories.hasPrompt(host, prompt_id))) return await agents.of(host)
       }
       return undefined
     }

@@ -57,7 +57,7 @@ test('a session that was closed opens its main agent alone; a child is opened by
   assert.deepEqual(opened, ['main', ids[7]])
 })
 
-test('an abort of what runs opens no other agent; a prompt that is over is found by opening up to the agent that has it', async t => {
+test('an abort of what runs opens no other agent; a prompt that is over opens the agent that has it, an unknown one none', async t => {
   const inside = insider()
   const first = await startAgent(t, scriptedLlm('fine'), { packs: [inside.pack] })
   await first.prompt('one')
@@ -81,10 +81,11 @@ test('an abort of what runs opens no other agent; a prompt that is over is found
   assert.equal((await abort(over[2])).code, 40903)
   assert.deepEqual(opened, ['main', ids[2]])
 
-  const late = await abort(over[0])
-  assert.deepEqual([late.code, late.data], [40903, { aborted: false }])
-  assert.deepEqual(opened, ['main', ids[2], ids[0]])
   assert.equal((await abort('unknown')).code, 40402)
+  assert.deepEqual(opened, ['main', ids[2]])
+  const late = await abort(over[1])
+  assert.deepEqual([late.code, late.data], [40903, { aborted: false }])
+  assert.deepEqual(opened, ['main', ids[2], ids[1]])
 })
 
 test('after a crash a subagent is closed and begins nothing, an independent agent goes on with what waits', async t => {

@@ -6,7 +6,7 @@ import agent from '../../../features/agent/pack.ts'
 import { wireStore } from '../../../features/history/contract.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
 import { findMedium } from '../../../features/history/media.ts'
-import { historyOpener, wasClosed } from '../../../features/history/open.ts'
+import { hasPrompt, historyOpener, wasClosed } from '../../../features/history/open.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
@@ -105,10 +105,14 @@ export function insider(): Insider {
   }
 }
 
+/** The journal of the main agent. */
+export async function wireFile({ home }: { readonly home: string }): Promise<string> {
+  return join(home, (await readdir(home, { recursive: true })).find(name => name.endsWith('agents/main/wire.jsonl')) ?? '')
+}
+
 /** The records of the main agent, as they are on disk. */
-export async function wireOf({ home }: { readonly home: string }): Promise<HistoryRecord[]> {
-  const file = (await readdir(home, { recursive: true })).find(name => name.endsWith('agents/main/wire.jsonl')) ?? ''
-  const lines = (await readFile(join(home, file), 'utf8')).trimEnd().split('\n')
+export async function wireOf(server: { readonly home: string }): Promise<HistoryRecord[]> {
+  const lines = (await readFile(await wireFile(server), 'utf8')).trimEnd().split('\n')
   return lines.map(line => JSON.parse(line) as HistoryRecord)
 }
 
@@ -133,7 +137,8 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
         medium: findMedium,
-        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore))
+        wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),
+        hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
       })
     }
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages, readMessage } from '../../../features/messages/index.ts'
 import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
-import { archiveSession, readSession, Sessions } from '../../../features/sessions/index.ts'
+import { archiveSession, readSession, restoreSession, Sessions } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -128,4 +128,20 @@ test('archiving a session ends its running turn, and what waits behind it never 
   )
   const { items } = (await agent.call(listMessages, { params })).data
   assert.ok(!JSON.stringify(items).includes('interrupted'))
+})
+
+test('a prompt to an archived session is taken and runs; the session stays archived until it is restored', async t => {
+  const agent = await startAgent(t, scriptedLlm('one', 'two'))
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.settled(1)
+  await agent.call(archiveSession, { params })
+  const { archived_at } = (await agent.call(readSession, { params })).data
+
+  assert.equal((await agent.prompt('two')).status, 'running')
+  await agent.settled(2)
+
+  const after = (await agent.call(readSession, { params })).data
+  assert.deepEqual([after.archived, after.archived_at, after.last_prompt, after.last_turn_reason], [true, archived_at, 'two', 'completed'])
+  assert.equal((await agent.call(restoreSession, { params })).data.archived, false)
 })

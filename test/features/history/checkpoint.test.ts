@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { protocolVersion, wireStore } from '../../../features/history/contract.ts'
 import type { HistoryPorts } from '../../../features/history/history.ts'
 import type { CoreRecord, History, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
+import { hasPrompt } from '../../../features/history/open.ts'
 import { createStorage } from '../../../kernel/storage/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { type MemoryLog, memoryLog, openHistory } from '../../helpers/memory-history.ts'
@@ -19,6 +20,11 @@ async function aLog(t: TestContext): Promise<MemoryLog> {
   const storage = createStorage({ home: await freshDir(), log: warnings() }, { sync: 'write' })
   t.after(() => storage.close())
   return Object.assign(storage.open(wireStore, { namespace: 'test', dir: 'test' }), { lines: [], refuse: false }) // these two it does not need
+}
+
+async function lastCheckpoint(log: MemoryLog): Promise<HistoryRecord | undefined> {
+  for await (const { value } of log.scan('wire', { reverse: true })) if (value.type === 'checkpoint') return value as HistoryRecord
+  return undefined
 }
 
 /** What a history says of itself. */
@@ -90,6 +96,33 @@ const texts: StateSpec<string[]> = {
     return state
   }
 }
+
+test('whether a prompt was ever accepted is read from the end of the journal back to its last checkpoint, however that looks', async t => {
+  const log = await aLog(t)
+  const live = await openHistory(log)
+  await live.append({ type: 'prompt.accepted', prompt_id: 'early', content: text('one') })
+  for (let n = 0; n < 12; n++) await live.append(filler(n))
+  await live.append({ type: 'prompt.accepted', prompt_id: 'late', content: text('two') })
+  const reads: number[] = []
+  const watched: typeof log = {
+    ...log,
+    async *scan(id, range) {
+      for await (const entry of log.scan(id, range)) {
+        reads.push(entry.at)
+        yield entry
+      }
+    }
+  }
+  const found = await Promise.all(['early', 'late', 'never'].map(id => hasPrompt(watched, id)))
+  assert.deepEqual(found, [true, true, false])
+  assert.ok(Math.min(...reads) > 200 * 1024, 'not from the beginning')
+
+  const old = memoryLog()
+  const states = (await lastCheckpoint(log))?.states as { conversation: object }
+  const another = { type: 'checkpoint', states: { conversation: { ...states.conversation, version: 1 } } }
+  for (const record of [{ type: 'prompt.accepted', prompt_id: 'early', content: [] }, another]) await old.append('wire', record)
+  assert.deepEqual(await Promise.all(['early', 'never'].map(id => hasPrompt(old, id))), [true, false])
+})
 
 test('a history that is opened from a checkpoint says the same as the one that wrote it', async t => {
   const log = await aLog(t)

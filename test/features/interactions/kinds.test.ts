@@ -1,5 +1,6 @@
 /** A pack adds a kind of request of its own: questions, with routes, codes and events that the broker knows nothing of. */
 import assert from 'node:assert/strict'
+import { appendFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import {
   AlreadyResolved,
@@ -20,7 +21,7 @@ import { readSession, SessionBusy, Sessions } from '../../../features/sessions/i
 import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
 import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, type Started, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
+import { copyOfHome, type Started, type StartOptions, startAgent, wireFile, wireOf } from '../agent/start.ts'
 
 const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
 const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out')
@@ -290,4 +291,24 @@ test('when the broker leaves, open approvals are told to be cancelled', async t 
 
   const told = server.events.find(event => event.type === approvalResolved.type)?.payload as Static<typeof approvalResolved.payload>
   assert.deepEqual([told?.approval_id, told?.decision], [(payload as { approval_id: string }).approval_id, 'cancelled'])
+})
+
+test('an approval that was left open in a journal of an older shape is cancelled when its session is loaded', async t => {
+  const first = await startAgent(t, scriptedLlm('hello'), { packs: [interactions] })
+  await first.prompt('hello')
+  await first.settled(1)
+  await first.stop()
+  const approval_id = 'approval_old'
+  const record = { type: 'interaction.request', kind: 'approval', request: { approval_id, tool_name: 'Bash' }, time: Date.now() }
+  await appendFile(await wireFile(first), `${JSON.stringify(record)}\n`)
+
+  const { home, session_id } = first
+  const server = await startAgent(t, scriptedLlm('never asked'), { home, session_id, packs: [interactions] })
+  await server.call(readSnapshot, { params: { session_id } })
+
+  const told = server.events.filter(({ type }) => type === approvalResolved.type).map(({ payload }) => payload as Record<string, unknown>)
+  assert.deepEqual(
+    told.map(payload => [payload.approval_id, payload.decision]),
+    [[approval_id, 'cancelled']]
+  )
 })
