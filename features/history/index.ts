@@ -3,3 +3,4 @@ export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type
 export { interruptedResult } from './project.ts'
 export { type CoreRecord, coreRecord } from './records.ts'
 export * from './service.ts'
+export { restoredByUndo, type Undoable, type UndoableSpec } from './undoable.ts'

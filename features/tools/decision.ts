@@ -73,13 +73,31 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
     const decision = await wait(judge(context, changes, ports))
     if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
     if (decision.value === 'changed') return undefined
-    if (decision.value.kind === 'run') return { changes, context }
+    if (decision.value.kind === 'run') return await reviewed(context, changes, wait)
     const { output, stop_turn } = decision.value
     return { changes, context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
   } catch (error) {
     const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.log)
     return { changes, ...(context ? { context } : {}), result }
   }
+}
+
+/** A call that may run, unless whoever reviews what it is about settles it. */
+async function reviewed(
+  context: ToolCallContext,
+  changes: Changes,
+  wait: <T>(work: Promise<T>) => Promise<{ readonly value: T } | undefined>
+): Promise<Decided> {
+  const { execution, signal } = context
+  if (!execution.review) return { changes, context }
+  const review = async () => {
+    await execution.check?.(signal)
+    signal.throwIfAborted()
+    return await execution.review?.(signal)
+  }
+  const settled = await wait(review())
+  if (!settled || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
+  return settled.value ? { changes, context, result: settled.value } : { changes, context }
 }
 
 /** The guards, then the authority, and last whoever it asks. Whatever is not a clear permission refuses the call. */

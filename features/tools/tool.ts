@@ -81,10 +81,15 @@ export interface ToolExecution {
   readonly uncertain?: boolean
   /**
    * Throws ToolRefusal when the call would be refused whatever anybody consents to: a file that is missing, a text that does not fit. Called
-   * when no guard and no rule denied the call and somebody is about to be asked; a call that needs no consent goes straight to `run`, which
-   * refuses the same.
+   * when no guard and no rule denied the call and somebody is about to be asked, or is to review it; a call that needs neither goes straight to
+   * `run`, which refuses the same.
    */
   check?(signal: AbortSignal): Promise<void>
+  /**
+   * Somebody looks at what the call is about (a plan, a goal), whatever the permission for it was: called when it may run, after `check` and before it is
+   * reported as started. A result settles the call in place of `run`, and need not be an error; undefined: the call runs.
+   */
+  review?(signal: AbortSignal): Promise<ToolResult | undefined>
   run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { test } from 'node:test'
-import { ToolRefusal, type ToolUpdate } from '../../../features/tools/tool.ts'
+import { type Tool, ToolRefusal, type ToolUpdate } from '../../../features/tools/tool.ts'
 import { Type } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scene, scripted } from './fakes.ts'
@@ -130,6 +130,54 @@ test('another call between, or a new turn, ends the repetition', async t => {
   assert.doesNotMatch(String((await run([['4', 'Again']]))[0]?.output), /Reminder/)
   await run([['5', 'Again']])
   assert.doesNotMatch(String((await run([['6', 'Again']], { turn_id: 1 }))[0]?.output), /Reminder/)
+})
+
+test('a review settles a call that may run with a result of its own, or lets it run; a denied call is not reviewed', async t => {
+  const seen: string[] = []
+  const reviewed = (name: string, settles: boolean): Tool => {
+    const tool = scripted({ name })
+    return {
+      ...tool,
+      prepare: async (args, env) => ({
+        ...(await tool.prepare(args, env)),
+        check: async () => void seen.push(`check ${name}`),
+        review: async () => {
+          seen.push(`review ${name}`)
+          return settles ? { output: 'not like this' } : undefined
+        }
+      })
+    }
+  }
+  const { run, hooks, log } = await scene(t, [reviewed('Settled', true), reviewed('Runs', false), reviewed('Denied', true)])
+  hooks.before.tapPromise('test', async ({ call }) => (call.name === 'Denied' ? { kind: 'deny', output: 'no' } : undefined))
+
+  const results = await run([
+    ['A', 'Settled'],
+    ['B', 'Runs'],
+    ['C', 'Denied']
+  ])
+
+  assert.deepEqual(results, [{ output: 'not like this' }, { output: 'Runs ' }, { output: 'no', is_error: true }])
+  assert.deepEqual(seen, ['check Settled', 'review Settled', 'check Runs', 'review Runs'])
+  assert.deepEqual(log.slice(0, 3), ['started A', 'started B', 'started C'])
+})
+
+test('an abort while a call is reviewed ends the wait', async t => {
+  const control = new AbortController()
+  const tool = scripted({ name: 'Asks' })
+  const asks: Tool = {
+    ...tool,
+    prepare: async (args, env) => ({
+      ...(await tool.prepare(args, env)),
+      review: () => {
+        setImmediate(() => control.abort())
+        return new Promise(() => undefined)
+      }
+    })
+  }
+  const { run } = await scene(t, [asks], { abandonMs: 1 })
+  const [result] = await run([['A', 'Asks']], { signal: control.signal })
+  assert.match(String(result?.output), /aborted/)
 })
 
 test('a verdict that stops the turn skips the later calls and lets the earlier ones run', async t => {
