@@ -27,6 +27,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   agent: () => import('./agent/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   'user-hooks': () => import('./user-hooks/pack.ts'),
+  questions: () => import('./questions/pack.ts'),
   todo: () => import('./todo/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),
   messages: () => import('./messages/pack.ts')

@@ -33,6 +33,8 @@ export interface RouteSpec<
    * A missing body is `undefined`: wrap in `Type.Optional(...)` to accept it.
    */
   readonly body?: B
+  /** `late`: the body is held against its schema when the handler reads it first, so that what the handler throws before (an unknown id) wins. */
+  readonly bodyCheck?: 'late'
   /** Shape of the envelope's `data` on success. For `binary` replies: ignored. */
   readonly data: D
   /** Failures this route answers beside the general ones. */

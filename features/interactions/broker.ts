@@ -94,8 +94,10 @@ export class Broker {
     const open = this.find(kind, id)
     open.answering = true
     let written: Written
+    const at = this.#ports.now()
     try {
-      written = await this.#ports.record(open.agent, endRecord.of({ kind: kind.name, id, how: 'answered', answer }))
+      const record = endRecord.of({ kind: kind.name, id, how: 'answered', answer })
+      written = await this.#ports.record(open.agent, { ...record, time: at.getTime() })
     } catch (error) {
       open.answering = false // another answer may come through, unless nobody waits any more
       if (open.signal.aborted) await this.#end(id, 'withdrawn')
@@ -105,7 +107,7 @@ export class Broker {
     this.#session.work.pending(kind.pending, -1)
     written.tell()
     open.settle({ how: 'answered', answer })
-    return this.#ports.now().toISOString()
+    return at.toISOString()
   }
 
   /** Withdraws what is open, of the kinds that fit. */
@@ -124,14 +126,13 @@ export class Broker {
     if (!open || open.answering) return
     const { kind, agent } = open
     this.#close(open, how === 'expired' ? 'expired' : 'resolved')
-    const record = this.#ports.record(agent, endRecord.of({ kind: kind.name, id, how }))
-    open.settle({ how })
     try {
-      ;(await record).tell()
+      ;(await this.#ports.record(agent, endRecord.of({ kind: kind.name, id, how }))).tell()
     } catch (error) {
       this.#ports.log.error({ err: error, kind: kind.name }, 'the end of a request to the user could not be recorded')
     }
     this.#session.work.pending(kind.pending, -1)
+    open.settle({ how }) // what follows from the end is told after it
   }
 
   #close(open: Open, how: 'resolved' | 'expired'): void {

@@ -2,6 +2,7 @@
 import { cursorQuery, defineRoute, errorSpec, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
 import { FileMissing } from '../prompts/index.ts'
+import { QuestionRequest } from '../questions/index.ts'
 import { SessionMissing, SessionObject } from '../sessions/index.ts'
 
 export const MessageMissing = errorSpec('message_missing', 40403, 'message not found')
@@ -69,6 +70,9 @@ const InFlight = Type.Object({
   current_prompt_id: Type.Optional(Type.String())
 })
 
+/** Of a kind that another pack shows as a question. */
+const OtherRequest = Type.Object({}, { additionalProperties: true, description: 'a request of another kind' })
+
 export const readSnapshot = defineRoute({
   method: 'GET',
   path: `${item}/snapshot`,
@@ -82,7 +86,7 @@ export const readSnapshot = defineRoute({
     in_flight_turn: nullable(InFlight),
     subagents: Type.Array(Type.Unknown()),
     pending_approvals: Type.Array(ApprovalRequest),
-    pending_questions: Type.Array(Type.Unknown())
+    pending_questions: Type.Array(Type.Unsafe<unknown>(Type.Union([QuestionRequest, OtherRequest])))
   }),
   errors: [SessionMissing]
 })

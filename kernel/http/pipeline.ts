@@ -92,12 +92,13 @@ export class Pipeline {
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
-    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
+    const given = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
+    const body = spec.bodyCheck === 'late' ? given : given?.()
     const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
 
     const work = route.activity.enter()
     if (!work) throw routeMissing(exchange)
-    const input = new HandlerInput(params, query, body, exchange, work)
+    const input = new HandlerInput(params, query, body, exchange, work, spec.bodyCheck === 'late')
     try {
       let answer: unknown = instead ? instead.data : route.handler(input as never) // the checks made the values fit the spec
       if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
@@ -162,13 +163,16 @@ export class Pipeline {
     })
   }
 
-  async #body(spec: AnyRoute, exchange: Exchange): Promise<unknown> {
+  /** Reads the body; the answer checks it. */
+  async #body(spec: AnyRoute, exchange: Exchange): Promise<() => unknown> {
     const schema = spec.body!
     const body = await exchange.body(spec.bodyLimit ?? this.#env.options.bodyLimitBytes)
-    if (body === undefined && OptionalKind in schema) return undefined
-    // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
-    const filled = Value.Default(schema, body)
-    return stripUnknown(schema, checked(schema, filled, 'body'))
+    return () => {
+      if (body === undefined && OptionalKind in schema) return undefined
+      // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
+      const filled = Value.Default(schema, body)
+      return stripUnknown(schema, checked(schema, filled, 'body'))
+    }
   }
 
   #checkReply(route: MountedRoute, text: string): void {
@@ -202,19 +206,26 @@ export class Pipeline {
 class HandlerInput {
   readonly params: unknown
   readonly query: unknown
-  readonly body: unknown
+  readonly #body: unknown
+  readonly #late: boolean
   readonly #exchange: Exchange
   readonly #work: Work
   #request: RequestInfo | undefined
   #abort: AbortController | undefined
   #undo: (() => void) | undefined
 
-  constructor(params: unknown, query: unknown, body: unknown, exchange: Exchange, work: Work) {
+  /** `late`: `body` is a function that checks it. */
+  constructor(params: unknown, query: unknown, body: unknown, exchange: Exchange, work: Work, late: boolean) {
     this.params = params
     this.query = query
-    this.body = body
+    this.#body = body
+    this.#late = late
     this.#exchange = exchange
     this.#work = work
+  }
+
+  get body(): unknown {
+    return this.#late ? (this.#body as (() => unknown) | undefined)?.() : this.#body
   }
 
   get request(): RequestInfo {

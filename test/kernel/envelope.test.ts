@@ -12,6 +12,7 @@ const json = { 'content-type': 'application/json' }
 const Label = Type.Object({ label: Type.String({ minLength: 1 }) })
 const post = defineRoute({ method: 'POST', path: '/api/v1/things', summary: 'x', body: Label, data: Type.Unknown() })
 const get = defineRoute({ method: 'GET', path: '/api/v1/things', summary: 'x', data: Type.Unknown() })
+const Gone = errorSpec('gone', 40477, 'gone')
 const echo = ({ body }: { body: unknown }) => ({ body: body === undefined ? 'none' : body })
 
 test('a success carries code, msg, data and the request id, and drops undefined fields', async t => {
@@ -162,6 +163,23 @@ test('a route without a body schema ignores any body', async t => {
   http.mount([{ ...post, body: undefined }, echo])
   const answer = await http.send('POST', '/api/v1/things', { headers: json, body: '{broken' })
   assert.deepEqual(answer.json.data, { body: 'none' })
+})
+
+test('a body that is checked late is checked where the handler reads it: what it throws before wins', async t => {
+  const http = await startHttp(t)
+  const late = { ...post, bodyCheck: 'late' as const, errors: [Gone] }
+  http.mount([
+    late,
+    input => {
+      if (input.request.url.endsWith('?gone')) throw new AppError(Gone)
+      return { body: input.body }
+    }
+  ])
+  const send = (path: string, body: string) => http.send('POST', path, { headers: json, body })
+  assert.equal((await send('/api/v1/things?gone', '{"label":5}')).json.code, Gone.code)
+  const wrong = (await send('/api/v1/things', '{"label":5}')).json
+  assert.deepEqual([wrong.code, wrong.details?.[0]?.path], [40001, 'body.label'])
+  assert.deepEqual((await send('/api/v1/things', '{"label":"x","more":1}')).json.data, { body: { label: 'x' } })
 })
 
 test('a body over the limit answers 40001 and closes the connection, announced or not', async t => {
