@@ -84,6 +84,7 @@ export class AgentEngine implements Agent {
     const { session, id } = this.host
     const turns = this.#turns
     if (event.name === 'session.prompt') session.promptSubmitted(event.text)
+    else if (event.name === 'session.undo') session.promptsUndone(event.text)
     else if (event.name !== 'session.work') {
       const turn = 'turnId' in event.payload && event.payload.turnId === turns.current?.turn_id ? turns.current : undefined
       const emit = turn?.emit ?? this.#emit

@@ -5,7 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
-import type { AgentProfile, StepInjector } from './service.ts'
+import type { AgentProfile, AgentRepair, StepInjector } from './service.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
 
 export interface AgentDeps {
@@ -19,6 +19,8 @@ export interface AgentDeps {
   readonly goesOn: WeakMap<AgentHost, () => boolean>
   /** Withdraws the requests to the human that a dead process left open. */
   readonly endRequests: (agent: AgentHost) => Promise<void>
+  /** What packs put on record where their work was left open. */
+  readonly repairs: () => readonly Contribution<AgentRepair>[]
   readonly runner: () => ToolRunner | undefined
   readonly injectors: () => readonly Contribution<StepInjector>[]
   /** What packs say of the agent, for `agent.status.updated`. */

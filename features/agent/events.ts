@@ -25,6 +25,8 @@ interface SessionEvent {
 export type AgentRecordEvent =
   | OwnEvent
   | (SessionEvent & { readonly name: 'session.prompt'; readonly text: string })
+  /** `text`: of the newest prompt that is left. */
+  | (SessionEvent & { readonly name: 'session.undo'; readonly text: string | undefined })
   | (SessionEvent & { readonly name: 'session.work'; readonly ended: TurnReason | undefined })
 
 /** `before`: the conversation without the record; `id`: the agent. */
@@ -123,6 +125,12 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
         }),
         ...(error ? [event('errorRaised', error)] : [])
       ]
+    }
+    case 'context.undone': {
+      if (id !== 'main') return []
+      const { last_prompt: text } = record
+      const patch = { lastPrompt: lastPromptOf(text ?? '') }
+      return [{ name: 'session.undo', type: sessionMetaUpdated.type, payload: { patch }, text, at }]
     }
     case 'warning':
       return [event('warningRaised', { code: record.code, message: record.message })]

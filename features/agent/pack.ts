@@ -14,7 +14,7 @@ import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
 import { recoverChildren, tellLeft } from './recovery.ts'
-import { AgentProfiles, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
+import { AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
@@ -40,6 +40,7 @@ export default definePack({
     const hooks = createTurnHooks()
     const injectors = ctx.collect(StepInjectors)
     const blocks = ctx.collect(PromptBlocks)
+    const repairs = ctx.collect(AgentRepairs)
     const statusFacts = ctx.collect(StatusFacts)
     const facts: Agents['facts'] = (agent, place) =>
       factsOf(statusFacts.entries(), agent, place, (pack, field, err) => ctx.log.error({ err, pack, field }, 'a fact of a status failed'))
@@ -82,6 +83,7 @@ export default definePack({
       engines,
       goesOn,
       endRequests: async agent => interactions()?.recover(agent),
+      repairs: () => repairs.entries(),
       runner,
       injectors: () => injectors.entries(),
       facts: agent => facts(agent, 'event'),

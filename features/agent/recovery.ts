@@ -1,6 +1,6 @@
 /** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
 import type { Logger } from '../../kernel/index.ts'
-import type { Histories, History } from '../history/index.ts'
+import type { Histories, History, HistoryRecord } from '../history/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
@@ -17,7 +17,7 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   deps.goesOn.set(host, () => host.record.type !== 'sub' && waits())
   await history.recover()
   await deps.endRequests(host)
-  const repair = repairOf(history)
+  const repair = [...(await repairsOf(host, history, deps)), ...repairOf(history)]
   if (repair.length > 0) await history.append(...repair)
   if (host.record.type === 'sub') await withdraw(history)
   const { work, state } = host.session
@@ -25,6 +25,19 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   if (host.id !== 'main' || ended_at === undefined) return
   const last = workReason(reason)
   if (state.last_turn_reason !== last) work.turnEnded(host.id, last, { announce: false })
+}
+
+/** What packs put on record: before the end of the turn, in which it may have been left open. */
+async function repairsOf(host: AgentHost, history: History, { repairs, log }: AgentDeps): Promise<readonly HistoryRecord[]> {
+  const records: HistoryRecord[] = []
+  for (const { pack, item } of repairs()) {
+    try {
+      records.push(...(await item.records(host, history)))
+    } catch (err) {
+      log.error({ err, pack, repair: item.name, session_id: host.session.id }, 'what was left open could not be closed')
+    }
+  }
+  return records
 }
 
 /** Nobody waits for a subagent any more whose process died: it begins nothing by itself. */
@@ -41,6 +54,7 @@ async function withdraw(history: History): Promise<void> {
  */
 export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, known: boolean, emit: AgentEmit, goesOn: boolean): void {
   if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
+  else if (event.name === 'session.undo') session.promptsUndone(event.text, { announce: !known })
   else if (event.name !== 'session.work') {
     if (!known) emit(event.name, event.payload, { at: event.at })
   } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn })
@@ -51,7 +65,11 @@ export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, kn
 async function catchUpPrompts({ session }: AgentHost, history: History): Promise<void> {
   const saved = session.state.updated_at
   const untold = history.untoldSince()?.toISOString()
+  const undo = history.lastUndo()
+  const undone = undo ? new Date(undo.time).toISOString() : ''
+  if (undo && undone > saved && (untold === undefined || undone < untold)) session.promptsUndone(undo.last_prompt, { announce: false })
   for (const prompt of history.prompts()) {
+    if (prompt.created_at <= undone) continue
     const isOwed = prompt.created_at > saved && (untold === undefined || prompt.created_at < untold)
     if (!isOwed || (prompt.origin?.kind ?? 'user') !== 'user') continue
     const content = prompt.content.length > 0 ? prompt.content : ((await history.messages.find(prompt.prompt_id))?.content ?? [])

@@ -1,7 +1,7 @@
 /** Agents at work: the prompt queue, turns, steering and aborting. */
 import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { type ErrorSpec, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
-import type { History, Origin, WirePart } from '../history/index.ts'
+import type { History, HistoryRecord, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
@@ -198,10 +198,24 @@ export interface Agents {
 }
 export const Agents = serviceToken<Agents>('agents')
 
+/**
+ * What a pack puts on record when an agent is opened whose process died: the end of what must not stay open (a compaction, a review). Asked
+ * once, before the open turn is closed and before anything begins; records and their events come in the order of the packs.
+ */
+export interface AgentRepair {
+  /** Names it in the log. */
+  readonly name: string
+  /** Empty: nothing was left open. What fails is logged and left as it is. */
+  records(agent: AgentHost, history: History): readonly HistoryRecord[] | Promise<readonly HistoryRecord[]>
+}
+export const AgentRepairs = extensionPoint<AgentRepair>('agent-repairs')
+
 export interface TurnInfo {
   readonly agent: AgentHost
   readonly turn_id: number
   readonly step: number
+  /** The turn's: aborts when the turn is cancelled. */
+  readonly signal: AbortSignal
 }
 
 /** A prompt whose turn is about to begin. */

@@ -143,7 +143,7 @@ export class Turn implements TurnPorts {
 
   /** In this order: records, turn.ended, error, turnEnd hooks, work_changed, prompt.completed or prompt.aborted. */
   async #settle(result: TurnResult, duration: number): Promise<void> {
-    const { host, deps } = this.#agent
+    const { deps } = this.#agent
     const { turn_id } = this
     const { reason, error, steps, text, truncated } = result
     this.accepting = false
@@ -162,7 +162,7 @@ export class Turn implements TurnPorts {
     if (result.unsaved.length > 0) this.#agent.measured()
     this.visible = false
     written.tell(before.length + 1)
-    await deps.hooks.turnEnd({ agent: host, turn_id, step: steps, reason }, deps.turnEndMs)
+    await deps.hooks.turnEnd({ ...this.#info({ turn_id, step: steps }), reason }, deps.turnEndMs)
     written.tell()
     this.#agent.settled(this)
   }
@@ -217,7 +217,7 @@ export class Turn implements TurnPorts {
   }
 
   #info({ step }: StepAt): TurnInfo {
-    return { agent: this.#agent.host, turn_id: this.turn_id, step }
+    return { agent: this.#agent.host, turn_id: this.turn_id, step, signal: this.signal }
   }
 
   async runTools(...[calls, signal, report]: Parameters<TurnPorts['runTools']>): ReturnType<TurnPorts['runTools']> {

@@ -8,6 +8,7 @@ import { logId, protocolVersion } from './contract.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
+import { type Rewindable, rewindable } from './rewind.ts'
 import type { EventDraft, Written } from './service.ts'
 import { type Mark, Telling, type ToldUpTo } from './telling.ts'
 
@@ -39,10 +40,31 @@ export interface AgentLogPorts {
   readonly checkpoints?: { readonly bytes: number; readonly share: number } | undefined
 }
 
-interface Live {
+/** A state that is kept up to date: as it is folded (`rewindable` where undo takes it back), and as others see it. */
+class Live {
   readonly spec: StateSpec<unknown>
   readonly from: (() => number) | undefined
   value: unknown
+  readonly seen: Tracked<unknown>
+  readonly #rewinds: boolean
+
+  constructor(given: StateSpec<unknown>, from?: () => number) {
+    this.#rewinds = given.rewinds ?? false
+    this.spec = this.#rewinds ? (rewindable(given) as unknown as StateSpec<unknown>) : given // each is called with its own state only
+    this.from = from
+    this.value = this.spec.initial()
+    const seen = () => (this.#rewinds ? (this.value as Rewindable<unknown>).value : this.value)
+    this.seen = {
+      get value() {
+        return seen()
+      }
+    }
+  }
+
+  /** The lowest number of a message to which undo can take it back. */
+  get floor(): number {
+    return this.#rewinds ? (this.value as Rewindable<unknown>).floor : 0
+  }
 }
 
 interface Saved {
@@ -90,7 +112,7 @@ export class AgentLog {
   constructor(ports: AgentLogPorts) {
     this.#ports = ports
     this.#telling = new Telling(ports.given, ports.written, undefined)
-    for (const spec of ports.states) this.#live.set(spec.name, { spec, from: undefined, value: spec.initial() })
+    for (const spec of ports.states) this.#live.set(spec.name, new Live(spec))
   }
 
   /** Where the records on disk end. */
@@ -122,10 +144,14 @@ export class AgentLog {
    */
   async track<S>(spec: StateSpec<S>, from?: () => number): Promise<Tracked<S>> {
     const known = this.#live.get(spec.name)
-    if (known) return known as Tracked<S> // one spec per name
-    const live: Live = { spec: spec as StateSpec<unknown>, from, value: undefined }
-    await this.#catchUp(live)
-    return this.#live.get(spec.name) as Tracked<S>
+    if (known) return known.seen as Tracked<S> // one spec per name
+    await this.#catchUp(new Live(spec as StateSpec<unknown>, from))
+    return this.#live.get(spec.name)?.seen as Tracked<S>
+  }
+
+  /** The lowest number of a message from which on all states can be taken back. */
+  get floor(): number {
+    return Math.max(0, ...[...this.#live.values()].map(live => live.floor))
   }
 
   scan(range: { from?: number; to?: number; reverse?: boolean }): AsyncIterable<Entry> {
@@ -278,7 +304,7 @@ export class AgentLog {
   async #load(): Promise<{ told: ToldUpTo | undefined; events: EventDraft[] }> {
     const tail = await this.#tail()
     // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
-    const fresh = this.#ports.states.flatMap(spec => this.#restored(spec, tail.from) ?? [])
+    const fresh = this.#ports.states.flatMap(({ name }) => this.#restored((this.#live.get(name) as Live).spec, tail.from) ?? [])
     const drafts: (readonly EventDraft[])[] = []
     let end = tail.from
     const take = ({ value, at, next }: Entry) => {

@@ -54,6 +54,11 @@ export class Context {
     }
   }
 
+  /** As they are, oldest first. */
+  messages(): readonly HistoryMessage[] {
+    return this.#messages.slice()
+  }
+
   project(images: boolean): Projected {
     const projection = this.#projections.get(images) ?? new Projection(this.#messages, { images })
     this.#projections.set(images, projection)

@@ -17,6 +17,23 @@ interface KnownPrompt extends PromptRecord {
   at?: number
 }
 
+/** Where a turn of the user begins, and what the context took before it. */
+interface Opening {
+  /** Number of its message. */
+  readonly number: number
+  readonly tokens: Conversation['tokens']
+}
+
+/** So many turns of the user can be taken back, and so many reminders of a kind are remembered. */
+const openingsKept = 2000
+const remindersKept = 16
+
+/** Whether a message of this origin is what the user wrote, or a skill or command that the user called. */
+export function isUserInput(origin: Origin | undefined): boolean {
+  const kind = origin?.kind ?? 'user'
+  return kind === 'user' || ((kind === 'skill_activation' || kind === 'plugin_command') && origin?.trigger === 'user-slash')
+}
+
 const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
 
 export class Conversation {
@@ -44,10 +61,20 @@ export class Conversation {
   readonly hidden: [number, number][] = []
   /** Where the records of the context begin, and the number of its first message. */
   context = { at: 0, message: 0 }
-  /** Tokens: measured up to the last answer, estimated behind it, and estimated behind the newest answer that may be measured next. */
-  tokens = { measured: 0, since: 0, sinceAnswer: 0 }
-  /** Origins of the newest reminders in the context, by variant. */
-  readonly reminders = new Map<string, Origin>()
+  /**
+   * Tokens: measured up to the last answer, estimated behind it, estimated behind the newest answer that may be measured next, and estimated of
+   * the whole context.
+   */
+  tokens = { measured: 0, since: 0, sinceAnswer: 0, estimated: 0 }
+  /** Turns of the user since the last compaction, oldest first. */
+  openings: Opening[] = []
+  /** There were more of them than are kept. */
+  openingsLost = false
+  compactions = 0
+  /** The newest undo. */
+  undone: { readonly time: number; readonly last_prompt?: string } | undefined
+  /** The newest reminders in the context, by variant, oldest first. */
+  readonly reminders = new Map<string, readonly { readonly number: number; readonly origin: Origin }[]>()
   /** Time of the newest message, ms. */
   lastTime = 0
 
@@ -55,6 +82,7 @@ export class Conversation {
     const record = coreRecord(given)
     if (!record) return
     const facts = messageFacts(record)
+    const { tokens } = this
     if (facts) this.#add(record, facts)
     const at = new Date(record.time ?? 0).toISOString()
     switch (record.type) {
@@ -72,7 +100,9 @@ export class Conversation {
       case 'message':
         if (record.prompt_id !== undefined) this.#prompt(record.prompt_id, { status: 'running' })
         if (record.id !== undefined) this.named.set(record.id, this.messages - 1)
-        if (record.origin?.kind === 'injection') this.reminders.set(String(record.origin.variant), record.origin)
+        if (record.origin?.kind === 'injection') this.#remind(String(record.origin.variant), record.origin)
+        if (this.#opens(record)) this.openings.push({ number: this.messages - 1, tokens })
+        if (this.openings.length > openingsKept) this.openingsLost = this.openings.shift() !== undefined
         break
       case 'turn.started':
         this.turns++
@@ -119,15 +149,13 @@ export class Conversation {
         break
       case 'context.compacted':
         this.context = { at: -1, message: this.messages - 1 }
-        this.tokens = { measured: 0, since: 0, sinceAnswer: 0 }
-        for (const each of record.messages) this.tokens.since += estimateMessage(each)
-        this.tokens.sinceAnswer = this.tokens.since
-        this.reminders.clear()
+        this.#compacted(record.messages.reduce((sum, each) => sum + estimateMessage(each), 0))
         break
       case 'context.undone':
-        this.#hide(record.from, this.messages)
-        this.tokens = { measured: record.context_tokens, since: 0, sinceAnswer: 0 }
-        this.reminders.clear()
+        this.#undo(record)
+        break
+      case 'tokens.spent':
+        this.#count(record.model, record.usage)
         break
       default:
         break
@@ -161,22 +189,62 @@ export class Conversation {
     return this.hidden.some(([from, to]) => number >= from && number < to)
   }
 
+  /** A turn begins with it that the user began. What is steered into a turn belongs to it. */
+  #opens({ origin, turn_id, prompt_id }: Extract<CoreRecord, { type: 'message' }>): boolean {
+    const { turn } = this
+    const begins = turn_id === undefined || turn?.turn_id !== turn_id || (prompt_id !== undefined && turn.prompt_id === prompt_id)
+    return begins && isUserInput(origin)
+  }
+
+  #remind(variant: string, origin: Origin): void {
+    const earlier = this.reminders.get(variant) ?? []
+    this.reminders.set(variant, [...earlier, { number: this.messages - 1, origin }].slice(-remindersKept))
+  }
+
+  #compacted(estimated: number): void {
+    this.context = { at: -1, message: this.messages - 1 }
+    this.tokens = { measured: 0, since: estimated, sinceAnswer: estimated, estimated }
+    this.compactions++
+    this.openings = []
+    this.openingsLost = false
+    this.reminders.clear()
+  }
+
+  #undo({ from, context_tokens: measured, last_prompt, time = 0 }: Extract<CoreRecord, { type: 'context.undone' }>): void {
+    const opening = this.openings.find(({ number }) => number === from)
+    this.tokens = opening?.tokens ?? { measured, since: 0, sinceAnswer: 0, estimated: measured }
+    this.openings = this.openings.filter(({ number }) => number < from)
+    for (const [variant, all] of this.reminders) {
+      const left = all.filter(({ number }) => number < from)
+      if (left.length > 0) this.reminders.set(variant, left)
+      else this.reminders.delete(variant)
+    }
+    this.undone = { time, ...(last_prompt === undefined ? {} : { last_prompt }) }
+    this.#hide(from, this.messages)
+  }
+
   #add(record: CoreRecord, facts: MessageFacts): void {
     const content = facts.content ?? this.prompts.get(facts.prompt_id ?? '')?.content ?? []
     const tokens = record.type === 'context.compacted' ? 0 : estimateMessage({ ...facts, content })
-    this.tokens.since += tokens
-    this.tokens.sinceAnswer = facts.role === 'assistant' ? 0 : this.tokens.sinceAnswer + tokens
+    const { measured, since, sinceAnswer, estimated } = this.tokens
+    const behind = facts.role === 'assistant' ? 0 : sinceAnswer + tokens
+    this.tokens = { measured, since: since + tokens, sinceAnswer: behind, estimated: estimated + tokens }
     const number = numberOf(record, this.messages)
     if (number > this.messages) this.#hide(this.messages, number)
     this.messages = number + 1
     this.lastTime = Math.max(this.lastTime, record.time ?? 0)
   }
 
-  #spend(model: string, usage: TokenUsage): void {
+  #count(model: string, usage: TokenUsage): void {
     this.usage = add(this.usage, usage)
     this.usageByModel[model] = add(this.usageByModel[model] ?? noUsage, usage)
-    const total = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
-    if (total > 0) this.tokens = { measured: total, since: this.tokens.sinceAnswer, sinceAnswer: this.tokens.sinceAnswer }
+  }
+
+  #spend(model: string, usage: TokenUsage): void {
+    this.#count(model, usage)
+    const measured = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
+    const { sinceAnswer, estimated } = this.tokens
+    if (measured > 0) this.tokens = { measured, since: sinceAnswer, sinceAnswer, estimated }
   }
 
   /** `to` is never below what was hidden before. */
@@ -216,6 +284,10 @@ export class Conversation {
       hidden: this.hidden,
       context: this.context,
       tokens: this.tokens,
+      openings: this.openings,
+      openingsLost: this.openingsLost,
+      compactions: this.compactions,
+      ...(this.undone ? { undone: this.undone } : {}),
       reminders: [...this.reminders],
       lastTime: this.lastTime
     }
@@ -241,7 +313,11 @@ export class Conversation {
     made.hidden.push(...saved.hidden)
     made.context = saved.context
     made.tokens = saved.tokens
-    for (const [variant, origin] of saved.reminders) made.reminders.set(variant, origin)
+    made.openings = [...saved.openings]
+    made.openingsLost = saved.openingsLost
+    made.compactions = saved.compactions
+    made.undone = saved.undone
+    for (const [variant, all] of saved.reminders) made.reminders.set(variant, all)
     made.lastTime = saved.lastTime
     return made
   }
@@ -250,7 +326,20 @@ export class Conversation {
 interface Saved
   extends Pick<
     Conversation,
-    'turn' | 'turns' | 'usage' | 'usageByModel' | 'openStep' | 'messages' | 'located' | 'context' | 'tokens' | 'lastTime'
+    | 'turn'
+    | 'turns'
+    | 'usage'
+    | 'usageByModel'
+    | 'openStep'
+    | 'messages'
+    | 'located'
+    | 'context'
+    | 'tokens'
+    | 'openings'
+    | 'openingsLost'
+    | 'compactions'
+    | 'undone'
+    | 'lastTime'
   > {
   readonly prompts: readonly KnownPrompt[]
   readonly openCalls: readonly LlmToolCall[]
@@ -260,12 +349,12 @@ interface Saved
   readonly index: readonly number[]
   readonly named: readonly [string, number][]
   readonly hidden: readonly [number, number][]
-  readonly reminders: readonly [string, Origin][]
+  readonly reminders: readonly [string, readonly { readonly number: number; readonly origin: Origin }[]][]
 }
 
 export const conversationState: StateSpec<Conversation> = {
   name: 'conversation',
-  version: 2,
+  version: 3,
   initial: () => new Conversation(),
   reduce(state, record) {
     state.apply(record)

@@ -50,6 +50,12 @@ export interface StateSpec<S> {
   /** JSON for a checkpoint, and back. Default: the state itself. */
   save?(state: S): unknown
   load?(saved: unknown): S
+  /**
+   * True: undo takes it back to what it was before the first message that is taken back. `reduce` then answers another value where something
+   * changed and never changes one in place, and `located` is not called. Default false: undo is a record like others. Whoever changes it
+   * raises `version`.
+   */
+  readonly rewinds?: boolean
 }
 
 /** A state as it is now; another value after every record. */

@@ -10,8 +10,8 @@ import { hasKeptMedia, hasLargeMedia, type Media } from './media.ts'
 import { MessageLog } from './message-log.ts'
 import { inlined, type Projected } from './project.ts'
 import type { CoreRecord } from './records.ts'
-import type { ConversationView, EventDraft, History, Messages, Written } from './service.ts'
-import type { OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
+import type { ContextSize, ConversationView, EventDraft, History, Messages, Undoable, Written } from './service.ts'
+import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessage'> {
   readonly session_id: string
@@ -95,6 +95,28 @@ export class AgentHistory implements History {
     return this.#state.contextTokens()
   }
 
+  contextSize(): ContextSize {
+    const { measured, since, estimated } = this.#state.tokens
+    return { measured, total: measured + since, estimated }
+  }
+
+  compactions(): number {
+    return this.#state.compactions
+  }
+
+  undoable(): Undoable {
+    const { openings, openingsLost, compactions } = this.#state
+    const { floor } = this.#log
+    const turns = openings
+      .filter(({ number }) => number >= floor)
+      .map(({ number, tokens }) => ({ from: number, tokens: tokens.measured + tokens.since }))
+    return { turns, end: openingsLost || turns.length < openings.length ? 'lost' : compactions > 0 ? 'compaction' : 'beginning' }
+  }
+
+  lastUndo(): { readonly time: number; readonly last_prompt?: string } | undefined {
+    return this.#state.undone
+  }
+
   hasToolCall(id: string): boolean {
     return this.#state.knowsCall(id)
   }
@@ -109,7 +131,7 @@ export class AgentHistory implements History {
   }
 
   reminder(variant: string): Origin | undefined {
-    return this.#state.reminders.get(variant)
+    return this.#state.reminders.get(variant)?.at(-1)?.origin
   }
 
   async append(...records: (CoreRecord | HistoryRecord)[]): Promise<void> {
@@ -151,17 +173,25 @@ export class AgentHistory implements History {
     return this.#log.track(spec)
   }
 
-  async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
+  async contextMessages(): Promise<readonly HistoryMessage[]> {
+    return (await this.#context()).messages()
+  }
+
+  /** Complete: contents that were accepted before it begins are read. */
+  async #context(): Promise<Context> {
     await this.#line // what was asked for before belongs to the context
     const spec = contextState(() => this.#state, this.#ports.session_id)
     for (;;) {
       if (this.#state.context.at < 0) await this.#log.settled()
-      const context = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
-      const { value } = context
+      const { value } = await this.#log.track<Context>(spec, () => Math.max(0, this.#state.context.at))
       const lacking = value.lacking()
-      if (!lacking) return await this.#withImages(value.project(images))
+      if (!lacking) return value
       value.fill(lacking, (await this.messages.find(lacking.id))?.content ?? [])
     }
+  }
+
+  async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
+    return await this.#withImages((await this.#context()).project(images))
   }
 
   untoldSince(): Date | undefined {

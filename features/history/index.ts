@@ -1,6 +1,6 @@
 /** Public face of the history pack. */
 export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
 export { interruptedResult } from './project.ts'
-export { type CoreRecord, coreRecord } from './records.ts'
+export { type CoreRecord, contextCompacted, contextUndone, coreRecord, sessionForked } from './records.ts'
 export * from './service.ts'
 export { restoredByUndo, type Undoable, type UndoableSpec } from './undoable.ts'

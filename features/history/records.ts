@@ -26,6 +26,12 @@ const Calls = Type.Unsafe<readonly LlmToolCall[]>(
   )
 )
 const turn = { turn_id: Count }
+const Usage = Type.Object({
+  inputOther: Type.Number(),
+  output: Type.Number(),
+  inputCacheRead: Type.Number(),
+  inputCacheCreation: Type.Number()
+})
 /** Of records that are messages: stamped when they are appended, so that a message keeps its id whatever becomes of others. */
 const numbered = { number: Type.Optional(Type.Integer({ minimum: 0, description: 'messages ever made before it' })) }
 const step = { ...turn, step: Count }
@@ -119,12 +125,6 @@ export const toolResult = defineRecord(
     synthetic: Type.Optional(Type.Boolean({ description: 'made up, because the call never answered' }))
   })
 )
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
 export const stepEnd = defineRecord(
   'step.end',
   Type.Object({
@@ -161,14 +161,39 @@ export const contextCompacted = defineRecord(
   'context.compacted',
   Type.Object({
     ...numbered,
-    messages: Type.Array(Type.Object({ role: oneOf(['user', 'system']), content: Content, origin: Type.Optional(Origin) }), { minItems: 1 })
+    messages: Type.Array(Type.Object({ role: oneOf(['user', 'system']), content: Content, origin: Type.Optional(Origin) }), {
+      minItems: 1
+    }),
+    result: Type.Optional(
+      Type.Object({
+        summary: Type.String({ description: 'as the model wrote it' }),
+        compacted_count: Type.Integer({ minimum: 0, description: 'messages that the context had' }),
+        tokens_before: Count,
+        tokens_after: Count,
+        kept_user_message_count: Count,
+        kept_head_user_message_count: Type.Optional(Count),
+        dropped_count: Type.Optional(Type.Integer({ minimum: 0, description: 'messages that the model was not given to summarise' }))
+      })
+    )
   })
 )
 /** Messages from number `from` on are taken back: neither the model nor clients see them any more. Their numbers are not given again. */
 export const contextUndone = defineRecord(
   'context.undone',
-  Type.Object({ from: Count, context_tokens: Count, turns: Type.Optional(Count) })
+  Type.Object({
+    from: Count,
+    context_tokens: Type.Integer({ minimum: 0, description: 'where `from` does not open a turn of the user' }),
+    turns: Type.Optional(Count),
+    last_prompt: Type.Optional(Type.String({ description: 'text of the newest prompt that is left' }))
+  })
 )
+/** Tokens of a request to a model that is no step of a turn. */
+export const tokensSpent = defineRecord('tokens.spent', Type.Object({ model: Type.String(), usage: Usage }))
+/**
+ * The records before it are copies of those of another session, which goes on by itself. States of what must not exist twice (a goal, a
+ * schedule, running work) end here.
+ */
+export const sessionForked = defineRecord('session.forked', Type.Object({ from: Type.String({ description: 'id of that session' }) }))
 /** Events of all records before the position `at` are in the event journal, up to `seq` of `epoch`. */
 export const told = defineRecord('told', Type.Object({ at: Count, seq: Count, epoch: Type.String() }))
 /** States as they follow from all records before it, so that opening reads from here. */
@@ -197,7 +222,9 @@ const core = [
   stepEnd,
   warning,
   contextCompacted,
-  contextUndone
+  contextUndone,
+  tokensSpent,
+  sessionForked
 ] as const
 type Spec = (typeof core)[number]
 type OfSpec<S> = S extends RecordSpec<infer T, infer F> ? RecordOf<T, F> : never

@@ -31,6 +31,24 @@ export interface Messages {
   find(id: string): Promise<HistoryMessage | undefined>
 }
 
+/** Tokens of the context. */
+export interface ContextSize {
+  /** As the provider counted them with the last answer; 0: it has not since the last compaction. */
+  readonly measured: number
+  /** Measured, and estimated behind that. */
+  readonly total: number
+  /** Estimated from the beginning. */
+  readonly estimated: number
+}
+
+/** Turns that the user began and that can be taken back. A prompt that was steered into a turn is part of it. */
+export interface Undoable {
+  /** Oldest first. `from`: number of the first message that goes with the turn (`context.undone`); `tokens`: size of the context before it. */
+  readonly turns: readonly { readonly from: number; readonly tokens: number }[]
+  /** What is before the first of them: a compaction, turns of which too little is remembered, or nothing. */
+  readonly end: 'beginning' | 'compaction' | 'lost'
+}
+
 export interface History {
   readonly messages: Messages
   lastTurn(): TurnRecord | undefined
@@ -42,6 +60,14 @@ export interface History {
   /** Sum of usage over the agent's life, and context size in tokens (measured + estimated). */
   usage(): TokenUsage
   contextTokens(): number
+  /** The same in its parts. */
+  contextSize(): ContextSize
+  /** How often the context was made smaller. */
+  compactions(): number
+  /** Which turns of the user can be taken back. */
+  undoable(): Undoable
+  /** The newest undo: its instant in ms, and the text of the newest prompt that was left then. */
+  lastUndo(): { readonly time: number; readonly last_prompt?: string } | undefined
   /** Usage by model alias, over the agent's life. */
   usageByModel(): Readonly<Record<string, TokenUsage>>
   /** True when the id was used by a tool call of this agent; rarely also for one that was not. */
@@ -61,6 +87,8 @@ export interface History {
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
   /** A state of a pack that follows from the records, live from now on. */
   track<S>(spec: StateSpec<S>): Promise<Tracked<S>>
+  /** The messages of the context, oldest first; the newest compaction left the first of them. Large media are references. */
+  contextMessages(): Promise<readonly HistoryMessage[]>
   /**
    * Repaired view of the context for the model: every tool call has exactly one result, neighbours merged, media inline. `images` false: the
    * model does not take them and gets a notice in place of each.

@@ -118,6 +118,14 @@ export class LiveSession extends SlotHost implements Session {
     )
   }
 
+  promptsUndone(text: string | undefined, { announce = true }: { readonly announce?: boolean } = {}): void {
+    const { last_prompt: _last, ...state } = this.#state
+    const lastPrompt = lastPromptOf(text ?? '')
+    this.#set(this.#touched(text === undefined ? state : { ...state, last_prompt: lastPrompt }, true))
+    this.#saveLater()
+    if (announce) this.#ports.metaUpdated(this.id, { patch: { lastPrompt } })
+  }
+
   leaves(agent_id: string, waiting: boolean): void {
     if (waiting) this.#left.add(agent_id)
     else this.#left.delete(agent_id)

@@ -71,6 +71,11 @@ export interface Session extends SlotHost {
    */
   promptSubmitted(text: string, options?: { readonly announce?: boolean }): void
   /**
+   * Prompts were taken back: sets last_prompt to `text`, that of the newest one which is left, or removes it; emits session.meta.updated
+   * (unless `announce` is false). Saved a little later, as with `promptSubmitted`.
+   */
+  promptsUndone(text: string | undefined, options?: { readonly announce?: boolean }): void
+  /**
    * Says whether something waits in an agent that is being closed. A session that is closed with such agents is loaded by the next server that
    * starts.
    */

@@ -92,6 +92,8 @@ export class FakeSession extends SlotHost implements Session {
   async update(): Promise<SessionState> {
     return this.state
   }
+  promptsUndone(): void {}
+
   promptSubmitted(): void {}
   leaves(): void {}
   store<S extends StoreSpec>(): StoreOf<S> {
