@@ -23,6 +23,7 @@ const bundle = await rolldown({
     main: 'features/main.ts',
     kernel: 'kernel/index.ts',
     'kernel-testing': 'kernel/testing.ts',
+    client: 'client/index.ts',
     'resolve-self': 'features/cli/resolve-self.ts',
     'walker-worker': 'features/tools-files/walker-worker.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))

@@ -1,0 +1,211 @@
+/** The event stream of a server: one socket for all watched sessions, made again when it breaks, with positions so that nothing is missed. */
+import { Connection, type SocketConstructor } from './connection.ts'
+import { type Snapshot, type Token, tokenOf } from './rest.ts'
+import type { EventFrame, ServerFrame } from './types.ts'
+import { type SessionEvent, type Watch, type WatchOptions, WatchState } from './watch.ts'
+
+export type StreamState =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'open' }
+  /** The connection is lost, or could not be made; the next try comes after `retry_ms`. */
+  | { readonly state: 'waiting'; readonly attempt: number; readonly retry_ms: number; readonly reason: string }
+  | { readonly state: 'closed' }
+
+export interface EventStreamOptions {
+  readonly url: string
+  readonly token: Token
+  /** Shown by the server beside the connection; default `svc-code-client`. */
+  readonly client_id?: string
+  /** Reads the snapshot of a session. */
+  readonly snapshot: (session_id: string) => Promise<Snapshot>
+  /** Default: the global one, else the package `ws`. */
+  readonly WebSocket?: SocketConstructor
+  /** First and longest wait before a connection is made again, ms; default 250 and 10,000. */
+  readonly retryMs?: readonly [first: number, longest: number]
+  /** After so much silence the server is asked whether it is there, ms; default 30,000. */
+  readonly silenceMs?: number
+  readonly onState?: (state: StreamState) => void
+}
+
+class Entry implements Watch {
+  readonly session_id: string
+  readonly state: WatchState
+  readonly ready: Promise<void>
+  settle: { resolve(): void; reject(error: Error): void } = { resolve: () => undefined, reject: () => undefined }
+  readonly #leave: (entry: Entry) => void
+
+  constructor(session_id: string, options: WatchOptions, leave: (entry: Entry) => void) {
+    this.session_id = session_id
+    this.state = new WatchState(options)
+    this.#leave = leave
+    this.ready = new Promise((resolve, reject) => {
+      this.settle = { resolve, reject }
+    })
+    this.ready.catch(() => undefined) // whoever wants to know waits for it
+  }
+
+  get cursor() {
+    return this.state.cursor
+  }
+
+  close(): void {
+    this.#leave(this)
+  }
+}
+
+export class EventStream {
+  readonly #options: EventStreamOptions
+  readonly #watched = new Map<string, Entry>()
+  readonly #listeners = new Set<(frame: EventFrame) => void>()
+  #connection: Connection | undefined
+  #started = false
+  #closed = false
+  #attempt = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options
+  }
+
+  /** Follows a session; one watch per session at a time. Opens the socket when it is not open yet. */
+  watch(session_id: string, options: WatchOptions): Watch {
+    if (this.#watched.has(session_id)) throw new Error(`session ${session_id} is watched already`)
+    const entry = new Entry(session_id, options, one => this.#leave(one))
+    this.#watched.set(session_id, entry)
+    if (this.#closed) this.#refuse(entry, new Error('the event stream is closed'))
+    else if (this.#connection) void this.#join(this.#connection, entry)
+    else this.#start()
+    return entry
+  }
+
+  /** Hears every event frame as it comes in, of all watched sessions and those that reach everyone. Returns the undo. */
+  listen(hear: (frame: EventFrame) => void): () => void {
+    this.#listeners.add(hear)
+    this.#start()
+    return () => this.#listeners.delete(hear)
+  }
+
+  /** Ends everything; nothing is called afterwards. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#connection?.close()
+    for (const entry of this.#watched.values()) this.#refuse(entry, new Error('the event stream is closed'))
+    this.#options.onState?.({ state: 'closed' })
+  }
+
+  #start(): void {
+    if (this.#started) return
+    this.#started = true
+    void this.#connect()
+  }
+
+  async #connect(): Promise<void> {
+    const { url, token, silenceMs = 30_000, client_id = 'svc-code-client', onState } = this.#options
+    onState?.({ state: 'connecting' })
+    try {
+      const connection = await Connection.open({
+        url,
+        token: await tokenOf(token),
+        socket: this.#options.WebSocket ?? (await platformSocket()),
+        silenceMs,
+        onFrame: frame => this.#receive(frame),
+        onClose: reason => this.#lost(reason)
+      })
+      if (this.#closed) return connection.close()
+      this.#connection = connection
+      await connection.request('client_hello', { client_id })
+      this.#attempt = 0
+      onState?.({ state: 'open' })
+      for (const entry of this.#watched.values()) void this.#join(connection, entry)
+    } catch (error) {
+      this.#connection?.close()
+      this.#lost(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  /** The next try comes later and later, at slightly different times for many clients of one server. */
+  #lost(reason: string): void {
+    this.#connection = undefined
+    if (this.#closed || this.#timer) return
+    for (const { state } of this.#watched.values()) state.hold()
+    const [first, longest] = this.#options.retryMs ?? [250, 10_000]
+    const retry_ms = Math.round(Math.min(longest, first * 2 ** this.#attempt) * (0.75 + Math.random() / 4))
+    this.#attempt++
+    this.#options.onState?.({ state: 'waiting', attempt: this.#attempt, retry_ms, reason })
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#connect()
+    }, retry_ms)
+  }
+
+  #receive(frame: ServerFrame): void {
+    if (this.#closed) return
+    if (frame.type === 'resync_required') {
+      const entry = this.#watched.get(frame.payload.session_id)
+      if (entry) this.#recover(entry)
+      return
+    }
+    if (!('session_id' in frame)) return
+    for (const hear of this.#listeners) hear(frame)
+    const entry = this.#watched.get(frame.session_id)
+    if (entry && !entry.state.take(frame as SessionEvent)) this.#recover(entry)
+  }
+
+  /** Takes a snapshot and subscribes again at its position; a subscription that is being made does it by itself. */
+  #recover(entry: Entry): void {
+    entry.state.needsSnapshot = true
+    if (!entry.state.joining && this.#connection) void this.#join(this.#connection, entry)
+  }
+
+  async #join(connection: Connection, entry: Entry): Promise<void> {
+    const { session_id, state } = entry
+    const isCurrent = () => this.#connection === connection && this.#watched.get(session_id) === entry
+    state.hold()
+    try {
+      for (let whole = false; !whole && isCurrent(); ) {
+        if (state.needsSnapshot) {
+          const snapshot = await this.#options.snapshot(session_id)
+          if (!isCurrent()) return
+          state.rebuild(snapshot)
+        }
+        const { agents } = state.options
+        const ack = await connection.request('subscribe', {
+          session_ids: [session_id],
+          ...(state.cursor ? { cursors: { [session_id]: state.cursor } } : {}),
+          ...(agents ? { agent_filter: { [session_id]: [...agents] } } : {})
+        })
+        if (!isCurrent()) return
+        if (ack.not_found.includes(session_id)) throw new Error(`session ${session_id} does not exist`)
+        if (state.needsSnapshot || ack.resync_required.includes(session_id)) {
+          state.needsSnapshot = true
+          continue
+        }
+        whole = state.join(ack.cursors[session_id])
+        state.needsSnapshot = !whole
+        if (!whole) state.hold()
+      }
+      entry.settle.resolve()
+    } catch (error) {
+      // A broken connection is followed by a new one, which subscribes again.
+      if (isCurrent()) this.#refuse(entry, error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  #leave(entry: Entry): void {
+    if (this.#watched.get(entry.session_id) !== entry) return
+    this.#refuse(entry, new Error('the watch is closed'))
+    this.#connection?.request('unsubscribe', { session_ids: [entry.session_id] }).catch(() => undefined) // gone with its connection
+  }
+
+  #refuse(entry: Entry, error: Error): void {
+    this.#watched.delete(entry.session_id)
+    entry.settle.reject(error)
+  }
+}
+
+async function platformSocket(): Promise<SocketConstructor> {
+  const own = (globalThis as { WebSocket?: SocketConstructor }).WebSocket
+  return own ?? ((await import('ws')).WebSocket as unknown as SocketConstructor)
+}

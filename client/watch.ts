@@ -1,0 +1,152 @@
+/** One watched session: its position, what waits while it is being subscribed, and streamed text without gaps and repetitions. */
+import type { Snapshot } from './rest.ts'
+import type { Events } from './types.ts'
+
+/** The last durable event that was seen of a session. */
+export interface Cursor {
+  readonly seq: number
+  readonly epoch: string
+}
+
+/** An event frame of a session: everything but what has the scope of the server. */
+export type SessionEvent = Exclude<Events[keyof Events], { session_id: '__global__' }>
+
+export interface WatchOptions {
+  /** Where to begin: with what comes now (default), with a snapshot, or after a position that was seen before. */
+  readonly from?: 'now' | 'snapshot' | Cursor
+  /** Agents whose events are wanted; default all. */
+  readonly agents?: readonly string[]
+  /** Every event once and in order; deltas of text join without gap. */
+  onEvent(event: SessionEvent): void
+  /**
+   * State to go on from: at the beginning with `from: 'snapshot'`, and whenever missed events or text cannot be had any more. What
+   * `onEvent` tells afterwards comes after it. Without this, missed text stays missed.
+   */
+  onSnapshot?(snapshot: Snapshot): void
+}
+
+export interface Watch {
+  readonly session_id: string
+  /** Resolves when events flow; rejects when the session does not exist or the stream was closed. */
+  readonly ready: Promise<void>
+  /** Position to go on from in another process. */
+  readonly cursor: Cursor | undefined
+  /** Unsubscribes. */
+  close(): void
+}
+
+type Delta = Events['assistant.delta'] | Events['thinking.delta']
+
+/** How much of a text has been told. */
+interface Told {
+  readonly turn: number
+  length: number
+  /** A step began: where offsets count per step, the next text begins at 0. */
+  fresh: boolean
+}
+
+export class WatchState {
+  readonly options: WatchOptions
+  cursor: Cursor | undefined
+  needsSnapshot: boolean
+  /** Frames that came while the subscription is made; undefined while events flow. */
+  #pending: SessionEvent[] | undefined
+  readonly #told = new Map<string, Told>()
+
+  constructor(options: WatchOptions) {
+    this.options = options
+    this.needsSnapshot = options.from === 'snapshot'
+    this.cursor = typeof options.from === 'object' ? options.from : undefined
+  }
+
+  /** From here on frames wait until `join`. */
+  hold(): void {
+    this.#pending ??= []
+  }
+
+  get joining(): boolean {
+    return this.#pending !== undefined
+  }
+
+  /** Takes a snapshot as the state to go on from: what was streamed before is in it. */
+  rebuild(snapshot: Snapshot): void {
+    this.needsSnapshot = false
+    this.cursor = { seq: snapshot.as_of_seq, epoch: snapshot.epoch }
+    this.#pending = this.#pending?.filter(frame => !isVolatile(frame))
+    this.#told.clear()
+    const open = snapshot.in_flight_turn
+    if (open) {
+      this.#tell('main assistant.delta', open.turn_id, open.assistant_offset + open.assistant_text.length)
+      this.#tell('main thinking.delta', open.turn_id, open.thinking_offset + open.thinking_text.length)
+    }
+    this.options.onSnapshot?.(snapshot)
+  }
+
+  /** The subscription stands: tells what came meanwhile. False when text is missing. `cursor`: where a watch without one begins. */
+  join(cursor: Cursor | undefined): boolean {
+    const waiting = this.#pending ?? []
+    this.#pending = undefined
+    this.cursor ??= cursor
+    // An event that reaches everyone may have come before the replay in which it comes again.
+    const last = new Map(waiting.flatMap((frame, at) => (isVolatile(frame) ? [] : [[frame.seq, at] as const])))
+    let whole = true
+    for (const [at, frame] of waiting.entries()) if (isVolatile(frame) || last.get(frame.seq) === at) whole = this.take(frame) && whole
+    return whole
+  }
+
+  /** Tells an event, or keeps it while the subscription is made. False when text before it is missing: a snapshot is needed. */
+  take(frame: SessionEvent): boolean {
+    if (this.#pending) {
+      this.#pending.push(frame)
+      return true
+    }
+    if (frame.type === 'assistant.delta' || frame.type === 'thinking.delta') return this.#text(frame)
+    if (!isVolatile(frame)) {
+      if (this.cursor && frame.epoch === this.cursor.epoch && frame.seq <= this.cursor.seq) return true
+      this.cursor = { seq: frame.seq, epoch: frame.epoch }
+    }
+    if (frame.type === 'turn.started') this.#begin(frame.payload.agentId, frame.payload.turnId)
+    if (frame.type === 'turn.step.started') {
+      for (const kind of textKinds) {
+        const told = this.#told.get(`${frame.payload.agentId} ${kind}`)
+        if (told) told.fresh = true
+      }
+    }
+    this.options.onEvent(frame)
+    return true
+  }
+
+  #begin(agent: string, turn: number): void {
+    for (const kind of textKinds) this.#tell(`${agent} ${kind}`, turn, 0)
+  }
+
+  #tell(key: string, turn: number, length: number): void {
+    this.#told.set(key, { turn, length, fresh: false })
+  }
+
+  #text(frame: Delta): boolean {
+    const { type, payload, offset } = frame
+    const key = `${payload.agentId} ${type}`
+    const before = this.#told.get(key)
+    const told = before?.turn === payload.turnId ? before : { turn: payload.turnId, length: offset ?? 0, fresh: false }
+    this.#told.set(key, told)
+    const at = offset ?? told.length
+    if (told.fresh && at === 0) told.length = 0
+    if (at > told.length) {
+      if (this.options.onSnapshot) return false
+      told.length = at
+    }
+    const delta = payload.delta.slice(told.length - at)
+    if (delta === '') return true
+    told.fresh = false
+    told.length += delta.length
+    this.options.onEvent({ ...frame, offset: told.length - delta.length, payload: { ...payload, delta } } as SessionEvent)
+    return true
+  }
+}
+
+const textKinds = ['assistant.delta', 'thinking.delta'] as const
+
+function isVolatile(frame: SessionEvent): boolean {
+  return 'volatile' in frame && frame.volatile === true
+}
