@@ -1,0 +1,237 @@
+/** The event stream of the client against a full server: cuts, restarts, lost text, a silent server. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { WebSocket } from 'ws'
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type SessionEvent,
+  type Snapshot,
+  type StreamState,
+  unwrap
+} from '../../client/index.ts'
+import { WatchState } from '../../client/watch.ts'
+import { rotateToken } from '../../kernel/access/token.ts'
+import { latch } from '../helpers/latch.ts'
+import { newSession, prompt, scene } from '../helpers/scene.ts'
+
+/** What a consumer keeps of a session: durable events by number, and the text of the turn. */
+class Kept {
+  readonly seen: string[] = []
+  text = ''
+  snapshots = 0
+  readonly ended = latch()
+
+  readonly onEvent = (event: SessionEvent) => {
+    if (event.type === 'turn.started') this.text = ''
+    if (event.type === 'assistant.delta') {
+      assert.equal(event.offset, this.text.length)
+      this.text += event.payload.delta
+    }
+    if (!('volatile' in event)) this.seen.push(`${event.seq} ${event.type}`)
+    if (event.type === 'prompt.completed') this.ended.open()
+  }
+
+  readonly onSnapshot = ({ in_flight_turn, messages, as_of_seq }: Snapshot) => {
+    this.snapshots++
+    const answers = messages.items.filter(one => one.role === 'assistant')
+    const told = answers.flatMap(one => one.content).map(part => (part as { text?: string }).text ?? '')
+    this.text = told.join('') + (in_flight_turn?.assistant_text ?? '')
+    this.seen.push(`${as_of_seq} snapshot`)
+  }
+}
+
+/** Clients whose sockets can be cut. */
+function cuttable(options: ClientOptions): { client: Client; cut(): void; states: StreamState[]; lost: Promise<void> } {
+  const states: StreamState[] = []
+  const { opened: lost, open } = latch()
+  const onState = (state: StreamState) => {
+    states.push(state)
+    if (state.state === 'waiting') open()
+  }
+  let last: WebSocket | undefined
+  class Cuttable extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols)
+      last = this
+    }
+  }
+  const client = createClient({ WebSocket: Cuttable as never, retryMs: [1, 5], onState, ...options })
+  return { client, cut: () => last?.terminate(), states, lost }
+}
+
+test('a client whose connection is cut at random points of a streaming turn has every event once and the whole text', async t => {
+  const whole = 'word and 🙂 '.repeat(60)
+  const { page, cwd, server } = await scene(t, [[{ text: whole, chunks: 90, every_ms: 4 }]])
+  const author = await page()
+  const id = await newSession(author, cwd)
+  const calm = createClient({ url: server.url, token: server.token })
+  const { client, cut, states } = cuttable({ url: server.url, token: server.token })
+  t.after(() => {
+    calm.close()
+    client.close()
+  })
+  const undisturbed = new Kept()
+  const disturbed = new Kept()
+  let frames = 0
+  client.events.listen(() => {
+    if (++frames % 4 === 0) cut()
+  })
+  const watches = [
+    calm.events.watch(id, { onEvent: undisturbed.onEvent }),
+    client.events.watch(id, { onEvent: disturbed.onEvent, onSnapshot: disturbed.onSnapshot })
+  ]
+  await Promise.all(watches.map(watch => watch.ready))
+  await prompt(author, id, 'talk')
+  await Promise.all([undisturbed.ended.opened, disturbed.ended.opened])
+
+  assert.equal(undisturbed.text, whole)
+  assert.equal(disturbed.text, whole)
+  assert.ok(states.filter(({ state }) => state === 'waiting').length > 2, 'it was cut')
+  const numbers = disturbed.seen.filter(line => !line.endsWith('snapshot')).map(line => Number(line.split(' ')[0]))
+  assert.deepEqual(
+    numbers,
+    [...new Set(numbers)].sort((a, b) => a - b)
+  )
+  // What is not there is in a snapshot.
+  const last = Math.max(0, ...disturbed.seen.filter(line => line.endsWith('snapshot')).map(line => Number(line.split(' ')[0])))
+  assert.deepEqual(
+    undisturbed.seen.filter(line => Number(line.split(' ')[0]) > last),
+    disturbed.seen.filter(line => Number(line.split(' ')[0]) > last && !line.endsWith('snapshot'))
+  )
+})
+
+test('a watch from a snapshot begins with the state and goes on with what comes after it', async t => {
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }], [{ text: 'second' }]])
+  const author = await page()
+  const id = await newSession(author, cwd)
+  const done = author.next('prompt.completed')
+  await author.openSession(id)
+  await prompt(author, id, 'one')
+  await done
+  const { client } = cuttable({ url: server.url, token: server.token })
+  t.after(() => client.close())
+  const kept = new Kept()
+  const watch = client.events.watch(id, { from: 'snapshot', onEvent: kept.onEvent, onSnapshot: kept.onSnapshot })
+  await watch.ready
+  assert.equal(kept.text, 'first')
+  const from = watch.cursor
+  await prompt(author, id, 'two')
+  await kept.ended.opened
+  assert.equal(kept.text, 'second')
+  watch.close()
+
+  const later = new Kept()
+  const again = client.events.watch(id, { from: from!, onEvent: later.onEvent })
+  await later.ended.opened
+  assert.deepEqual(later.seen, kept.seen.slice(1))
+  assert.deepEqual(again.cursor, watch.cursor)
+})
+
+test('a position that the server does not have any more is followed by a snapshot', async t => {
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }]])
+  const id = await newSession(await page(), cwd)
+  const { client } = cuttable({ url: server.url, token: server.token })
+  t.after(() => client.close())
+  const kept = new Kept()
+  const watch = client.events.watch(id, { from: { seq: 7, epoch: 'ep_of_before' }, onEvent: kept.onEvent, onSnapshot: kept.onSnapshot })
+  await watch.ready
+  assert.equal(kept.snapshots, 1)
+  assert.notEqual(watch.cursor?.epoch, 'ep_of_before')
+})
+
+test('a session that does not exist is told to whoever waits for it, and a stream that is closed tells nothing any more', async t => {
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }]])
+  const author = await page()
+  const id = await newSession(author, cwd)
+  const { client, states } = cuttable({ url: server.url, token: server.token })
+  await assert.rejects(client.events.watch('session_none', { onEvent: () => undefined }).ready, /session_none does not exist/)
+  const kept = new Kept()
+  await client.events.watch(id, { onEvent: kept.onEvent }).ready
+  client.close()
+  await author.post(`/api/v1/sessions/${id}/profile`, { title: 'New' })
+  assert.deepEqual(kept.seen, [])
+  assert.equal(states.at(-1)?.state, 'closed')
+  await assert.rejects(client.events.watch(id, { onEvent: kept.onEvent }).ready, /is closed/)
+})
+
+test('a token that was replaced is asked for again, for requests and for the next connection', async t => {
+  const { page, server, home, cwd } = await scene(t, [[{ text: 'first' }]])
+  const id = await newSession(await page(), cwd)
+  let token = server.token
+  const { client, lost } = cuttable({ url: server.url, token: () => token })
+  t.after(() => client.close())
+  const kept = new Kept()
+  await client.events.watch(id, { onEvent: kept.onEvent }).ready
+  const wait = latch()
+  client.events.listen(frame => {
+    if (frame.type === 'session.meta.updated') wait.open()
+  })
+  token = await rotateToken(home)
+  await lost
+  const path = { session_id: id }
+  await unwrap(client.rest.POST('/api/v1/sessions/{session_id}/profile', { params: { path }, body: { title: 'New' } }))
+  await wait.opened
+  assert.ok(kept.seen.some(line => line.endsWith('session.meta.updated')))
+})
+
+test('a server that says nothing for long, and does not answer either, counts as lost', async t => {
+  const lost = latch()
+  class Mute {
+    onopen = null
+    onclose = null
+    onerror = null
+    onmessage: ((event: never) => void) | null = null
+    constructor() {
+      setImmediate(() => this.onmessage?.({ data: '{"type":"server_hello","payload":{}}' } as never))
+    }
+    send(): void {}
+    close(): void {}
+  }
+  const client = createClient({
+    url: 'http://127.0.0.1:1',
+    token: '',
+    WebSocket: Mute,
+    silenceMs: 5,
+    onState: state => {
+      if (state.state === 'waiting' && /nothing was heard/.test(state.reason)) lost.open()
+    }
+  })
+  const alive = setInterval(() => undefined, 1000) // no socket keeps the process here
+  t.after(() => {
+    clearInterval(alive)
+    client.close()
+  })
+  client.events.listen(() => undefined)
+  await lost.opened
+})
+
+test('offsets per turn and per step both join, repetitions are cut off, and missing text asks for a snapshot', () => {
+  let text = ''
+  const state = new WatchState({
+    onSnapshot: () => undefined,
+    onEvent: event => {
+      if (event.type === 'assistant.delta') text += event.payload.delta
+    }
+  })
+  const at = { epoch: 'ep', session_id: 's', timestamp: '', seq: 0 }
+  const who = { agentId: 'main', sessionId: 's', turnId: 0 }
+  const delta = (offset: number, words: string) =>
+    state.take({ ...at, type: 'assistant.delta', volatile: true, offset, payload: { ...who, type: 'assistant.delta', delta: words } })
+  let seq = 0
+  const step = (number: number) =>
+    state.take({ ...at, seq: ++seq, type: 'turn.step.started', payload: { ...who, type: 'turn.step.started', step: number } })
+  state.take({ ...at, seq: ++seq, type: 'turn.started', payload: { ...who, type: 'turn.started', origin: { kind: 'user' } } })
+  step(1)
+  assert.ok(delta(0, 'one '))
+  assert.ok(delta(2, 'e two '))
+  assert.ok(delta(0, 'one'))
+  assert.equal(text, 'one two ')
+  assert.equal(delta(9, 'far'), false)
+  step(2)
+  assert.ok(delta(8, 'three '))
+  step(3)
+  assert.ok(delta(0, 'four'))
+  assert.equal(text, 'one two three four')
+})
