@@ -568,7 +568,7 @@ export interface ErrorEvent {
   }
 }
 export interface GetAuthData {
-  /** A provider, a default model, and no revoked login */
+  /** A provider, a default model that exists, and no revoked login */
   ready: boolean
   providers_count: number
   default_model: string | null
@@ -576,6 +576,8 @@ export interface GetAuthData {
     name: string
     status: 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
   } | null
+  /** What is in the way of prompts to the default model, in words; absent when nothing is known to be */
+  warnings?: string[]
 }
 export interface GetCatalogProvidersCatalogIdData {
   id: string
@@ -1316,6 +1318,28 @@ export interface GetWorkspacesData {
 }
 export interface GetWorkspacesWorkspaceIdTrustData {
   trusted: boolean
+}
+export interface HookResultEvent {
+  type: 'hook.result'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    turnId?: number
+    /** `UserPromptSubmit` */
+    hookEvent: string
+    content: string
+    /** the prompt does not run */
+    blocked?: boolean
+    type: 'hook.result'
+  }
 }
 export interface ModelCatalogChangedEvent {
   type: 'event.model_catalog.changed'
@@ -3395,6 +3419,7 @@ export interface Events {
   'event.workspace.created': WorkspaceCreatedEvent
   'event.workspace.deleted': WorkspaceDeletedEvent
   'event.workspace.updated': WorkspaceUpdatedEvent
+  'hook.result': HookResultEvent
   'prompt.aborted': PromptAbortedEvent
   'prompt.completed': PromptCompletedEvent
   'prompt.queued': PromptQueuedEvent

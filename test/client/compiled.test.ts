@@ -87,7 +87,10 @@ async function project(lib: readonly string[], types: readonly string[]): Promis
     outDir: 'out'
   }
   await writeFile(join(dir, 'package.json'), '{ "name": "theirs", "type": "module" }\n')
-  await writeFile(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: types.length > 0 ? ['story.ts', 'readme.ts'] : ['story.ts'] }))
+  await writeFile(
+    join(dir, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: options, files: types.length > 0 ? ['story.ts', 'readme.ts'] : ['story.ts'] })
+  )
   await writeFile(join(dir, 'story.ts'), program)
   const readme = await readFile(join(root, 'client', 'README.md'), 'utf8')
   await writeFile(join(dir, 'readme.ts'), /^```ts\n(.*?)^```/ms.exec(readme)?.[1] ?? '') // reads process.env, which browsers have not
