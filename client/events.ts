@@ -27,6 +27,9 @@ export interface EventStreamOptions {
   readonly onState?: (state: StreamState) => void
 }
 
+/** An agent may end one step after the other while its client takes a snapshot: after so many the text stays as it is. */
+const maxRounds = 5
+
 class Entry implements Watch {
   readonly session_id: string
   readonly state: WatchState
@@ -129,7 +132,7 @@ export class EventStream {
   #lost(reason: string): void {
     this.#connection = undefined
     if (this.#closed || this.#timer) return
-    for (const { state } of this.#watched.values()) state.hold()
+    for (const { state } of this.#watched.values()) state.lost()
     const [first, longest] = this.#options.retryMs ?? [250, 10_000]
     const retry_ms = Math.round(Math.min(longest, first * 2 ** this.#attempt) * (0.75 + Math.random() / 4))
     this.#attempt++
@@ -164,7 +167,7 @@ export class EventStream {
     const isCurrent = () => this.#connection === connection && this.#watched.get(session_id) === entry
     state.hold()
     try {
-      for (let whole = false; !whole && isCurrent(); ) {
+      for (let whole = false, round = 1; !whole && isCurrent(); round++) {
         if (state.needsSnapshot) {
           const snapshot = await this.#options.snapshot(session_id)
           if (!isCurrent()) return
@@ -182,9 +185,8 @@ export class EventStream {
           state.needsSnapshot = true
           continue
         }
-        whole = state.join(ack.cursors[session_id])
+        whole = state.join(ack.cursors[session_id], round > maxRounds)
         state.needsSnapshot = !whole
-        if (!whole) state.hold()
       }
       entry.settle.resolve()
     } catch (error) {

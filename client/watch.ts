@@ -51,6 +51,8 @@ export class WatchState {
   needsSnapshot: boolean
   /** Frames that came while the subscription is made; undefined while events flow. */
   #pending: SessionEvent[] | undefined
+  /** Agents in a turn. */
+  readonly #open = new Set<string>()
   readonly #told = new Map<string, Told>()
 
   constructor(options: WatchOptions) {
@@ -64,6 +66,12 @@ export class WatchState {
     this.#pending ??= []
   }
 
+  /** The connection is gone: what a turn streams meanwhile is in no replay. */
+  lost(): void {
+    this.#pending = []
+    if (this.#open.size > 0 && this.options.onSnapshot) this.needsSnapshot = true
+  }
+
   get joining(): boolean {
     return this.#pending !== undefined
   }
@@ -74,24 +82,37 @@ export class WatchState {
     this.cursor = { seq: snapshot.as_of_seq, epoch: snapshot.epoch }
     this.#pending = this.#pending?.filter(frame => !isVolatile(frame))
     this.#told.clear()
+    this.#open.clear()
     const open = snapshot.in_flight_turn
     if (open) {
+      this.#open.add('main')
       this.#tell('main assistant.delta', open.turn_id, open.assistant_offset + open.assistant_text.length)
       this.#tell('main thinking.delta', open.turn_id, open.thinking_offset + open.thinking_text.length)
     }
     this.options.onSnapshot?.(snapshot)
   }
 
-  /** The subscription stands: tells what came meanwhile. False when text is missing. `cursor`: where a watch without one begins. */
-  join(cursor: Cursor | undefined): boolean {
+  /**
+   * The subscription stands: tells what came meanwhile. False when text is missing, also that of a step that is over (unless `asItIs`);
+   * frames go on waiting then. `cursor`: where a watch without one begins.
+   */
+  join(cursor: Cursor | undefined, asItIs: boolean): boolean {
     const waiting = this.#pending ?? []
+    const { cursor: from } = this
+    if (!asItIs && from && this.options.onSnapshot && waiting.some(frame => frame.type === 'turn.step.completed' && frame.seq > from.seq)) {
+      return false
+    }
     this.#pending = undefined
     this.cursor ??= cursor
     // An event that reaches everyone may have come before the replay in which it comes again.
     const last = new Map(waiting.flatMap((frame, at) => (isVolatile(frame) ? [] : [[frame.seq, at] as const])))
-    let whole = true
-    for (const [at, frame] of waiting.entries()) if (isVolatile(frame) || last.get(frame.seq) === at) whole = this.take(frame) && whole
-    return whole
+    for (const [at, frame] of waiting.entries()) {
+      if (!isVolatile(frame) && last.get(frame.seq) !== at) continue
+      if (this.take(frame)) continue
+      this.#pending = waiting.slice(at)
+      return false
+    }
+    return true
   }
 
   /** Tells an event, or keeps it while the subscription is made. False when text before it is missing: a snapshot is needed. */
@@ -106,6 +127,7 @@ export class WatchState {
       this.cursor = { seq: frame.seq, epoch: frame.epoch }
     }
     if (frame.type === 'turn.started') this.#begin(frame.payload.agentId, frame.payload.turnId)
+    if (frame.type === 'turn.ended') this.#open.delete(frame.payload.agentId)
     if (frame.type === 'turn.step.started') {
       for (const kind of textKinds) {
         const told = this.#told.get(`${frame.payload.agentId} ${kind}`)
@@ -117,6 +139,7 @@ export class WatchState {
   }
 
   #begin(agent: string, turn: number): void {
+    this.#open.add(agent)
     for (const kind of textKinds) this.#tell(`${agent} ${kind}`, turn, 0)
   }
 

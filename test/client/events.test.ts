@@ -33,12 +33,14 @@ class Kept {
     if (event.type === 'prompt.completed') this.ended.open()
   }
 
-  readonly onSnapshot = ({ in_flight_turn, messages, as_of_seq }: Snapshot) => {
+  readonly onSnapshot = ({ in_flight_turn, messages, as_of_seq, session }: Snapshot) => {
     this.snapshots++
     const answers = messages.items.filter(one => one.role === 'assistant')
     const told = answers.flatMap(one => one.content).map(part => (part as { text?: string }).text ?? '')
     this.text = told.join('') + (in_flight_turn?.assistant_text ?? '')
     this.seen.push(`${as_of_seq} snapshot`)
+    // The event that tells the end may be part of this state.
+    if (this.snapshots > 1 && session.last_turn_reason === 'completed') this.ended.open()
   }
 }
 
@@ -80,7 +82,7 @@ test('a client whose connection is cut at random points of a streaming turn has 
   })
   const watches = [
     calm.events.watch(id, { onEvent: undisturbed.onEvent }),
-    client.events.watch(id, { onEvent: disturbed.onEvent, onSnapshot: disturbed.onSnapshot })
+    client.events.watch(id, { from: 'snapshot', onEvent: disturbed.onEvent, onSnapshot: disturbed.onSnapshot })
   ]
   await Promise.all(watches.map(watch => watch.ready))
   await prompt(author, id, 'talk')
