@@ -1161,6 +1161,41 @@ export interface GetSessionsSessionIdPromptsData {
     created_at: string
   }[]
 }
+export interface GetSessionsSessionIdQuestionsData {
+  items: {
+    /** question_<uuid> */
+    question_id: string
+    session_id: string
+    /** 0-based turn number */
+    turn_id?: number
+    tool_call_id?: string
+    questions: {
+      /** `q_<item>`, from 0 */
+      id: string
+      question: string
+      header?: string
+      body?: string
+      options: {
+        /** `opt_<item>_<option>`, from 0 */
+        id: string
+        label: string
+        description?: string
+      }[]
+      multi_select?: boolean
+      /** a text of the user is an answer, too */
+      allow_other?: boolean
+      other_label?: string
+      other_description?: string
+    }[]
+    /** ISO 8601, UTC */
+    created_at: string
+    /** the question is withdrawn at this instant */
+    expires_at?: string
+  }[]
+}
+export interface GetSessionsSessionIdQuestionsQuery {
+  status: 'pending'
+}
 export interface GetSessionsSessionIdSnapshotData {
   as_of_seq: number
   epoch: string
@@ -1271,7 +1306,41 @@ export interface GetSessionsSessionIdSnapshotData {
     /** the request is withdrawn at this instant */
     expires_at: string
   }[]
-  pending_questions: unknown[]
+  pending_questions: (
+    | {
+        /** question_<uuid> */
+        question_id: string
+        session_id: string
+        /** 0-based turn number */
+        turn_id?: number
+        tool_call_id?: string
+        questions: {
+          /** `q_<item>`, from 0 */
+          id: string
+          question: string
+          header?: string
+          body?: string
+          options: {
+            /** `opt_<item>_<option>`, from 0 */
+            id: string
+            label: string
+            description?: string
+          }[]
+          multi_select?: boolean
+          /** a text of the user is an answer, too */
+          allow_other?: boolean
+          other_label?: string
+          other_description?: string
+        }[]
+        /** ISO 8601, UTC */
+        created_at: string
+        /** the question is withdrawn at this instant */
+        expires_at?: string
+      }
+    | {
+        [k: string]: unknown
+      }
+  )[]
 }
 export interface GetSessionsSessionIdStatusData {
   busy: boolean
@@ -2272,6 +2341,45 @@ export interface PostSessionsSessionIdPromptsSteerData {
   steered: boolean
   prompt_ids: string[]
 }
+export interface PostSessionsSessionIdQuestionsQuestionIdBody {
+  /** item id to answer */
+  answers: {
+    [k: string]:
+      | {
+          kind: 'single'
+          option_id: string
+        }
+      | {
+          kind: 'multi'
+          option_ids: string[]
+        }
+      | {
+          kind: 'other'
+          text: string
+        }
+      | {
+          kind: 'multi_with_other'
+          option_ids: string[]
+          other_text: string
+        }
+      | {
+          kind: 'skipped'
+        }
+  }
+  method?: 'enter' | 'space' | 'number_key' | 'click'
+  /** handed to the agent beside the answers */
+  note?: string
+}
+export interface PostSessionsSessionIdQuestionsQuestionIdData {
+  resolved: true
+  /** ISO 8601, UTC */
+  resolved_at: string
+}
+export interface PostSessionsSessionIdQuestionsQuestionIdDismissData {
+  dismissed: true
+  /** ISO 8601, UTC */
+  dismissed_at: string
+}
 export interface PostSessionsSessionIdRestoreData {
   id: string
   workspace_id: string
@@ -2488,6 +2596,92 @@ export interface PutProvidersProviderIdData {
     status: 'connected' | 'unconfigured' | 'error'
     /** Model alias ids */
     models: string[]
+  }
+}
+export interface QuestionAnsweredEvent {
+  type: 'event.question.answered'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    question_id: string
+    /** question text to answer text; skipped items are absent */
+    answers: {
+      [k: string]: string
+    }
+    /** ISO 8601, UTC */
+    resolved_at: string
+    type: 'event.question.answered'
+  }
+}
+export interface QuestionDismissedEvent {
+  type: 'event.question.dismissed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    question_id: string
+    /** ISO 8601, UTC */
+    dismissed_at: string
+    type: 'event.question.dismissed'
+  }
+}
+export interface QuestionRequestedEvent {
+  type: 'event.question.requested'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** question_<uuid> */
+    question_id: string
+    session_id: string
+    /** 0-based turn number */
+    turn_id?: number
+    tool_call_id?: string
+    questions: {
+      /** `q_<item>`, from 0 */
+      id: string
+      question: string
+      header?: string
+      body?: string
+      options: {
+        /** `opt_<item>_<option>`, from 0 */
+        id: string
+        label: string
+        description?: string
+      }[]
+      multi_select?: boolean
+      /** a text of the user is an answer, too */
+      allow_other?: boolean
+      other_label?: string
+      other_description?: string
+    }[]
+    /** ISO 8601, UTC */
+    created_at: string
+    /** the question is withdrawn at this instant */
+    expires_at?: string
+    type: 'event.question.requested'
   }
 }
 export interface ResyncRequiredFrame {
@@ -3313,6 +3507,25 @@ export interface paths {
       responses: { 200: Content<Success<PostSessionsSessionIdPromptsSteerData> | Failure<40001 | 40401 | 40402 | 40901 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/questions': {
+    get: {
+      parameters: { path: { session_id: string }; query: GetSessionsSessionIdQuestionsQuery }
+      responses: { 200: Content<Success<GetSessionsSessionIdQuestionsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/questions/{question_id}': {
+    post: {
+      parameters: { path: { session_id: string; question_id: string } }
+      requestBody: { content: { 'application/json': PostSessionsSessionIdQuestionsQuestionIdBody } }
+      responses: { 200: Content<Success<PostSessionsSessionIdQuestionsQuestionIdData> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/questions/{question_id}:dismiss': {
+    post: {
+      parameters: { path: { session_id: string; question_id: string } }
+      responses: { 200: Content<Success<PostSessionsSessionIdQuestionsQuestionIdDismissData, 40909> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/snapshot': {
     get: {
       parameters: { path: { session_id: string } }
@@ -3413,6 +3626,9 @@ export interface Events {
   'event.approval.resolved': ApprovalResolvedEvent
   'event.config.changed': ConfigChangedEvent
   'event.model_catalog.changed': ModelCatalogChangedEvent
+  'event.question.answered': QuestionAnsweredEvent
+  'event.question.dismissed': QuestionDismissedEvent
+  'event.question.requested': QuestionRequestedEvent
   'event.session.archived': SessionArchivedEvent
   'event.session.created': SessionCreatedEvent
   'event.session.work_changed': SessionWorkChangedEvent
