@@ -25,6 +25,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'tools-shell': () => import('./tools-shell/pack.ts'),
   permissions: () => import('./permissions/pack.ts'),
   agent: () => import('./agent/pack.ts'),
+  tasks: () => import('./tasks/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   'user-hooks': () => import('./user-hooks/pack.ts'),
   questions: () => import('./questions/pack.ts'),

@@ -153,6 +153,14 @@ export class AgentEngine implements Agent {
     return this.#inOrder(() => this.#inject(notice))
   }
 
+  withdrawNotice(id: string): Promise<boolean> {
+    return this.#inOrder(async () => {
+      if (!this.#turns.notices.some(notice => notice.notice_id === id)) return false
+      await this.#history.append(noticeDropped.of({ notice_ids: [id] }))
+      return true
+    })
+  }
+
   async exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal: ErrorSpec = SessionBusy): Promise<T> {
     const held = await this.#inOrder(async () => this.#turns.takeOver(refusal))
     try {

@@ -139,6 +139,8 @@ export interface Agent {
    * start a turn; notices keep their order. One that waits for the running turn keeps it going.
    */
   inject(notice: NoticeInput): Promise<NoticeFate>
+  /** Takes a notice back that is no message yet; on record when it resolves. False: none of this id waits. */
+  withdrawNotice(id: string): Promise<boolean>
   /**
    * Runs `work` while no turn runs; prompts and notices that come meanwhile are accepted and begin when it has ended. Throws `refusal` (default
    * SessionBusy, 40901) when a turn runs or waits, or other exclusive work goes on. The signal aborts when the agent is closed or its

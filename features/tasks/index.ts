@@ -1,0 +1,14 @@
+/** Public face of the tasks pack. */
+export {
+  cancelTask,
+  detachTask,
+  listTasks,
+  readTask,
+  TaskFinished,
+  TaskInfo,
+  TaskMissing,
+  TaskObject,
+  taskStarted,
+  taskTerminated
+} from './contract.ts'
+export * from './service.ts'

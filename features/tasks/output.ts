@@ -1,0 +1,113 @@
+/** What a task printed: the end of it in memory, all of it in a file when somebody may want it later. */
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** Bytes that are kept in memory. */
+export const KEEP_BYTES = 1024 * 1024
+/** A task that prints more is stopped. */
+export const MAX_BYTES = 16 * 1024 * 1024
+
+export class TaskOutput {
+  readonly path: string
+  #chunks: Buffer[] = []
+  /** Bytes of the chunks. */
+  #held = 0
+  #bytes = 0
+  #file: WriteStream | undefined
+  #failed = false
+
+  /** `path`: of the file, which is made when it is needed. */
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Bytes so far. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** All of it is in the file, or on the way there. */
+  get saved(): boolean {
+    return this.#file !== undefined && !this.#failed
+  }
+
+  add(text: string): void {
+    const chunk = Buffer.from(text)
+    this.#bytes += chunk.length
+    this.#chunks.push(chunk)
+    this.#held += chunk.length
+    this.#file?.write(chunk)
+    if (this.#held > KEEP_BYTES && !this.#file) this.save()
+    while (this.#held - (this.#chunks[0]?.length ?? 0) >= KEEP_BYTES) this.#held -= this.#chunks.shift()?.length ?? 0
+  }
+
+  /** From now on all of it goes into the file. Without one (the disk refuses), only the end is kept. */
+  save(): void {
+    if (this.#file || this.#failed) return
+    try {
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
+    } catch {
+      this.#failed = true // the view says that there is no file
+      return
+    }
+    this.#file = createWriteStream(this.path, { mode: 0o600 })
+    this.#file.on('error', () => {
+      this.#failed = true
+    })
+    for (const chunk of this.#chunks) this.#file.write(chunk)
+  }
+
+  /** The last bytes of what is in memory, at most so many. */
+  tail(bytes: number): string {
+    const wanted: Buffer[] = []
+    for (let at = this.#chunks.length - 1, length = 0; at >= 0 && length < bytes; at--) {
+      const chunk = this.#chunks[at] as Buffer
+      wanted.unshift(chunk)
+      length += chunk.length
+    }
+    return endOf(Buffer.concat(wanted), bytes)
+  }
+
+  /** Closes the file; without `keep` it goes. Then only `memory` bytes stay in memory. */
+  async finish(keep: boolean, memory: number): Promise<void> {
+    const file = this.#file
+    if (file) {
+      await new Promise<void>(resolve => {
+        file.once('close', resolve)
+        file.end()
+      })
+      if (!keep) await rm(dirname(this.path), { recursive: true, force: true })
+    }
+    if (!keep) this.#failed = true
+    const rest = Buffer.from(this.tail(memory))
+    this.#chunks = [rest]
+    this.#held = rest.length
+  }
+}
+
+/** The last bytes, at most so many, without a part of a character at the cut. */
+export function endOf(buffer: Buffer, bytes: number): string {
+  let from = Math.max(0, buffer.length - bytes)
+  if (from > 0) while (from < buffer.length && ((buffer[from] as number) & 0xc0) === 0x80) from++
+  return buffer.toString('utf8', from)
+}
+
+/** The end of a file, at most so many bytes; undefined when it cannot be read. */
+export async function endOfFile(path: string, bytes: number): Promise<string | undefined> {
+  try {
+    const file = await open(path)
+    try {
+      const { size } = await file.stat()
+      const length = Math.min(size, bytes, KEEP_BYTES)
+      // One more than wanted shows whether the first one continues a character.
+      const from = Math.max(0, size - length - 3)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from)
+      return endOf(buffer.subarray(0, bytesRead), length)
+    } finally {
+      await file.close()
+    }
+  } catch {
+    return undefined // gone; what the record says of its end is left
+  }
+}

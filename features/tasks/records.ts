@@ -1,0 +1,133 @@
+/** Tasks in the journal of their agent: begun in the background, over, reported; what is known of them by it; the events that follow. */
+import { Type } from '../../kernel/index.ts'
+import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { TaskInfo, taskStarted, taskTerminated } from './contract.ts'
+
+/** It runs in the background from here on. */
+export const startedRecord = defineRecord(
+  'task.started',
+  Type.Object({
+    session_id: Type.String({ description: 'a fork has the records, not the task' }),
+    info: TaskInfo,
+    tool_call_id: Type.Optional(Type.String())
+  })
+)
+export const terminatedRecord = defineRecord(
+  'task.terminated',
+  Type.Object({
+    info: TaskInfo,
+    tail: Type.String({ description: 'end of its output, at most 4 KiB' }),
+    output_size: Type.Integer({ description: 'bytes of all of its output' }),
+    saved: Type.Boolean({ description: 'all of it is in its file' }),
+    quiet: Type.Optional(Type.Boolean({ description: 'the agent is told with its next turn; no turn begins for it' })),
+    hint: Type.Optional(Type.String({ description: 'for the agent: how to go on' }))
+  })
+)
+/** It goes on without the server. */
+export const leftRecord = defineRecord('task.left', Type.Object({ task_id: Type.String() }))
+/** The result of this call tells the agent of the ends. */
+export const reportedRecord = defineRecord(
+  'task.reported',
+  Type.Object({ task_ids: Type.Array(Type.String()), tool_call_id: Type.String() })
+)
+
+/** A task that ever ran in the background. */
+export interface TaskEntry {
+  readonly session_id: string
+  readonly info: TaskInfo
+  readonly tool_call_id?: string
+  /** Compactions of the context before it began. */
+  readonly compactions: number
+  readonly left?: boolean
+  readonly end?: {
+    readonly tail: string
+    readonly output_size: number
+    readonly saved: boolean
+    readonly quiet?: boolean
+    readonly hint?: string
+  }
+  /** Number of the message that told the agent of its end. */
+  readonly told?: number
+  /** The call whose result will. */
+  readonly reported_by?: string
+}
+
+export interface TaskState {
+  /** In the order in which they began. */
+  readonly entries: readonly TaskEntry[]
+  /** Compactions of the context so far. */
+  readonly compactions: number
+}
+
+/** Tasks that are over and told of; older ones are forgotten. */
+const kept = 100
+
+/** Its end is on record, and the agent was not told of it. */
+export const isUntold = ({ info, end, told, reported_by }: TaskEntry): boolean =>
+  end !== undefined && told === undefined && reported_by === undefined && info.terminalNotificationSuppressed !== true
+
+export const taskState: StateSpec<TaskState> = {
+  name: 'tasks',
+  version: 1,
+  initial: () => ({ entries: [], compactions: 0 }),
+  reduce(state, record) {
+    const { compactions } = state
+    if (record.type === 'context.compacted') return { ...state, compactions: compactions + 1 }
+    if (startedRecord.is(record)) {
+      const { session_id, info, tool_call_id } = record
+      const entry = { session_id, info, compactions, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+      return { ...state, entries: [...state.entries, entry] }
+    }
+    if (state.entries.length === 0) return state
+    const change = changeBy(record)
+    if (!change) return state
+    const entries = state.entries.map(change)
+    return entries.every((entry, at) => entry === state.entries[at]) ? state : { ...state, entries: trimmed(entries) }
+  }
+}
+
+/** What a record changes in the tasks; undefined: nothing. */
+function changeBy(record: HistoryRecord): ((entry: TaskEntry) => TaskEntry) | undefined {
+  const { type } = record
+  const number = record.number as number | undefined // stamped on messages
+  if (type === 'message') {
+    const { kind, taskId } = (record.origin ?? {}) as { readonly kind?: unknown; readonly taskId?: unknown }
+    return kind === 'task' ? entry => (entry.info.taskId === taskId && entry.end ? { ...entry, told: number ?? 0 } : entry) : undefined
+  }
+  if (type === 'tool.result') {
+    return entry => {
+      if (entry.reported_by === undefined || entry.reported_by !== record.tool_call_id) return entry
+      const { reported_by: _call, ...rest } = entry
+      // A call that was cut off told nothing.
+      return record.is_error || record.synthetic ? rest : { ...rest, told: number ?? 0 }
+    }
+  }
+  if (type === 'context.undone') {
+    const from = Number(record.from)
+    return entry => {
+      if (entry.told === undefined || entry.told < from) return entry
+      const { told: _told, ...rest } = entry
+      return rest
+    }
+  }
+  if (terminatedRecord.is(record)) {
+    const { info, type: _type, time: _time, ...end } = record
+    return entry => (entry.info.taskId === info.taskId ? { ...entry, info, end } : entry)
+  }
+  if (reportedRecord.is(record)) {
+    return entry => (record.task_ids.includes(entry.info.taskId) ? { ...entry, reported_by: record.tool_call_id } : entry)
+  }
+  if (leftRecord.is(record)) return entry => (entry.info.taskId === record.task_id ? { ...entry, left: true } : entry)
+  return undefined
+}
+
+function trimmed(entries: readonly TaskEntry[]): readonly TaskEntry[] {
+  let many = entries.filter(entry => entry.end && !isUntold(entry)).length - kept
+  return many <= 0 ? entries : entries.filter(entry => !(entry.end && !isUntold(entry) && many-- > 0))
+}
+
+/** Pure: the events of a record. */
+export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
+  const spec = startedRecord.is(record) ? taskStarted : terminatedRecord.is(record) ? taskTerminated : undefined
+  return spec ? [{ type: spec.type, payload: { info: record.info }, at: new Date(record.time ?? 0) }] : []
+}

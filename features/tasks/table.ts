@@ -1,0 +1,335 @@
+/** The tasks of one agent: those that run, and by its journal those that ran; told once, whatever happens in between. */
+import { randomInt } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Logger } from '../../kernel/index.ts'
+import type { Admission, Agent } from '../agent/index.ts'
+import type { History, HistoryRecord, Tracked } from '../history/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { LiveTask } from './live-task.ts'
+import { endOf, endOfFile } from './output.ts'
+import {
+  isUntold,
+  leftRecord,
+  reportedRecord,
+  startedRecord,
+  type TaskEntry,
+  type TaskState,
+  taskState,
+  terminatedRecord
+} from './records.ts'
+import { type StopCause, TaskRefused, type TaskSpec, type TaskView } from './service.ts'
+import { notification, notificationId } from './texts.ts'
+
+export interface TableLimits {
+  /** Tasks of the session that may run in the background when another one is started there; undefined: any number. */
+  readonly max_running?: number | undefined
+  readonly kill_grace_ms: number
+}
+
+export interface TablePorts {
+  readonly now: () => Date
+  readonly log: Logger
+  readonly limits: () => TableLimits
+  readonly engine: (agent: AgentHost) => Promise<Agent>
+  /** Tasks of the session in the background. */
+  readonly background: { count: number }
+}
+
+/** A call that waits for one of these tasks; its result tells of the end. */
+export interface Claim {
+  readonly task_ids: ReadonlySet<string>
+  readonly tool_call_id: string
+  readonly take: (task_id: string) => void
+}
+
+const prefixes = { process: 'bash', agent: 'agent', question: 'question' } as const
+/** Of the output in a terminal record. */
+const TAIL_BYTES = 4096
+/** Tasks that ended in the foreground and are still listed. */
+const PAST = 50
+
+export class TaskTable {
+  readonly agent: AgentHost
+  readonly #history: History
+  readonly #state: Tracked<TaskState>
+  readonly #ports: TablePorts
+  readonly #live = new Map<string, LiveTask>()
+  /** Ended in the foreground. */
+  #past: TaskView[] = []
+  readonly #claims = new Set<Claim>()
+  #closed = false
+  readonly #closing = new AbortController()
+
+  private constructor(agent: AgentHost, history: History, state: Tracked<TaskState>, ports: TablePorts) {
+    this.agent = agent
+    this.#history = history
+    this.#state = state
+    this.#ports = ports
+  }
+
+  /** What a dead process left running is lost, and ends that nobody was told of are told. */
+  static async open(agent: AgentHost, history: History, ports: TablePorts): Promise<TaskTable> {
+    const table = new TaskTable(agent, history, await history.track(taskState), ports)
+    if (!agent.session.writable) return table
+    await table.#closeLost()
+    void table.#tellAll(entry => entry.end?.quiet !== true)
+    return table
+  }
+
+  async #closeLost(): Promise<void> {
+    const lost = this.#state.value.entries.filter(({ end }) => !end)
+    if (lost.length === 0) return
+    const { work } = this.agent.session
+    // Clients saw the session at work for them.
+    work.background(1)
+    try {
+      const records = await Promise.all(lost.map(entry => this.#lostRecord(entry)))
+      await this.#history.append(...records)
+    } finally {
+      work.background(-1)
+    }
+  }
+
+  async #lostRecord(entry: TaskEntry): Promise<HistoryRecord> {
+    const path = this.#pathOf(entry.info.taskId)
+    const isOwn = entry.session_id === this.agent.session.id
+    const tail = isOwn ? await endOfFile(path, TAIL_BYTES) : undefined
+    const stopReason = !isOwn
+      ? 'It stayed with the session that this one was forked from.'
+      : entry.left
+        ? 'The server was stopped and left it running; what became of it is not known.'
+        : 'The server ended while it ran.'
+    const info = { ...entry.info, status: 'lost' as const, endedAt: this.#ports.now().getTime(), stopReason }
+    const output_size = Buffer.byteLength(tail ?? '')
+    return terminatedRecord.of({ info, tail: tail ?? '', output_size, saved: tail !== undefined, quiet: true })
+  }
+
+  /** As `Tasks.start`. */
+  async start(spec: TaskSpec): Promise<LiveTask> {
+    this.agent.session.assertWritable()
+    if (this.#closed) throw new TaskRefused('The session is closing; nothing new is started.')
+    const { max_running } = this.#ports.limits()
+    if (spec.background && max_running !== undefined && this.#ports.background.count >= max_running) {
+      throw new TaskRefused(
+        `${max_running} tasks run in the background, and no more may (background.max_running_tasks). Wait for one, or stop one.`
+      )
+    }
+    const id = this.#newId(prefixes[spec.kind])
+    const task = new LiveTask(id, spec, this.#pathOf(id), {
+      agent: this.agent,
+      now: this.#ports.now,
+      log: this.#ports.log,
+      graceMs: () => this.#ports.limits().kill_grace_ms,
+      started: each => this.#started(each),
+      terminated: each => this.#terminated(each),
+      over: each => this.#over(each)
+    })
+    this.#live.set(id, task)
+    task.begin()
+    if (!spec.background) return task
+    try {
+      await task.detach()
+    } catch (error) {
+      task.stop('close', 'Its begin could not be recorded.')
+      await task.ended
+      throw error
+    }
+    return task
+  }
+
+  #newId(prefix: string): string {
+    for (;;) {
+      const id = `${prefix}-${Array.from({ length: 8 }, () => randomInt(36).toString(36)).join('')}`
+      if (!this.#live.has(id) && !this.#entry(id)) return id
+    }
+  }
+
+  #pathOf(id: string): string {
+    return join(this.agent.dir, 'tasks', id, 'output.log')
+  }
+
+  #entry(id: string): TaskEntry | undefined {
+    return this.#state.value.entries.find(({ info }) => info.taskId === id)
+  }
+
+  async #started(task: LiveTask): Promise<void> {
+    const { info, spec } = task
+    const { tool_call_id } = spec
+    this.#ports.background.count++
+    try {
+      const facts = { session_id: this.agent.session.id, info, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+      await this.#history.append(startedRecord.of(facts))
+    } catch (error) {
+      this.#ports.background.count--
+      throw error
+    }
+    this.agent.session.work.background(1)
+  }
+
+  #gone(task: LiveTask): void {
+    this.#live.delete(task.id)
+    this.#ports.background.count--
+    this.agent.session.work.background(-1)
+  }
+
+  /** Again and again while the disk refuses; what is not on record when the session closes is lost for the next load. */
+  async #terminated(task: LiveTask): Promise<void> {
+    const { info, output, outcome, stopped, id } = task
+    const claim = [...this.#claims].find(each => each.task_ids.has(id))
+    if (claim) this.#claims.delete(claim)
+    const end = terminatedRecord.of({
+      info,
+      tail: output.tail(TAIL_BYTES),
+      output_size: output.bytes,
+      saved: output.saved,
+      ...(stopped?.why === 'close' ? { quiet: true } : {}),
+      ...(outcome?.hint === undefined ? {} : { hint: outcome.hint })
+    })
+    const reported = claim ? [reportedRecord.of({ task_ids: [id], tool_call_id: claim.tool_call_id })] : []
+    const saved = await this.#insist([end, ...reported])
+    this.#gone(task)
+    claim?.take(id)
+    const entry = this.#entry(id)
+    if (saved && entry && isUntold(entry) && entry.end?.quiet !== true) void this.#tell(entry, this.#admission())
+  }
+
+  async #insist(records: readonly HistoryRecord[]): Promise<boolean> {
+    for (let wait = 100; ; wait = Math.min(2 * wait, 10_000)) {
+      try {
+        await this.#history.append(...records)
+        return true
+      } catch (err) {
+        this.#ports.log.error({ err, session_id: this.agent.session.id }, 'the end of a task could not be saved')
+        if (this.#closing.signal.aborted) return false
+        await pause(wait, undefined, { signal: this.#closing.signal, ref: false }).catch(() => undefined) // closing: tried once more
+      }
+    }
+  }
+
+  #over(task: LiveTask): void {
+    this.#live.delete(task.id)
+    if (!task.detached) this.#past = [...this.#past, task.view].slice(-PAST)
+  }
+
+  /** A subagent begins nothing by itself. */
+  #admission(): Admission {
+    return this.agent.record.type === 'sub' ? 'activeOrNextTurn' : 'activeOrNewTurn'
+  }
+
+  async #tell({ info, ...entry }: TaskEntry, admission: Admission): Promise<void> {
+    try {
+      const engine = await this.#ports.engine(this.agent)
+      await engine.inject({
+        id: noticeId(info.taskId),
+        content: notification({ info, ...entry }, this.#pathOf(info.taskId)),
+        origin: { kind: 'task', taskId: info.taskId, status: info.status, notificationId: notificationId(info) },
+        admission
+      })
+    } catch (err) {
+      if (!this.#closed) this.#ports.log.warn({ err, task_id: info.taskId }, 'the end of a task is told with the next step')
+    }
+  }
+
+  async #tellAll(which: (entry: TaskEntry) => boolean): Promise<void> {
+    for (const entry of this.#state.value.entries) if (isUntold(entry) && which(entry)) await this.#tell(entry, this.#admission())
+  }
+
+  /** What the agent was not told of yet comes with the step that begins: after an undo, a close, a disk that refused. */
+  async tellWithStep(): Promise<void> {
+    for (const entry of this.#state.value.entries) if (isUntold(entry)) await this.#tell(entry, 'activeOrNextTurn')
+  }
+
+  list(): readonly TaskView[] {
+    const { entries } = this.#state.value
+    const ended = entries.filter(({ info }) => !this.#live.has(info.taskId)).map(entry => this.#viewOf(entry))
+    const all = [...ended, ...this.#past, ...[...this.#live.values()].map(task => task.view)]
+    return all.sort((a, b) => a.info.startedAt - b.info.startedAt)
+  }
+
+  find(id: string): TaskView | undefined {
+    const entry = this.#entry(id)
+    return this.#live.get(id)?.view ?? (entry ? this.#viewOf(entry) : this.#past.find(({ info }) => info.taskId === id))
+  }
+
+  live(id: string): LiveTask | undefined {
+    return this.#live.get(id)
+  }
+
+  /** As `Tasks.stop`. */
+  async stop(id: string, cause: StopCause, { reason, silent }: { readonly reason: string; readonly silent?: boolean }): Promise<boolean> {
+    const task = this.#live.get(id)
+    if (!task || task.outcome) return false
+    if (silent) task.silent = true
+    task.stop(cause, reason)
+    const { info } = await task.ended
+    return info.status === 'killed' && task.stopped?.why === cause
+  }
+
+  /** Tasks in the background that began before the last compaction, and how many compactions there were. */
+  overlooked(): { readonly tasks: readonly TaskView[]; readonly compactions: number } {
+    const { entries, compactions } = this.#state.value
+    const tasks = entries.flatMap(({ info, compactions: before }) => {
+      const task = before < compactions ? this.#live.get(info.taskId) : undefined
+      return task ? [task.view] : []
+    })
+    return { tasks, compactions }
+  }
+
+  #viewOf({ info, tool_call_id, end }: TaskEntry): TaskView {
+    const path = this.#pathOf(info.taskId)
+    const tail = (bytes: number) => endOf(Buffer.from(end?.tail ?? ''), bytes)
+    return {
+      info,
+      agent: this.agent,
+      ...(tool_call_id === undefined ? {} : { tool_call_id }),
+      ...(end?.saved ? { output_path: path } : {}),
+      output_size: end?.output_size ?? 0,
+      output: async bytes => (end?.saved ? await endOfFile(path, bytes) : undefined) ?? tail(bytes)
+    }
+  }
+
+  /** The next end of one of the tasks is told by the result of this call. Returns the undo. */
+  claim(claim: Claim): () => void {
+    this.#claims.add(claim)
+    return () => this.#claims.delete(claim)
+  }
+
+  /** The result of this call tells of the end: it is told in no other way, unless it was already. */
+  async report(task_id: string, tool_call_id: string): Promise<void> {
+    const entry = this.#entry(task_id)
+    if (!entry || !isUntold(entry)) return
+    const engine = await this.#ports.engine(this.agent)
+    await engine.withdrawNotice(noticeId(task_id))
+    if (isUntold(this.#entry(task_id) ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
+  }
+
+  /** Stops what runs and waits for it; `leave`: what can goes on without this server. */
+  async end(leave = false): Promise<void> {
+    await Promise.all(
+      [...this.#live.values()].map(async task => {
+        if (leave && (await task.leave())) {
+          await this.#history.append(leftRecord.of({ task_id: task.id }))
+          this.#gone(task)
+          return
+        }
+        task.stop('close', 'The session was closed.')
+        await task.ended
+      })
+    )
+  }
+
+  /** Nothing is started any more. */
+  async shutDown(leave: boolean): Promise<void> {
+    this.#closed = true
+    this.#closing.abort()
+    await this.end(leave)
+  }
+
+  close(): Promise<void> {
+    return this.shutDown(false)
+  }
+}
+
+/** Of the message that tells of an end. */
+const noticeId = (task_id: string) => `msg_${task_id}`
