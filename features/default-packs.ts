@@ -18,6 +18,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   providers: () => import('./providers/pack.ts'),
   catalog: () => import('./catalog/pack.ts'),
   oauth: () => import('./oauth/pack.ts'),
+  files: () => import('./files/pack.ts'),
   history: () => import('./history/pack.ts'),
   interactions: () => import('./interactions/pack.ts'),
   tools: () => import('./tools/pack.ts'),

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of messages, the snapshot and the status rollup (contract 2). */
 import { cursorQuery, defineRoute, errorSpec, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+import { FileMissing } from '../files/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
-import { FileMissing } from '../prompts/index.ts'
 import { QuestionRequest } from '../questions/index.ts'
 import { SessionMissing, SessionObject } from '../sessions/index.ts'
 

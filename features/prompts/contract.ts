@@ -1,9 +1,10 @@
 /** Wire shapes and routes of prompts (contract 2, Prompts). */
 import { defineRoute, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
 import { PromptCompleted, PromptInUse, PromptMissing } from '../agent/index.ts'
+import { FileMissing } from '../files/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
-import { FileMissing, SkillMissing, SkillNotForUsers } from './service.ts'
+import { SkillMissing, SkillNotForUsers } from './service.ts'
 
 const text = Type.String()
 

@@ -1,12 +1,13 @@
 /** Wires prompts: submit, list, steer, abort. */
 import { AppError, definePack } from '../../kernel/index.ts'
 import { Agents, type Prompt, PromptMissing } from '../agent/index.ts'
+import { FileMissing } from '../files/index.ts'
 import { Histories } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, type Session, Sessions } from '../sessions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
-import { FileMissing, PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
+import { PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
 import { setPermissionMode, submit } from './submit.ts'
 
 export default definePack({

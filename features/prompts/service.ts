@@ -4,7 +4,6 @@ import type { PromptInput } from '../agent/index.ts'
 import type { WirePart } from '../history/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 
-export const FileMissing = errorSpec('file_missing', 40407, 'file not found')
 export const SkillMissing = errorSpec('skill_missing', 40415, 'skill not found')
 export const SkillNotForUsers = errorSpec('skill_not_for_users', 40912, 'the skill cannot be activated by the user')
 

@@ -1,12 +1,13 @@
 /** Submitting a prompt: checks and overrides in the contract's order (contract 2, POST prompts). */
 import { AppError, invalid, type Static, within } from '../../kernel/index.ts'
 import type { Agent, Agents, Prompt, PromptInput } from '../agent/index.ts'
+import { FileMissing } from '../files/index.ts'
 import type { Histories, WirePart } from '../history/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { Permissions } from '../permissions/index.ts'
 import { type Session, SessionMissing, type Sessions } from '../sessions/index.ts'
 import type { submitPrompt } from './contract.ts'
-import { FileMissing, type PromptMedia, type PromptSkills, SkillMissing } from './service.ts'
+import { type PromptMedia, type PromptSkills, SkillMissing } from './service.ts'
 
 /** Body of POST prompts. */
 export type SubmitBody = Static<NonNullable<typeof submitPrompt.body>>
