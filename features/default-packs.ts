@@ -32,6 +32,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   questions: () => import('./questions/pack.ts'),
   todo: () => import('./todo/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),
+  media: () => import('./media/pack.ts'),
   messages: () => import('./messages/pack.ts')
 }
 

@@ -91,7 +91,8 @@ function wirePart(part: LlmContent): WirePart {
     case 'thinking':
       return { type: 'thinking', thinking: part.text }
     case 'image':
-      return { type: 'image', source: { kind: 'base64', media_type: part.media_type, data: part.data } }
+    case 'video':
+      return { type: part.type, source: { kind: 'base64', media_type: part.media_type, data: part.data } }
     case 'image_url':
       return { type: 'image', source: { kind: 'url', url: part.url } }
   }

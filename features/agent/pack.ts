@@ -126,6 +126,13 @@ export default definePack({
       facts,
       of,
       isOpen: agent => agent.peek(slot) !== undefined,
+      modelOf(agent) {
+        try {
+          return engines.get(agent)?.model()
+        } catch {
+          return undefined // the turn that needs one tells what is missing
+        }
+      },
       main: async session_id => of(await (await sessions.load(session_id)).main())
     })
     ctx.contribute(StepInjectors, dateInjector(ctx.now))

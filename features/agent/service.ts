@@ -195,6 +195,8 @@ export interface Agents {
   of(host: AgentHost): Promise<Agent>
   /** Whether `of` was called since its session was loaded: an agent that is not open runs nothing. */
   isOpen(host: AgentHost): boolean
+  /** Model of the next turn, for who cannot wait; undefined while the agent is not open, and when there is none. */
+  modelOf(host: AgentHost): ResolvedModel | undefined
   /** Main agent of a session. */
   main(session_id: string): Promise<Agent>
 }

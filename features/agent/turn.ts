@@ -188,7 +188,7 @@ export class Turn implements TurnPorts {
     const request = {
       model,
       system,
-      messages: await history.project({ images: model.capabilities.includes('image_in') }),
+      messages: await history.project({ images: model.capabilities.includes('image_in'), videos: model.capabilities.includes('video_in') }),
       tools: deps.runner()?.list(host, this.turn_id) ?? [],
       cache_key: host.session.id,
       effort,

@@ -13,7 +13,7 @@ import {
   uploadFile
 } from './contract.ts'
 import { readForm } from './form.ts'
-import { Uploads } from './service.ts'
+import { passive, Uploads } from './service.ts'
 import { UploadTable } from './uploads.ts'
 
 /** Latest instant that a date can show, ms. */
@@ -73,7 +73,7 @@ export default definePack({
         disposition: shown ? 'inline' : 'attachment',
         etag: `"${id}-${size}"`,
         conditional: false,
-        headers: { 'accept-ranges': 'bytes', ...passive }
+        headers: passive
       })
     })
 
@@ -94,9 +94,6 @@ export default definePack({
     ctx.provide(Uploads, { find: id => uploads.find(id) })
   }
 })
-
-/** What somebody uploaded does nothing when a browser opens it here, whatever its type says. */
-const passive = { 'content-security-policy': "sandbox; default-src 'none'; style-src 'unsafe-inline'", 'x-content-type-options': 'nosniff' }
 
 const tooLarge = (max_bytes: number) => invalid([{ path: 'body.file', message: `is larger than ${max_bytes} bytes` }])
 

@@ -4,6 +4,7 @@ import type { StateSpec } from './define.ts'
 import { messageFacts, messageOf, numberOf } from './message.ts'
 import { type Projected, Projection } from './project.ts'
 import { coreRecord } from './records.ts'
+import type { Takes } from './service.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
 export class Context {
@@ -16,8 +17,8 @@ export class Context {
   readonly waiting = new Map<string, readonly WirePart[]>()
   /** Places of messages whose prompt was accepted before the context begins: it holds their content. */
   readonly #lacking = new Map<number, HistoryMessage>()
-  /** With images and without; they grow with the messages, so that a step costs what it adds. */
-  readonly #projections = new Map<boolean, Projection>()
+  /** By the kinds of media that models take; they grow with the messages, so that a step costs what it adds. */
+  readonly #projections = new Map<string, Projection>()
 
   constructor(next: number) {
     this.next = next
@@ -59,9 +60,10 @@ export class Context {
     return this.#messages.slice()
   }
 
-  project(images: boolean): Projected {
-    const projection = this.#projections.get(images) ?? new Projection(this.#messages, { images })
-    this.#projections.set(images, projection)
+  project(takes: Takes): Projected {
+    const key = `${takes.images} ${takes.videos}`
+    const projection = this.#projections.get(key) ?? new Projection(this.#messages, takes)
+    this.#projections.set(key, projection)
     return projection.read()
   }
 }

@@ -10,7 +10,7 @@ import { hasKeptMedia, hasLargeMedia, type Media } from './media.ts'
 import { MessageLog } from './message-log.ts'
 import { inlined, type Projected } from './project.ts'
 import type { CoreRecord } from './records.ts'
-import type { ContextSize, ConversationView, EventDraft, History, Messages, Undoable, Written } from './service.ts'
+import type { ContextSize, ConversationView, EventDraft, History, Messages, Takes, Undoable, Written } from './service.ts'
 import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessage'> {
@@ -190,8 +190,9 @@ export class AgentHistory implements History {
     }
   }
 
-  async project({ images = true }: { readonly images?: boolean } = {}): Promise<LlmMessage[]> {
-    return await this.#withImages((await this.#context()).project(images))
+  async project({ images = true, videos = false }: Partial<Takes> = {}): Promise<LlmMessage[]> {
+    const takes = { images, videos }
+    return await this.#withMedia((await this.#context()).project(takes), takes)
   }
 
   untoldSince(): Date | undefined {
@@ -237,12 +238,12 @@ export class AgentHistory implements History {
     return this.#conversation.value
   }
 
-  /** Images that lie in files, one after the other: what is held at once is what the model gets anyway. */
-  async #withImages({ messages, kept }: Projected): Promise<LlmMessage[]> {
+  /** Media that lie in files, one after the other: what is held at once is what the model gets anyway. */
+  async #withMedia({ messages, kept }: Projected, takes: Takes): Promise<LlmMessage[]> {
     const { media } = this.#ports
     for (const at of kept) {
       const message = messages[at]
-      if (message) messages[at] = await inlined(message, async part => (media ? await media.inline([part], 'image') : [part]))
+      if (message) messages[at] = await inlined(message, takes, async part => (media ? await media.forModel(part, takes) : [part]))
     }
     return messages
   }

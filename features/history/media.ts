@@ -3,11 +3,13 @@
  * file is on disk first, then the record. Whoever needs the bytes reads them from there.
  */
 import { webcrypto } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BlobMissing, type BlobStore, defineStore, type Logger, Type } from '../../kernel/index.ts'
 import type { Session } from '../sessions/index.ts'
+import { type Attachments, AttachmentsSlot, attachmentOf, fileNotice, isAttachmentId } from './attachments.ts'
 import type { HistoryRecord } from './define.ts'
-import type { SessionMedium } from './service.ts'
+import type { SessionMedium, Takes } from './service.ts'
 import type { WirePart } from './types.ts'
 
 /** `agents/<id>/blobs/<SHA-256 of the bytes>` */
@@ -62,11 +64,13 @@ export class Media {
   readonly #blobs: BlobStore
   readonly #cache: MediaCache
   readonly #log: Pick<Logger, 'error'>
+  readonly #attachments: Pick<Attachments, 'find'> | undefined
 
-  constructor(blobs: BlobStore, cache: MediaCache, log: Pick<Logger, 'error'>) {
+  constructor(blobs: BlobStore, cache: MediaCache, log: Pick<Logger, 'error'>, attachments?: Pick<Attachments, 'find'>) {
     this.#blobs = blobs
     this.#cache = cache
     this.#log = log
+    this.#attachments = attachments
   }
 
   /** The records, with large media in files; these are on disk when it resolves. Rejects when the disk refuses. */
@@ -77,10 +81,37 @@ export class Media {
   }
 
   /** Content with its media inline. A text stands for a file that cannot be read. */
-  async inline(content: readonly WirePart[], only?: 'image'): Promise<readonly WirePart[]> {
+  async inline(content: readonly WirePart[]): Promise<readonly WirePart[]> {
     const parts: WirePart[] = []
-    for (const part of content) parts.push(only === undefined || part.type === only ? await this.#inlined(part) : part)
+    for (const part of content) parts.push(await this.#inlined(part))
     return parts
+  }
+
+  /** What a model that takes these kinds gets of a part whose bytes lie in a file. */
+  async forModel(part: WirePart, takes: Takes): Promise<readonly WirePart[]> {
+    const id = attachmentOf(part)
+    if (id === undefined) return [await this.#inlined(part)]
+    const attachment = await this.#attachments?.find(id)
+    if (!attachment) return [missing(part)]
+    const { file, media_type, name, note, unfit, size, shown = { file, media_type } } = attachment
+    const told = note === undefined ? [] : [text(`<system>${note} The file is ${file}.</system>`)]
+    const seen = part.type === 'image' ? takes.images : part.type === 'video' && takes.videos && size <= inlineVideoBytes
+    if (part.type === 'file') return [text(fileNotice(attachment))]
+    if (unfit) return told
+    if (!seen)
+      return [
+        text(
+          `[${part.type} "${name}": this model cannot see ${part.type === 'video' && takes.videos ? 'videos above 20 MiB' : `${part.type}s`}; the file is ${file}]`
+        )
+      ]
+    try {
+      const data = await this.#cache.get(shown.file, async () => (await readFile(shown.file)).toString('base64'))
+      const where = part.type === 'video' ? [text(`Video "${name}": ${file}`)] : []
+      return [...where, { ...part, source: { kind: 'base64', media_type: shown.media_type, data } }, ...told]
+    } catch (err) {
+      this.#log.error({ err, file_id: id }, 'a medium of a message could not be read')
+      return [missing(part)]
+    }
   }
 
   async #kept<R extends HistoryRecord>(record: R): Promise<R> {
@@ -113,10 +144,16 @@ export class Media {
       return { ...part, source: { kind: 'base64', media_type: source.media_type, data } }
     } catch (err) {
       if (!(err instanceof BlobMissing)) this.#log.error({ err, file_id: source.file_id }, 'a medium of a message could not be read')
-      return { type: 'text', text: `[${part.type}: its file is missing]` }
+      return missing(part)
     }
   }
 }
+
+const text = (content: string): WirePart => ({ type: 'text', text: content })
+const missing = (part: WirePart): WirePart => text(`[${part.type}: its file is missing]`)
+
+/** Larger ones are in no request: the model is told where they are. */
+const inlineVideoBytes = 20 * 1024 * 1024
 
 /** Whether `keep` may have something to do. */
 export function hasLargeMedia(records: readonly HistoryRecord[]): boolean {
@@ -125,7 +162,10 @@ export function hasLargeMedia(records: readonly HistoryRecord[]): boolean {
   )
 }
 
-/** Whether something of the content lies in a file. */
+/** Whether the bytes of a part lie in a file: what the model gets of it, `forModel` says. */
+export const isElsewhere = (part: WirePart): boolean => isKept(sourceOf(part)) || attachmentOf(part) !== undefined
+
+/** Whether something of the content is shown inline and lies in a file. */
 export const hasKeptMedia = (content: readonly WirePart[]): boolean => content.some(part => isKept(sourceOf(part)))
 
 function isLarge(part: WirePart): boolean {
@@ -148,6 +188,7 @@ async function readAll(blobs: BlobStore, id: string, range?: { readonly start: n
 
 /** A medium that records of a session refer to, in the directory of whichever of its agents. */
 export async function findMedium(session: Session, file_id: string): Promise<SessionMedium | undefined> {
+  if (isAttachmentId(file_id)) return await findAttachment(session, file_id)
   if (!isDigest(file_id)) return undefined
   for (const agent of session.agents()) {
     const blobs = agent.store(blobStore)
@@ -155,6 +196,16 @@ export async function findMedium(session: Session, file_id: string): Promise<Ses
     if (!info) continue
     const media_type = mediaType(await readAll(blobs, file_id, { start: 0, end: 15 }))
     return { file: join(agent.dir, blobOf(file_id)), size: info.size, media_type, read: () => readAll(blobs, file_id) }
+  }
+  return undefined
+}
+
+async function findAttachment(session: Session, file_id: string): Promise<SessionMedium | undefined> {
+  for (const agent of session.agents()) {
+    const attachment = await agent.get(AttachmentsSlot).find(file_id)
+    if (!attachment) continue
+    const { file, size, media_type } = attachment
+    return { file, size, media_type, attachment, read: () => readFile(file) }
   }
   return undefined
 }

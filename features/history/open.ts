@@ -1,6 +1,7 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
 import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation.ts'
 import { AgentHistory } from './history.ts'
@@ -28,7 +29,7 @@ export function historyOpener(
       session_id: session.id,
       writable: session.writable,
       states: states.items(),
-      media: new Media(agent.store(blobStore), cache, ctx.log),
+      media: new Media(agent.store(blobStore), cache, ctx.log, agent.get(AttachmentsSlot)),
       draft: (record, before) =>
         sources.items().flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
       tell: ({ source, ...event }) => source.tell(agent, event),

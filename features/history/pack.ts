@@ -1,6 +1,7 @@
 /** Wires histories: one journal per agent, opened with its first use. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
 import { findMedium } from './media.ts'
 import { hasPrompt, historyOpener, wasClosed } from './open.ts'
@@ -15,6 +16,7 @@ export default definePack({
     const open = historyOpener(ctx, agent => agent.store(wireStore))
     const slot = defineSlot('history', (agent: AgentHost) => open(agent))
     ctx.slot(slot)
+    ctx.slot(AttachmentsSlot)
     ctx.provide(Histories, {
       async of(agent) {
         try {
@@ -25,6 +27,7 @@ export default definePack({
         }
       },
       medium: findMedium,
+      attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
       wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })

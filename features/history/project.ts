@@ -1,6 +1,8 @@
 /** What the model sees of a history: a repaired view in which every tool call has exactly one result. */
 import type { LlmCallPart, LlmContent, LlmMessage, LlmToolCall } from '../llm/index.ts'
-import { hasKeptMedia } from './media.ts'
+import { attachmentOf } from './attachments.ts'
+import { isElsewhere } from './media.ts'
+import type { Takes } from './service.ts'
 import type { HistoryMessage, WirePart } from './types.ts'
 
 /** Text of a result that was never recorded. */
@@ -10,28 +12,32 @@ export const interruptedResult =
 /** Projects sealed messages, oldest first. Pure. */
 export const project = (messages: readonly HistoryMessage[]): LlmMessage[] => new Projection(messages).read().messages
 
-/** An image that lies in a file. */
-type KeptImage = Extract<LlmContent, { type: 'image' }> & { readonly kept: WirePart }
-const isKeptImage = (part: LlmContent | LlmCallPart): part is KeptImage => 'kept' in part
+/** Stands for a medium that lies in a file until its bytes are read. */
+type KeptMedium = Extract<LlmContent, { type: 'image' }> & { readonly kept: WirePart }
+const isKeptMedium = (part: LlmContent | LlmCallPart): part is KeptMedium => 'kept' in part
 
 export interface Projected {
   readonly messages: LlmMessage[]
-  /** Which of them have images in files: `inlined` gives them whole. */
+  /** Which of them have media in files: `inlined` gives them whole. */
   readonly kept: readonly number[]
 }
 
-/** The message with its images. `read`: the part as it is with its bytes, or what stands for it. */
-export async function inlined(message: LlmMessage, read: (part: WirePart) => Promise<readonly WirePart[]>): Promise<LlmMessage> {
+/** The message with its media. `read`: the part as it is with its bytes, or what stands for it. */
+export async function inlined(
+  message: LlmMessage,
+  takes: Takes,
+  read: (part: WirePart) => Promise<readonly WirePart[]>
+): Promise<LlmMessage> {
   const content: (LlmContent | LlmCallPart)[] = []
   for (const part of message.content) {
-    if (isKeptImage(part)) content.push(...(await read(part.kept)).flatMap(whole => asLlm(whole, true) ?? []).map(withoutReference))
+    if (isKeptMedium(part)) content.push(...(await read(part.kept)).flatMap(whole => asLlm(whole, takes) ?? []).map(withoutReference))
     else content.push(part)
   }
   return { ...message, content } as LlmMessage // each role keeps the kinds of parts that it has
 }
 
 /** What nobody could resolve becomes a placeholder. */
-const withoutReference = (part: LlmContent): LlmContent => (isKeptImage(part) ? { type: 'text', text: '[image]' } : part)
+const withoutReference = (part: LlmContent): LlmContent => (isKeptMedium(part) ? { type: 'text', text: `[${part.kept.type}]` } : part)
 
 /** The repaired view of messages that come one after the other: taking one in costs what it adds. */
 export class Projection {
@@ -43,11 +49,11 @@ export class Projection {
   /** The last message is a submission of the user. */
   #mergeable = false
   readonly #kept = new Set<number>()
-  readonly #images: boolean
+  readonly #takes: Takes
 
-  /** `images`: false for models that cannot see them, which get a notice. Default true. */
-  constructor(messages: readonly HistoryMessage[], { images = true }: { readonly images?: boolean } = {}) {
-    this.#images = images
+  /** `takes`: models that do not take a kind of media get a notice. Default: images alone. */
+  constructor(messages: readonly HistoryMessage[], takes: Takes = { images: true, videos: false }) {
+    this.#takes = takes
     for (const message of messages) this.add(message)
   }
 
@@ -86,7 +92,7 @@ export class Projection {
   }
 
   #addInput(message: HistoryMessage): void {
-    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#images) ?? [])))
+    const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
     if (content.length === 0) return
     const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
     const last = this.#out.at(-1)
@@ -98,19 +104,19 @@ export class Projection {
 
   #put(at: number, message: LlmMessage): void {
     this.#out[at] = message
-    if (message.content.some(isKeptImage)) this.#kept.add(at)
+    if (message.content.some(isKeptMedium)) this.#kept.add(at)
   }
 
   /** Content and calls of an answer in the order in which they came. */
   #withCalls(content: readonly WirePart[], calls: readonly LlmToolCall[]): (LlmContent | LlmCallPart)[] {
     const placed = (at: number) => calls.filter(({ after = content.length }) => Math.min(after, content.length) === at).map(callPart)
-    return [...content.flatMap((part, at) => [...placed(at), ...[asLlm(part, this.#images) ?? []].flat()]), ...placed(content.length)]
+    return [...content.flatMap((part, at) => [...placed(at), ...[asLlm(part, this.#takes) ?? []].flat()]), ...placed(content.length)]
   }
 
   #resultOf(call: LlmToolCall, result: HistoryMessage | undefined): LlmMessage {
     const is_error = result === undefined || result.is_error === true
     const content: LlmContent[] = result
-      ? result.content.flatMap(part => asLlm(part, this.#images) ?? []).map(asData)
+      ? result.content.flatMap(part => asLlm(part, this.#takes) ?? []).map(asData)
       : [{ type: 'text', text: interruptedResult }]
     if (content.length === 0) content.push({ type: 'text', text: '<system>The tool gave no output.</system>' })
     if (is_error) prependText(content, '<system>The tool call failed.</system>\n')
@@ -158,7 +164,7 @@ function merge(a: readonly LlmContent[], b: readonly LlmContent[]): LlmContent[]
 }
 
 /** A wire part as the model gets it; undefined for empty text. References that nobody resolved become a placeholder. */
-function asLlm(part: WirePart, images: boolean): LlmContent | undefined {
+function asLlm(part: WirePart, takes: Takes): LlmContent | undefined {
   switch (part.type) {
     case 'text':
       if (String(part.text).trim() === '') return undefined
@@ -166,21 +172,29 @@ function asLlm(part: WirePart, images: boolean): LlmContent | undefined {
     case 'thinking':
       return { type: 'thinking', text: String(part.thinking ?? ''), ...signature(part) }
     case 'image':
-    case 'video': {
-      if (part.type === 'image' && !images) return { type: 'text', text: '[image: this model cannot see images]' }
-      const source = (part.source ?? {}) as Readonly<Record<string, unknown>>
-      if (part.type === 'image' && hasKeptMedia([part])) return { type: 'image', media_type: '', data: '', kept: part } as KeptImage
-      if (part.type === 'image' && source.kind === 'base64') {
-        return { type: 'image', media_type: String(source.media_type), data: String(source.data) }
-      }
-      if (part.type === 'image' && source.kind === 'url') return { type: 'image_url', url: String(source.url) }
-      return { type: 'text', text: `[${part.type}]` }
-    }
+    case 'video':
+      return mediumAsLlm(part, takes)
     case 'file':
-      return { type: 'text', text: `[file ${String(part.name ?? part.file_id ?? '')}]` }
+      return isElsewhere(part) ? kept(part) : { type: 'text', text: `[file ${String(part.name ?? part.file_id ?? '')}]` }
     default:
       return undefined
   }
 }
+
+/** What stands for media that the model does not take; it is told where uploads lie. */
+function mediumAsLlm(part: WirePart, { images, videos }: Takes): LlmContent {
+  const isImage = part.type === 'image'
+  if (attachmentOf(part) !== undefined) return kept(part)
+  if (!(isImage ? images : videos)) return { type: 'text', text: `[${part.type}: this model cannot see ${part.type}s]` }
+  if (isElsewhere(part)) return kept(part)
+  const source = (part.source ?? {}) as Readonly<Record<string, unknown>>
+  if (source.kind === 'base64') {
+    return { type: isImage ? 'image' : 'video', media_type: String(source.media_type), data: String(source.data) }
+  }
+  if (isImage && source.kind === 'url') return { type: 'image_url', url: String(source.url) }
+  return { type: 'text', text: source.kind === 'url' ? `[${part.type} at ${String(source.url)}]` : `[${part.type}]` }
+}
+
+const kept = (part: WirePart): KeptMedium => ({ type: 'image', media_type: '', data: '', kept: part })
 
 const signature = (part: WirePart) => (typeof part.signature === 'string' ? { signature: part.signature } : {})

@@ -31,6 +31,12 @@ export interface Messages {
   find(id: string): Promise<HistoryMessage | undefined>
 }
 
+/** Kinds of media that a model takes. */
+export interface Takes {
+  readonly images: boolean
+  readonly videos: boolean
+}
+
 /** Tokens of the context. */
 export interface ContextSize {
   /** As the provider counted them with the last answer; 0: it has not since the last compaction. */
@@ -90,10 +96,10 @@ export interface History {
   /** The messages of the context, oldest first; the newest compaction left the first of them. Large media are references. */
   contextMessages(): Promise<readonly HistoryMessage[]>
   /**
-   * Repaired view of the context for the model: every tool call has exactly one result, neighbours merged, media inline. `images` false: the
-   * model does not take them and gets a notice in place of each.
+   * Repaired view of the context for the model: every tool call has exactly one result, neighbours merged, media inline. A model that does not
+   * take images (default: it does) or videos (default: it does not) gets a notice in place of each.
    */
-  project(options?: { readonly images?: boolean }): Promise<LlmMessage[]>
+  project(takes?: Partial<Takes>): Promise<LlmMessage[]>
   /** Content of messages with its media inline, as they were given; a text stands for a medium whose file cannot be read. */
   inline(content: readonly WirePart[]): Promise<readonly WirePart[]>
   /** Tells what is on record and was never told, because a process died in between. Every write waits for it. */
@@ -115,15 +121,43 @@ export interface SessionMedium {
   readonly file: string
   /** Bytes. */
   readonly size: number
-  /** As its first bytes say; `application/octet-stream` for what is no image and no video. */
+  /** Of an upload as it was declared, else as its first bytes say: `application/octet-stream` for what is no image and no video. */
   readonly media_type: string
+  /** Of an upload. */
+  readonly attachment?: Attachment
   read(): Promise<Buffer>
+}
+
+/** An upload that became a medium of an agent (`source { kind: session_media, file_id }`, or a `file` part). */
+export interface Attachment {
+  /** As the upload's. */
+  readonly file_id: string
+  readonly name: string
+  readonly media_type: string
+  /** Bytes. */
+  readonly size: number
+  /** Absolute path; the name begins with the id. */
+  readonly file: string
+  /** What the model gets in its place. */
+  readonly shown?: { readonly file: string; readonly media_type: string }
+  /** For the model, beside the medium. */
+  readonly note?: string
+  /** No model gets the medium; `note` says why. */
+  readonly unfit?: boolean
+}
+
+/** An attachment to be. `source` and `data`: the bytes, or the absolute path of a file that holds them. */
+export interface NewAttachment extends Pick<Attachment, 'file_id' | 'name' | 'media_type' | 'note' | 'unfit'> {
+  readonly source: string | Uint8Array
+  readonly shown?: { readonly data: string | Uint8Array; readonly media_type: string }
 }
 
 export interface Histories {
   of(agent: AgentHost): Promise<History>
   /** Media of messages; undefined for an unknown id. */
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>
+  /** Makes an upload a medium of the agent: on disk when it resolves. One that the agent has already stays as it is. */
+  attach(agent: AgentHost, attachment: NewAttachment): Promise<Attachment>
   /** Whether the journal is empty or the process that wrote it closed it: nothing in it is untold. Reads its last record only. */
   wasClosed(agent: AgentHost): Promise<boolean>
   /** Whether a prompt of this id was ever accepted. Reads the journal back to its last checkpoint, and keeps nothing. */

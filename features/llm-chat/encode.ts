@@ -3,7 +3,7 @@ import {
   argumentsText,
   CallIds,
   callsOf,
-  isImage,
+  isMedium,
   type LlmCallPart,
   type LlmContent,
   type LlmMessage,
@@ -64,7 +64,7 @@ function encodeMessages(request: LlmRequest, reasoning_key: string | undefined):
     if (message.role === 'tool') {
       wire.push(toolMessage(message, ids))
       // Images cannot stand in a tool message, and nothing may stand between the results of one step.
-      images.push(...message.content.filter(isImage))
+      images.push(...message.content.filter(isMedium))
       return
     }
     flushImages()
@@ -86,6 +86,7 @@ function encodeMessages(request: LlmRequest, reasoning_key: string | undefined):
 type WirePart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+  | { readonly type: 'video_url'; readonly video_url: { readonly url: string } }
 
 /** A single text as string, else parts: some upstreams take no lists where there are no images. */
 function userContent(parts: readonly LlmContent[]): string | WirePart[] {
@@ -93,6 +94,8 @@ function userContent(parts: readonly LlmContent[]): string | WirePart[] {
   for (const part of parts) {
     if (part.type === 'text' && part.text !== '') wire.push({ type: 'text', text: part.text })
     if (part.type === 'image') wire.push({ type: 'image_url', image_url: { url: `data:${part.media_type};base64,${part.data}` } })
+    // Not in the protocol's own document; servers of models that take videos take them so.
+    if (part.type === 'video') wire.push({ type: 'video_url', video_url: { url: `data:${part.media_type};base64,${part.data}` } })
     if (part.type === 'image_url') wire.push({ type: 'image_url', image_url: { url: part.url } })
   }
   const only = wire[0]
@@ -150,6 +153,6 @@ function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, mod
 
 function toolMessage({ tool_call_id, content }: ToolMessage, ids: CallIds): WireMessage {
   const text = textOf(content)
-  const fallback = content.some(isImage) ? '(the result is an image; it follows)' : ''
+  const fallback = content.some(isMedium) ? '(the result is an image; it follows)' : ''
   return { role: 'tool', tool_call_id: ids.of(tool_call_id), content: text === '' ? fallback : text }
 }

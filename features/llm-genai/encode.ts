@@ -2,7 +2,7 @@
 import {
   argumentsObject,
   canThink,
-  isImage,
+  isMedium,
   type LlmCallPart,
   type LlmContent,
   type LlmMessage,
@@ -70,7 +70,7 @@ function encodeContents(request: LlmRequest): Content[] {
       // The answers to the calls of one step must stand in one content; their images follow them.
       const results = untilOther(messages, at)
       at += results.length - 1
-      const images = results.flatMap(({ content }) => content.filter(isImage)).map(media)
+      const images = results.flatMap(({ content }) => content.filter(isMedium)).map(media)
       contents.push({ role: 'user', parts: [...results.map(result => functionResponse(result, known)), ...images] })
       continue
     }
@@ -109,7 +109,7 @@ function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known:
 
 function functionResponse({ tool_call_id, name, content, is_error }: ToolMessage, known: Map<string, string>): Part {
   const own = known.get(tool_call_id)
-  const text = textOf(content) || (content.some(isImage) ? '(the result is an image; it follows)' : '')
+  const text = textOf(content) || (content.some(isMedium) ? '(the result is an image; it follows)' : '')
   return { functionResponse: { ...(own !== undefined && { id: own }), name, response: is_error ? { error: text } : { output: text } } }
 }
 
@@ -125,6 +125,7 @@ function contentParts(part: LlmContent, thinks: boolean): Part[] {
 
 function media(part: LlmContent): Part {
   if (part.type === 'image') return inline(part.media_type, part.data)
+  if (part.type === 'video') return { inlineData: { mimeType: part.media_type, data: part.data } }
   const url = part.type === 'image_url' ? part.url : ''
   const data = /^data:([\w/+.-]+);base64,(.*)$/s.exec(url)
   if (data) return inline(data[1] ?? '', data[2] ?? '')

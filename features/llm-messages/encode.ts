@@ -7,7 +7,8 @@ import {
   type LlmMessage,
   type LlmRequest,
   samplingOf,
-  thinkingFrom
+  thinkingFrom,
+  videoNotice
 } from '../llm/index.ts'
 import { type Family, familyOf } from './names.ts'
 import { thinkingOf } from './thinking.ts'
@@ -105,6 +106,7 @@ function toolUse({ id, name, arguments: text }: LlmCallPart, ids: CallIds): Bloc
 /** Text and images; the wire refuses empty texts. */
 function plainBlocks(part: Exclude<LlmContent, { type: 'thinking' }>): Block[] {
   if (part.type === 'text') return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
+  if (part.type === 'video') return [{ type: 'text', text: videoNotice }]
   return [{ type: 'image', source: part.type === 'image' ? inline(part.media_type, part.data) : sourceOf(part.url) }]
 }
 

@@ -2,14 +2,15 @@
 import {
   argumentsObject,
   CallIds,
-  isImage,
+  isMedium,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
   objectSchema,
   samplingOf,
   textOf,
-  thinkingFrom
+  thinkingFrom,
+  videoNotice
 } from '../llm/index.ts'
 import { readPhase, readReplayData } from './replay-data.ts'
 
@@ -63,7 +64,7 @@ function encodeInput(request: LlmRequest): Item[] {
       return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
     }
     if (message.role === 'assistant') return assistantItems(message, ids, at >= from)
-    const output = message.content.some(isImage) ? parts(message.content) : textOf(message.content)
+    const output = message.content.some(isMedium) ? parts(message.content) : textOf(message.content)
     return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
   })
 }
@@ -104,6 +105,7 @@ function reasoningItem({ text, signature }: Extract<LlmContent, { type: 'thinkin
 function parts(content: readonly LlmContent[]): Item[] {
   return content.flatMap((part): Item[] => {
     if (part.type === 'text') return part.text === '' ? [] : [{ type: 'input_text', text: part.text }]
+    if (part.type === 'video') return [{ type: 'input_text', text: videoNotice }]
     if (part.type === 'image') return [{ type: 'input_image', image_url: `data:${part.media_type};base64,${part.data}` }]
     return part.type === 'image_url' ? [{ type: 'input_image', image_url: part.url }] : []
   })

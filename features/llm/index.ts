@@ -44,10 +44,11 @@ export {
   argumentsText,
   callsOf,
   credentialHeader,
-  isImage,
+  isMedium,
   modelListRequest,
   textOf,
   thinkingFrom,
-  turnStart
+  turnStart,
+  videoNotice
 } from './wire.ts'
 export { listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'

@@ -26,7 +26,7 @@ export interface LlmCallPart extends Omit<LlmToolCall, 'after'> {
   readonly type: 'tool_call'
 }
 
-/** A part of a message. `data` of an image is base64. */
+/** A part of a message. `data` of an image or video is base64. Only models with `video_in` get videos; an adapter whose protocol has no place for them puts a text. */
 export type LlmContent =
   /** `signature`: what the adapter needs to send a text of the model back (the phase it belongs to); nobody else looks inside. */
   | { readonly type: 'text'; readonly text: string; readonly signature?: string }
@@ -34,6 +34,7 @@ export type LlmContent =
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
   | { readonly type: 'image'; readonly media_type: string; readonly data: string }
   | { readonly type: 'image_url'; readonly url: string }
+  | { readonly type: 'video'; readonly media_type: string; readonly data: string }
 
 /** One message of a request. Results of tools follow the answer that called them. */
 export type LlmMessage =

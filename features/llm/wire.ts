@@ -18,6 +18,14 @@ export function isImage(part: LlmContent | LlmCallPart): part is Extract<LlmCont
   return part.type === 'image' || part.type === 'image_url'
 }
 
+/** True for a picture or a video. */
+export function isMedium(part: LlmContent | LlmCallPart): part is Extract<LlmContent, { type: 'image' | 'image_url' | 'video' }> {
+  return isImage(part) || part.type === 'video'
+}
+
+/** Stands for a video where the protocol has no place for one. */
+export const videoNotice = '[a video; it cannot be sent to this provider]'
+
 /** Tool arguments as an object; `{}` for anything else: one broken call must not spoil the rest of the session. */
 export function argumentsObject(text: string): Readonly<Record<string, unknown>> {
   const value = parseJson(text)

@@ -1,6 +1,6 @@
 /** Wire shapes and routes of messages, the snapshot and the status rollup (contract 2). */
 import { cursorQuery, defineRoute, errorSpec, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
-import { FileMissing } from '../files/index.ts'
+import { FileMissing, UploadsFailed } from '../files/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
 import { QuestionRequest } from '../questions/index.ts'
 import { SessionMissing, SessionObject } from '../sessions/index.ts'
@@ -98,11 +98,11 @@ export const MediumMissing = { ...FileMissing, status: 404 }
 export const readMedia = defineRoute({
   method: 'GET',
   path: `${item}/media/{file_id}`,
-  summary: 'Medium of a message (`source { kind: session_media, file_id }`), as bytes; single ranges',
+  summary: 'Medium of a message (`source { kind: session_media, file_id }`), else an upload, as bytes; single ranges',
   params: Type.Object({ session_id: Type.String(), file_id: Type.String() }),
   data: Type.Unknown(),
-  binary: { types: ['image/*', 'video/*', 'application/octet-stream'], statuses: [200, 206] },
-  errors: [MediaSessionMissing, MediumMissing]
+  binary: { types: ['*/*'], statuses: [200, 206] },
+  errors: [MediaSessionMissing, MediumMissing, UploadsFailed]
 })
 
 export const readStatus = defineRoute({

@@ -1,6 +1,7 @@
 /** Wires messages, snapshot and status. */
 import { AppError, binary, definePack, invalid } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
+import { passive, Uploads } from '../files/index.ts'
 import { Histories, type History, type HistoryMessage } from '../history/index.ts'
 import { approvals, Interactions } from '../interactions/index.ts'
 import { Llm, totalCost } from '../llm/index.ts'
@@ -26,9 +27,9 @@ export default definePack({
   version: '1.0.0',
   description: 'Message history, snapshot and status of a session',
   needs: { sessions: Sessions, histories: Histories, agents: Agents },
-  optional: { interactions: Interactions, permissions: Permissions, llm: Llm },
+  optional: { interactions: Interactions, permissions: Permissions, llm: Llm, uploads: Uploads },
   errors: [MessageMissing],
-  setup(ctx, { sessions, histories, agents, interactions, permissions, llm }) {
+  setup(ctx, { sessions, histories, agents, interactions, permissions, llm, uploads }) {
     /** A loaded session with its main agent and history; both undefined before the first prompt: reading creates nothing. */
     const open = async (session_id: string) => {
       const session = await sessions.load(session_id)
@@ -109,13 +110,18 @@ export default definePack({
     ctx.route(readMedia, async ({ params: { session_id, file_id } }) => {
       if (!(await sessions.exists(session_id))) throw new AppError(MediaSessionMissing)
       const medium = await histories.medium(await sessions.load(session_id), file_id)
-      if (!medium) throw new AppError(MediumMissing)
+      const staged = medium ? undefined : await uploads()?.find(file_id)
+      const { file, media_type, size } = medium ?? staged ?? {}
+      if (file === undefined || media_type === undefined) throw new AppError(MediumMissing)
+      const name = (medium?.attachment ?? staged)?.name
       return binary({
-        file: medium.file,
-        type: medium.media_type,
-        disposition: 'inline',
-        etag: `"${session_id}-${file_id}-${medium.size}"`,
-        conditional: false
+        file,
+        type: media_type,
+        ...(name === undefined ? {} : { filename: name }),
+        disposition: /^(?:image|video|audio)\//.test(media_type) || !name ? 'inline' : 'attachment',
+        etag: `"${session_id}-${file_id}-${size}"`,
+        conditional: false,
+        headers: passive
       })
     })
 

@@ -7,14 +7,15 @@ import type { AgentHost, Session } from '../sessions/index.ts'
 export const SkillMissing = errorSpec('skill_missing', 40415, 'skill not found')
 export const SkillNotForUsers = errorSpec('skill_not_for_users', 40912, 'the skill cannot be activated by the user')
 
-/** Uploads and committed media that prompts refer to by `file_id`. Without it such references answer 40407. */
+/** Uploads that prompts refer to by `file_id`, and images that models take in another form only. Without it, uploads answer 40407. */
 export interface PromptMedia {
-  /** Checks uploads before anything else is looked at. Throws FileMissing for a missing one or one of the wrong kind. */
-  checkUploads(content: readonly WirePart[]): Promise<void>
-  /** Checks `session_media` references of a session. Throws FileMissing. */
-  checkCommitted(session: Session, content: readonly WirePart[]): Promise<void>
-  /** Moves uploads into the session; returns the content to record. */
-  commit(session: Session, content: readonly WirePart[]): Promise<readonly WirePart[]>
+  /**
+   * Looks at everything that could keep the content from being taken, before anything else is looked at. Throws FileMissing for an upload that is
+   * missing or of the wrong kind, 40001 for an image that is too large and cannot be made smaller.
+   */
+  check(content: readonly WirePart[]): Promise<void>
+  /** Makes what the content refers to media of the agent (on disk when it resolves); returns the content to record. Throws FileMissing. */
+  commit(agent: AgentHost, content: readonly WirePart[]): Promise<readonly WirePart[]>
 }
 export const PromptMedia = serviceToken<PromptMedia>('prompt-media')
 

@@ -5,7 +5,7 @@ import { FileMissing } from '../files/index.ts'
 import type { Histories, WirePart } from '../history/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { Permissions } from '../permissions/index.ts'
-import { type Session, SessionMissing, type Sessions } from '../sessions/index.ts'
+import { type AgentHost, type Session, SessionMissing, type Sessions } from '../sessions/index.ts'
 import type { submitPrompt } from './contract.ts'
 import { type PromptMedia, type PromptSkills, SkillMissing } from './service.ts'
 
@@ -24,48 +24,60 @@ export interface SubmitPorts {
 }
 
 /**
- * Checks: uploads, session, skills, committed media, agent, prompt id, readiness. Then the overrides profile (with model and thinking),
+ * Checks: media, session, skills, media of the session, agent, prompt id, readiness. Then the overrides profile (with model and thinking),
  * permission mode, disabled tools. Then the prompt is accepted.
  */
 export async function submit(session_id: string, body: SubmitBody, ports: SubmitPorts): Promise<Prompt> {
   const media = ports.media()
-  const uploads = references(body.content, 'file')
-  if (uploads.length > 0) {
-    if (!media) throw new AppError(FileMissing, { message: `file not found: ${uploads[0]}` })
-    await media.checkUploads(body.content)
-  }
+  const [upload] = references(body.content, 'file')
+  if (upload !== undefined && !media) throw missing(upload)
+  await media?.check(body.content)
   const session = await ports.sessions.load(session_id)
   await checkSkills(session, body, ports)
-  const content = await withMessageMedia(session, body.content, ports)
-  const committed = references(content, 'session_media')
-  if (committed.length > 0) {
-    if (!media) throw new AppError(FileMissing, { message: `file not found: ${committed[0]}` })
-    await media.checkCommitted(session, content)
-  }
+  await checkMessageMedia(session, body.content, ports)
   const there = await agentOf(session, ports.agents, body.agent_id)
   if (body.prompt_id !== undefined) there?.checkPromptId(body.prompt_id)
   const model = body.model || undefined // empty: as the agent has it
   ports.llm.resolve(model ?? there?.settings().model)
   const agent = there ?? (await ports.agents.of(await session.main()))
   await override(session, agent, { ...body, model }, ports)
-  const recorded = uploads.length > 0 && media ? await media.commit(session, content) : content
-  const input: PromptInput = { content: recorded, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
+  const again = await withMessageMedia(agent.host, body.content, ports)
+  const content = (await media?.commit(agent.host, again)) ?? again
+  const input: PromptInput = { content, ...(body.prompt_id === undefined ? {} : { prompt_id: body.prompt_id }) }
   const prompt = await agent.submit(body.skills ? await bundled(agent, input, body.skills, ports) : input)
   const history = await ports.histories.of(agent.host)
   return { ...prompt, content: await history.inline(prompt.content) }
 }
 
+const missing = (file_id: string) => new AppError(FileMissing, { message: `file not found: ${file_id}` })
+
+/** Media that messages of the session refer to. Throws FileMissing for what is none, or of another kind than the part says. */
+async function checkMessageMedia(session: Session, content: readonly WirePart[], { histories }: SubmitPorts): Promise<void> {
+  for (const part of content) {
+    const [id] = references([part], 'session_media')
+    if (id === undefined) continue
+    const medium = await histories.medium(session, id)
+    if (!medium?.media_type.startsWith(`${part.type}/`)) throw missing(id)
+  }
+}
+
 /** Media of messages of this session are given again by their id; the agent that gets them keeps them as its own. */
-async function withMessageMedia(session: Session, content: readonly WirePart[], { histories }: SubmitPorts): Promise<readonly WirePart[]> {
+async function withMessageMedia(agent: AgentHost, content: readonly WirePart[], { histories }: SubmitPorts): Promise<readonly WirePart[]> {
   const parts: WirePart[] = []
   for (const part of content) {
     const [id] = references([part], 'session_media')
-    const medium = id === undefined ? undefined : await histories.medium(session, id)
-    if (!medium) parts.push(part)
-    else {
-      const data = (await medium.read()).toString('base64')
-      parts.push({ ...part, source: { kind: 'base64', media_type: medium.media_type, data } })
+    if (id === undefined) {
+      parts.push(part)
+      continue
     }
+    const medium = await histories.medium(agent.session, id)
+    if (!medium) throw missing(id)
+    const { attachment, media_type } = medium
+    if (attachment) {
+      const { file, shown, size: _size, ...facts } = attachment
+      await histories.attach(agent, { ...facts, source: file, ...(shown && { shown: { media_type: shown.media_type, data: shown.file } }) })
+      parts.push({ ...part, source: { kind: 'session_media', file_id: id, media_type } })
+    } else parts.push({ ...part, source: { kind: 'base64', media_type, data: (await medium.read()).toString('base64') } })
   }
   return parts
 }

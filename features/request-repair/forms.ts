@@ -1,5 +1,5 @@
 /** Other forms of a request: stricter, with fewer pictures, without thinking. */
-import { callsOf, isImage, type LlmCallPart, type LlmContent, type LlmMessage } from '../llm/index.ts'
+import { callsOf, isMedium, type LlmCallPart, type LlmContent, type LlmMessage } from '../llm/index.ts'
 
 type Assistant = Extract<LlmMessage, { role: 'assistant' }>
 type Part = LlmContent | LlmCallPart
@@ -46,18 +46,19 @@ function answer(out: LlmMessage[], message: Assistant): void {
   else out[out.length - 1] = { ...message, content: [...last.content, ...message.content] }
 }
 
-const leftOut = '[an image stood here; it is left out because the provider refused the request with it]'
+const leftOut = (what: string) => `[${what} stood here; it is left out because the provider refused the request with it]`
 
-/** Pictures of all messages. */
+/** Pictures and videos of all messages. */
 export function countMedia(messages: readonly LlmMessage[]): number {
   let count = 0
-  for (const { content } of messages) for (const part of content) if (isImage(part)) count++
+  for (const { content } of messages) for (const part of content) if (isMedium(part)) count++
   return count
 }
 
 /** Replaces the oldest `count` media by a notice. */
 export function dropMedia(messages: readonly LlmMessage[], count: number): readonly LlmMessage[] {
   let left = count
-  const replaced = (part: Part): Part => (isImage(part) && left-- > 0 ? { type: 'text', text: leftOut } : part)
+  const replaced = (part: Part): Part =>
+    isMedium(part) && left-- > 0 ? { type: 'text', text: leftOut(part.type === 'video' ? 'a video' : 'an image') } : part
   return count <= 0 ? messages : messages.map(message => ({ ...message, content: message.content.map(replaced) }) as LlmMessage)
 }

@@ -1,5 +1,5 @@
 /** Questions about paths that tools and permissions ask: what lies where, and what is off limits by its name or by its place. */
-import { isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 
 /** True for the directory itself and everything below it. */
 export function isInside(path: string, dir: string): boolean {
@@ -36,11 +36,19 @@ export function isProtected(path: string, around: Surroundings): boolean {
   return isSensitive(path) || processFile.test(path) || belongsToHome(path, around)
 }
 
-/** Whether a path is the server's own: all in its home but the results kept for this agent, and a working directory that the home contains. */
+/**
+ * Whether a path is the server's own: all in its home but the results kept for this agent, the attachments of the session's agents, and a working
+ * directory that the home contains.
+ */
 export function belongsToHome(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
   const inside = (dir: string) => isInside(path.toLowerCase(), dir.toLowerCase())
-  if (!inside(home) || inside(join(agent_dir, 'tool-results'))) return false
+  if (!inside(home) || inside(join(agent_dir, 'tool-results')) || isAttachment(path, dirname(agent_dir))) return false
   return cwd === home || !isInside(cwd, home) || !inside(cwd)
+}
+
+/** `<agents of the session>/<agent>/attachments/...` */
+function isAttachment(path: string, agents: string): boolean {
+  return isInside(path, agents) && relative(agents, path).split(sep)[1] === 'attachments'
 }
 
 const processFile = /^\/proc\/(?:kcore$|[^/]+\/(?:task\/[^/]+\/)?(?:environ|mem|auxv)$)/

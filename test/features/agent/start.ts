@@ -3,6 +3,7 @@ import { cp, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Agent, Agents, TurnHooks } from '../../../features/agent/index.ts'
 import agent from '../../../features/agent/pack.ts'
+import { AttachmentsSlot } from '../../../features/history/attachments.ts'
 import { wireStore } from '../../../features/history/contract.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
 import { findMedium } from '../../../features/history/media.ts'
@@ -134,9 +135,11 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       const open = historyOpener(ctx, logOf)
       const slot = defineSlot('history', (agent: AgentHost) => open(agent))
       ctx.slot(slot)
+      ctx.slot(AttachmentsSlot)
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
         medium: findMedium,
+        attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
         wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),
         hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
       })

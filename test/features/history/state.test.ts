@@ -287,7 +287,7 @@ test('the model gets what it can use: no answer that is thought alone, no empty 
       [
         'user',
         [
-          { type: 'text', text: 'four\n\n[image]\n\n[video]\n\n[file a.pdf]' },
+          { type: 'text', text: 'four\n\n[image]\n\n[video: this model cannot see videos]\n\n[file a.pdf]' },
           { type: 'image_url', url: 'https://example.com/a.png' }
         ]
       ]

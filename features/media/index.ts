@@ -1,0 +1,2 @@
+/** Public face of the media pack. */
+export { type ImageLimits, imageSection } from './contract.ts'
