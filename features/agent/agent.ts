@@ -1,6 +1,6 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError, type Connection, type ErrorSpec } from '../../kernel/index.ts'
-import type { History, WirePart } from '../history/index.ts'
+import type { History, Tracked, WirePart } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
 import { isUserAbort } from '../tools/index.ts'
@@ -8,12 +8,14 @@ import { AgentBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
+import { type Failures, failureState } from './failure.ts'
 import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { catchUp } from './recovery.ts'
 import {
   type Agent,
   type AgentSettings,
+  type Failure,
   type InFlightTurn,
   type NoticeFate,
   type NoticeInput,
@@ -25,6 +27,7 @@ import {
   type PromptOutcome
 } from './service.ts'
 import { statusOf } from './status.ts'
+import type { AtStop } from './stopping.ts'
 import type { Turn } from './turn.ts'
 import { startRecords } from './turn-records.ts'
 import { type Judgement, neverRan, Turns } from './turns.ts'
@@ -36,13 +39,21 @@ export class AgentEngine implements Agent {
   readonly #emit: AgentEmit
   readonly #binding: AgentBinding
   readonly #turns: Turns
+  readonly #failures: Tracked<Failures>
   /** What comes in is taken one after the other. */
   #entering: Promise<unknown> = Promise.resolve()
   /** Prompts whose abort is being recorded: what becomes of them, `#withdraw` says. */
   readonly #withdrawing = new Set<string>()
 
-  private constructor(history: History, deps: AgentDeps, emit: AgentEmit, binding: AgentBinding, host: AgentHost, turns: Turns) {
+  private constructor(
+    host: AgentHost,
+    history: History,
+    deps: AgentDeps,
+    parts: { emit: AgentEmit; binding: AgentBinding; turns: Turns; failures: Tracked<Failures> }
+  ) {
+    const { emit, binding, turns, failures } = parts
     this.host = host
+    this.#failures = failures
     this.#history = history
     this.#deps = deps
     this.#emit = emit
@@ -53,6 +64,7 @@ export class AgentEngine implements Agent {
   /** Closes what a dead process left open and puts accepted prompts back into the queue; `start` runs them. */
   static async open(host: AgentHost, history: History, deps: AgentDeps): Promise<AgentEngine> {
     const notices = await history.track(noticeState)
+    const failures = await history.track(failureState)
     const binding = await AgentBinding.open(host, history, deps)
     const emit = deps.emit(host)
     const turns: Turns = new Turns({
@@ -64,7 +76,7 @@ export class AgentEngine implements Agent {
       bind: () => binding.forTurn(),
       measured: () => emit('agentStatusUpdated', statusOf({ host, history, binding, deps, turn: turns.current }))
     })
-    const engine = new AgentEngine(history, deps, emit, binding, host, turns)
+    const engine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })
     if (!host.session.writable) return engine
     await catchUp(host, history, deps)
     deps.engines.set(host, engine)
@@ -290,6 +302,10 @@ export class AgentEngine implements Agent {
     return this.#visible()?.snapshot()
   }
 
+  lastFailure(): Failure | undefined {
+    return this.#failures.value.last
+  }
+
   usage(): ReturnType<Agent['usage']> {
     const max = this.#binding.maxTokens()
     return {
@@ -313,6 +329,12 @@ export class AgentEngine implements Agent {
   #visible(): Turn['inFlight'] | undefined {
     const turn = this.#turns.current
     return turn?.visible ? turn.inFlight : undefined
+  }
+
+  atStop(): AtStop {
+    // The next process runs nothing of a subagent.
+    const waiting = this.host.record.type === 'sub' ? 0 : this.#turns.queue.length
+    return { host: this.host, works: this.#turns.current !== undefined, waiting }
   }
 
   /** Takes nothing more, cancels the running turn and waits for its end. Queued prompts stay accepted and start with the next load. */

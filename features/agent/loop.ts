@@ -7,6 +7,7 @@ import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
 import { type CallPorts, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
+import { type Asked, askedOf } from './failure.ts'
 import { textOf } from './media.ts'
 import { pause, retryDelay } from './retry.ts'
 import { runStep, type StepOutcome, type StepPorts } from './step.ts'
@@ -35,6 +36,16 @@ export interface TurnPorts extends CallPorts, StepPorts {
   more(at: StepAt): Promise<boolean>
   /** Engine error of an exception. */
   describe(error: unknown): ErrorInfo
+  /** The request failed and is sent again after `delay_ms`. `same`: how many attempts in a row failed in this very way. */
+  retrying(error: LlmError, attempt: Retry & StepAt & Asked): void
+}
+
+export interface Retry {
+  /** From 1. */
+  readonly failed_attempt: number
+  readonly max_attempts: number
+  readonly delay_ms: number
+  readonly same: number
 }
 
 export interface TurnInput {
@@ -58,6 +69,8 @@ export interface TurnResult {
   readonly truncated: boolean
   /** The end of the last step, to be recorded with that of the turn. */
   readonly unsaved: readonly CoreRecord[]
+  /** With an error: whom the last request was for. */
+  readonly asked?: Asked
 }
 
 /** Requests that `modelError` may send again within one step. */
@@ -81,13 +94,17 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let text = ''
   let truncated = false
   let unsaved: readonly CoreRecord[] = []
+  let asked: Asked = {}
+  /** How the last attempt failed, and how many before it in the same way. */
+  let failure = { like: '', same: 0 }
 
   const result = (facts: Pick<TurnResult, 'reason' | 'interrupt_reason' | 'error'>): TurnResult => ({
     ...facts,
     steps: step,
     text,
     truncated,
-    unsaved
+    unsaved,
+    ...(facts.error ? { asked } : {})
   })
 
   const stepEnd = (facts: StepEnd): CoreRecord => {
@@ -128,6 +145,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   const ask = async (ready: Promise<void>): Promise<{ outcome: StepOutcome; request: LlmRequest; give_up: boolean }> => {
     for (let recovery = 0; ; recovery++) {
       const request = await ports.request({ turn_id, step })
+      asked = { provider_id: request.model.provider_id, model: request.model.alias }
       const outcome = await runStep(ports, request, turn_id, signal, ready)
       if (outcome.kind !== 'error') return { outcome, request, give_up: false }
       const verdict = await ports.modelError(outcome.error, { turn_id, step })
@@ -140,9 +158,13 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   const retry = async (error: LlmError): Promise<boolean> => {
     if (!error.retryable || attempt >= input.max_attempts) return false
     const delay_ms = retryDelay(attempt, error, input.retry_base_ms)
-    const { name: error_name, message: error_message, status } = error
-    const facts = { failed_attempt: attempt, max_attempts: input.max_attempts, delay_ms, error_name, error_message }
-    await end({ reason: 'error', retry: { ...facts, ...(status === undefined ? {} : { status }) } })
+    const { name: error_name, message: error_message, status, code } = error
+    const like = JSON.stringify([code, status, error_message])
+    failure = { like, same: failure.like === like ? failure.same + 1 : 1 }
+    const times = { failed_attempt: attempt, max_attempts: input.max_attempts, delay_ms }
+    const facts = { ...times, error_name, error_message, code }
+    await end({ reason: 'error', ...asked, retry: { ...facts, ...(status === undefined ? {} : { status }) } })
+    ports.retrying(error, { ...times, ...asked, turn_id, step, same: failure.same })
     attempt++
     await pause(delay_ms, signal)
     return true
@@ -210,6 +232,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
         return await failed(errorInfo(outcome.error), outcome.error.code === 'provider.filtered' ? 'filtered' : 'error')
       }
       attempt = 1
+      failure = { like: '', same: 0 }
       if (outcome.finish.reason === 'filtered') {
         const error = { code: 'provider.filtered', message: 'the provider filtered the answer', retryable: false }
         return await failed(error, 'filtered', outcome.content)
@@ -220,6 +243,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       if (next === 'over') return result({ reason: 'completed' })
     }
   } catch (error) {
+    asked = { ...asked, ...askedOf(error) }
     const facts = { reason: 'failed', interrupt_reason: 'error', error: ports.describe(error) } as const
     return await failed(facts.error, 'error').catch(() => result(facts))
   }

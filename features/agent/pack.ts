@@ -10,6 +10,7 @@ import { AgentEngine } from './agent.ts'
 import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { type AgentRecordEvent, eventsOf } from './events.ts'
+import { failureState } from './failure.ts'
 import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
@@ -17,6 +18,7 @@ import { recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
+import { cutLine } from './stopping.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
 
 export default definePack({
@@ -74,11 +76,13 @@ export default definePack({
     })
     ctx.contribute(HistoryStates, boundState)
     ctx.contribute(HistoryStates, noticeState)
+    ctx.contribute(HistoryStates, failureState)
 
     const deps: AgentDeps = {
       llm,
       hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`)),
       log: ctx.log,
+      operator: ctx.operator,
       emit: emitOf,
       engines,
       goesOn,
@@ -183,7 +187,10 @@ export default definePack({
     })
     ctx.tap(ctx.hooks.stopping, async () => {
       const engines = sessions.allLoaded().flatMap(session => session.agents().flatMap(agent => agent.peek(slot) ?? []))
-      await Promise.all(engines.map(async engine => (await engine).close()))
+      const open = await Promise.all(engines)
+      const cut = cutLine(open.map(engine => engine.atStop()))
+      if (cut !== undefined) ctx.operator.info({}, cut)
+      await Promise.all(open.map(engine => engine.close()))
     })
   }
 })

@@ -14,6 +14,13 @@ export function backoff(failedAttempt: number, baseMs: number): number {
   return Math.min(baseMs * 2 ** (failedAttempt - 1), maxDelayMs)
 }
 
+/** How long the attempts after a failed one take at least, ms, when all of them fail at once. */
+export function remainingMs(failedAttempt: number, maxAttempts: number, baseMs: number): number {
+  let sum = 0
+  for (let attempt = failedAttempt; attempt < maxAttempts; attempt++) sum += backoff(attempt, baseMs)
+  return sum
+}
+
 /** Resolves after `ms`, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted || ms <= 0) return Promise.resolve()

@@ -57,6 +57,26 @@ export interface NoticeInput {
  */
 export type NoticeFate = 'starts' | 'joins' | 'waits' | 'refused' | 'known'
 
+/** The newest failure of an agent: a turn that failed, or an attempt after which another one follows (`retry`). */
+export interface Failure {
+  readonly at: string
+  readonly turn_id: number
+  /** Engine code, as in the event `error`: `provider.auth_error`. */
+  readonly code: string
+  readonly message: string
+  /** Class of the error: `AuthError`. */
+  readonly name?: string
+  /** The same request may succeed later. */
+  readonly retryable: boolean
+  /** HTTP status of the provider. */
+  readonly status?: number
+  readonly provider_id?: string
+  /** Alias. */
+  readonly model?: string
+  /** The turn goes on with another attempt, `delay_ms` after `at`. */
+  readonly retry?: { readonly failed_attempt: number; readonly max_attempts: number; readonly delay_ms: number }
+}
+
 /** How a prompt ended. */
 export interface PromptOutcome {
   readonly prompt_id: string
@@ -161,6 +181,8 @@ export interface Agent {
   /** Withdraws what waits and cancels the running turn; resolves when nothing is left. */
   end(): Promise<void>
   inFlight(): InFlightTurn | undefined
+  /** Undefined when nothing failed since the last turn that completed. */
+  lastFailure(): Failure | undefined
   /** Tokens spent and context size, for the snapshot and the status rollup. */
   usage(): {
     readonly total: TokenUsage

@@ -49,7 +49,7 @@ export function interruptReason({ reason, interrupt_reason }: TurnResult, user_a
 
 /** The end of the turn first, then that of its prompts. */
 export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration_ms }: TurnEnd): CoreRecord[] {
-  const { reason, error, steps } = result
+  const { reason, error, steps, asked } = result
   const interrupt_reason = interruptReason(result, user_aborted)
   const records: CoreRecord[] = [
     {
@@ -59,7 +59,7 @@ export function endRecords({ turn_id, result, prompt_ids, user_aborted, duration
       duration_ms,
       steps,
       ...(interrupt_reason === undefined ? {} : { interrupt_reason }),
-      ...(error ? { error: { ...error } } : {})
+      ...(error ? { ...asked, error: { ...error } } : {})
     },
     { type: 'prompt.settled', prompt_ids, status: reason === 'cancelled' ? 'aborted' : reason, turn_id }
   ]

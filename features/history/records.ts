@@ -77,6 +77,8 @@ export const turnEnded = defineRecord(
     ...turn,
     reason: oneOf(['completed', 'cancelled', 'failed', 'blocked']),
     interrupt_reason: Type.Optional(Type.String()),
+    provider_id: Type.Optional(Type.String({ description: 'with an error: whom the last request was for' })),
+    model: Type.Optional(Type.String({ description: 'as provider_id' })),
     error: Type.Optional(
       Type.Unsafe<{ readonly code: string; readonly message: string } & Readonly<Record<string, unknown>>>(
         Type.Object({ code: Type.String(), message: Type.String() }, { additionalProperties: true, description: 'engine error of events' })
@@ -134,6 +136,7 @@ export const stepEnd = defineRecord(
     provider_reason: Type.Optional(Type.String()),
     raw_reason: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
+    provider_id: Type.Optional(Type.String({ description: 'of an attempt that failed' })),
     usage: Type.Optional(Usage),
     first_token_ms: Type.Optional(Type.Number()),
     stream_ms: Type.Optional(Type.Number()),
@@ -146,6 +149,7 @@ export const stepEnd = defineRecord(
         delay_ms: Type.Number(),
         error_name: Type.String(),
         error_message: Type.String(),
+        code: Type.Optional(Type.String({ description: 'engine error of events' })),
         status: Type.Optional(Type.Integer())
       })
     )

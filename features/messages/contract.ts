@@ -73,6 +73,27 @@ const InFlight = Type.Object({
 /** Of a kind that another pack shows as a question. */
 const OtherRequest = Type.Object({}, { additionalProperties: true, description: 'a request of another kind' })
 
+const LastFailure = Type.Object(
+  {
+    at: Time,
+    turn_id: Type.Integer(),
+    code: Type.String({ description: 'as in the event `error`' }),
+    message: Type.String(),
+    name: Type.Optional(Type.String()),
+    retryable: Type.Boolean(),
+    status: Type.Optional(Type.Integer({ description: 'HTTP status of the provider' })),
+    provider_id: Type.Optional(Type.String()),
+    model: Type.Optional(Type.String({ description: 'alias' })),
+    retry: Type.Optional(
+      Type.Object(
+        { failed_attempt: Type.Integer(), max_attempts: Type.Integer(), delay_ms: Type.Number() },
+        { description: 'the turn goes on with another attempt, `delay_ms` after `at`' }
+      )
+    )
+  },
+  { description: 'newest failure of the main agent; absent when a turn has completed since' }
+)
+
 export const readSnapshot = defineRoute({
   method: 'GET',
   path: `${item}/snapshot`,
@@ -86,7 +107,8 @@ export const readSnapshot = defineRoute({
     in_flight_turn: nullable(InFlight),
     subagents: Type.Array(Type.Unknown()),
     pending_approvals: Type.Array(ApprovalRequest),
-    pending_questions: Type.Array(Type.Unsafe<unknown>(Type.Union([QuestionRequest, OtherRequest])))
+    pending_questions: Type.Array(Type.Unsafe<unknown>(Type.Union([QuestionRequest, OtherRequest]))),
+    last_failure: Type.Optional(LastFailure)
   }),
   errors: [SessionMissing]
 })
@@ -119,7 +141,8 @@ export const readStatus = defineRoute({
     swarm_mode: Type.Boolean(),
     context_tokens: Type.Integer(),
     max_context_tokens: Type.Optional(Type.Integer()),
-    context_usage: Type.Optional(Type.Number({ minimum: 0, maximum: 1 }))
+    context_usage: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    last_failure: Type.Optional(LastFailure)
   }),
   errors: [SessionMissing]
 })

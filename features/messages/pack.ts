@@ -71,6 +71,7 @@ export default definePack({
       // One tick from here to the next await: position, running turn and everything else agree.
       const at = ctx.streams.watermark(session_id) ?? opened
       const in_flight = agent?.inFlight()
+      const last_failure = agent?.lastFailure()
       const starting = startingMessage(history, agent?.active()?.prompt_id)
       const page = history?.messages.page({ size: snapshotMessages - starting.length })
       const usage = agent?.usage()
@@ -103,7 +104,8 @@ export default definePack({
         in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
         subagents: [],
         pending_approvals,
-        pending_questions
+        pending_questions,
+        ...(last_failure && { last_failure })
       }
     })
 
@@ -131,6 +133,7 @@ export default definePack({
       const model = agent?.settings().model
       const max = usage?.max_context_tokens
       const context_tokens = usage?.context_tokens ?? 0
+      const last_failure = agent?.lastFailure()
       return {
         ...(agents.facts(host, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
         busy: session.work.busy,
@@ -138,7 +141,8 @@ export default definePack({
         thinking_level: agent?.effort() ?? '',
         permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
         context_tokens,
-        ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) })
+        ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) }),
+        ...(last_failure && { last_failure })
       }
     })
   }

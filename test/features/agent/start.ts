@@ -38,8 +38,10 @@ export interface StartOptions {
   /** In place of the history pack. */
   readonly history?: Pack
   readonly config?: Record<string, Record<string, unknown>>
-  /** Gets the lines of the log, from warnings on. */
+  /** Gets the lines of the log, from warnings on (with `told` from info on). */
   readonly logged?: string[]
+  /** Gets what whoever runs the server is told. */
+  readonly told?: string[]
 }
 
 export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
@@ -47,7 +49,15 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
   const kernel = await startTestKernel(t, {
     packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },
-    ...(options.logged ? { log: { level: 'warn' as const, to: { write: (line: string) => void options.logged?.push(line) } } } : {}),
+    ...(options.logged
+      ? {
+          log: {
+            level: options.told ? ('info' as const) : ('warn' as const),
+            to: { write: (line: string) => void options.logged?.push(line) }
+          }
+        }
+      : {}),
+    onOperatorLine: ({ level, text }) => void options.told?.push(`${level}: ${text}`),
     home: options.home ?? (await freshDir()) // another server may use it after this one
   })
   let { session_id } = options

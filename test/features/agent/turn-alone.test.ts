@@ -32,6 +32,7 @@ function fake(...replies: Reply[]) {
     afterStep: async () => undefined,
     closes: () => false,
     more: async () => false,
+    retrying: () => undefined,
     describe: error => ({ code: 'internal', message: String(error), retryable: false })
   }
   const run = (signal = new AbortController().signal, change: Partial<TurnPorts> = {}) =>
