@@ -280,7 +280,7 @@ export class AgentLog {
     const behind = this.#end - this.#checkpointAt
     const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }
     const due = behind >= Math.max(bytes, share * this.#checkpointSize)
-    if (due && this.#unwritten.length === 0 && this.#telling.idle) return [this.#checkpoint()]
+    if (due && this.#telling.idle) return [this.#checkpoint()]
     const mark = this.#telling.next()
     return mark ? [told.of(mark)] : []
   }

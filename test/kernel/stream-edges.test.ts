@@ -68,6 +68,58 @@ test('a gap that cannot be recorded ends the epoch', async t => {
   assert.deepEqual([after.seq, after.epoch], [2001, journal.epoch])
 })
 
+test('what is emitted while a gap cannot be recorded reaches the subscribers once and is in no epoch to come', async t => {
+  const asked = latch()
+  const refused = latch()
+  const lines: string[] = []
+  class Forgetful extends MemoryJournal {
+    failing = true
+
+    override async append(given: readonly Uint8Array[]): Promise<void> {
+      lines.push(...given.map(line => Buffer.from(line).toString('utf8')))
+      await super.append(given)
+    }
+
+    override async skip(seq: number): Promise<void> {
+      if (!this.failing) return await super.skip(seq)
+      this.failing = false
+      asked.open()
+      await refused.opened
+      throw new Error('no space left')
+    }
+  }
+  const journal = new Forgetful()
+  const { hub, connect } = await startHub(t, { waitingBytes, journals: only(journal) })
+  const { epoch } = await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  for (let n = 0; n < 2000; n++) hub.emit(noted, { text }, 's1')
+  await asked.opened
+  hub.emit(noted, { text: 'meanwhile' }, 's1')
+  hub.emit(typed, { delta: 'and text' }, 's1')
+  refused.open()
+  await hub.flushed('s1')
+  hub.emit(noted, { text: 'after' }, 's1')
+  await client.next(frame => frame.payload?.text === 'after')
+
+  const frames = client.frames.filter(
+    ({ payload }) => payload?.text !== text && (payload?.text !== undefined || payload?.delta !== undefined)
+  )
+  assert.deepEqual(
+    frames.map(frame => [frame.payload.text ?? frame.payload.delta, frame.seq, frame.epoch]),
+    [
+      ['meanwhile', 2001, epoch],
+      ['and text', 2001, epoch],
+      ['after', 2002, journal.epoch]
+    ]
+  )
+  const { payload } = client.frames.find(frame => frame.type === 'resync_required') ?? assert.fail()
+  assert.deepEqual([payload.current_seq, payload.epoch], [2001, journal.epoch])
+  assert.notEqual(journal.epoch, epoch)
+  assert.deepEqual([lines.filter(line => line.includes('meanwhile')).length, journal.seq], [0, 2002])
+  assert.deepEqual(hub.watermark('s1'), { seq: 2002, epoch: journal.epoch })
+})
+
 test('a session that is opened while it is closed waits for the end of its journal, and so does who closes it again', async t => {
   const order: string[] = []
   const closing = latch()

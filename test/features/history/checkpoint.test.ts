@@ -380,3 +380,125 @@ test('a state that is asked for while a record is on its way has it; the end wai
   assert.equal((await page).messages[0]?.id, 'a', 'what was appended before a page was asked for is on it')
   assert.deepEqual(state.value, ['a'])
 })
+
+test('while records are under way no checkpoint goes with those behind them; it comes with the next ones', async () => {
+  const log = memoryLog()
+  let lands: ReturnType<typeof latch<void>> | undefined
+  const slow: MemoryLog = {
+    ...log,
+    async append(id, ...records) {
+      const places = await log.append(id, ...records)
+      await lands?.opened
+      return places
+    }
+  }
+  const types = () => log.lines.map(line => (JSON.parse(line) as HistoryRecord).type)
+  const history = await openHistory(slow, { checkpoints: { bytes: 4, share: 1 } })
+  for (let n = 0; n < 3; n++) await history.append({ type: 'note', id: `${n}` })
+  lands = latch()
+  const writes = [history.append({ type: 'note', id: 'with one' }), history.append({ type: 'note', id: 'behind' })]
+  lands.open()
+  await Promise.all(writes)
+  assert.deepEqual(types().slice(-3), ['checkpoint', 'note', 'note'])
+
+  for (const id of ['a', 'b', 'c', 'd']) await history.append({ type: 'message', role: 'user', content: text(id) })
+  assert.equal(types().filter(type => type === 'checkpoint').length, 2)
+  assert.deepEqual(await whole(await openHistory(log)), await whole(history))
+})
+
+test('a checkpoint that is too far back is not looked for: the journal is read whole, and one is written at once', async () => {
+  const log = memoryLog()
+  const megabyte = 1024 * 1024
+  let lookedBack = 0
+  // Each line takes a megabyte.
+  const large: MemoryLog = {
+    ...log,
+    async append(id, ...records) {
+      const { at, end } = await log.append(id, ...records)
+      return { at: at.map(line => line * megabyte), end: end * megabyte }
+    },
+    async *scan(id, { from = 0, to = Number.POSITIVE_INFINITY, reverse = false } = {}) {
+      for await (const { at, next, value } of log.scan(id, {
+        from: from / megabyte,
+        to: Math.min(to / megabyte, log.lines.length),
+        reverse
+      })) {
+        if (reverse) lookedBack++
+        yield { at: at * megabyte, next: next * megabyte, value }
+      }
+    }
+  }
+  const told: string[] = []
+  const events = (record: HistoryRecord) =>
+    record.type === 'message' ? [{ type: JSON.stringify(record.content), payload: {}, at: new Date(0) }] : []
+  const marks = { given: () => ({ seq: 7, epoch: 'e' }), written: () => ({ seq: 7, epoch: 'e' }) }
+  const never = { bytes: Number.POSITIVE_INFINITY, share: 1 }
+  const live = await openHistory(large, { checkpoints: { bytes: 2 * megabyte, share: 1 }, ...marks, events, told })
+  for (let n = 0; n < 6; n++) await live.append({ type: 'message', role: 'user', content: text(`${n}`) })
+  await live.close()
+  assert.ok(log.lines.some(line => line.includes('"checkpoint"')))
+  const more = await openHistory(large, { checkpoints: never, ...marks, events, told })
+  for (let n = 0; n < 40; n++) await more.append({ type: 'note', id: `${n}` })
+  await more.close()
+  // This one's events were never told, and it has no mark behind it.
+  await log.append('wire', { type: 'message', role: 'user', content: text('untold'), time: 5, number: 6 } as { type: string })
+  told.length = 0
+
+  lookedBack = 0
+  const again = await openHistory(large, { ...marks, events, told })
+  assert.equal(lookedBack, 33)
+  assert.equal(again.messages.count(), 7)
+  await again.recover()
+  assert.deepEqual(told, [JSON.stringify(text('untold'))], 'the mark at the end counts, although no checkpoint was seen')
+  await again.append({ type: 'note', id: 'on' })
+  const last = log.lines.slice(-2).map(line => (JSON.parse(line) as HistoryRecord).type)
+  assert.deepEqual(last, ['checkpoint', 'note'])
+  assert.deepEqual((await openHistory(large, { ...marks, events })).messages.count(), 7)
+})
+
+test('a long journal of which nothing is untold gets its checkpoint with its opening', async () => {
+  const log = memoryLog()
+  for (let n = 0; n < 9; n++) await log.append('wire', { type: 'note', id: `${n}` } as { type: string })
+  const large: MemoryLog = {
+    ...log,
+    async *scan(id, range) {
+      for await (const entry of log.scan(id, range))
+        yield { ...entry, next: entry.next === log.lines.length ? 9 * 1024 * 1024 : entry.next }
+    }
+  }
+  const history = await openHistory(large)
+  await history.close()
+  assert.ok(log.lines.some(line => line.includes('"checkpoint"')))
+})
+
+test('a journal that is closed while the disk refuses says so, lets go of its file, and is told again by nobody', async () => {
+  const log = memoryLog()
+  let released = 0
+  const refusing: MemoryLog = {
+    ...log,
+    append: async (id, ...records) => {
+      if (log.refuse) throw new Error('disk full')
+      return await log.append(id, ...records)
+    },
+    release: async () => void released++
+  }
+  const events = (record: HistoryRecord) => (record.type === 'note' ? [{ type: 'noted', payload: { id: record.id }, at: new Date(0) }] : [])
+  const marks = { given: () => ({ seq: 1, epoch: 'e' }), written: () => ({ seq: 1, epoch: 'e' }) }
+  const journaled = [{ type: 'noted', payload: { id: 'a' }, seq: 1 }] as never
+  const history = await openHistory(refusing, { ...marks, events })
+  await history.append({ type: 'note', id: 'a' })
+  log.refuse = true
+  await assert.rejects(history.close(), /disk full/)
+  assert.equal(released, 1)
+
+  const doubtful = await openHistory(refusing, { ...marks, events })
+  await assert.rejects(doubtful.append({ type: 'note', id: 'refused' }), /disk full/)
+  await doubtful.close().catch(() => undefined)
+  assert.equal(released, 2)
+
+  log.refuse = false
+  const told: string[] = []
+  const again = await openHistory(refusing, { ...marks, events, told, eventsAfter: async () => journaled })
+  await again.recover()
+  assert.deepEqual(told, ['known noted'])
+})
