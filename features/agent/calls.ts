@@ -18,18 +18,26 @@ export interface CallPorts {
 
 const unanswered: ToolResult = { output: 'The tool call ended without a result. Do not assume that it succeeded.', is_error: true }
 
-/** Runs the calls; every one gets exactly one result. True when a result asks to stop the turn. Rejects only when the disk fails. */
+export interface CallsOutcome {
+  /** A result asks to stop the turn. */
+  readonly stop: boolean
+  /** The result that came last: to be recorded with the end of the step, by the same write. */
+  readonly last: readonly CoreRecord[]
+}
+
+/** Runs the calls; every one gets exactly one result. Rejects only when the disk fails. */
 export async function runCalls(
   ports: CallPorts,
   at: { readonly turn_id: number; readonly step: number },
   calls: readonly LlmToolCall[],
   signal: AbortSignal
-): Promise<boolean> {
+): Promise<CallsOutcome> {
   /** Calls whose begin is recorded, or is being recorded. */
   const begun = new Map<string, Promise<void>>()
   const shown = new Set<string>()
   const answered = new Set<string>()
   let stop = false
+  let last: readonly CoreRecord[] = []
   let failure: { readonly error: unknown } | undefined
   const failed = (error: unknown) => {
     failure ??= { error }
@@ -51,7 +59,7 @@ export async function runCalls(
     if (answered.has(call.id)) return
     answered.add(call.id)
     if (result.stop_turn) stop = true
-    await ports.record({
+    const record: CoreRecord = {
       type: 'tool.result',
       ...at,
       tool_call_id: call.id,
@@ -59,7 +67,9 @@ export async function runCalls(
       content: wireParts(result.output),
       ...(result.is_error ? { is_error: true } : {}),
       ...(result.note === undefined ? {} : { note: result.note })
-    })
+    }
+    if (answered.size < calls.length) await ports.record(record)
+    else last = [record]
   }
 
   const outcomes = await ports.runTools(calls, signal, async event => {
@@ -73,9 +83,12 @@ export async function runCalls(
     }
   })
   await Promise.all(begun.values())
-  if (failure) throw failure.error
+  if (failure) {
+    await Promise.allSettled(last.map(record => ports.record(record)))
+    throw failure.error
+  }
   for (const call of calls) await settle(call, outcomes.find(outcome => outcome.call.id === call.id)?.result ?? unanswered)
-  return stop
+  return { stop, last }
 }
 
 /** A tool's output in wire form. */

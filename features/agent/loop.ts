@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, LlmToolCall } from '../llm/index.ts'
-import { type CallPorts, runCalls } from './calls.ts'
+import { type CallPorts, type CallsOutcome, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
 import { type Asked, askedOf } from './failure.ts'
 import { textOf } from './media.ts'
@@ -79,6 +79,8 @@ const maxRecoveries = 5
 const maxPauses = 20
 const maxCuts = 3
 const finishNames: Readonly<Record<string, string>> = { completed: 'end_turn', tool_calls: 'tool_use', truncated: 'max_tokens' }
+
+const noCalls: CallsOutcome = { stop: false, last: [] }
 
 type Response = Extract<StepOutcome, { kind: 'response' }>
 type StepEnd = Omit<Extract<CoreRecord, { type: 'step.end' }>, 'type' | 'time' | 'turn_id' | 'step' | 'step_id'>
@@ -177,7 +179,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const calls = cut ? [] : response.calls
     const called = calls.length > 0
     if (called) await ports.record(...message(response.content, calls))
-    const stop = called && (await runCalls(ports, { turn_id, step }, calls, signal))
+    const { stop, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
     const { usage, timing, finish } = response
     truncated = finish.reason === 'truncated'
     const facts = {
@@ -190,7 +192,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     }
     const again = cut ? [reminder(turn_id, 'cut_call', cutText(response.calls))] : []
     const paused = finish.reason === 'paused' && !called && response.content.length > 0
-    const said = called ? [] : message(response.content, calls, cut)
+    const said = called ? last : message(response.content, calls, cut)
     if (!called && !cut && !paused && !signal.aborted && ports.closes()) {
       unsaved = [...said, stepEnd(facts)]
       return 'over'

@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import type { ToolOutcome } from '../../../features/tools/index.ts'
 import { AppError, PersistenceFailed } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, echoRunner, historyOnDisk, startAgent } from './start.ts'
+import { copyOfHome, echoRunner, historyOnDisk, runner, startAgent, wireOf } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = [
@@ -232,4 +233,58 @@ test('a kill in a turn that is longer than the journal is replayed tells no resu
 
   const types = again.events.map(event => event.type).filter(type => type !== 'agent.status.updated')
   assert.deepEqual(types, ['turn.step.interrupted', 'turn.ended', 'event.session.work_changed', 'prompt.aborted'])
+})
+
+test('the last result of a step is one write with its end; those before it are told while others still run', async t => {
+  const writes: string[][] = []
+  const history = historyOnDisk(records => {
+    writes.push(records.map(record => String(record.tool_call_id ?? record.type)))
+  })
+  const more = latch()
+  const slow = runner(async ({ calls, report }) => {
+    const outcomes: ToolOutcome[] = []
+    for (const call of calls) {
+      await report({ type: 'started', call, args: {} })
+      if (call.id === 'c2') await more.opened
+      const result = { output: `result of ${call.id}` }
+      await report({ type: 'finished', call, result })
+      outcomes.push({ call, result })
+    }
+    return outcomes
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'c1', name: 'Echo' }, { id: 'c2', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { history, packs: [slow] })
+  const results = () =>
+    agent.events.flatMap(({ type, payload }) => (type === 'tool.result' ? [(payload as { toolCallId: string }).toolCallId] : []))
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'tool.result')
+
+  assert.deepEqual(results(), ['c1'])
+  more.open()
+  await agent.settled(1)
+
+  assert.deepEqual(results(), ['c1', 'c2'])
+  assert.ok(
+    writes.some(write => write.join() === 'c2,step.end' || write.join() === 'told,c2,step.end'),
+    JSON.stringify(writes)
+  )
+  const order = agent.events.flatMap(({ type }) => (['tool.result', 'turn.step.completed'].includes(type) ? [type] : []))
+  assert.deepEqual(order, ['tool.result', 'tool.result', 'turn.step.completed', 'turn.step.completed'])
+})
+
+test('a result that came last is on record although one before it was refused', async t => {
+  let refuse = true
+  const history = historyOnDisk(records => {
+    if (!refuse || !records.some(record => record.type === 'tool.result')) return
+    refuse = false
+    throw new AppError(PersistenceFailed)
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'c1', name: 'Echo' }, { id: 'c2', name: 'Echo' }), 'done')
+  const agent = await startAgent(t, llm, { history, packs: [echoRunner()] })
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const results = (await wireOf(agent)).flatMap(record => (record.type === 'tool.result' ? [record.tool_call_id] : []))
+  assert.deepEqual(results, ['c2'])
+  assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_turn_reason, 'failed')
 })
