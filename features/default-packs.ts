@@ -28,6 +28,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   agent: () => import('./agent/pack.ts'),
   tasks: () => import('./tasks/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
+  goals: () => import('./goals/pack.ts'),
   'user-hooks': () => import('./user-hooks/pack.ts'),
   questions: () => import('./questions/pack.ts'),
   todo: () => import('./todo/pack.ts'),

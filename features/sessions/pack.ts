@@ -126,7 +126,11 @@ export default definePack({
     })
     ctx.route(readSession, ({ params }) => object(params.session_id))
     ctx.route(readProfile, ({ params }) => object(params.session_id))
-    ctx.route(updateProfile, async ({ params: { session_id }, body }) => {
+    // The errors of those who apply fields belong to the route.
+    const profile: typeof updateProfile = Object.defineProperty({ ...updateProfile }, 'errors', {
+      get: () => [...(updateProfile.errors ?? []), ...handlers.items().flatMap(handler => handler.errors ?? [])]
+    })
+    ctx.route(profile, async ({ params: { session_id }, body }) => {
       if (body.title !== undefined || body.metadata || body.agent_config) await applyProfile(session_id, body)
       return await object(session_id)
     })

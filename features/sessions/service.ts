@@ -1,5 +1,5 @@
 /** What other packs get from sessions: records, loaded sessions and their agents as slot hosts, live work state. */
-import { extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
+import { type ErrorSpec, extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
 import type { SessionObject } from './contract.ts'
 
 export type TurnReason = 'completed' | 'cancelled' | 'failed'
@@ -131,6 +131,8 @@ export const Sessions = serviceToken<Sessions>('sessions')
 export interface AgentConfigHandler {
   readonly field: string
   readonly order: number
+  /** What `apply` may throw, beside 40001: the route lists it. */
+  readonly errors?: readonly ErrorSpec[]
   /** `value` has passed the route's schema. Steps already applied stay when a later one throws. A 40001 names the path below `agent_config`. */
   apply(session: Session, value: unknown): Promise<void>
 }

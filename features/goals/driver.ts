@@ -1,0 +1,168 @@
+/** Keeps an agent at its goal: turn after turn while the goal is active and within its budgets. */
+import type { Agent, Agents, StepInjector, TurnInfo } from '../agent/index.ts'
+import type { History, Origin } from '../history/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import type { ToolCallContext, ToolDenial } from '../tools/index.ts'
+import type { GoalKeeper } from './keeper.ts'
+import { continuation, goalReminder, goneReminder, graceRefusal, graceReminder, restingReminder } from './texts.ts'
+
+const origin: Origin = { kind: 'system_trigger', name: 'goal_continuation' }
+
+export class GoalDriver {
+  readonly keeper: GoalKeeper
+  readonly #history: History
+  readonly #agents: Agents
+  /** Id of the continuation that waits for its turn. */
+  #waiting: string | undefined
+  /** The turn in which the goal was resumed while it was being cancelled. */
+  #resumedIn: number | undefined
+  /** The turn that may take one more step to write its end, and why. */
+  #grace: { readonly turn_id: number; readonly step: number; readonly limit: string } | undefined
+  #resumes = 0
+
+  constructor(keeper: GoalKeeper, history: History, agents: Agents) {
+    this.keeper = keeper
+    this.#history = history
+    this.#agents = agents
+    keeper.onDeadline = () => void this.#outOfTime()
+  }
+
+  close(): void {
+    this.keeper.close()
+  }
+
+  /** At a step boundary. */
+  async stepBegin({ turn_id, step }: TurnInfo): Promise<'stop' | undefined> {
+    const { keeper } = this
+    const active = keeper.goal?.status === 'active'
+    if (step === 1) {
+      const continues = this.#history.lastTurn()?.origin.name === origin.name
+      if (continues) this.#waiting = undefined
+      if (!active) return continues ? 'stop' : undefined
+      await keeper.join(turn_id, true)
+      return undefined
+    }
+    if (this.#grace?.turn_id === turn_id && step > this.#grace.step) return 'stop'
+    const limit = keeper.drives(turn_id) ? keeper.limit(true) : undefined
+    if (limit !== undefined) this.#grace = { turn_id, step, limit }
+    return undefined
+  }
+
+  /** Tools do not run in the step in which the agent writes the end. */
+  guard({ tool, env }: ToolCallContext): ToolDenial | undefined {
+    if (this.#grace?.turn_id !== env.turn_id || tool.name === 'UpdateGoal') return undefined
+    return { kind: 'deny', output: graceRefusal(this.#grace.limit) }
+  }
+
+  async turnEnd({ turn_id }: TurnInfo): Promise<void> {
+    const { keeper } = this
+    const grace = this.#grace?.turn_id === turn_id ? this.#grace.limit : undefined
+    this.#grace = undefined
+    if (!keeper.drives(turn_id) || keeper.goal?.status !== 'active') return
+    const turn = this.#history.lastTurn()
+    const { reason = 'completed', interrupt_reason, error } = turn ?? {}
+    const limit = grace ?? keeper.limit(false)
+    if (limit !== undefined) return keeper.block('runtime', limit)
+    const resumed = this.#resumedIn === turn_id
+    if (reason === 'cancelled' && !resumed) {
+      if (interrupt_reason === 'user_cancelled') await keeper.pause('user', 'the user interrupted the turn')
+      return // a shutdown: the next start pauses it
+    }
+    if (reason === 'failed' && interrupt_reason !== 'max_steps') return keeper.pause('runtime', pauseReason(error?.code))
+    await this.#goOn(`${turn_id}`)
+  }
+
+  /** Of the user: goes on, at once when the agent is idle. */
+  async resume(): Promise<void> {
+    const { keeper } = this
+    const was = keeper.goal?.status
+    await keeper.resume('user')
+    const busy = keeper.host.session.work.activeTurns().includes(keeper.host.id)
+    const turn_id = this.#history.lastTurn()?.turn_id
+    if (busy && turn_id !== undefined) {
+      this.#resumedIn = turn_id
+      if (was !== 'active' && !keeper.drives(turn_id)) await keeper.join(turn_id, false)
+    } else if (was !== 'active') await this.#goOn(`resumed_${Date.now()}_${++this.#resumes}`)
+  }
+
+  async pause(): Promise<void> {
+    await this.keeper.pause('user')
+    this.#resumedIn = undefined
+    await this.#holdBack()
+  }
+
+  async cancel(): Promise<void> {
+    const { keeper } = this
+    const turn_id = this.#history.lastTurn()?.turn_id
+    const driven = turn_id !== undefined && keeper.drives(turn_id)
+    await keeper.clear('user')
+    await this.#holdBack()
+    if (driven && keeper.host.session.work.activeTurns().includes(keeper.host.id)) await (await this.#agent()).abort(true)
+  }
+
+  /** What the model is to be told before a step. */
+  remind({ turn_id, step }: TurnInfo): ReturnType<StepInjector['inject']> {
+    if (this.#grace?.turn_id === turn_id && this.#grace.step === step)
+      return { text: graceReminder(this.#grace.limit), facts: { status: 'ending' } }
+    const last = this.#history.reminder('goal')
+    const goal = this.keeper.snapshot()
+    if (goal?.status === 'active') {
+      const known = last?.goal_id === goal.goalId && last.status === 'active'
+      const continued = this.#history.lastTurn()?.origin.name === origin.name
+      if (known && (step > 1 || continued)) return undefined
+      return { text: goalReminder(goal), facts: { goal_id: goal.goalId, status: 'active' } }
+    }
+    if (last?.status !== 'active') return undefined
+    return goal
+      ? { text: restingReminder(goal.status), facts: { goal_id: goal.goalId, status: goal.status } }
+      : { text: goneReminder, facts: { status: 'none' } }
+  }
+
+  async #goOn(id: string): Promise<void> {
+    const goal = this.keeper.snapshot()
+    if (!goal || this.#waiting !== undefined) return
+    const notice = `${goal.goalId}_${id}`
+    this.#waiting = notice
+    const fate = await (await this.#agent()).inject({ id: notice, content: continuation(goal), origin, admission: 'newTurn' })
+    if (fate === 'known') this.#waiting = undefined
+  }
+
+  /** A continuation that waits does not come. */
+  async #holdBack(): Promise<void> {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting !== undefined) await (await this.#agent()).withdrawNotice(waiting)
+  }
+
+  async #outOfTime(): Promise<void> {
+    const { keeper } = this
+    const limit = keeper.limit(true)
+    if (limit === undefined) return
+    const turn_id = this.#history.lastTurn()?.turn_id
+    await keeper.block('runtime', limit)
+    await this.#holdBack()
+    if (turn_id !== undefined && keeper.drives(turn_id)) await (await this.#agent()).abort(false)
+  }
+
+  #agent(): Promise<Agent> {
+    return this.#agents.of(this.keeper.host)
+  }
+}
+
+/** Why a goal pauses when its turn failed, by the code of the engine error. */
+function pauseReason(code = 'internal'): string {
+  const known: Readonly<Record<string, string>> = {
+    'provider.rate_limit': 'the provider limits the rate of requests',
+    'provider.overloaded': 'the provider is overloaded',
+    'provider.connection_error': 'the provider cannot be reached',
+    'provider.auth_error': 'the provider refuses the credential',
+    'auth.login_required': 'the provider refuses the credential',
+    'provider.filtered': 'the provider withheld the answer',
+    'model.not_configured': 'no model is configured',
+    'config.invalid': 'the configuration of the model does not work'
+  }
+  return known[code] ?? (code.startsWith('provider.') ? 'the provider answered with an error' : 'the turn failed')
+}
+
+/** Goals belong to main agents. */
+export const mayHaveGoal = (agent: AgentHost): boolean => agent.record.type === 'main'

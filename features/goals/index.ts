@@ -1,0 +1,2 @@
+/** Public face of the goals pack. */
+export * from './contract.ts'
