@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readGoal } from '../../../features/goals/index.ts'
+import { type GoalSnapshot, readGoal } from '../../../features/goals/index.ts'
 import goals from '../../../features/goals/pack.ts'
 import { resolveApproval } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
@@ -17,7 +17,7 @@ const packs = [tools, interactions, permissions, goals]
 
 interface Scene extends Started {
   set(agent_config: Record<string, unknown>): Promise<{ code: number }>
-  goal(): Promise<Record<string, unknown> | null>
+  goal(): Promise<GoalSnapshot | null>
   of(type: string): Record<string, unknown>[]
 }
 
@@ -57,9 +57,10 @@ test('a goal that a client sets keeps the agent at work until the model says tha
   assert.deepEqual(turnsBy(scene), ['user', 'goal_continuation', 'goal_continuation'])
   assert.equal(await scene.goal(), null)
   const [created, done, gone] = scene.of('goal.updated')
-  assert.deepEqual([created?.change, (created?.snapshot as { status: string }).status], [undefined, 'active'])
+  assert.ok(created && done)
+  assert.deepEqual([created.change, (created.snapshot as { status: string }).status], [undefined, 'active'])
   assert.deepEqual(gone, { snapshot: null })
-  const { kind, status, reason, stats, actor } = done?.change as Record<string, unknown>
+  const { kind, status, reason, stats, actor } = done.change as Record<string, unknown>
   assert.deepEqual({ kind, status, reason, actor }, { kind: 'completion', status: 'complete', reason: 'all tests pass', actor: 'model' })
   assert.deepEqual([(stats as { turnsUsed: number }).turnsUsed, (stats as { tokensUsed: number }).tokensUsed > 0], [3, true])
   assert.match(JSON.stringify(llm.requests[0]?.messages), /make the tests pass[\s\S]*UpdateGoal/)
@@ -180,7 +181,8 @@ test('a budget of turns ends the goal after the last of them', async t => {
   )
   assert.deepEqual(turnsBy(scene), ['user', 'goal_continuation'])
   const goal = await scene.goal()
-  const { turnBudget, remainingTurns, turnBudgetReached, overBudget, tokenBudget } = goal?.budget as Record<string, unknown>
+  assert.ok(goal)
+  const { turnBudget, remainingTurns, turnBudgetReached, overBudget, tokenBudget } = goal.budget
   assert.deepEqual([turnBudget, remainingTurns, turnBudgetReached, overBudget, tokenBudget], [2, 0, true, true, null])
   assert.match(String(goal?.terminalReason), /2 turns/)
   assert.equal((await scene.set({ goal_control: 'resume' })).code, 40916)
@@ -210,7 +212,7 @@ test('a time budget cancels the turn that works on the goal', async t => {
     ['cancelled']
   )
   const goal = await scene.goal()
-  assert.deepEqual([goal?.status, (goal?.budget as { wallClockBudgetReached: boolean }).wallClockBudgetReached], ['blocked', true])
+  assert.deepEqual([goal?.status, goal?.budget.wallClockBudgetReached], ['blocked', true])
 })
 
 test('a goal that was active when the process died is paused at the next start, and no slice of it runs', async t => {
