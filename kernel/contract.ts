@@ -25,6 +25,8 @@ export interface RouteSpec<
   readonly path: string
   readonly summary: string
   readonly description?: string
+  /** Name in the OpenAPI document, that of a method in generated clients; camelCase, unique. Default: made of method and path (`listSessionMessages`). */
+  readonly operationId?: string
   /** Values arrive as decoded strings and are coerced to the schema (integers and booleans strictly). */
   readonly params?: P
   readonly query?: Q

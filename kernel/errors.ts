@@ -135,6 +135,7 @@ const mistakes = {
   service_absent: (id: string) => `setup did not provide '${id}'`,
   service_clash: (id: string, pack: string, owner: string) => `service '${id}' of ${pack} clashes with ${owner}`,
   wire_clash: (text: string) => text,
+  shape_name_bad: (name: string) => `'${name}' is no usable name of a shape: PascalCase, at most 64 characters, not Error and digits`,
   event_withdrawn: (type: string) => `event '${type}' was taken back by its pack`,
   slot_withdrawn: (name: string) => `the pack that owns slot '${name}' is not active`,
   callback_late: (ms: number) => `took longer than ${ms} ms and was given up`,

@@ -40,7 +40,7 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
-export { type Declarations, type Feature, KernelInfo } from './info.ts'
+export { type Declarations, type Feature, KernelInfo, type PackFacts } from './info.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'
 export {
   type Collection,
@@ -84,6 +84,7 @@ export {
   cursorQuery,
   nullable,
   oneOf,
+  openObject,
   page,
   problems,
   type Static,
@@ -92,6 +93,7 @@ export {
   type TSchema,
   Type
 } from './schema.ts'
+export { annotations, type NamedShape, named, namedShape, shapesIn } from './shapes.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'

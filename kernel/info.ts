@@ -23,6 +23,13 @@ export interface Feature {
   }
 }
 
+/** What a pack says about itself. */
+export interface PackFacts {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly area?: string | undefined
+}
+
 /** Everything that is declared on the wire: what active packs registered, and the kernel's own frames. */
 export interface Declarations {
   readonly routes: readonly AnyRoute[]
@@ -33,6 +40,8 @@ export interface Declarations {
   readonly outFrames: readonly OutFrameSpec[]
   /** Frames of the kernel itself (server_hello, resync_required). */
   readonly systemFrames: readonly OutFrameSpec[]
+  /** Who declared each of the above; what the kernel itself declares is not listed. */
+  readonly owners: ReadonlyMap<object, PackFacts>
   /** How events name whom they are about; undefined when no pack says so. */
   readonly subject: SubjectRule | undefined
 }

@@ -267,6 +267,7 @@ export class Kernel {
       frames: [...this.hub.frames(), ...registry.frames().map(frame => frame.spec)],
       outFrames: registry.outFrames(),
       systemFrames,
+      owners: registry.owners(),
       subject: this.#services.get(EventSubject.id) as SubjectRule | undefined
     }
   }

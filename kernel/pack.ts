@@ -112,6 +112,7 @@ export interface Pack {
   readonly name: string
   readonly version?: string | undefined
   readonly description?: string | undefined
+  readonly area?: string | undefined
   readonly needs: Needs
   readonly optional: Needs
   readonly provides: readonly ServiceToken<unknown>[]
@@ -127,8 +128,10 @@ export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | 
   readonly name: string
   /** Shown in `meta.features`. */
   readonly version?: string
-  /** One line for people. */
+  /** One line for people; in the API documents it describes the pack's tag. */
   readonly description?: string
+  /** Heading that it stands under beside packs of its kind, in the API documents and in tables: `Tools`. Default `Other`. */
+  readonly area?: string
   /** Services that must be there before `setup` runs; they arrive as its second argument. */
   readonly needs?: N
   /** Services that may be there; they arrive as functions returning the service or undefined. */
@@ -157,6 +160,7 @@ export function definePack<
     name: spec.name,
     version: spec.version,
     description: spec.description,
+    area: spec.area,
     needs: spec.needs ?? {},
     optional: spec.optional ?? {},
     provides: spec.provides ?? [],

@@ -1,5 +1,14 @@
 /** Schemas at work: compiled checkers, error details, coercion of params and queries, defaults and unknown keys, shapes that routes share. */
-import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import {
+  FormatRegistry,
+  Kind,
+  type ObjectOptions,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  Type
+} from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import type { Detail } from './errors.ts'
@@ -152,46 +161,24 @@ function prepareEach(properties: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, prepare(value)]))
 }
 
-/** Schemas that were found usable; routes share many. */
-const usable = new WeakSet<object>()
-
-/**
- * What makes a schema useless, if anything: an unregistered format would make every value invalid, and an untyped schema cannot be
- * compiled, but both would show only at the first value.
- */
-export function unusable(schema: TSchema): string | undefined {
-  const seen = new Set<object>()
-  const problem = faultIn(schema, seen)
-  if (problem === undefined) for (const node of seen) usable.add(node)
-  return problem
-}
-
-function faultIn(node: unknown, seen: Set<object>): string | undefined {
-  if (typeof node !== 'object' || node === null || seen.has(node) || usable.has(node)) return undefined
-  seen.add(node)
-  const schema = node as Record<string | symbol, unknown>
-  if (schema[Kind] === 'Unsafe') return 'contains Type.Unsafe, which cannot be checked; use a union of literals'
-  if (typeof schema.format === 'string' && Kind in schema && !FormatRegistry.Has(schema.format)) {
-    return `uses the unregistered format '${schema.format}'`
-  }
-  for (const [key, value] of Object.entries(schema)) {
-    if (key === 'default' || key === 'const' || key === 'examples') continue
-    const problem = faultIn(value, seen)
-    if (problem) return problem
-  }
-  return undefined
-}
-
 /** One of some strings; prints as `anyOf` of `const`, valid in OpenAPI 3.1. */
-export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string; default?: T[number] } = {}) {
+export function oneOf<const T extends readonly string[]>(
+  values: T,
+  options: { description?: string; default?: T[number]; examples?: readonly T[number][] } = {}
+) {
   return Type.Union(
     values.map(value => Type.Literal(value as T[number])),
     options
   )
 }
 
+/** An object with some known fields that keeps all others, in values and in its static type. */
+export function openObject<P extends TProperties>(properties: P, options: ObjectOptions = {}) {
+  return Type.Unsafe<Static<TObject<P>> & Record<string, unknown>>(Type.Object(properties, { ...options, additionalProperties: true }))
+}
+
 /** Instant on the wire: ISO 8601, UTC, milliseconds. */
-export const Time = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' })
+export const Time = Type.String({ format: 'date-time', description: 'ISO 8601, UTC', examples: ['2026-01-31T09:30:00.000Z'] })
 
 /** Cursor-style page (contract 1, Pagination styles). */
 export function page<S extends TSchema>(item: S) {

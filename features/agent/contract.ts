@@ -1,27 +1,33 @@
 /** Events of turns, steps, streamed text, tool calls and prompts (contract 3, WebSocket events). */
-import { type Connection, defineEvent, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, named, oneOf, type Static, type TObject, Type } from '../../kernel/index.ts'
+import { ContentPart } from '../history/index.ts'
 
 const Count = Type.Integer({ minimum: 0 })
 const turn = { turnId: Count }
 const step = { ...turn, step: Count, stepId: Type.Optional(Type.String()) }
 const Loose = Type.Object({}, { additionalProperties: true })
 const Origin = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'why the turn runs' })
-const Part = Type.Object({ type: Type.String() }, { additionalProperties: true, description: 'content part' })
 const Display = Type.Object({ kind: Type.String() }, { additionalProperties: true })
-const Update = Type.Object({
-  kind: oneOf(['stdout', 'stderr', 'progress', 'status', 'custom']),
-  text: Type.Optional(Type.String()),
-  percent: Type.Optional(Type.Number()),
-  customKind: Type.Optional(Type.String()),
-  customData: Type.Optional(Type.Unknown()),
-  replace: Type.Optional(Type.Boolean())
-})
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
+const Update = named(
+  'ToolProgressUpdate',
+  Type.Object({
+    kind: oneOf(['stdout', 'stderr', 'progress', 'status', 'custom']),
+    text: Type.Optional(Type.String()),
+    percent: Type.Optional(Type.Number()),
+    customKind: Type.Optional(Type.String()),
+    customData: Type.Optional(Type.Unknown()),
+    replace: Type.Optional(Type.Boolean())
+  })
+)
+const Usage = named(
+  'TokenUsage',
+  Type.Object({
+    inputOther: Type.Number(),
+    output: Type.Number(),
+    inputCacheRead: Type.Number(),
+    inputCacheCreation: Type.Number()
+  })
+)
 const errorFields = {
   code: Type.String(),
   message: Type.String(),
@@ -32,7 +38,7 @@ const errorFields = {
 }
 
 /** Engine error of events; never a REST code. */
-export const ErrorInfo = Type.Object(errorFields)
+export const ErrorInfo = named('EngineError', Type.Object(errorFields))
 export type ErrorInfo = Static<typeof ErrorInfo>
 
 const durable = <P extends TObject>(type: string, payload: P) => defineEvent({ type, scope: 'session', durable: true, payload })
@@ -126,7 +132,7 @@ export const toolResult = durable(
   'tool.result',
   Type.Object({
     ...call,
-    output: Type.Union([Type.String(), Type.Array(Part)]),
+    output: Type.Union([Type.String(), Type.Array(ContentPart)]),
     isError: Type.Optional(Type.Literal(true)),
     synthetic: Type.Optional(Type.Literal(true))
   })
@@ -140,14 +146,14 @@ export const promptSubmitted = durable(
     ...prompt,
     userMessageId: Type.String(),
     status: oneOf(['running', 'queued', 'blocked']),
-    content: Type.Array(Part),
+    content: Type.Array(ContentPart),
     createdAt: At
   })
 )
-export const promptQueued = durable('prompt.queued', Type.Object({ ...prompt, content: Type.Array(Part), queueLength: Count }))
+export const promptQueued = durable('prompt.queued', Type.Object({ ...prompt, content: Type.Array(ContentPart), queueLength: Count }))
 export const promptSteered = durable(
   'prompt.steered',
-  Type.Object({ activePromptId: Type.String(), promptIds: Type.Array(Type.String()), content: Type.Array(Part), steeredAt: At })
+  Type.Object({ activePromptId: Type.String(), promptIds: Type.Array(Type.String()), content: Type.Array(ContentPart), steeredAt: At })
 )
 export const promptCompleted = durable(
   'prompt.completed',

@@ -25,6 +25,7 @@ export default definePack({
   name: 'agent',
   version: '1.0.0',
   description: 'Agents at work: prompt queue, turns, steering, aborting, recovery',
+  area: 'Agent',
   needs: { sessions: Sessions, histories: Histories, llm: Llm },
   optional: { runner: ToolRunner, config: Config, interactions: Interactions },
   provides: [Agents, TurnHooks],

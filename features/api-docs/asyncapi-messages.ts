@@ -18,6 +18,11 @@ type Copy = (schema: TSchema) => DocumentSchema
 const correlationId = { location: '$message.payload#/id', description: 'The ack repeats the id of its request' }
 const timestamp = { type: 'string', format: 'date-time' }
 const text = { type: 'string' }
+const details = {
+  description: 'of 40001: every field that misses its schema, by its path from the root of the frame (`payload.session_ids`)',
+  type: 'array',
+  items: { type: 'object', required: ['path', 'message'], properties: { path: text, message: text } }
+}
 
 export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
   // A missing payload counts as `{}`.
@@ -36,13 +41,27 @@ export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
 
 export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
   const success = { code: { type: 'integer', const: 0 }, msg: constant('success'), payload: copy(spec.ack) }
-  const failure = { code: { type: 'integer', not: { const: 0 }, description: codesOf(spec.errors ?? []) }, payload: {} }
+  const failure = { code: { type: 'integer', not: { const: 0 }, description: codesOf(spec.errors ?? []) }, payload: {}, details }
   return message(`${spec.type}_ack`, `Answer to ${spec.type}`, {
     correlationId,
     payload: {
       ...objectOf(['type', 'id', 'code', 'msg', 'payload'], { type: constant('ack'), id: text, code: { type: 'integer' }, msg: text }),
       anyOf: [{ properties: success }, { properties: failure }]
     }
+  })
+}
+
+/** Answer to what no frame type stands for. */
+export function asyncapiRefusal(): Message {
+  return message('refused_ack', 'Answer to a message that is no frame, or to a request of a type that nobody knows', {
+    payload: objectOf(['type', 'id', 'code', 'msg', 'payload', 'details'], {
+      type: constant('ack'),
+      id: { type: 'string', description: 'empty when none could be read' },
+      code: { type: 'integer', const: ValidationFailed.code },
+      msg: text,
+      payload: { type: 'object' },
+      details
+    })
   })
 }
 

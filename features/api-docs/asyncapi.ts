@@ -1,6 +1,8 @@
 /** The AsyncAPI 3.1 document of the WebSocket: exactly the given events and frames. */
 import type { Declarations, TSchema } from '../../kernel/index.ts'
-import { asyncapiAck, asyncapiEvent, asyncapiOutFrame, asyncapiRequest, type Message } from './asyncapi-messages.ts'
+import { Areas } from './areas.ts'
+import { asyncapiAck, asyncapiEvent, asyncapiOutFrame, asyncapiRefusal, asyncapiRequest, type Message } from './asyncapi-messages.ts'
+import { contactAt, type DocumentInfo, license } from './document-info.ts'
 import { DocumentSchemas, uniqueName } from './document-schema.ts'
 
 const description = `Authentication happens at the upgrade: \`Authorization: Bearer <token>\` or the subprotocol \`svc-code.bearer.<token>\`.
@@ -12,29 +14,41 @@ a reconnect; volatile ones carry the number of the last durable event. No heartb
  * events by their type; a name that is taken already gets `_2`.
  */
 export function asyncapiDocument(
-  { events, frames, outFrames, systemFrames, subject }: Omit<Declarations, 'routes'>,
-  info: { readonly title: string; readonly version: string }
+  { events, frames, outFrames, systemFrames, subject }: Omit<Declarations, 'routes' | 'owners'>,
+  info: DocumentInfo
 ): object {
   const schemas = new DocumentSchemas()
   const copy = (schema: TSchema) => schemas.copy(schema)
   const messages: Record<string, Message> = {}
-  const add = (name: string, message: Message) => {
+  const areas = new Areas(info.owners)
+  const add = (name: string, message: Message, spec: object = systemFrames) => {
     const key = uniqueName(name.replace(/[^\w.-]/g, '_'), taken => Object.hasOwn(messages, taken))
-    messages[key] = message
+    messages[key] = { ...message, tags: [{ $ref: `#/components/tags/${areas.tagOf(spec, 'realtime')}` }] }
     return { $ref: `#/channels/ws/messages/${key}` }
   }
   const requests = byType(frames)
-  const received = requests.map(spec => add(spec.type, asyncapiRequest(spec, copy)))
-  const acks = requests.map(spec => add(`${spec.type}_ack`, asyncapiAck(spec, copy)))
+  const received = requests.map(spec => add(spec.type, asyncapiRequest(spec, copy), spec))
+  const acks = requests.map(spec => add(`${spec.type}_ack`, asyncapiAck(spec, copy), spec))
+  acks.push(add('refused_ack', asyncapiRefusal()))
   const system = systemFrames.map(spec => add(spec.type, asyncapiOutFrame(spec, copy, true)))
-  const others = byType(outFrames).map(spec => add(spec.type, asyncapiOutFrame(spec, copy)))
-  const emitted = byType(events).map(spec => add(spec.type, asyncapiEvent(spec, copy, subject?.field)))
+  const others = byType(outFrames).map(spec => add(spec.type, asyncapiOutFrame(spec, copy), spec))
+  const emitted = byType(events).map(spec => add(spec.type, asyncapiEvent(spec, copy, subject?.field), spec))
 
   const channel = { $ref: '#/channels/ws' }
   const security = [{ $ref: '#/components/securitySchemes/bearer' }]
   return {
     asyncapi: '3.1.0',
-    info: { title: info.title, version: info.version, description },
+    info: {
+      title: info.title,
+      version: info.version,
+      description,
+      contact: contactAt(info.servers),
+      license,
+      tags: areas.tags().map(({ name }) => ({ $ref: `#/components/tags/${name}` }))
+    },
+    servers: Object.fromEntries(
+      (info.servers ?? []).map(({ host, description }) => ['local', { host, protocol: 'ws', description, security }])
+    ),
     defaultContentType: 'application/json',
     channels: {
       ws: {
@@ -47,7 +61,9 @@ export function asyncapiDocument(
       receiveClientMessages: {
         action: 'receive',
         channel,
-        summary: 'Control frames; each is answered by an ack, one after another in arrival order',
+        summary: 'Requests of the client',
+        description:
+          'Control frames; each is answered by an ack, one after another in arrival order. What a frame causes is sent before its ack.',
         security,
         messages: received,
         reply: { channel, messages: acks }
@@ -55,7 +71,8 @@ export function asyncapiDocument(
       sendServerMessages: {
         action: 'send',
         channel,
-        summary: 'System frames, acks, events and streams',
+        summary: 'What the server sends',
+        description: 'System frames, acks, events and streams, one JSON object per message.',
         security,
         messages: [...system, ...acks, ...others, ...emitted]
       }
@@ -63,6 +80,7 @@ export function asyncapiDocument(
     components: {
       messages,
       schemas: schemas.shared,
+      tags: Object.fromEntries(areas.tags().map(tag => [tag.name, tag])),
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'Token of the server' } }
     }
   }

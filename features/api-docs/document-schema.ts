@@ -1,5 +1,5 @@
-/** From declared schemas to the JSON Schema of a document: plain copies, recursion moved into `components.schemas`. */
-import type { TSchema } from '../../kernel/index.ts'
+/** From declared schemas to the JSON Schema of a document: plain copies; what has a name, and recursion, moved into `components.schemas`. */
+import { annotations, type NamedShape, namedShape, type TSchema } from '../../kernel/index.ts'
 
 /** A JSON Schema as it stands in a document. */
 export type DocumentSchema = { [key: string]: unknown }
@@ -17,9 +17,10 @@ export class DocumentSchemas {
   readonly shared: Record<string, DocumentSchema> = {}
   /** Component by declared name and text, so that equal declarations share one and different ones never do. */
   readonly #known = new Map<string, string>()
+  readonly #named = new Map<TSchema, string>()
 
   /**
-   * A copy without the markers of TypeBox. Schemas with an `$id` (`Type.Recursive`, `Type.Module`) become shared components and are
+   * A copy without the markers of TypeBox. Shapes with a name (`named`) and schemas with an `$id` (`Type.Recursive`, `Type.Module`) become shared components and are
    * referred to. What JSON Schema cannot say (`Type.Undefined`, `Type.Date`) stays without a `type`: anything fits.
    */
   copy(schema: TSchema): DocumentSchema {
@@ -33,6 +34,22 @@ export class DocumentSchemas {
   }
 
   #schema(source: object, outer: Names): DocumentSchema {
+    const found = namedShape(source)
+    return found ? { ...this.#reference(found), ...wordsBeside(source, found) } : this.#plain(source, outer)
+  }
+
+  /** A shape stands on its own, so what it refers to is in it. */
+  #reference({ name, shape }: NamedShape): DocumentSchema {
+    const known = this.#named.get(shape)
+    if (known !== undefined) return reference(known)
+    const { $id, ...source } = shape as DocumentSchema
+    const [component, isNew] = this.#name(name, JSON.stringify(source))
+    this.#named.set(shape, component)
+    if (isNew) this.shared[component] = this.#plain(source, typeof $id === 'string' ? new Map([[$id, component]]) : noNames)
+    return reference(component)
+  }
+
+  #plain(source: object, outer: Names): DocumentSchema {
     const { $defs, $id, $ref, ...rest } = source as DocumentSchema
     const names = isObject($defs) ? this.#define($defs as Record<string, object>, outer) : outer
     if (typeof $id === 'string') return this.#component($id, rest, names)
@@ -92,6 +109,11 @@ export class DocumentSchemas {
     if (Array.isArray(value)) return value.map(entry => this.#value(entry, names))
     return isObject(value) ? this.#schema(value, names) : value
   }
+}
+
+/** Another description than the shape has itself. */
+function wordsBeside(source: object, { shape }: NamedShape): DocumentSchema {
+  return Object.fromEntries(Object.entries(source).filter(([key, value]) => annotations.has(key) && value !== shape[key]))
 }
 
 export function reference(name: string): DocumentSchema {

@@ -9,6 +9,7 @@ import {
   ValidationFailed
 } from '../../kernel/index.ts'
 import type { DocumentSchema, DocumentSchemas } from './document-schema.ts'
+import { exampleOf } from './examples.ts'
 
 const json = 'application/json'
 
@@ -42,7 +43,7 @@ export class Replies {
     const replies: Record<string, object> = {}
     for (const status of successStatuses(spec)) {
       const content = this.#success(spec, status)
-      replies[status] = this.#reply(status, content, failures.get(status) ?? [])
+      replies[status] = this.#reply(status, content, failures.get(status) ?? [], exampleReply(spec))
       failures.delete(status)
     }
     for (const [status, specs] of failures) replies[status] = this.#failure(status, specs)
@@ -66,11 +67,12 @@ export class Replies {
     return { type: 'object', required: Object.keys(properties), properties }
   }
 
-  #reply(status: number, success: Readonly<Record<string, DocumentSchema>>, failures: readonly ErrorSpec[]): object {
+  #reply(status: number, success: Readonly<Record<string, DocumentSchema>>, failures: readonly ErrorSpec[], example?: unknown): object {
     const { [json]: schema, ...bytes } = success
     const content: Record<string, object> = Object.fromEntries(Object.entries(bytes).map(([type, value]) => [type, { schema: value }]))
     const all = [...(schema ? [schema] : []), ...failures.map(spec => this.#errorSchema(spec))]
-    if (all.length > 0) content[json] = { schema: all.length === 1 ? all[0] : { anyOf: all } }
+    if (all.length > 0)
+      content[json] = { schema: all.length === 1 ? all[0] : { anyOf: all }, ...(schema && example !== undefined && { example }) }
     return { description: describe(status), ...(Object.keys(content).length === 0 ? {} : { content }) }
   }
 
@@ -105,6 +107,12 @@ const fieldList = {
     required: ['path', 'message'],
     properties: { path: { type: 'string', description: 'Joined with dots; empty at the root' }, message: { type: 'string' } }
   }
+}
+
+/** A whole reply of success, where the data has examples. */
+function exampleReply({ data, binary, successCode = 0 }: AnyRoute): unknown {
+  const example = binary ? undefined : exampleOf(data)
+  return example === undefined ? undefined : { code: successCode, msg: 'success', data: example, request_id: '01JD0000000000000000000000' }
 }
 
 function successStatuses(spec: AnyRoute): readonly number[] {

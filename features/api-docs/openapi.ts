@@ -1,15 +1,15 @@
 /** The OpenAPI 3.1 document of exactly the given routes (contract 1, Versioning rule 4: the live document is authoritative). */
 import { OptionalKind } from '@sinclair/typebox'
 import { type AnyRoute, defaultScope, isOpenRoute, type TObject, type TSchema, Type } from '../../kernel/index.ts'
+import { Areas } from './areas.ts'
+import { contactAt, type DocumentInfo, license } from './document-info.ts'
 import { DocumentSchemas, uniqueName } from './document-schema.ts'
+import { exampleOf } from './examples.ts'
 import { Replies } from './openapi-replies.ts'
-
-export interface DocumentInfo {
-  readonly title: string
-  readonly version: string
-}
+import { operationName } from './operation-names.ts'
 
 const description = `Every JSON reply is an envelope \`{ code, msg, data, request_id, details? }\`. Read \`code\` first: almost every failure has HTTP status 200.
+Any operation may also fail with one of the general codes; the others that it answers stand in its description.
 A request may bring its own \`X-Request-Id\` (26 characters of Crockford base 32), which the reply repeats. HEAD is answered on every GET route.`
 
 const order = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -37,21 +37,19 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
   const schemas = new DocumentSchemas()
   const replies = new Replies(schemas)
   const paths: Record<string, Record<string, unknown>> = {}
-  const tags = new Set<string>()
+  const areas = new Areas(info.owners)
   const ids = new Set<string>()
   for (const placed of place(routes)) {
     const { spec } = placed
     const operationId = uniqueName(operationName(spec), name => ids.has(name))
     ids.add(operationId)
-    const tag = tagOf(spec.path)
-    tags.add(tag)
     paths[placed.path] ??= {}
     paths[placed.path]![placed.method] = {
       operationId,
       summary: spec.summary,
-      ...(spec.description === undefined ? {} : { description: spec.description }),
-      tags: [tag],
-      security: isOpenRoute(spec) ? [] : [{ bearer: [spec.scope ?? defaultScope] }],
+      description: descriptionOf(spec),
+      tags: [areas.tagOf(spec, wordOf(spec.path))],
+      ...(isOpenRoute(spec) ? { security: [] } : { security: [{ bearer: [] }], 'x-required-scope': spec.scope ?? defaultScope }),
       ...parameters(placed, schemas),
       ...requestBody(spec, schemas),
       responses: replies.of(spec)
@@ -59,16 +57,24 @@ export function openapiDocument(routes: readonly AnyRoute[], info: DocumentInfo)
   }
   return {
     openapi: '3.1.0',
-    info: { title: info.title, description, version: info.version },
-    tags: [...tags].sort().map(name => ({ name })),
-    security: [{ bearer: [defaultScope] }],
+    info: {
+      title: info.title,
+      description,
+      version: info.version,
+      contact: contactAt(info.servers),
+      license
+    },
+    servers: (info.servers ?? []).map(({ host, description }) => ({ url: `http://${host}`, description })),
+    tags: areas.tags(),
+    'x-tagGroups': areas.groups(),
+    security: [{ bearer: [] }],
     paths,
     components: {
       securitySchemes: {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'Token of the server, which has every scope. The list of an operation names the scope that it asks for.'
+          description: 'Token of the server, which has every scope. `x-required-scope` of an operation names the scope that it asks for.'
         }
       },
       responses: replies.shared,
@@ -144,19 +150,26 @@ function requestBody(spec: AnyRoute, schemas: DocumentSchemas): { requestBody?: 
   }
   if (!body) return {}
   const required = !(OptionalKind in body) && body.default === undefined
-  return { requestBody: { required, ...limit, content: { 'application/json': { schema: schemas.copy(body) } } } }
+  return {
+    requestBody: { required, ...limit, content: { 'application/json': { schema: schemas.copy(body), ...withExample(exampleOf(body)) } } }
+  }
 }
 
-/** `POST /api/v1/sessions/{session_id}:abort` is `post_sessions_session_id_abort`; only versions beyond v1 are named. */
-function operationName({ method, path }: AnyRoute): string {
-  const words = path.replace(/^\/api\/(v1\/)?/, '/').split(/[^A-Za-z0-9]+/)
-  return [method.toLowerCase(), ...words.filter(word => word !== '')].join('_')
+/** What the route says about itself, and which failures of its own it answers. */
+function descriptionOf({ summary, description, errors = [] }: AnyRoute): string {
+  const failures = [...new Map(errors.map(({ code, message }) => [code, `${code} ${message}`])).values()].sort()
+  const text = description ?? `${summary}.`
+  return failures.length === 0 ? text : `${text}\n\nFailures of its own: ${failures.join('; ')}.`
 }
 
 /** `sessions` of `/api/v1/sessions/{session_id}:abort`. */
-function tagOf(path: string): string {
+function wordOf(path: string): string {
   const first = path.replace(/^\/api\/v\d+\//, '/').split(/[/:.]/)[1]
   return first === undefined || first === '' || first.startsWith('{') ? 'other' : first
+}
+
+function withExample(example: unknown): { example?: unknown } {
+  return example === undefined ? {} : { example }
 }
 
 function compare(a: string, b: string): number {

@@ -6,16 +6,16 @@ import { documentReply } from './document-reply.ts'
 export default definePack({
   name: 'api-docs',
   description: 'API documents: OpenAPI and AsyncAPI',
+  area: 'Server',
   needs: { kernel: KernelInfo },
   setup(ctx, { kernel }) {
-    const info = { title: 'svc-code', version: kernel.version }
     ctx.route(
       openapi,
-      documentReply(kernel, async ({ routes }) => (await import('./openapi.ts')).openapiDocument(routes, info))
+      documentReply(kernel, async ({ routes }, info) => (await import('./openapi.ts')).openapiDocument(routes, info))
     )
     ctx.route(
       asyncapi,
-      documentReply(kernel, async declared => (await import('./asyncapi.ts')).asyncapiDocument(declared, info))
+      documentReply(kernel, async (declared, info) => (await import('./asyncapi.ts')).asyncapiDocument(declared, info))
     )
   }
 })

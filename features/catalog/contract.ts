@@ -1,5 +1,5 @@
 /** Wire of the catalog pack (contract 1, Model directory entry, import_catalog, import_registry). Pure data. */
-import { defineRoute, errorSpec, nullable, type Static, Type } from '../../kernel/index.ts'
+import { defineRoute, errorSpec, named, nullable, type Static, Type } from '../../kernel/index.ts'
 import { ProviderItem, ProviderManaged, ProviderType } from '../providers/index.ts'
 
 /** `details.reason` says why, in a word that machines know. */
@@ -12,25 +12,28 @@ export const EntryMissing = errorSpec('entry_missing', 40417, 'no such entry in 
 export const DirectoryUnavailable = errorSpec('directory_unavailable', 50004, 'the model directory is unavailable')
 
 /** One provider of the directory (contract 1, Model directory entry). */
-export const DirectoryEntry = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  wire_type: nullable(ProviderType),
-  guessed: Type.Boolean({ description: 'The wire protocol is a guess' }),
-  needs_base_url: Type.Boolean({ description: 'An import must bring a base_url' }),
-  rejected: Type.Boolean({ description: 'Cannot be imported' }),
-  reject_reason: nullable(Type.String({ description: 'unknown-explicit-type or proprietary-sdk' })),
-  env_key: nullable(Type.String({ description: 'Usual environment variable of the key' })),
-  models: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      name: Type.Optional(Type.String()),
-      max_context_size: Type.Integer({ minimum: 1, description: 'Tokens' }),
-      capabilities: Type.Optional(Type.Array(Type.String())),
-      reasoning: Type.Boolean()
-    })
-  )
-})
+export const DirectoryEntry = named(
+  'CatalogEntry',
+  Type.Object({
+    id: Type.String(),
+    name: Type.String(),
+    wire_type: nullable(ProviderType),
+    guessed: Type.Boolean({ description: 'The wire protocol is a guess' }),
+    needs_base_url: Type.Boolean({ description: 'An import must bring a base_url' }),
+    rejected: Type.Boolean({ description: 'Cannot be imported' }),
+    reject_reason: nullable(Type.String({ description: 'unknown-explicit-type or proprietary-sdk' })),
+    env_key: nullable(Type.String({ description: 'Usual environment variable of the key' })),
+    models: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        name: Type.Optional(Type.String()),
+        max_context_size: Type.Integer({ minimum: 1, description: 'Tokens' }),
+        capabilities: Type.Optional(Type.Array(Type.String())),
+        reasoning: Type.Boolean()
+      })
+    )
+  })
+)
 export type DirectoryEntry = Static<typeof DirectoryEntry>
 
 /** Deployment options. */
@@ -67,6 +70,7 @@ export const readCatalogEntry = defineRoute({
 })
 export const importCatalog = defineRoute({
   method: 'POST',
+  operationId: 'importCatalogProvider',
   path: '/api/v1/providers:import_catalog',
   summary: 'Import a directory entry as a provider, or refresh one that was imported',
   body: Type.Object({
@@ -81,6 +85,7 @@ export const importCatalog = defineRoute({
 })
 export const importRegistry = defineRoute({
   method: 'POST',
+  operationId: 'importRegistry',
   path: '/api/v1/providers:import_registry',
   summary: 'Import every provider of a private registry',
   description: 'Again: providers that the registry no longer lists are removed. The URL is the identity of the registry.',

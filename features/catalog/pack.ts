@@ -19,6 +19,7 @@ import { endpoint, type ResolvedEntry, resolveDirectory } from './resolve.ts'
 export default definePack({
   name: 'catalog',
   description: 'The model directory, and imports from it or from a private registry',
+  area: 'Models',
   needs: { providers: Providers, info: KernelInfo },
   config: Options,
   setup(ctx, { providers, info }) {

@@ -1,14 +1,17 @@
 /** Wire of the config pack (contract 1, Configuration). */
-import { defineEvent, defineRoute, oneOf, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, named, oneOf, Type } from '../../kernel/index.ts'
 
 const open = Type.Record(Type.String(), Type.Unknown())
 
-const ProviderEntry = Type.Object({
-  type: Type.String({ description: 'Wire protocol; empty when the record names none' }),
-  base_url: Type.Optional(Type.String()),
-  default_model: Type.Optional(Type.String()),
-  has_api_key: Type.Boolean()
-})
+const ProviderEntry = named(
+  'ConfigProvider',
+  Type.Object({
+    type: Type.String({ description: 'Wire protocol; empty when the record names none' }),
+    base_url: Type.Optional(Type.String()),
+    default_model: Type.Optional(Type.String()),
+    has_api_key: Type.Boolean()
+  })
+)
 
 const mode = oneOf(['manual', 'yolo', 'auto'])
 

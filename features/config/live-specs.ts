@@ -1,5 +1,5 @@
 /** The routes and the event with the inner shape of every domain, made of the file shapes that packs contribute. */
-import { nullable, type TObject, type TSchema, Type } from '../../kernel/index.ts'
+import { named, nullable, type TObject, type TSchema, Type } from '../../kernel/index.ts'
 import { ConfigObject, type ConfigPatch, configChanged, patchConfig, readConfig } from './contract.ts'
 import { mapValue, toCamel } from './key-case.ts'
 import { isSecretKey, pathsBelow, type SecretPaths, splitPaths } from './redaction.ts'
@@ -64,7 +64,7 @@ function answerSchema(base: TObject, sections: readonly ConfigSection[]): TObjec
     const schema = shown(section.schema, splitPaths(section.secrets ?? []))
     fields[section.name] = section.default === undefined ? Type.Optional(schema) : schema
   }
-  return Type.Object({ ...base.properties, ...fields }, { description: base.description as string })
+  return named('Config', Type.Object({ ...base.properties, ...fields }, { description: base.description as string }))
 }
 
 /**
@@ -77,7 +77,7 @@ function patchSchema(sections: readonly ConfigSection[]): TObject {
   const shapes: Fields = { yolo: Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' }) }
   for (const { name, schema, toWire } of sections) shapes[name] = nullable(partial(schema, toWire ? asInFile : toCamel))
   const fields = Object.entries(shapes).map(([name, shape]) => [name, Type.Optional(Type.Unknown(shape))])
-  return Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() })
+  return named('ConfigPatch', Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() }))
 }
 
 /** camelCase and without what redaction takes out. */

@@ -15,6 +15,7 @@ import { watchConfig } from './watch.ts'
 export default definePack({
   name: 'config',
   description: "The user's configuration file",
+  area: 'Server',
   provides: [Config],
   async setup(ctx) {
     const { env } = process

@@ -1,5 +1,5 @@
 /** Wire shapes and routes of uploads (contract 3, File uploads). */
-import { defineRoute, defineStore, errorSpec, PersistenceFailed, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, defineStore, errorSpec, named, PersistenceFailed, type Static, Time, Type } from '../../kernel/index.ts'
 
 /** 40407: no such upload, or one that has expired. */
 export const FileMissing = errorSpec('file_missing', 40407, 'file not found')
@@ -8,14 +8,17 @@ export const UploadMissing = { ...FileMissing, status: 404 }
 export const UploadsFailed = { ...PersistenceFailed, status: 500 }
 
 /** Contract 3, Uploaded file metadata. */
-export const UploadObject = Type.Object({
-  id: Type.String({ description: '`f_` and a ULID' }),
-  name: Type.String(),
-  media_type: Type.String({ description: 'content type of the upload' }),
-  size: Type.Integer({ minimum: 0, description: 'bytes' }),
-  created_at: Time,
-  expires_at: Type.Optional(Time)
-})
+export const UploadObject = named(
+  'UploadedFile',
+  Type.Object({
+    id: Type.String({ description: '`f_` and a ULID' }),
+    name: Type.String(),
+    media_type: Type.String({ description: 'content type of the upload' }),
+    size: Type.Integer({ minimum: 0, description: 'bytes' }),
+    created_at: Time,
+    expires_at: Type.Optional(Time)
+  })
+)
 export type UploadObject = Static<typeof UploadObject>
 
 /** Below the home. */

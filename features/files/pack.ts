@@ -25,6 +25,7 @@ const nameChars = 255
 export default definePack({
   name: 'files',
   description: 'Uploads: receive, hand out, delete, expire',
+  area: 'Files',
   provides: [Uploads],
   config: Options,
   setup(ctx) {

@@ -1,5 +1,6 @@
 /** Public face of the history pack. */
 export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
+export { ContentPart, MediaSource, PromptPart } from './parts.ts'
 export { interruptedResult } from './project.ts'
 export { type CoreRecord, contextCompacted, contextUndone, coreRecord, sessionForked } from './records.ts'
 export * from './service.ts'

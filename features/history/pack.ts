@@ -11,6 +11,7 @@ export default definePack({
   name: 'history',
   version: '1.0.0',
   description: 'Append-only journal of an agent: what follows from it for clients and for the model',
+  area: 'Sessions',
   provides: [Histories],
   setup(ctx) {
     const open = historyOpener(ctx, agent => agent.store(wireStore))

@@ -5,6 +5,7 @@ import { registerInstance } from './instances.ts'
 export default definePack({
   name: 'instances',
   description: 'Registry of the servers that run on one home',
+  area: 'Server',
   needs: { kernel: KernelInfo },
   setup(ctx, { kernel }) {
     const register = async () => {

@@ -12,6 +12,7 @@ import { Interactions } from './service.ts'
 export default definePack({
   name: 'interactions',
   description: 'Requests to the human: a broker for all kinds, and approvals',
+  area: 'Agent',
   needs: { sessions: Sessions },
   optional: { histories: Histories },
   provides: [Interactions],

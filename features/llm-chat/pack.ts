@@ -7,6 +7,7 @@ import { compatChat, svc } from './dialect.ts'
 export default definePack({
   name: 'llm-chat',
   description: 'Model adapters for chat completions: compat_chat and svc',
+  area: 'Models',
   setup(ctx) {
     const upstream = createUpstream()
     ctx.own(() => upstream.close())

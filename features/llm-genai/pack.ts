@@ -8,6 +8,7 @@ import { KeyTokens } from './key-tokens.ts'
 export default definePack({
   name: 'llm-genai',
   description: 'Model adapters for content generation: compat_genai and compat_cloud',
+  area: 'Models',
   setup(ctx) {
     const upstream = createUpstream()
     ctx.own(() => upstream.close())

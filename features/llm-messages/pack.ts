@@ -6,6 +6,7 @@ import { messagesAdapter } from './adapter.ts'
 export default definePack({
   name: 'llm-messages',
   description: 'Model adapter for the messages protocol: compat_messages',
+  area: 'Models',
   setup(ctx) {
     const upstream = createUpstream()
     ctx.own(() => upstream.close())

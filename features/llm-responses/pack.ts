@@ -6,6 +6,7 @@ import { responsesAdapter } from './adapter.ts'
 export default definePack({
   name: 'llm-responses',
   description: 'Model adapter for the responses protocol: compat_responses',
+  area: 'Models',
   setup(ctx) {
     const upstream = createUpstream()
     ctx.own(() => upstream.close())

@@ -20,6 +20,7 @@ import { withLogin, withToken } from './with-token.ts'
 export default definePack({
   name: 'llm',
   description: 'Providers, model aliases and the port to model adapters',
+  area: 'Models',
   needs: { config: Config, info: KernelInfo },
   provides: [Llm, Outbound],
   errors: [NoProvider, NoCredential, CredentialRejected, ModelUnresolved],

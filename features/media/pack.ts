@@ -15,6 +15,7 @@ import { Recoder } from './recode.ts'
 export default definePack({
   name: 'media',
   description: 'Media in prompts: uploads, images that fit the model, and ReadMediaFile',
+  area: 'Files',
   needs: { histories: Histories },
   optional: { agents: Agents, config: Config, uploads: Uploads },
   provides: [PromptMedia],

@@ -26,6 +26,7 @@ export default definePack({
   name: 'messages',
   version: '1.0.0',
   description: 'Message history, snapshot and status of a session',
+  area: 'Sessions',
   needs: { sessions: Sessions, histories: Histories, agents: Agents },
   optional: { interactions: Interactions, permissions: Permissions, llm: Llm, uploads: Uploads },
   errors: [MessageMissing],

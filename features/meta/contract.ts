@@ -1,57 +1,70 @@
 /** Wire shapes and routes of the server's own facts (contract 1, Server and metadata; contract 3, Connections). */
-import { defineRoute, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, named, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
 
-const FeatureShape = Type.Object({
-  name: Type.String(),
-  state: oneOf(['Pending', 'Activating', 'Active', 'Unloading', 'Failed']),
-  meta: Type.Object({
-    version: Type.Optional(Type.String()),
-    waiting_for: Type.Optional(Type.Array(Type.String(), { description: 'services that nobody provides yet' })),
-    error: Type.Optional(Type.String({ description: 'why the pack failed' })),
-    faults: Type.Optional(
-      Type.Object(
-        { count: Type.Integer({ minimum: 1 }), last: Type.String() },
-        { description: 'what of the pack went wrong since it was activated: listeners, taps, clean-ups' }
+const FeatureShape = named(
+  'Feature',
+  Type.Object({
+    name: Type.String(),
+    state: oneOf(['Pending', 'Activating', 'Active', 'Unloading', 'Failed']),
+    meta: Type.Object({
+      version: Type.Optional(Type.String()),
+      waiting_for: Type.Optional(Type.Array(Type.String(), { description: 'services that nobody provides yet' })),
+      error: Type.Optional(Type.String({ description: 'why the pack failed' })),
+      faults: Type.Optional(
+        Type.Object(
+          { count: Type.Integer({ minimum: 1 }), last: Type.String() },
+          { description: 'what of the pack went wrong since it was activated: listeners, taps, clean-ups' }
+        )
       )
-    )
+    })
   })
-})
+)
 
-const Capabilities = Type.Object({
-  websocket: Type.Literal(true),
-  file_upload: Type.Literal(true),
-  fs_query: Type.Literal(true),
-  mcp: Type.Literal(true),
-  tasks: Type.Literal(true),
-  terminal: Type.Literal(true)
-})
+const Capabilities = named(
+  'ServerCapabilities',
+  Type.Object({
+    websocket: Type.Literal(true),
+    file_upload: Type.Literal(true),
+    fs_query: Type.Literal(true),
+    mcp: Type.Literal(true),
+    tasks: Type.Literal(true),
+    terminal: Type.Literal(true)
+  })
+)
 
-const Meta = Type.Object({
-  server_version: Type.String(),
-  capabilities: Capabilities,
-  server_id: Type.String({ description: 'ULID of this server instance' }),
-  started_at: Time,
-  open_in_apps: Type.Array(Type.String()),
-  dangerous_bypass_auth: Type.Boolean(),
-  backend: oneOf(['v1', 'v2']),
-  experimental_flags: Type.Record(Type.String(), Type.Boolean()),
-  features: Type.Array(FeatureShape),
-  web_title: Type.Optional(Type.String())
-})
+const Meta = named(
+  'ServerMeta',
+  Type.Object({
+    server_version: Type.String(),
+    capabilities: Capabilities,
+    server_id: Type.String({ description: 'ULID of this server instance' }),
+    started_at: Time,
+    open_in_apps: Type.Array(Type.String()),
+    dangerous_bypass_auth: Type.Boolean(),
+    backend: oneOf(['v1', 'v2']),
+    experimental_flags: Type.Record(Type.String(), Type.Boolean()),
+    features: Type.Array(FeatureShape),
+    web_title: Type.Optional(Type.String())
+  })
+)
 
-const ConnectionShape = Type.Object({
-  id: Type.String(),
-  connected_at: Time,
-  remote_address: nullable(Type.String()),
-  user_agent: nullable(Type.String()),
-  has_client_hello: Type.Boolean(),
-  subscriptions: Type.Array(Type.String())
-})
+const ConnectionShape = named(
+  'Connection',
+  Type.Object({
+    id: Type.String(),
+    connected_at: Time,
+    remote_address: nullable(Type.String()),
+    user_agent: nullable(Type.String()),
+    has_client_hello: Type.Boolean(),
+    subscriptions: Type.Array(Type.String())
+  })
+)
 
 const Ok = Type.Object({ ok: Type.Literal(true) })
 
 export const healthz = defineRoute({
   method: 'GET',
+  operationId: 'getHealth',
   path: '/api/v1/healthz',
   summary: 'Liveness probe; touches neither configuration nor engine',
   auth: 'none',
@@ -69,6 +82,7 @@ export const readStartPage = defineRoute({
 export const getMeta = defineRoute({ method: 'GET', path: '/api/v1/meta', summary: 'Identity and capability map', data: Meta })
 export const shutdown = defineRoute({
   method: 'POST',
+  operationId: 'shutdown',
   path: '/api/v1/shutdown',
   summary: 'Graceful shutdown; the reply is sent first. Only on loopback binds, or with --allow-remote-shutdown',
   data: Ok

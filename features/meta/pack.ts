@@ -12,6 +12,7 @@ const flagIds = ['wait_for', 'auto_session_title', 'secondary-model', 'subagent_
 export default definePack({
   name: 'meta',
   description: 'Health, identity, features, connections, shutdown',
+  area: 'Server',
   needs: { kernel: KernelInfo },
   optional: { config: Config },
   config: Type.Object({ web_title: Type.Optional(Type.String({ description: 'title for web pages' })) }),

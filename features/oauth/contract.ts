@@ -1,5 +1,5 @@
 /** Wire of the managed login (contract 1, Managed login and usage), its options and what it keeps on disk. */
-import { defineRoute, defineStore, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, defineStore, named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { MANAGED_PROVIDER } from '../providers/index.ts'
 
 /** Where an account may live (contract 1, GET oauth/region). */
@@ -63,69 +63,84 @@ const PendingFlow = Type.Object({ ...flowFields, status: Type.Literal('pending')
 const FastPath = Type.Object({ flow_id: Type.String(), provider: Type.String(), status: Type.Literal('authenticated') })
 
 /** What polling sees of a flow. Fields of the code are empty for a login that needed none. */
-export const FlowSnapshot = Type.Object({
-  ...flowFields,
-  status: oneOf(flowStatuses),
-  resolved_at: Type.Optional(Time),
-  error_message: Type.Optional(Type.String({ description: 'Why the flow failed' }))
-})
+export const FlowSnapshot = named(
+  'LoginFlow',
+  Type.Object({
+    ...flowFields,
+    status: oneOf(flowStatuses),
+    resolved_at: Type.Optional(Time),
+    error_message: Type.Optional(Type.String({ description: 'Why the flow failed' }))
+  })
+)
 export type FlowSnapshot = Static<typeof FlowSnapshot>
 
-const InBandError = Type.Object({
-  kind: Type.Literal('error'),
-  message: Type.String(),
-  status: Type.Optional(Type.Integer({ description: 'HTTP status of the account service, when there is one' }))
-})
+const InBandError = named(
+  'AccountError',
+  Type.Object({
+    kind: Type.Literal('error'),
+    message: Type.String(),
+    status: Type.Optional(Type.Integer({ description: 'HTTP status of the account service, when there is one' }))
+  })
+)
 
 /** A quota window; `used` and `limit` in units of the account service. */
-const UsageRow = Type.Object({
-  name: Type.Optional(Type.String()),
-  window: Type.Optional(Type.Object({ duration: Type.Integer(), unit: oneOf(['minute', 'hour', 'day', 'week']) })),
-  used: Type.Integer(),
-  limit: Type.Integer(),
-  reset_at: Type.Optional(Type.String())
-})
+const UsageRow = named(
+  'AccountQuota',
+  Type.Object({
+    name: Type.Optional(Type.String()),
+    window: Type.Optional(Type.Object({ duration: Type.Integer(), unit: oneOf(['minute', 'hour', 'day', 'week']) })),
+    used: Type.Integer(),
+    limit: Type.Integer(),
+    reset_at: Type.Optional(Type.String())
+  })
+)
 export type UsageRow = Static<typeof UsageRow>
-const Usage = Type.Object({
-  kind: Type.Literal('ok'),
-  summary: nullable(UsageRow),
-  limits: Type.Array(UsageRow),
-  extra_usage: nullable(
-    Type.Object({
-      balance_cents: Type.Integer(),
-      total_cents: Type.Integer(),
-      monthly_charge_limit_enabled: Type.Boolean(),
-      monthly_charge_limit_cents: Type.Integer(),
-      monthly_used_cents: Type.Integer(),
-      currency: Type.String()
-    })
-  )
-})
+const Usage = named(
+  'AccountUsage',
+  Type.Object({
+    kind: Type.Literal('ok'),
+    summary: nullable(UsageRow),
+    limits: Type.Array(UsageRow),
+    extra_usage: nullable(
+      Type.Object({
+        balance_cents: Type.Integer(),
+        total_cents: Type.Integer(),
+        monthly_charge_limit_enabled: Type.Boolean(),
+        monthly_charge_limit_cents: Type.Integer(),
+        monthly_used_cents: Type.Integer(),
+        currency: Type.String()
+      })
+    )
+  })
+)
 export type Usage = Static<typeof Usage>
 
 /** The account service decides whether it counts or names levels and states. */
 const Scalar = Type.Union([Type.String(), Type.Number()])
-const UserInfo = Type.Object({
-  kind: Type.Literal('ok'),
-  userInfo: Type.Object({
-    userId: Type.String(),
-    nickname: Type.String(),
-    status: Scalar,
-    region: Type.String(),
-    userLevel: Scalar,
-    userLevelName: Type.String(),
-    domain: Scalar,
-    domainName: Type.String(),
-    globalId: Type.Optional(Type.String()),
-    bio: Type.Optional(Type.String()),
-    avatar: Type.Optional(Type.String()),
-    username: Type.Optional(Type.String()),
-    email: Type.Optional(Type.String()),
-    phone: Type.Optional(Type.Object({ countryCode: Type.String(), number: Type.String() })),
-    createdTime: Type.Optional(Scalar),
-    lastLoginTime: Type.Optional(Scalar)
+const UserInfo = named(
+  'AccountProfile',
+  Type.Object({
+    kind: Type.Literal('ok'),
+    userInfo: Type.Object({
+      userId: Type.String(),
+      nickname: Type.String(),
+      status: Scalar,
+      region: Type.String(),
+      userLevel: Scalar,
+      userLevelName: Type.String(),
+      domain: Scalar,
+      domainName: Type.String(),
+      globalId: Type.Optional(Type.String()),
+      bio: Type.Optional(Type.String()),
+      avatar: Type.Optional(Type.String()),
+      username: Type.Optional(Type.String()),
+      email: Type.Optional(Type.String()),
+      phone: Type.Optional(Type.Object({ countryCode: Type.String(), number: Type.String() })),
+      createdTime: Type.Optional(Scalar),
+      lastLoginTime: Type.Optional(Scalar)
+    })
   })
-})
+)
 export type UserInfo = Static<typeof UserInfo>
 
 const provider = Type.String({ default: MANAGED_PROVIDER, minLength: 1 })
@@ -134,6 +149,7 @@ const path = '/api/v1/oauth/login'
 
 export const startLogin = defineRoute({
   method: 'POST',
+  operationId: 'startLogin',
   path,
   summary: 'Start the device-code login',
   description:
@@ -146,6 +162,7 @@ export const startLogin = defineRoute({
 })
 export const readLogin = defineRoute({
   method: 'GET',
+  operationId: 'getLogin',
   path,
   summary: 'State of the last login flow; null when none was started',
   query,
@@ -153,6 +170,7 @@ export const readLogin = defineRoute({
 })
 export const cancelLogin = defineRoute({
   method: 'DELETE',
+  operationId: 'cancelLogin',
   path,
   summary: 'Cancel the pending login flow',
   description: 'A login that still waits for its code counts as pending. Without a pending one `status` is the last state.',
@@ -161,6 +179,7 @@ export const cancelLogin = defineRoute({
 })
 export const logout = defineRoute({
   method: 'POST',
+  operationId: 'logout',
   path: '/api/v1/oauth/logout',
   summary: 'Discard the login and remove the managed provider from the configuration',
   description: 'A pending flow is cancelled. Another provider goes only if it has a login of its own.',

@@ -41,6 +41,7 @@ import { TokenStore } from './token-store.ts'
 export default definePack({
   name: 'oauth',
   description: 'Managed login: device-code flow, stored tokens, usage, account, region',
+  area: 'Models',
   // Llm is needed for its sections of the configuration.
   needs: { config: Config, llm: Llm, info: KernelInfo },
   config: Options,

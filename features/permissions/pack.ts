@@ -13,6 +13,7 @@ import { type Rule, rulesOf } from './rules.ts'
 export default definePack({
   name: 'permissions',
   description: 'Decides which tool calls run, which are denied and which are asked for',
+  area: 'Agent',
   optional: { config: Config, histories: Histories, interactions: Interactions },
   provides: [Permissions, ToolAuthority],
   setup(ctx, { config, histories, interactions }) {

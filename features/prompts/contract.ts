@@ -1,44 +1,25 @@
 /** Wire shapes and routes of prompts (contract 2, Prompts). */
-import { defineRoute, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, named, nullable, oneOf, Time, Type } from '../../kernel/index.ts'
 import { PromptCompleted, PromptInUse, PromptMissing } from '../agent/index.ts'
 import { FileMissing } from '../files/index.ts'
+import { ContentPart, PromptPart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 import { SkillMissing, SkillNotForUsers } from './service.ts'
 
 const text = Type.String()
 
-const MediaSource = Type.Union([
-  Type.Object({ kind: Type.Literal('url'), url: text, id: Type.Optional(text) }),
-  Type.Object({ kind: Type.Literal('base64'), media_type: text, data: text }),
-  Type.Object({ kind: Type.Literal('file'), file_id: text }),
-  Type.Object({ kind: Type.Literal('session_media'), file_id: text })
-])
-
-/** Content part of a prompt. `tool_use`, `tool_result` and `thinking` are accepted and mean nothing here. */
-export const PromptPart = Type.Union([
-  Type.Object({ type: Type.Literal('text'), text }),
-  Type.Object({ type: Type.Literal('image'), source: MediaSource }),
-  Type.Object({ type: Type.Literal('video'), source: MediaSource }),
-  Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) }),
-  Type.Object({ type: Type.Literal('tool_use'), tool_call_id: text, tool_name: text, input: Type.Unknown() }),
-  Type.Object({
-    type: Type.Literal('tool_result'),
-    tool_call_id: text,
-    output: Type.Unknown(),
-    is_error: Type.Optional(Type.Boolean())
-  }),
-  Type.Object({ type: Type.Literal('thinking'), thinking: text, signature: Type.Optional(text) })
-])
-
 /** Contract 2, Prompt. */
-export const PromptObject = Type.Object({
-  prompt_id: text,
-  user_message_id: text,
-  status: oneOf(['running', 'queued', 'blocked']),
-  content: Type.Array(Type.Object({ type: Type.String() }, { additionalProperties: true })),
-  created_at: Time
-})
+export const PromptObject = named(
+  'Prompt',
+  Type.Object({
+    prompt_id: Type.String({ examples: ['prompt_01JD0000000000000000000000'] }),
+    user_message_id: Type.String({ examples: ['msg_session_3f0c4a52-6a1e-4f0b-9d57-2f4f8f1c7a10_000000'] }),
+    status: oneOf(['running', 'queued', 'blocked']),
+    content: Type.Array(ContentPart, { examples: [[{ type: 'text', text: 'list the files' }]] }),
+    created_at: Time
+  })
+)
 
 const params = Type.Object({ session_id: Type.String() })
 const promptParams = Type.Object({ session_id: Type.String(), prompt_id: Type.String() })
@@ -46,6 +27,7 @@ const path = '/api/v1/sessions/{session_id}/prompts' as const
 
 export const listPrompts = defineRoute({
   method: 'GET',
+  operationId: 'listPrompts',
   path,
   summary: 'Running and queued prompts of the main agent',
   params,
@@ -53,15 +35,14 @@ export const listPrompts = defineRoute({
   errors: [SessionMissing]
 })
 
-export const submitPrompt = defineRoute({
-  method: 'POST',
-  path,
-  summary: 'Submit a prompt; answers as soon as it is accepted',
-  params,
-  body: Type.Object({
-    content: Type.Array(PromptPart, { minItems: 1 }),
+const SubmitRequest = named(
+  'SubmitPromptRequest',
+  Type.Object({
+    content: Type.Array(PromptPart, { minItems: 1, examples: [[{ type: 'text', text: 'list the files' }]] }),
     agent_id: Type.Optional(Type.String()),
-    prompt_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    prompt_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'chosen by the client, for submitting again without a second run' })
+    ),
     skills: Type.Optional(Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), args: Type.Optional(text) }), { minItems: 1 })),
     profile: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
@@ -73,7 +54,16 @@ export const submitPrompt = defineRoute({
     swarm_mode: Type.Optional(Type.Unknown({ description: 'not applied' })),
     goal_objective: Type.Optional(Type.Unknown({ description: 'not applied' })),
     goal_control: Type.Optional(Type.Unknown({ description: 'not applied' }))
-  }),
+  })
+)
+
+export const submitPrompt = defineRoute({
+  method: 'POST',
+  operationId: 'submitPrompt',
+  path,
+  summary: 'Submit a prompt; answers as soon as it is accepted',
+  params,
+  body: SubmitRequest,
   data: PromptObject,
   errors: [
     SessionMissing,
@@ -90,10 +80,11 @@ export const submitPrompt = defineRoute({
   ]
 })
 
-const Steered = Type.Object({ steered: Type.Boolean(), prompt_ids: Type.Array(Type.String()) })
+const Steered = named('SteerResult', Type.Object({ steered: Type.Boolean(), prompt_ids: Type.Array(Type.String()) }))
 
 export const steerPrompts = defineRoute({
   method: 'POST',
+  operationId: 'steerPrompts',
   path: `${path}:steer`,
   summary: 'Merge queued prompts into the running turn',
   params,
@@ -104,6 +95,7 @@ export const steerPrompts = defineRoute({
 
 export const steerPrompt = defineRoute({
   method: 'POST',
+  operationId: 'steerPrompt',
   path: `${path}/{prompt_id}:steer`,
   summary: 'Merge one queued prompt into the running turn',
   params: promptParams,
@@ -113,6 +105,7 @@ export const steerPrompt = defineRoute({
 
 export const abortPrompt = defineRoute({
   method: 'POST',
+  operationId: 'abortPrompt',
   path: `${path}/{prompt_id}:abort`,
   summary: 'Abort a running or queued prompt, of any agent',
   params: promptParams,

@@ -14,6 +14,7 @@ export default definePack({
   name: 'prompts',
   version: '1.0.0',
   description: 'Prompts: submit with overrides, list, steer, abort',
+  area: 'Agent',
   needs: { sessions: Sessions, agents: Agents, histories: Histories, llm: Llm },
   optional: { permissions: Permissions, media: PromptMedia, skills: PromptSkills },
   errors: [FileMissing, SkillMissing, SkillNotForUsers],

@@ -1,5 +1,5 @@
 /** Wire of the providers pack (contract 1, Models and providers; Auth readiness). Pure data. */
-import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 import type { LoginStatus } from '../llm/index.ts'
 
 /** PUT, DELETE and imports leave the providers of logins alone. */
@@ -11,56 +11,72 @@ export const ModelMissing = errorSpec('model_missing', 40413, 'model not found')
 /** The id of a create, or the `new_id` of a replace, is taken. */
 export const ProviderExists = errorSpec('provider_exists', 40921, 'a provider with this id exists')
 
-const name = Type.String({ minLength: 1 })
-const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Tokens' })
+const name = Type.String({ minLength: 1, examples: ['Large'] })
+const tokens = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Tokens', examples: [200000] })
 
 /** The wire protocols of the API (contract 1, Provider item). */
 export const providerTypes = ['svc', 'compat_chat', 'compat_responses', 'compat_messages', 'compat_genai', 'compat_cloud'] as const
 /** Wire protocols that a provider may be created with. */
-export const ProviderType = oneOf(providerTypes, { description: 'Wire protocol' })
+export const ProviderType = named('ProviderType', oneOf(providerTypes, { description: 'Wire protocol', examples: ['compat_chat'] }))
 
 /** A provider without its key (contract 1, Provider item). */
-export const ProviderItem = Type.Object({
-  id: Type.String(),
-  type: Type.String({ description: `Wire protocol: ${providerTypes.join(', ')}, or what the configuration file names` }),
-  base_url: Type.Optional(Type.String()),
-  default_model: Type.Optional(Type.String({ description: 'Model alias id' })),
-  has_api_key: Type.Boolean(),
-  status: oneOf(['connected', 'unconfigured', 'error'], {
-    description: 'connected: a key or a login is there, or none is needed; error is reserved'
-  }),
-  models: Type.Array(Type.String(), { description: 'Model alias ids' })
-})
+export const ProviderItem = named(
+  'Provider',
+  Type.Object({
+    id: Type.String({ examples: ['work'] }),
+    type: Type.String({
+      examples: ['compat_chat'],
+      description: `Wire protocol: ${providerTypes.join(', ')}, or what the configuration file names`
+    }),
+    base_url: Type.Optional(Type.String()),
+    default_model: Type.Optional(Type.String({ description: 'Model alias id' })),
+    has_api_key: Type.Boolean(),
+    status: oneOf(['connected', 'unconfigured', 'error'], {
+      description: 'connected: a key or a login is there, or none is needed; error is reserved'
+    }),
+    models: Type.Array(Type.String(), { description: 'Model alias ids', examples: [['work/large-1']] })
+  })
+)
 export type ProviderItem = Static<typeof ProviderItem>
 
 /** The only answer of the API that carries a key. */
-const ProviderWithKey = Type.Composite([
-  ProviderItem,
-  Type.Object({ api_key: Type.Optional(Type.String({ description: 'Present when one is stored' })) })
-])
+const ProviderWithKey = named(
+  'ProviderWithKey',
+  Type.Composite([ProviderItem, Type.Object({ api_key: Type.Optional(Type.String({ description: 'Present when one is stored' })) })])
+)
 
 /** An alias in the model list (contract 1, Model item). */
-export const ModelItem = Type.Object({
-  provider: Type.String({ description: 'Owning provider; empty when it is not configured' }),
-  model: Type.String({ description: 'Alias id: key of the model table' }),
-  display_name: Type.Optional(Type.String()),
-  max_context_size: Type.Integer({ minimum: 0, description: 'Tokens' }),
-  capabilities: Type.Optional(Type.Array(Type.String())),
-  support_efforts: Type.Optional(Type.Array(Type.String())),
-  default_effort: Type.Optional(Type.String())
-})
+export const ModelItem = named(
+  'Model',
+  Type.Object({
+    provider: Type.String({ description: 'Owning provider; empty when it is not configured', examples: ['work'] }),
+    model: Type.String({ description: 'Alias id: key of the model table', examples: ['work/large-1'] }),
+    display_name: Type.Optional(Type.String()),
+    max_context_size: Type.Integer({ minimum: 0, description: 'Tokens' }),
+    capabilities: Type.Optional(Type.Array(Type.String())),
+    support_efforts: Type.Optional(Type.Array(Type.String())),
+    default_effort: Type.Optional(Type.String())
+  })
+)
 export type ModelItem = Static<typeof ModelItem>
 
 /** A model as a client declares it (contract 1, Model declaration entry). */
-export const ModelEntry = Type.Object({
-  model: Type.String({ minLength: 1, description: "The provider's own name for it; the alias becomes <provider_id>/<model>" }),
-  max_context_size: tokens,
-  display_name: Type.Optional(name),
-  capabilities: Type.Optional(Type.Array(name)),
-  max_output_size: Type.Optional(tokens),
-  support_efforts: Type.Optional(Type.Array(name)),
-  adaptive_thinking: Type.Optional(Type.Boolean())
-})
+export const ModelEntry = named(
+  'ModelDeclaration',
+  Type.Object({
+    model: Type.String({
+      minLength: 1,
+      examples: ['large-1'],
+      description: "The provider's own name for it; the alias becomes <provider_id>/<model>"
+    }),
+    max_context_size: tokens,
+    display_name: Type.Optional(name),
+    capabilities: Type.Optional(Type.Array(name)),
+    max_output_size: Type.Optional(tokens),
+    support_efforts: Type.Optional(Type.Array(name)),
+    adaptive_thinking: Type.Optional(Type.Boolean())
+  })
+)
 export type ModelEntry = Static<typeof ModelEntry>
 
 /** Most models of one provider, declared or discovered. */
@@ -68,60 +84,84 @@ export const MAX_MODELS = 5_000
 
 const fields = {
   type: ProviderType,
-  base_url: Type.Optional(Type.String({ minLength: 1, description: 'Trimmed; no placeholder of an environment variable' })),
+  base_url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      examples: ['https://models.example/v1'],
+      description: 'Trimmed; no placeholder of an environment variable'
+    })
+  ),
   default_model: Type.Optional(Type.String({ minLength: 1, description: 'One of models[].model' })),
   models: Type.Array(ModelEntry, { minItems: 1, maxItems: MAX_MODELS, description: 'No duplicate model' })
 }
-const id = Type.String({ minLength: 1, description: 'Letters, digits, -, _ and spaces; begins with a letter or digit' })
+const id = Type.String({ minLength: 1, examples: ['work'], description: 'Letters, digits, -, _ and spaces; begins with a letter or digit' })
 
 /** What create and replace have in common. */
 export const ProviderBody = Type.Object(fields)
 export type ProviderBody = Static<typeof ProviderBody>
 
-const CreateBody = Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...fields })
+const CreateBody = named(
+  'CreateProviderRequest',
+  Type.Object({ id, api_key: Type.Optional(Type.String({ description: 'Empty: none' })), ...fields })
+)
 export type CreateBody = Static<typeof CreateBody>
 
-const ReplaceBody = Type.Object({
-  new_id: Type.Optional(id),
-  api_key: Type.Optional(Type.String({ description: 'Omitted: kept; empty: cleared; else replaced' })),
-  ...fields
-})
+const ReplaceBody = named(
+  'ReplaceProviderRequest',
+  Type.Object({
+    new_id: Type.Optional(id),
+    api_key: Type.Optional(Type.String({ description: 'Omitted: kept; empty: cleared; else replaced' })),
+    ...fields
+  })
+)
 export type ReplaceBody = Static<typeof ReplaceBody>
 
 /** What a refresh found (contract 1, Refresh report). */
-export const RefreshReport = Type.Object({
-  changed: Type.Array(
-    Type.Object({
-      provider_id: Type.String(),
-      provider_name: Type.String(),
-      added: Type.Integer({ minimum: 0, description: 'Aliases' }),
-      removed: Type.Integer({ minimum: 0, description: 'Aliases' })
-    })
-  ),
-  unchanged: Type.Array(Type.String(), { description: 'Provider ids' }),
-  failed: Type.Array(Type.Object({ provider: Type.String(), reason: Type.String() }))
-})
+export const RefreshReport = named(
+  'RefreshReport',
+  Type.Object({
+    changed: Type.Array(
+      Type.Object({
+        provider_id: Type.String(),
+        provider_name: Type.String(),
+        added: Type.Integer({ minimum: 0, description: 'Aliases' }),
+        removed: Type.Integer({ minimum: 0, description: 'Aliases' })
+      })
+    ),
+    unchanged: Type.Array(Type.String(), { description: 'Provider ids' }),
+    failed: Type.Array(Type.Object({ provider: Type.String(), reason: Type.String() }))
+  })
+)
 export type RefreshReport = Static<typeof RefreshReport>
 
 const loginStatuses = ['authenticated', 'expired', 'revoked', 'unauthenticated'] as const satisfies readonly LoginStatus[]
 
-const Readiness = Type.Object({
-  ready: Type.Boolean({ description: 'A provider, a default model that exists, and no revoked login' }),
-  providers_count: Type.Integer({ minimum: 0 }),
-  default_model: nullable(Type.String()),
-  managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) })),
-  warnings: Type.Optional(
-    Type.Array(Type.String(), {
-      description: 'What is in the way of prompts to the default model, in words; absent when nothing is known to be'
-    })
-  )
-})
+const Readiness = named(
+  'AuthReadiness',
+  Type.Object({
+    ready: Type.Boolean({ description: 'A provider, a default model that exists, and no revoked login' }),
+    providers_count: Type.Integer({ minimum: 0 }),
+    default_model: nullable(Type.String()),
+    managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) })),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'What is in the way of prompts to the default model, in words; absent when nothing is known to be'
+      })
+    )
+  })
+)
 
 const base = '/api/v1/providers'
 const one = `${base}/{provider_id}`
 const params = Type.Object({ provider_id: Type.String({ minLength: 1 }) })
 
-export const readAuth = defineRoute({ method: 'GET', path: '/api/v1/auth', summary: 'Ready for a prompt?', data: Readiness })
+export const readAuth = defineRoute({
+  method: 'GET',
+  operationId: 'getAuthReadiness',
+  path: '/api/v1/auth',
+  summary: 'Ready for a prompt?',
+  data: Readiness
+})
 
 export const listModels = defineRoute({
   method: 'GET',
@@ -134,7 +174,7 @@ export const setDefaultModel = defineRoute({
   path: '/api/v1/models/{model_id}:set_default',
   summary: 'Make a model the global default',
   params: Type.Object({ model_id: Type.String({ minLength: 1, description: 'Alias id, URL-encoded' }) }),
-  data: Type.Object({ default_model: Type.String(), model: ModelItem }),
+  data: Type.Object({ default_model: Type.String({ examples: ['work/large-1'] }), model: ModelItem }),
   errors: [ModelMissing]
 })
 
@@ -197,6 +237,7 @@ export const refreshProviders = defineRoute({
 })
 export const refreshLogins = defineRoute({
   method: 'POST',
+  operationId: 'refreshLoginProviders',
   path: `${base}:refresh_oauth`,
   summary: 'Discover the models of providers with a login again',
   data: RefreshReport

@@ -45,6 +45,7 @@ import { View, type ViewSource } from './view.ts'
 export default definePack({
   name: 'providers',
   description: 'Providers and models: create, replace, refresh, defaults, readiness',
+  area: 'Models',
   needs: { config: Config, llm: Llm, info: KernelInfo },
   provides: [Providers],
   setup(ctx, { config, info, llm }) {

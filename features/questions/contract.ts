@@ -1,5 +1,5 @@
 /** Wire shapes, routes, events and errors of questions (contract 2, Question request, Approvals and questions), and the tool's parameters. */
-import { defineEvent, defineRoute, errorSpec, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { AlreadyResolved } from '../interactions/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
@@ -8,35 +8,44 @@ export const QuestionExpired = errorSpec('question_expired', 41002, 'the questio
 /** The envelope code of a dismissal that went through; no failure (contract 2, `:dismiss`). */
 export const dismissedCode = 40909
 
-const Option = Type.Object({
-  id: Type.String({ description: '`opt_<item>_<option>`, from 0' }),
-  label: Type.String(),
-  description: Type.Optional(Type.String())
-})
+const Option = named(
+  'QuestionOption',
+  Type.Object({
+    id: Type.String({ description: '`opt_<item>_<option>`, from 0' }),
+    label: Type.String(),
+    description: Type.Optional(Type.String())
+  })
+)
 
-const Item = Type.Object({
-  id: Type.String({ description: '`q_<item>`, from 0' }),
-  question: Type.String(),
-  header: Type.Optional(Type.String()),
-  body: Type.Optional(Type.String()),
-  options: Type.Array(Option, { minItems: 2, maxItems: 4 }),
-  multi_select: Type.Optional(Type.Boolean()),
-  allow_other: Type.Optional(Type.Boolean({ description: 'a text of the user is an answer, too' })),
-  other_label: Type.Optional(Type.String()),
-  other_description: Type.Optional(Type.String())
-})
+const Item = named(
+  'QuestionItem',
+  Type.Object({
+    id: Type.String({ description: '`q_<item>`, from 0' }),
+    question: Type.String(),
+    header: Type.Optional(Type.String()),
+    body: Type.Optional(Type.String()),
+    options: Type.Array(Option, { minItems: 2, maxItems: 4 }),
+    multi_select: Type.Optional(Type.Boolean()),
+    allow_other: Type.Optional(Type.Boolean({ description: 'a text of the user is an answer, too' })),
+    other_label: Type.Optional(Type.String()),
+    other_description: Type.Optional(Type.String())
+  })
+)
 export type QuestionItem = Static<typeof Item>
 
 /** The agent waits for the user to choose. */
-export const QuestionRequest = Type.Object({
-  question_id: Type.String({ description: 'question_<uuid>' }),
-  session_id: Type.String(),
-  turn_id: Type.Optional(Type.Integer({ minimum: 0, description: '0-based turn number' })),
-  tool_call_id: Type.Optional(Type.String()),
-  questions: Type.Array(Item, { minItems: 1, maxItems: 4 }),
-  created_at: Time,
-  expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'the question is withdrawn at this instant' }))
-})
+export const QuestionRequest = named(
+  'Question',
+  Type.Object({
+    question_id: Type.String({ description: 'question_<uuid>' }),
+    session_id: Type.String(),
+    turn_id: Type.Optional(Type.Integer({ minimum: 0, description: '0-based turn number' })),
+    tool_call_id: Type.Optional(Type.String()),
+    questions: Type.Array(Item, { minItems: 1, maxItems: 4 }),
+    created_at: Time,
+    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'the question is withdrawn at this instant' }))
+  })
+)
 export type QuestionRequest = Static<typeof QuestionRequest>
 
 const id = Type.String({ minLength: 1 })
@@ -44,13 +53,16 @@ const ids = Type.Array(id, { minItems: 1, maxItems: 100 })
 const text = Type.String({ maxLength: 100_000 })
 
 /** How one item was answered. */
-export const ItemAnswer = Type.Union([
-  Type.Object({ kind: Type.Literal('single'), option_id: id }),
-  Type.Object({ kind: Type.Literal('multi'), option_ids: ids }),
-  Type.Object({ kind: Type.Literal('other'), text }),
-  Type.Object({ kind: Type.Literal('multi_with_other'), option_ids: ids, other_text: text }),
-  Type.Object({ kind: Type.Literal('skipped') })
-])
+export const ItemAnswer = named(
+  'QuestionItemAnswer',
+  Type.Union([
+    Type.Object({ kind: Type.Literal('single'), option_id: id }),
+    Type.Object({ kind: Type.Literal('multi'), option_ids: ids }),
+    Type.Object({ kind: Type.Literal('other'), text }),
+    Type.Object({ kind: Type.Literal('multi_with_other'), option_ids: ids, other_text: text }),
+    Type.Object({ kind: Type.Literal('skipped') })
+  ])
+)
 export type ItemAnswer = Static<typeof ItemAnswer>
 
 const Method = oneOf(['enter', 'space', 'number_key', 'click'])
@@ -82,6 +94,7 @@ export const listQuestions = defineRoute({
 /** Answers a question. An id that is not open is said before a body that does not fit. */
 export const answerQuestion = defineRoute({
   method: 'POST',
+  operationId: 'answerQuestion',
   path: `${path}/{question_id}`,
   summary: 'Answer a question',
   params: one,
@@ -97,6 +110,7 @@ export const answerQuestion = defineRoute({
 
 export const dismissQuestion = defineRoute({
   method: 'POST',
+  operationId: 'dismissQuestion',
   path: `${path}/{question_id}:dismiss`,
   summary: 'Dismiss a question; success has the code 40909',
   params: one,

@@ -19,6 +19,7 @@ import { createAskUserQuestion } from './tool.ts'
 export default definePack({
   name: 'questions',
   description: 'Questions of the agent to the user: AskUserQuestion',
+  area: 'Agent',
   needs: { interactions: Interactions, sessions: Sessions },
   config: Type.Object({
     question_ttl_ms: Type.Integer({

@@ -8,6 +8,7 @@ import { Repairs } from './repairs.ts'
 export default definePack({
   name: 'request-repair',
   description: 'Sends refused model requests again with fewer images, without earlier thinking, or in a stricter form',
+  area: 'Agent',
   needs: { hooks: TurnHooks },
   setup(ctx, { hooks }) {
     const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs())

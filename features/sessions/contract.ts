@@ -1,63 +1,100 @@
 /** Wire shapes, routes, events, stores and errors of sessions (contract 2, Sessions). */
-import { cursorQuery, defineEvent, defineRoute, defineStore, errorSpec, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+import {
+  cursorQuery,
+  defineEvent,
+  defineRoute,
+  defineStore,
+  errorSpec,
+  named,
+  oneOf,
+  openObject,
+  page,
+  type Static,
+  Time,
+  Type
+} from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
 
 export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
 export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
 
-const Reason = oneOf(['completed', 'cancelled', 'failed'])
-const Pending = oneOf(['none', 'approval', 'question'])
+const Reason = named('TurnReason', oneOf(['completed', 'cancelled', 'failed'], { description: 'how the last turn ended' }))
+const Pending = named('PendingInteraction', oneOf(['none', 'approval', 'question']))
 
 /** Tokens and costs; all zero outside the snapshot. */
-export const SessionUsage = Type.Object({
-  input_tokens: Type.Integer({ description: 'uncached input' }),
-  output_tokens: Type.Integer(),
-  cache_read_tokens: Type.Integer(),
-  cache_creation_tokens: Type.Integer(),
-  context_tokens: Type.Integer(),
-  context_limit: Type.Optional(Type.Integer()),
-  total_cost_usd: Type.Optional(Type.Number()),
-  turn_count: Type.Optional(Type.Integer())
-})
+export const SessionUsage = named(
+  'SessionUsage',
+  Type.Object({
+    input_tokens: Type.Integer({ description: 'uncached input' }),
+    output_tokens: Type.Integer(),
+    cache_read_tokens: Type.Integer(),
+    cache_creation_tokens: Type.Integer(),
+    context_tokens: Type.Integer(),
+    context_limit: Type.Optional(Type.Integer()),
+    total_cost_usd: Type.Optional(Type.Number()),
+    turn_count: Type.Optional(Type.Integer())
+  })
+)
+
+/** Custom metadata of a session, and its working directory. */
+export const SessionMetadata = named(
+  'SessionMetadata',
+  openObject({ cwd: Type.String({ description: 'absolute path of the working directory' }) }, { examples: [{ cwd: '/home/me/project' }] })
+)
 
 /** Contract 2, Session object. */
-export const SessionObject = Type.Object({
-  id: Type.String(),
-  workspace_id: Type.String(),
-  title: Type.String({ description: 'empty when untitled' }),
-  created_at: Time,
-  updated_at: Time,
-  archived: Type.Boolean(),
-  archived_at: Type.Optional(Time),
-  busy: Type.Boolean(),
-  main_turn_active: Type.Boolean(),
-  pending_interaction: Pending,
-  last_turn_reason: Type.Optional(Reason),
-  last_prompt: Type.Optional(Type.String()),
-  metadata: Type.Record(Type.String(), Type.Unknown(), { description: 'custom metadata; always carries cwd' }),
-  agent_config: Type.Object({ model: Type.String() }),
-  usage: SessionUsage,
-  permission_rules: Type.Array(Type.Unknown()),
-  message_count: Type.Integer(),
-  last_seq: Type.Integer()
-})
+export const SessionObject = named(
+  'Session',
+  Type.Object({
+    id: Type.String({ examples: ['session_3f0c4a52-6a1e-4f0b-9d57-2f4f8f1c7a10'] }),
+    workspace_id: Type.String({ examples: ['wd_project_5d41402abc4b'] }),
+    title: Type.String({ description: 'empty when untitled', examples: ['Fix the login test'] }),
+    created_at: Time,
+    updated_at: Time,
+    archived: Type.Boolean(),
+    archived_at: Type.Optional(Time),
+    busy: Type.Boolean(),
+    main_turn_active: Type.Boolean(),
+    pending_interaction: Pending,
+    last_turn_reason: Type.Optional(Reason),
+    last_prompt: Type.Optional(Type.String()),
+    metadata: SessionMetadata,
+    agent_config: Type.Object({ model: Type.String({ description: 'alias id; empty until one is bound', examples: ['work/large'] }) }),
+    usage: SessionUsage,
+    permission_rules: Type.Array(Type.Unknown()),
+    message_count: Type.Integer(),
+    last_seq: Type.Integer()
+  })
+)
 export type SessionObject = Static<typeof SessionObject>
 
 const params = Type.Object({ session_id: Type.String() })
-const Metadata = Type.Record(Type.String(), Type.Unknown())
-const Title = Type.String({ minLength: 1 })
+const Metadata = Type.Record(Type.String(), Type.Unknown(), { examples: [{ team: 'payments' }] })
+
+const Title = Type.String({ minLength: 1, examples: ['Fix the login test'] })
 const item = '/api/v1/sessions/{session_id}' as const
+
+const CreateRequest = named(
+  'CreateSessionRequest',
+  Type.Object({
+    workspace_id: Type.Optional(Type.String()),
+    metadata: Type.Optional(
+      openObject(
+        { cwd: Type.Optional(Type.String({ description: 'absolute path of an existing directory; required without workspace_id' })) },
+        { description: 'kept and answered as it is', examples: [{ cwd: '/home/me/project' }] }
+      )
+    ),
+    title: Type.Optional(Title),
+    agent_config: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'accepted, not applied' }))
+  })
+)
 
 export const createSession = defineRoute({
   method: 'POST',
   path: '/api/v1/sessions',
   summary: 'Create a session',
-  body: Type.Object({
-    workspace_id: Type.Optional(Type.String()),
-    metadata: Type.Optional(Metadata),
-    title: Type.Optional(Title),
-    agent_config: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'accepted, not applied' }))
-  }),
+  description: 'One of workspace_id and metadata.cwd says where it works; a directory is registered as a workspace on first use.',
+  body: CreateRequest,
   data: SessionObject,
   errors: [PathMissing, WorkspaceMissing]
 })
@@ -98,12 +135,9 @@ export const readProfile = defineRoute({
   errors: [SessionMissing]
 })
 
-export const updateProfile = defineRoute({
-  method: 'POST',
-  path: `${item}/profile`,
-  summary: 'Update title, metadata and main-agent configuration',
-  params,
-  body: Type.Object({
+const ProfileRequest = named(
+  'UpdateSessionProfileRequest',
+  Type.Object({
     title: Type.Optional(Title),
     metadata: Type.Optional(Metadata),
     agent_config: Type.Optional(
@@ -121,7 +155,15 @@ export const updateProfile = defineRoute({
       })
     ),
     permission_rules: Type.Optional(Type.Array(Type.Unknown(), { description: 'not applied' }))
-  }),
+  })
+)
+
+export const updateProfile = defineRoute({
+  method: 'POST',
+  path: `${item}/profile`,
+  summary: 'Update title, metadata and main-agent configuration',
+  params,
+  body: ProfileRequest,
   data: SessionObject,
   errors: [SessionMissing, SessionBusy]
 })

@@ -28,6 +28,7 @@ export default definePack({
   name: 'sessions',
   version: '1.0.0',
   description: 'Sessions: create, list, read, profile, archive; loads them and unloads the idle ones',
+  area: 'Sessions',
   needs: { workspaces: Workspaces },
   provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({

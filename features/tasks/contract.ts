@@ -1,5 +1,5 @@
 /** Wire shapes, routes, events and errors of tasks (contract 2, Background tasks; contract 3, WebSocket events). */
-import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
 /** 40406; a session that is not loaded has no tasks. */
@@ -24,25 +24,28 @@ const own = {
 }
 
 /** A task as events tell it. */
-export const TaskInfo = Type.Union([
-  Type.Object({
-    ...own,
-    kind: Type.Literal('process'),
-    command: Type.String(),
-    pid: Type.Integer(),
-    exitCode: nullable(Type.Integer({ description: 'null: it runs, or a signal ended it' }))
-  }),
-  Type.Object({
-    ...own,
-    kind: Type.Literal('agent'),
-    agentId: Text,
-    subagentType: Text,
-    parentToolCallId: Text,
-    model: Text,
-    thinkingEffort: Text
-  }),
-  Type.Object({ ...own, kind: Type.Literal('question'), questionCount: Type.Integer(), toolCallId: Text })
-])
+export const TaskInfo = named(
+  'TaskInfo',
+  Type.Union([
+    Type.Object({
+      ...own,
+      kind: Type.Literal('process'),
+      command: Type.String(),
+      pid: Type.Integer(),
+      exitCode: nullable(Type.Integer({ description: 'null: it runs, or a signal ended it' }))
+    }),
+    Type.Object({
+      ...own,
+      kind: Type.Literal('agent'),
+      agentId: Text,
+      subagentType: Text,
+      parentToolCallId: Text,
+      model: Text,
+      thinkingEffort: Text
+    }),
+    Type.Object({ ...own, kind: Type.Literal('question'), questionCount: Type.Integer(), toolCallId: Text })
+  ])
+)
 export type TaskInfo = Static<typeof TaskInfo>
 
 const payload = Type.Object({ info: TaskInfo })
@@ -64,24 +67,27 @@ export const taskTerminated = defineEvent({
 const Status = oneOf(['running', 'completed', 'failed', 'cancelled'])
 const Kind = oneOf(['bash', 'subagent', 'tool'])
 
-export const TaskObject = Type.Object({
-  id: Type.String(),
-  session_id: Type.String(),
-  kind: Kind,
-  description: Type.String(),
-  status: Status,
-  created_at: Time,
-  started_at: Type.Optional(Time),
-  completed_at: Type.Optional(Time),
-  command: Text,
-  model: Text,
-  thinking_effort: Text,
-  agent_id: Text,
-  subagent_type: Text,
-  parent_tool_call_id: Type.Optional(Type.String({ description: 'the tool call that started it' })),
-  output_preview: Type.Optional(Type.String({ description: 'end of its output' })),
-  output_bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'length of output_preview in UTF-8' }))
-})
+export const TaskObject = named(
+  'Task',
+  Type.Object({
+    id: Type.String(),
+    session_id: Type.String(),
+    kind: Kind,
+    description: Type.String(),
+    status: Status,
+    created_at: Time,
+    started_at: Type.Optional(Time),
+    completed_at: Type.Optional(Time),
+    command: Text,
+    model: Text,
+    thinking_effort: Text,
+    agent_id: Text,
+    subagent_type: Text,
+    parent_tool_call_id: Type.Optional(Type.String({ description: 'the tool call that started it' })),
+    output_preview: Type.Optional(Type.String({ description: 'end of its output' })),
+    output_bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'length of output_preview in UTF-8' }))
+  })
+)
 export type TaskObject = Static<typeof TaskObject>
 
 const session = { session_id: Type.String({ minLength: 1 }) }

@@ -27,6 +27,7 @@ import { statusOf, taskObject, withOutput } from './view.ts'
 export default definePack({
   name: 'tasks',
   description: 'Background tasks: commands, agents and questions that run beside the conversation',
+  area: 'Tools',
   needs: { sessions: Sessions, histories: Histories, agents: Agents, hooks: TurnHooks },
   optional: { config: Config },
   provides: [Tasks],

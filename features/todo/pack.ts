@@ -11,6 +11,7 @@ import { createTodoList, reminderOf } from './tool.ts'
 export default definePack({
   name: 'todo',
   description: 'TodoList: the steps of a task, kept by the agent and seen by the user',
+  area: 'Tools',
   needs: { histories: Histories },
   provides: [Todos],
   setup(ctx, { histories }) {

@@ -17,6 +17,7 @@ import { createWrite } from './write.ts'
 export default definePack({
   name: 'tools-files',
   description: 'Read, Write, Edit, Glob and Grep',
+  area: 'Tools',
   needs: { authority: ToolAuthority },
   optional: { histories: Histories },
   setup(ctx, { authority, histories }) {

@@ -13,6 +13,7 @@ import { createShell, Shell } from './shell.ts'
 export default definePack({
   name: 'tools-shell',
   description: 'Bash: runs shell commands',
+  area: 'Tools',
   needs: { authority: ToolAuthority },
   optional: { config: Config },
   provides: [Shell],

@@ -1,15 +1,18 @@
 /** Wire shapes of the tools pack (contract 2, Tool and `GET /api/v1/tools`). */
-import { defineRoute, oneOf, Type } from '../../kernel/index.ts'
+import { defineRoute, named, oneOf, Type } from '../../kernel/index.ts'
 
 /** One tool as clients see it. */
-export const ToolEntry = Type.Object({
-  name: Type.String(),
-  description: Type.String(),
-  input_schema: Type.Null({ description: 'always null' }),
-  source: oneOf(['builtin', 'skill', 'mcp']),
-  mcp_server_id: Type.Optional(Type.String({ description: 'the part between `mcp__` and the next `__` of the name' })),
-  active: Type.Optional(Type.Boolean({ description: 'verdict of the tool policies for the main agent' }))
-})
+export const ToolEntry = named(
+  'Tool',
+  Type.Object({
+    name: Type.String(),
+    description: Type.String(),
+    input_schema: Type.Null({ description: 'always null' }),
+    source: oneOf(['builtin', 'skill', 'mcp']),
+    mcp_server_id: Type.Optional(Type.String({ description: 'the part between `mcp__` and the next `__` of the name' })),
+    active: Type.Optional(Type.Boolean({ description: 'verdict of the tool policies for the main agent' }))
+  })
+)
 
 /** Tools of a live session's main agent; an unknown or unloaded session has none (contract 2, Skills, tools, MCP). */
 export const listTools = defineRoute({

@@ -14,6 +14,7 @@ const noSession = { id: '', created_at: '' }
 export default definePack({
   name: 'tools',
   description: 'Tool registry, hooks around a call, and the runner that executes the calls of a response',
+  area: 'Tools',
   needs: { sessions: Sessions },
   optional: { config: Config, authority: ToolAuthority },
   provides: [ToolHooks, ToolRunner],

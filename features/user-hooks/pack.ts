@@ -14,6 +14,7 @@ import { HookRunner } from './runner.ts'
 export default definePack({
   name: 'user-hooks',
   description: "Commands of the user at moments of a session's life",
+  area: 'Agent',
   needs: { config: Config, sessions: Sessions, turns: TurnHooks, tools: ToolHooks },
   optional: { shell: Shell },
   async setup(ctx, { config, sessions, turns, tools, shell }) {

@@ -1,20 +1,27 @@
 /** Wire and files of the workspaces pack (contract 3, Workspaces). */
-import { defineEvent, defineRoute, defineStore, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, defineStore, named, type Static, Time, Type } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing } from './service.ts'
 
-const name = Type.String({ minLength: 1, maxLength: 100 })
+const name = Type.String({ minLength: 1, maxLength: 100, examples: ['project'] })
 
 /** Answers 40001 for ids of another form. */
-export const WorkspaceId = Type.String({ pattern: '^wd_[a-z0-9._-]+_[0-9a-f]{12}$', description: 'wd_<slug>_<hash12>' })
-
-export const Workspace = Type.Object({
-  id: WorkspaceId,
-  root: Type.String({ description: 'Absolute path, as it was first registered' }),
-  name,
-  created_at: Time,
-  last_opened_at: Time,
-  session_count: Type.Integer({ minimum: 0, description: 'Archived sessions too' })
+export const WorkspaceId = Type.String({
+  pattern: '^wd_[a-z0-9._-]+_[0-9a-f]{12}$',
+  description: 'wd_<slug>_<hash12>',
+  examples: ['wd_project_5d41402abc4b']
 })
+
+export const Workspace = named(
+  'Workspace',
+  Type.Object({
+    id: WorkspaceId,
+    root: Type.String({ description: 'Absolute path, as it was first registered', examples: ['/home/me/project'] }),
+    name,
+    created_at: Time,
+    last_opened_at: Time,
+    session_count: Type.Integer({ minimum: 0, description: 'Archived sessions too' })
+  })
+)
 export type Workspace = Static<typeof Workspace>
 
 const base = '/api/v1/workspaces'
@@ -30,11 +37,12 @@ export const listWorkspaces = defineRoute({
 })
 export const registerWorkspace = defineRoute({
   method: 'POST',
+  operationId: 'registerWorkspace',
   path: base,
   summary: 'Register a directory',
   description: 'Registering a root again refreshes last_opened_at and keeps everything else, its name too.',
   body: Type.Object({
-    root: Type.String({ minLength: 1, description: 'Absolute path of an existing directory' }),
+    root: Type.String({ minLength: 1, description: 'Absolute path of an existing directory', examples: ['/home/me/project'] }),
     name: Type.Optional(name)
   }),
   data: Workspace,
@@ -67,6 +75,7 @@ export const readTrust = defineRoute({
 })
 export const trustWorkspace = defineRoute({
   method: 'POST',
+  operationId: 'trustWorkspace',
   path: `${one}/trust`,
   summary: 'Trust the workspace',
   params,
@@ -75,6 +84,7 @@ export const trustWorkspace = defineRoute({
 })
 export const untrustWorkspace = defineRoute({
   method: 'POST',
+  operationId: 'untrustWorkspace',
   path: `${one}/untrust`,
   summary: 'Withdraw the trust',
   params,

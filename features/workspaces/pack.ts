@@ -24,6 +24,7 @@ import { emptyTrust, Trust } from './trust.ts'
 export default definePack({
   name: 'workspaces',
   description: 'Registered project directories and the trust in them',
+  area: 'Sessions',
   optional: { counter: SessionCounter },
   provides: [Workspaces],
   setup(ctx, { counter }) {

@@ -3,11 +3,13 @@
  * packs have on the wire, where clashes are found before anything is published.
  */
 
+import type { TSchema } from '@sinclair/typebox'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
-import type { PackState } from '../info.ts'
+import type { PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack, RouteHandler } from '../pack.ts'
+import { shapesIn } from '../shapes.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
 
@@ -37,13 +39,17 @@ export class Registrations {
   readonly events: EventSpec[] = []
   readonly outFrames: OutFrameSpec[] = []
   readonly activity = new Activity()
-  readonly pack: string
+  readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
 
-  /** `errors`: specs that no route lists. */
-  constructor(pack: string, errors: readonly ErrorSpec[]) {
-    this.pack = pack
-    this.#ownErrors = errors
+  /** `errors` of the pack: specs that no route lists. */
+  constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
+    this.facts = pack
+    this.#ownErrors = pack.errors
+  }
+
+  get pack(): string {
+    return this.facts.name
   }
 
   route(spec: AnyRoute, handler: RouteHandler<never>): () => void {
@@ -99,7 +105,7 @@ export class Unit {
 
   constructor(pack: Pack) {
     this.pack = pack
-    this.registrations = new Registrations(pack.name, pack.errors)
+    this.registrations = new Registrations(pack)
   }
 
   get name(): string {
@@ -109,7 +115,7 @@ export class Unit {
   /** Fresh scope and lists for the next activation. */
   reset(): void {
     this.scope = new Scope()
-    this.registrations = new Registrations(this.pack.name, this.pack.errors)
+    this.registrations = new Registrations(this.pack)
     this.provided = new Map()
     this.staged = []
     this.error = undefined
@@ -144,7 +150,11 @@ export class Registry {
       duplicate(candidate, others, 'event type', one => one.events.map(spec => [spec.type, spec.type])) ??
       duplicate(candidate, others, 'frame type', one => one.frames.map(spec => [spec.type, spec.type])) ??
       duplicate(candidate, others, 'sent frame type', one => one.outFrames.map(spec => [spec.type, spec.type])) ??
-      codeClash(candidate, others)
+      duplicate(candidate, others, 'operation id', one =>
+        one.routes.flatMap(({ operationId }) => (operationId === undefined ? [] : [[operationId, operationId]]))
+      ) ??
+      codeClash(candidate, others) ??
+      shapeClash(candidate, others)
     )
   }
 
@@ -167,6 +177,35 @@ export class Registry {
   outFrames(): OutFrameSpec[] {
     return this.#active.flatMap(entry => entry.outFrames)
   }
+
+  owners(): Map<object, PackFacts> {
+    const owners = new Map<object, PackFacts>()
+    for (const entry of this.#active) {
+      const { routes, events, frames, outFrames } = entry.surface()
+      for (const spec of [...routes, ...events, ...frames, ...outFrames]) owners.set(spec, entry.facts)
+    }
+    return owners
+  }
+}
+
+/** One name, one shape: clients are generated from it. Packs may bring copies that say the same. */
+function shapeClash(candidate: Surface, others: readonly Surface[]): string | undefined {
+  const known = new Map<string, { shape: TSchema; pack: string }>()
+  for (const { pack, routes, events, frames, outFrames } of [...others, candidate]) {
+    const declared = [
+      ...routes.flatMap(({ params, query, body, data }) => [params, query, body, data]),
+      ...[...events, ...outFrames].map(({ payload }) => payload),
+      ...frames.flatMap(({ payload, ack }) => [payload, ack])
+    ]
+    for (const { name, shape } of declared.flatMap(schema => (schema ? shapesIn(schema) : []))) {
+      const first = known.get(name)
+      if (!first) known.set(name, { shape, pack })
+      else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
+        return `shape ${name} of ${pack} differs from that of ${first.pack}`
+      }
+    }
+  }
+  return undefined
 }
 
 /** A route that gives way to others clashes only with another one that does. */

@@ -1,19 +1,25 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
 import { type TObject, Type } from '@sinclair/typebox'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
-import { CredentialRejected, type Detail, invalid } from '../errors.ts'
+import { CredentialRejected } from '../errors.ts'
 import { oneOf } from '../schema.ts'
+import { named } from '../shapes.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Cursor, Watermark } from './journal.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 const Ids = Type.Array(Type.String())
-const Mark = Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.String() })
+const Mark = named('Watermark', Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.String() }))
 const Marks = Type.Record(Type.String(), Mark)
-const Cursors = Type.Record(Type.String(), Type.Object({ seq: Type.Integer({ minimum: 0 }), epoch: Type.Optional(Type.String()) }), {
-  description: 'Last durable event applied, per session'
-})
+const Cursors = Type.Record(
+  Type.String(),
+  named(
+    'Cursor',
+    Type.Object({ seq: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), epoch: Type.Optional(Type.String()) })
+  ),
+  { description: 'Last durable event applied, per session' }
+)
 const Filter = Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Whom to show, per session; empty shows all' })
 
 const clientHello = defineFrame({
@@ -43,11 +49,21 @@ const unsubscribe = defineFrame({
   ack: Type.Object({ accepted: Ids, not_found: Ids, resync_required: Ids })
 })
 
-/** Request frames that the kernel itself answers; a subject rule adds its filter to those that subscribe. */
+const plainFrames: readonly FrameSpec[] = [clientHello, subscribe, unsubscribe]
+const filteredFrames = new WeakMap<SubjectRule, readonly FrameSpec[]>()
+
+/** Request frames that the kernel itself answers; a subject rule adds its filter to those that subscribe. The same rule has the same specs. */
 export function coreFrames(rule: SubjectRule | undefined): readonly FrameSpec[] {
-  const filtered = (spec: FrameSpec<TObject>): FrameSpec =>
-    rule ? { ...spec, payload: Type.Object({ ...spec.payload.properties, [rule.filter]: Type.Optional(Filter) }) } : spec
-  return [filtered(clientHello), filtered(subscribe), unsubscribe]
+  if (!rule) return plainFrames
+  const known = filteredFrames.get(rule)
+  if (known) return known
+  const filtered = (spec: FrameSpec<TObject>): FrameSpec => ({
+    ...spec,
+    payload: Type.Object({ ...spec.payload.properties, [rule.filter]: Type.Optional(Filter) })
+  })
+  const frames = [filtered(clientHello), filtered(subscribe), unsubscribe]
+  filteredFrames.set(rule, frames)
+  return frames
 }
 
 const serverHello = defineOutFrame({
@@ -91,12 +107,19 @@ export interface ControlOptions {
 }
 
 type Fields = Readonly<Record<string, unknown>>
-export type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<CoreReply>
+type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<CoreReply>
 
-/** Handlers by frame type. Their parsing is lenient: what is no list counts as empty; only a malformed cursor is refused (40001). */
-export function controlHandlers({ subscriptions, checkToken, subject }: ControlOptions): ReadonlyMap<string, CoreHandler> {
+/** A frame that the kernel itself answers. */
+export interface CoreFrame {
+  /** As it is now; the payload is checked against it. */
+  spec(): FrameSpec
+  readonly answer: CoreHandler
+}
+
+/** The kernel's own frames by type. */
+export function controlHandlers({ subscriptions, checkToken, subject }: ControlOptions): ReadonlyMap<string, CoreFrame> {
   async function subscribeAll(connection: ClientConnection, ids: readonly string[], payload: Fields) {
-    const cursors = parseCursors(ids, asFields(payload.cursors))
+    const cursors = cursorsOf(ids, asFields(payload.cursors))
     const rule = subject()
     const filters = rule ? asFields(payload[rule.filter]) : {}
     const not_found = new Set<string>()
@@ -105,7 +128,7 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     for (const id of cursors.keys()) connection.await(id)
     try {
       for (const id of new Set(ids)) {
-        const wish = { filter: asStrings(filters[id]), cursor: cursors.get(id) }
+        const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
         const { found, resync } = await subscriptions.subscribe(connection, id, wish)
         if (!found) not_found.add(id)
         if (resync) resync_required.push(id)
@@ -123,11 +146,11 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     return { accepted, not_found: [...not_found], resync_required, cursors: marks }
   }
 
-  return new Map<string, CoreHandler>([
+  const handlers: readonly (readonly [spec: FrameSpec, answer: CoreHandler])[] = [
     [
-      clientHello.type,
+      clientHello,
       async (payload, connection) => {
-        if (payload.token !== undefined && !(typeof payload.token === 'string' && (await checkToken(payload.token)))) {
+        if (typeof payload.token === 'string' && !(await checkToken(payload.token))) {
           return { code: CredentialRejected.code, msg: 'token rejected', payload: {}, close: true }
         }
         const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
@@ -135,35 +158,30 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
         return { payload: { accepted_subscriptions: accepted, ...rest } }
       }
     ],
-    [subscribe.type, async (payload, connection) => ({ payload: await subscribeAll(connection, asStrings(payload.session_ids), payload) })],
+    [subscribe, async (payload, connection) => ({ payload: await subscribeAll(connection, asStrings(payload.session_ids), payload) })],
     [
-      unsubscribe.type,
+      unsubscribe,
       async (payload, connection) => {
         for (const id of asStrings(payload.session_ids)) subscriptions.unsubscribe(connection, id)
         return { payload: { accepted: [], not_found: [], resync_required: [] } }
       }
     ]
-  ])
+  ]
+  return new Map(
+    handlers.map(([{ type }, answer]) => [type, { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer }])
+  )
 }
 
-function parseCursors(ids: readonly string[], given: Fields): Map<string, Cursor> {
+function cursorsOf(ids: readonly string[], given: Fields): Map<string, Cursor> {
   const cursors = new Map<string, Cursor>()
-  const details: Detail[] = []
   for (const id of new Set(ids)) {
-    const cursor = Object.hasOwn(given, id) ? given[id] : undefined
-    if (cursor === undefined || cursor === null) continue
-    const { seq, epoch } = asFields(cursor)
-    if (!Number.isSafeInteger(seq) || (seq as number) < 0)
-      details.push({ path: `cursors.${id}.seq`, message: 'expected a non-negative integer' })
-    else if (epoch !== undefined && typeof epoch !== 'string') details.push({ path: `cursors.${id}.epoch`, message: 'expected a string' })
-    else cursors.set(id, { seq: seq as number, epoch })
+    if (Object.hasOwn(given, id)) cursors.set(id, given[id] as Cursor)
   }
-  if (details.length > 0) throw invalid(details)
   return cursors
 }
 
 /** What is no object has no fields. */
-export function asFields(value: unknown): Fields {
+function asFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 

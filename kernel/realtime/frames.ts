@@ -2,12 +2,12 @@
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
+import { AppError, type Detail, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
-import { asFields, type CoreHandler } from './control-frames.ts'
+import type { CoreFrame } from './control-frames.ts'
 
 /** A well-formed request frame. */
 interface RequestFrame {
@@ -16,12 +16,15 @@ interface RequestFrame {
   readonly payload: unknown
   /** What follows the line of JSON in a binary message; undefined in other messages. */
   readonly bytes: Buffer | undefined
+  /** Why the message is no frame; the other fields are what could be read of it. */
+  readonly refused?: Detail
 }
 
 interface Ack {
   readonly code: number
   readonly msg: string
   readonly payload: unknown
+  readonly details?: AppError['details']
   /** Close with 1000 after the ack. */
   readonly close?: boolean | undefined
 }
@@ -33,10 +36,10 @@ const maxWaitingBytes = 1024 * 1024
 /** What answers the frames of all connections. */
 export class Frames {
   readonly #env: Environment
-  readonly #core: ReadonlyMap<string, CoreHandler>
+  readonly #core: ReadonlyMap<string, CoreFrame>
   #mounted: ReadonlyMap<string, MountedFrame> = new Map()
 
-  constructor(env: Environment, core: ReadonlyMap<string, CoreHandler>) {
+  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>) {
     this.#env = env
     this.#core = core
   }
@@ -51,13 +54,14 @@ export class Frames {
     const core = this.#core.get(frame.type)
     const mounted = core ? undefined : this.#mounted.get(frame.type)
     try {
+      if (frame.refused) throw invalid([frame.refused])
       if (mounted) return await this.#ask(mounted, frame, connection)
       if (!core) return unknownFrame(frame)
       requireScope(connection.principal)
-      const { code = 0, msg = 'success', payload, close } = await core(asFields(frame.payload), connection)
+      const { code = 0, msg = 'success', payload, close } = await core.answer(checked(core.spec(), frame), connection)
       return { code, msg, payload, close }
     } catch (err) {
-      if (AppError.is(err)) return { code: err.spec.code, msg: err.message, payload: err.data ?? {} }
+      if (AppError.is(err)) return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: err.details }
       // A handler that meets a connection that has gone is no bug of its pack.
       if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
       else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')
@@ -131,10 +135,9 @@ export class FrameQueue {
     this.#transport = transport
   }
 
-  /** Takes a message. What is no frame is dropped silently (ws-protocol rule: never close for it). */
+  /** Takes a message. What is no frame is answered in its turn, too; the connection lives on. */
   receive(data: Buffer, binary: boolean): void {
     const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
-    if (!frame) return
     this.#waiting.push({ frame, size: data.length })
     this.#bytes += data.length
     if (this.#waiting.length > maxWaiting || this.#bytes > maxWaitingBytes) this.#pause(true)
@@ -156,7 +159,8 @@ export class FrameQueue {
     try {
       const ack = await this.#frames.answer(frame, this.#connection)
       if (!ack) return
-      this.#connection.send({ type: 'ack', id: frame.id, code: ack.code, msg: ack.msg, payload: ack.payload })
+      const { code, msg, payload, details } = ack
+      this.#connection.send({ type: 'ack', id: frame.id, code, msg, payload, ...(details === undefined ? {} : { details }) })
       if (ack.close) this.#connection.shut(1000, '')
     } catch (err) {
       this.#env.log.error({ err, frame: frame.type }, 'an ack could not be sent')
@@ -176,36 +180,42 @@ const noBytes = Buffer.alloc(0)
 /** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
 function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
   const tidied = tidy(spec.payload, payload)
-  const details = problems(spec.payload, tidied)
+  const details = problems(spec.payload, tidied, 'payload')
   if (details.length > 0) throw spec.invalid ? new AppError(spec.invalid) : invalid(details)
   if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
   return tidied as never
 }
 
-function parseFrame(text: Buffer): RequestFrame | undefined {
+function parseFrame(text: Buffer): RequestFrame {
   let value: unknown
   try {
     value = JSON.parse(text.toString('utf8'))
   } catch {
-    return undefined // text that is not JSON is dropped
+    return noFrame('', 'the message is not JSON')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return noFrame('', 'expected an object: { type, id, payload }')
   const { type, id, payload } = value as { type?: unknown; id?: unknown; payload?: unknown }
-  if (typeof type !== 'string') return undefined
-  return { type, id: typeof id === 'string' ? id : '', payload: payload ?? {}, bytes: undefined }
+  const known = typeof id === 'string' ? id : ''
+  if (typeof type !== 'string') return { ...noFrame('type', 'expected a string'), id: known }
+  return { type, id: known, payload: payload ?? {}, bytes: undefined }
+}
+
+function noFrame(path: string, message: string): RequestFrame {
+  return { type: '', id: '', payload: {}, bytes: undefined, refused: { path, message } }
 }
 
 /** A binary message with bytes: a line of JSON, then the bytes. Other binary messages are read as text. */
 function withBytes(data: Buffer): RequestFrame | undefined {
   const end = data.indexOf(10)
   const frame = end < 0 ? undefined : parseFrame(data.subarray(0, end))
-  return frame && { ...frame, bytes: data.subarray(end + 1) }
+  return frame && !frame.refused ? { ...frame, bytes: data.subarray(end + 1) } : undefined
 }
 
-/** Never an answer without an id: the sender does not wait for one (this covers `pong`). */
-function unknownFrame(frame: RequestFrame): Ack | undefined {
-  if (frame.id === '') return undefined
-  return { code: ValidationFailed.code, msg: `unknown frame type '${frame.type.slice(0, 80)}'`, payload: {} }
+/** A `pong` without an id waits for no answer: clients of other servers send it on their own. */
+function unknownFrame({ id, type }: RequestFrame): Ack | undefined {
+  if (id === '' && type === 'pong') return undefined
+  const { spec, message, details } = invalid([{ path: 'type', message: `unknown frame type '${type.slice(0, 80)}'` }])
+  return { code: spec.code, msg: message, payload: {}, details }
 }
 
 /** The work's end, or the abort's reason if that comes first: the work itself may never end. */

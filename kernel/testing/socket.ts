@@ -15,6 +15,8 @@ export interface Frame {
   readonly timestamp?: string
   /** What a binary message brought beside its line of JSON. */
   readonly bytes?: Buffer
+  // biome-ignore lint/suspicious/noExplicitAny: a list of fields, or an object
+  readonly details?: any
   // biome-ignore lint/suspicious/noExplicitAny: tests look into payloads of many shapes
   readonly payload: any
 }

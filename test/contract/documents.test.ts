@@ -5,7 +5,15 @@ import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack, defineRoute, generalErrors, Type } from '../../kernel/index.ts'
 import { startTestKernel, type TestKernel } from '../../kernel/testing.ts'
 import { recorded } from '../helpers/declared.ts'
-import { asyncapiProblems, type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../helpers/documents.ts'
+import {
+  asyncapiProblems,
+  type Document,
+  failuresOf,
+  lintProblems,
+  openapiProblems,
+  operationsOf,
+  schemaJudge
+} from '../helpers/documents.ts'
 
 async function read({ rest }: TestKernel, name: 'openapi' | 'asyncapi'): Promise<Document> {
   const answer = await rest.raw('GET', `/${name}.json`)
@@ -33,10 +41,42 @@ test('AsyncAPI: valid, with every declared event, frame, ack and server frame', 
   assert.equal(asyncapiProblems(document), '')
   const shown = Object.values<Document>(document.components.messages).map(message => message.name)
   const { events, frames, outFrames } = declared
-  const kernel = ['client_hello', 'subscribe', 'unsubscribe', 'client_hello_ack', 'subscribe_ack', 'unsubscribe_ack']
+  const kernel = ['client_hello', 'subscribe', 'unsubscribe', 'client_hello_ack', 'subscribe_ack', 'unsubscribe_ack', 'refused_ack']
   const packed = [...events, ...frames, ...outFrames].map(spec => spec.type)
   const acks = frames.map(spec => `${spec.type}_ack`)
   assert.deepEqual(shown.sort(), [...kernel, 'server_hello', 'resync_required', ...packed, ...acks].sort())
+})
+
+test('a public linter finds nothing in either document, and every example fits its schema', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  const [openapi, asyncapi] = [await read(server, 'openapi'), await read(server, 'asyncapi')]
+  assert.deepEqual(await lintProblems(openapi), [])
+  assert.deepEqual(await lintProblems(asyncapi), [])
+  const judge = schemaJudge(openapi)
+  const unfit = operationsOf(openapi).flatMap(({ method, path, operation }) => {
+    const places = [['requestBody'], ...Object.keys(operation.responses).map(status => ['responses', status])]
+    return places.flatMap(place => {
+      const at = [...place, 'content', 'application/json']
+      const { example } = at.reduce((node, key) => node?.[key], operation) ?? {}
+      const problem = example === undefined ? '' : judge(['paths', path, method, ...at, 'schema'], example)
+      return problem === '' ? [] : [`${method} ${path} ${place.join('.')}: ${problem}`]
+    })
+  })
+  assert.deepEqual(unfit, [])
+})
+
+test('clients find the main things by name in both documents, each once', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  const names = ['Session', 'SessionMetadata', 'Message', 'ContentPart', 'Workspace', 'Approval', 'Provider', 'Model', 'Prompt', 'Config']
+  const { schemas } = (await read(server, 'openapi')).components
+  assert.deepEqual(
+    [...names, 'Tool', 'SessionSnapshot', 'Connection', 'Feature'].filter(name => !(name in schemas)),
+    []
+  )
+  const told = (await read(server, 'asyncapi')).components.schemas
+  for (const name of ['Session', 'Workspace', 'Approval', 'ContentPart', 'Config']) assert.deepEqual(told[name], schemas[name], name)
+  assert.deepEqual(schemas.Session.properties.metadata, { $ref: '#/components/schemas/SessionMetadata' })
+  assert.deepEqual(schemas.SessionMetadata.required, ['cwd'])
 })
 
 test('real replies fit the schemas of their operations', async t => {

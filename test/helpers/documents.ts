@@ -1,6 +1,7 @@
 /** Looking into the API documents: validators and operations. */
 import { createRequire } from 'node:module'
 import { compileErrors, validate } from '@readme/openapi-parser'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 
@@ -23,6 +24,13 @@ export function operationsOf(document: Document): Operation[] {
 export async function openapiProblems(document: object): Promise<string> {
   const result = await validate(JSON.parse(JSON.stringify(document)))
   return result.valid ? result.warnings.map(warning => warning.message).join('\n') : compileErrors(result)
+}
+
+/** What the recommended rules of a public linter object to in either kind of document, warnings too. */
+export async function lintProblems(document: object): Promise<string[]> {
+  const config = await createConfig({ extends: ['recommended'] })
+  const found = await lintFromString({ source: JSON.stringify(document), config })
+  return found.map(({ ruleId, message, location }) => `${ruleId}: ${message} (${location[0]?.pointer ?? ''})`)
 }
 
 export function asyncapiProblems(document: object): string {

@@ -40,8 +40,8 @@ test('an event that is on its way to disk when a client subscribes counts as pas
   hub.emit(noted, { text: 'past' }, 's1')
   await journal.asked.opened
   const subscribed = client.request('subscribe', { session_ids: ['s1'] })
-  await other.request('unsubscribe')
-  await other.request('unsubscribe') // by now the server has read the subscription
+  await other.request('unsubscribe', { session_ids: [] })
+  await other.request('unsubscribe', { session_ids: [] }) // by now the server has read the subscription
   journal.ready.open()
   assert.equal((await subscribed).payload.cursors.s1.seq, 1)
   hub.emit(noted, { text: 'new' }, 's1')
@@ -93,7 +93,7 @@ test('a volatile event for one client that has left goes nowhere, and a durable 
   hub.emit(typed, { delta: 'late' }, { session_id: 's1', only })
   await hub.flushed('s1')
   for (const who of [client, other]) {
-    await who.request('unsubscribe')
+    await who.request('unsubscribe', { session_ids: [] })
     assert.deepEqual(texts(who), [])
   }
 })

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   defineEvent,
+  defineFrame,
   definePack,
   defineRoute,
   errorSpec,
   extensionPoint,
+  named,
   type Pack,
   type PackContext,
   serviceToken,
+  type TSchema,
   Type
 } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
@@ -299,6 +302,39 @@ test('clashes fail the later pack and name both', async t => {
   assert.match(errors['service-twin'] ?? '', /'clock' of service-twin clashes with clock/)
   assert.match(errors['events-b'] ?? '', /event\.happened of events-b clashes with events-a/)
   assert.match(errors.codes_b ?? '', /40999 is 'codes_a_missing' of codes_a and 'codes_b_missing' of codes_b/)
+})
+
+test('a name stands for one shape: a pack that brings another one under it fails, one that says the same does not', async t => {
+  const speaking = (name: string, ...shapes: TSchema[]) =>
+    definePack({
+      name,
+      setup(ctx) {
+        const routes = shapes.map((data, index) =>
+          defineRoute({ method: 'GET', path: `/api/v1/${name}/${index}`, summary: 'A shape', data })
+        )
+        for (const route of routes) ctx.route(route, () => ({}) as never)
+      }
+    })
+  const note = (text: TSchema = Type.String()) => named('Note', Type.Object({ text }))
+  const frame = defineFrame({ type: 'note', payload: Type.Object({}), ack: Type.Array(note(Type.Integer())) })
+  const { kernel } = await startTestKernel(t, {
+    packs: [
+      speaking('first', Type.Array(note())),
+      speaking('copy', note(), { ...note(), description: 'said otherwise' }, Type.Partial(note())),
+      speaking('other', Type.Object({ notes: Type.Array(note(Type.Null())) })),
+      definePack({ name: 'framed', setup: ctx => void ctx.frame(frame, () => []) }),
+      speaking('torn', named('Torn', Type.Null()), named('Torn', Type.String()))
+    ]
+  })
+  const errors = Object.fromEntries(kernel.features().map(one => [one.name, one.meta.error]))
+  assert.deepEqual([errors.first, errors.copy], [undefined, undefined])
+  assert.equal(errors.other, 'shape Note of other differs from that of first')
+  assert.equal(errors.framed, 'shape Note of framed differs from that of first')
+  assert.equal(errors.torn, 'shape Torn of torn differs from that of torn')
+  await kernel.unload('first')
+  await kernel.unload('copy')
+  await kernel.reload('other')
+  assert.equal(kernel.features().find(one => one.name === 'other')?.state, 'Active', 'the name is free again')
 })
 
 test('deployment config is checked against the schema, and defaults are filled in', async t => {

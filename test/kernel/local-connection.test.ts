@@ -119,7 +119,7 @@ test('a client in this process that takes nothing is cut like a slow socket, and
     closed: code => over.open(code)
   })
   await slow.send({ type: 'subscribe', payload: { session_ids: ['s1'] } })
-  while (kernel.hub.subscribers('s1') < 2) await other.request('unsubscribe')
+  while (kernel.hub.subscribers('s1') < 2) await other.request('unsubscribe', { session_ids: [] })
   for (let n = 0; n < 20; n++) {
     emit('x'.repeat(8 * 1024))
     await other.next(frame => frame.seq === n + 1)
@@ -151,7 +151,7 @@ test('connections of a principal can be ended, others stay', async t => {
   const other = await connect()
   kernel.hub.disconnect(principal => principal.id === 'guest', 'credential withdrawn')
   assert.deepEqual(await guest.over.opened, { code: 1008, reason: 'credential withdrawn' })
-  assert.equal((await other.request('unsubscribe')).code, 0)
+  assert.equal((await other.request('unsubscribe', { session_ids: [] })).code, 0)
 })
 
 test('whoever sends more frames than are answered is held back until they are', async t => {

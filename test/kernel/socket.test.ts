@@ -186,20 +186,54 @@ test('an ack comes after everything its frame and earlier events caused', async 
   assert.deepEqual(texts(await received(client)), ['a'])
 })
 
-test('what is no frame is dropped, an unknown frame with an id is told so, and the connection lives', async t => {
+test('what is no frame and what has an unknown type is refused with details, in its turn, and the connection lives', async t => {
   const { connect } = await startHub(t)
   const client = await connect()
   for (const junk of ['not json', '[1]', 'null', '7', '{"type":5,"id":"x"}', '{"type":"pong"}', '{"type":"nope"}']) client.send(junk)
   const ack = await client.request('nope')
+  assert.equal((await client.request('subscribe', { session_ids: [] })).code, 0)
+  const object = { path: '', message: 'expected an object: { type, id, payload }' }
+  const unknown = { path: 'type', message: "unknown frame type 'nope'" }
+  assert.deepEqual(
+    client.frames.filter(frame => frame.type === 'ack').map(({ id, code, details }) => ({ id, code, details })),
+    [
+      { id: '', code: 40001, details: [{ path: '', message: 'the message is not JSON' }] },
+      ...[1, 2, 3].map(() => ({ id: '', code: 40001, details: [object] })),
+      { id: 'x', code: 40001, details: [{ path: 'type', message: 'expected a string' }] },
+      { id: '', code: 40001, details: [unknown] }, // a pong needs no answer
+      { id: ack.id, code: 40001, details: [unknown] },
+      { id: client.frames.at(-1)?.id, code: 0, details: undefined }
+    ]
+  )
+})
+
+test("a payload that misses its schema is refused with every wrong field, also in the kernel's own frames, and changes nothing", async t => {
+  const { connect, hub } = await startHub(t, { sessions: ['s1'] })
+  const client = await connect()
+  const wrong = {
+    session_ids: ['s1', 3],
+    cursors: { s1: { seq: -1 }, s2: { seq: 0, epoch: 5 } },
+    agent_filter: { s1: 'main' }
+  }
+  const ack = await client.request('subscribe', wrong)
   assert.equal(ack.code, 40001)
-  assert.equal((await client.request('subscribe', 'text')).code, 0)
-  assert.equal(client.frames.filter(frame => frame.type === 'ack').length, 2)
+  assert.deepEqual(
+    ack.details?.map(({ path }: { path: string }) => path),
+    ['payload.session_ids.1', 'payload.cursors.s1.seq', 'payload.cursors.s2.epoch', 'payload.agent_filter.s1']
+  )
+  assert.equal(ack.msg, `${ack.details?.[0].path}: ${ack.details?.[0].message}`)
+  assert.deepEqual(hub.connections()[0]?.subscriptions, [])
+  const refused = async (type: string, payload?: unknown) => (await client.request(type, payload)).details?.[0]?.path
+  assert.equal(await refused('subscribe', 'text'), 'payload')
+  assert.equal(await refused('subscribe'), 'payload.session_ids')
+  assert.equal(await refused('unsubscribe', { session_ids: 's1' }), 'payload.session_ids')
+  assert.equal(await refused('client_hello', { subscriptions: {} }), 'payload.subscriptions')
 })
 
 test('an ack without an id carries an empty one', async t => {
   const { connect } = await startHub(t)
   const client = await connect()
-  client.send({ type: 'subscribe' })
+  client.send({ type: 'subscribe', payload: { session_ids: [] } })
   const ack = await client.next('ack')
   assert.deepEqual(ack, {
     type: 'ack',
@@ -213,7 +247,7 @@ test('an ack without an id carries an empty one', async t => {
 test('unknown sessions are not found, duplicates are repeated, and unsubscribing always succeeds', async t => {
   const { connect, hub } = await startHub(t, { sessions: ['s1'] })
   const client = await connect()
-  const { payload } = await client.request('subscribe', { session_ids: ['s1', 'nope', 3, 's1', '../x', '__global__'] })
+  const { payload } = await client.request('subscribe', { session_ids: ['s1', 'nope', 's1', '../x', '__global__'] })
   const { epoch } = await hub.open('s1')
   assert.deepEqual(payload, {
     accepted: ['s1', 's1'],
@@ -462,7 +496,7 @@ test('a message over the limit ends its own connection with 1009 only', async t 
   const [loud, quiet] = [await connect(), await connect()]
   loud.send('x'.repeat(2000))
   assert.equal((await loud.closed).code, 1009)
-  assert.equal((await quiet.request('subscribe')).code, 0)
+  assert.equal((await quiet.request('subscribe', { session_ids: [] })).code, 0)
 })
 
 test('stopping closes sockets with 1001 and refuses new ones', async t => {

@@ -59,6 +59,7 @@ test('the document is valid AsyncAPI 3.1 with one channel and both directions', 
     'subscribe_ack',
     'unsubscribe_ack',
     'watch_notes_ack',
+    'refused_ack',
     'note_output',
     'event.note.added',
     'note.typed'
@@ -138,7 +139,7 @@ test('the frames that a server really sends fit their messages', async t => {
     'event.note.added': await socket.next('event.note.added'),
     watch_notes_ack: await socket.request('watch_notes', { note_ids: ['a'] }),
     subscribe_ack: await socket.request('subscribe', { session_ids: ['nobody'] }),
-    unsubscribe_ack: await socket.request('unsubscribe'),
+    unsubscribe_ack: await socket.request('unsubscribe', { session_ids: [] }),
     client_hello_ack: await socket.request('client_hello')
   }
   for (const [message, frame] of Object.entries(frames)) assert.equal(judge(payloadOf(message), frame), '', message)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openapiDocument } from '../../../features/api-docs/openapi.ts'
-import { type AnyRoute, cursorQuery, defineRoute, errorSpec, oneOf, Type } from '../../../kernel/index.ts'
+import { type AnyRoute, cursorQuery, defineRoute, errorSpec, named, oneOf, page, Time, Type } from '../../../kernel/index.ts'
 import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../../helpers/documents.ts'
 
 const NoteMissing = errorSpec('note_missing', 40466, 'no such note')
@@ -53,7 +53,7 @@ test('a document of all kinds of routes is valid OpenAPI 3.1 with title, version
     document.tags.map((tag: Document) => tag.name),
     ['files', 'fs', 'healthz', 'notes', 'other']
   )
-  assert.deepEqual(document.security, [{ bearer: ['api'] }])
+  assert.deepEqual(document.security, [{ bearer: [] }])
   assert.equal(document.components.securitySchemes.bearer.scheme, 'bearer')
 })
 
@@ -86,8 +86,9 @@ test('one code with two statuses is listed under both, and once where it is decl
 
 test('every operation names the scope that its route asks for', async () => {
   const document = documentOf(getNote, { ...addNote, scope: 'notes' })
-  assert.deepEqual(document.paths['/api/v1/notes/{note_id}'].get.security, [{ bearer: ['api'] }])
-  assert.deepEqual(document.paths['/api/v1/notes'].post.security, [{ bearer: ['notes'] }])
+  const scopeOf = (operation: Document) => [operation.security, operation['x-required-scope']]
+  assert.deepEqual(scopeOf(document.paths['/api/v1/notes/{note_id}'].get), [[{ bearer: [] }], 'api'])
+  assert.deepEqual(scopeOf(document.paths['/api/v1/notes'].post), [[{ bearer: [] }], 'notes'])
   assert.equal(await openapiProblems(document), '')
 })
 
@@ -101,7 +102,7 @@ test('a route without credential has no security and cannot answer 40101', () =>
 test('below /api only GET goes without a credential, whatever a route says', () => {
   const document = documentOf(defineRoute({ ...base, method: 'POST', path: '/api/v1/notes', auth: 'none' }))
   const { post } = document.paths['/api/v1/notes']
-  assert.deepEqual(post.security, [{ bearer: ['api'] }])
+  assert.deepEqual(post.security, [{ bearer: [] }])
   assert.ok('401' in post.responses)
 })
 
@@ -178,24 +179,135 @@ test('path and query values are parameters: required as the pipeline sees it, ar
   assert.deepEqual([byName.page_size.schema.maximum, byName.page_size.schema.default], [100, 20])
 })
 
-test('operation ids follow method and path and stay unique', async () => {
-  const route = (method: 'GET' | 'POST', path: string) => defineRoute({ ...base, method, path })
+test('operation ids read as a verb and what it is about, and stay unique; a route may bring its own', async () => {
+  const route = (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, operationId?: string) =>
+    defineRoute({ ...base, method, path, ...(operationId !== undefined && { operationId }) })
   const document = documentOf(
+    route('GET', '/api/v1/sessions'),
+    route('POST', '/api/v1/sessions'),
+    route('GET', '/api/v1/sessions/{session_id}'),
+    route('GET', '/api/v1/sessions/{session_id}/status'),
+    route('GET', '/api/v1/sessions/{session_id}/children'),
+    route('POST', '/api/v1/sessions/{session_id}/children'),
     route('POST', '/api/v1/sessions/{session_id}:abort'),
     route('POST', '/api/v1/sessions/{session_id}/abort'),
-    route('GET', '/api/v1/sessions'),
+    route('POST', '/api/v1/sessions/{session_id}/fs:git_status'),
+    route('POST', '/api/v1/models/{model_id}:set_default'),
+    route('PUT', '/api/v1/catalog/entries/{id}'),
+    route('PATCH', '/api/v1/config'),
+    route('DELETE', '/api/v1/oauth/login', 'cancelLogin'),
     route('GET', '/api/v2/sessions'),
-    route('GET', '/openapi.json')
+    route('GET', '/api/v3/session')
   )
-  const ids = operationsOf(document).map(({ operation }) => operation.operationId)
-  assert.deepEqual(ids.sort(), [
-    'get_openapi_json',
-    'get_sessions',
-    'get_v2_sessions',
-    'post_sessions_session_id_abort',
-    'post_sessions_session_id_abort_2'
-  ])
+  assert.deepEqual(
+    operationsOf(document)
+      .map(({ operation }) => operation.operationId)
+      .sort(),
+    [
+      'abortSession',
+      'cancelLogin',
+      'createSession',
+      'createSessionChild',
+      'getSession',
+      'getSessionStatus',
+      'getSessionV3',
+      'gitStatusSessionFs',
+      'listSessionChildren',
+      'listSessions',
+      'listSessionsV2',
+      'replaceCatalogEntry',
+      'setDefaultModel',
+      'updateConfig',
+      'updateSessionAbort'
+    ]
+  )
+  const twice = documentOf(route('GET', '/api/v1/notes'), route('GET', '/notes'))
+  assert.deepEqual(
+    operationsOf(twice).map(({ operation }) => operation.operationId),
+    ['listNotes', 'listNotes_2']
+  )
   assert.equal(await openapiProblems(document), '')
+})
+
+test('a shape with a name stands once in components, with its nested ones, and every use refers to it', async () => {
+  const Mood = named('Mood', oneOf(['good', 'bad']))
+  const Author = named('Author', Type.Object({ name: Type.String(), mood: Mood }))
+  const Page = named('Page', Type.Object({ id: Type.String(), author: Author, editor: Type.Optional(Author) }, { description: 'a page' }))
+  const document = documentOf(
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/pages', data: page(Page), query: Type.Object({ mood: Type.Optional(Mood) }) }),
+    defineRoute({
+      ...base,
+      method: 'PUT',
+      path: '/api/v1/pages/{id}',
+      body: Page,
+      data: Type.Object({ page: { ...Page, description: 'after' } })
+    }),
+    defineRoute({ ...base, method: 'POST', path: '/api/v1/pages', body: Type.Pick(Page, ['id']), data: Type.Partial(Author) })
+  )
+  const { schemas } = document.components
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+  assert.deepEqual(schemas.Page.properties, { id: { type: 'string' }, author: ref('Author'), editor: ref('Author') })
+  assert.deepEqual(schemas.Author.properties.mood, ref('Mood'))
+  const { get, post } = document.paths['/api/v1/pages']
+  const { put } = document.paths['/api/v1/pages/{id}']
+  const dataOf = (operation: Document) => operation.responses['200'].content['application/json'].schema.anyOf[0].properties.data
+  assert.deepEqual(dataOf(get).properties.items.items, ref('Page'))
+  assert.deepEqual(get.parameters[0].schema, ref('Mood'))
+  assert.deepEqual(put.requestBody.content['application/json'].schema, ref('Page'))
+  assert.deepEqual(dataOf(put).properties.page, { description: 'after', ...ref('Page') })
+  assert.equal(post.requestBody.content['application/json'].schema.$ref, undefined, 'what is derived has no name')
+  assert.equal(dataOf(post).$ref, undefined)
+  assert.equal(await openapiProblems(document), '')
+})
+
+test('a recursive shape may have a name', () => {
+  const Tree = named(
+    'Tree',
+    Type.Recursive(This => Type.Object({ children: Type.Array(This) }))
+  )
+  const { schemas } = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/tree', data: Tree })).components
+  assert.deepEqual(schemas.Tree.properties.children, { type: 'array', items: { $ref: '#/components/schemas/Tree' } })
+})
+
+test('names of shapes are PascalCase and not those of failures', () => {
+  for (const name of ['session', 'A b', '', 'Error40401', `A${'b'.repeat(64)}`]) {
+    assert.throws(() => named(name, Type.Object({})), { code: 'shape_name_bad' }, name)
+  }
+})
+
+test('examples of bodies and replies are put together from declared ones, and fit their schemas', () => {
+  const Word = Type.Object({
+    id: Type.String({ examples: ['word_1'] }),
+    at: Time,
+    gone_at: Type.Optional(Time),
+    kind: oneOf(['noun', 'verb']),
+    tags: Type.Array(Type.String({ examples: ['short'] })),
+    note: Type.Optional(Type.String()),
+    count: Type.Integer({ minimum: 1 })
+  })
+  const document = documentOf(
+    defineRoute({ ...base, method: 'POST', path: '/api/v1/words', body: Type.Pick(Word, ['id', 'kind']), data: Word }),
+    defineRoute({ ...base, method: 'GET', path: '/api/v1/words', data: Type.Object({ secret: Type.String() }) })
+  )
+  const { post, get } = document.paths['/api/v1/words']
+  assert.deepEqual(post.requestBody.content['application/json'].example, { id: 'word_1', kind: 'noun' })
+  const { example } = post.responses['200'].content['application/json']
+  assert.deepEqual(example.data, { id: 'word_1', at: '2026-01-31T09:30:00.000Z', kind: 'noun', tags: ['short'], count: 1 })
+  const place = ['paths', '/api/v1/words', 'post', 'responses', '200', 'content', 'application/json', 'schema']
+  assert.equal(schemaJudge(document)(place, example), '')
+  assert.equal(get.responses['200'].content['application/json'].example, undefined, 'nobody gave an example of the secret')
+})
+
+test('every operation has a description with the failures of its own, and the tag of its pack', () => {
+  const owners = new Map([[getNote, { name: 'notes', description: 'Notes on everything', area: 'Office' }]])
+  const servers = [{ host: '127.0.0.1:7', description: 'here' }]
+  const document: Document = openapiDocument([getNote, addNote], { title: 'svc-code', version: '1', owners, servers })
+  const { get } = document.paths['/api/v1/notes/{note_id}']
+  assert.equal(get.description, 'One note.\n\nFailures of its own: 40466 no such note.')
+  assert.deepEqual(get.tags, ['notes'])
+  assert.deepEqual(document.tags, [{ name: 'notes', description: 'Notes on everything' }])
+  assert.deepEqual(document['x-tagGroups'], [{ name: 'Office', tags: ['notes'] }])
+  assert.deepEqual(document.servers, [{ url: 'http://127.0.0.1:7', description: 'here' }])
 })
 
 test('paths that differ in the names of parameters only are one path', async () => {

@@ -1,0 +1,38 @@
+/** Content of messages and prompts on the wire (contract 2, Message object and Content parts accepted in a user prompt). */
+import { named, Type } from '../../kernel/index.ts'
+import type { WirePart } from './types.ts'
+
+const text = Type.String()
+
+/** Where the bytes of an image or video are. */
+export const MediaSource = named(
+  'MediaSource',
+  Type.Union([
+    Type.Object({ kind: Type.Literal('url'), url: text, id: Type.Optional(text) }),
+    Type.Object({ kind: Type.Literal('base64'), media_type: text, data: text }),
+    Type.Object({ kind: Type.Literal('file'), file_id: Type.String({ description: 'an upload' }) }),
+    Type.Object({ kind: Type.Literal('session_media'), file_id: Type.String({ description: 'a medium that belongs to the session' }) })
+  ])
+)
+
+/** A part as a prompt brings it: text, media and files; the other kinds are accepted and mean nothing there. */
+export const PromptPart = named(
+  'ContentPart',
+  Type.Union([
+    Type.Object({ type: Type.Literal('text'), text }),
+    Type.Object({ type: Type.Literal('image'), source: MediaSource }),
+    Type.Object({ type: Type.Literal('video'), source: MediaSource }),
+    Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) }),
+    Type.Object({ type: Type.Literal('tool_use'), tool_call_id: text, tool_name: text, input: Type.Unknown() }),
+    Type.Object({
+      type: Type.Literal('tool_result'),
+      tool_call_id: text,
+      output: Type.Unknown(),
+      is_error: Type.Optional(Type.Boolean())
+    }),
+    Type.Object({ type: Type.Literal('thinking'), thinking: text, signature: Type.Optional(text) })
+  ])
+)
+
+/** The same shape where messages are told: what journals hold is passed on as it is. */
+export const ContentPart = Type.Unsafe<WirePart>(PromptPart)
