@@ -26,6 +26,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'tools-shell': () => import('./tools-shell/pack.ts'),
   permissions: () => import('./permissions/pack.ts'),
   agent: () => import('./agent/pack.ts'),
+  compaction: () => import('./compaction/pack.ts'),
   tasks: () => import('./tasks/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   goals: () => import('./goals/pack.ts'),

@@ -1,7 +1,7 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
 import { AppError, type Connection, type ErrorSpec } from '../../kernel/index.ts'
 import type { History, Tracked, WirePart } from '../history/index.ts'
-import type { ResolvedModel } from '../llm/index.ts'
+import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
 import { isUserAbort } from '../tools/index.ts'
 import { AgentBinding } from './binding.ts'
@@ -12,6 +12,7 @@ import { type Failures, failureState } from './failure.ts'
 import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { catchUp } from './recovery.ts'
+import { requestOf } from './request.ts'
 import {
   type Agent,
   type AgentSettings,
@@ -28,6 +29,7 @@ import {
 } from './service.ts'
 import { statusOf } from './status.ts'
 import type { AtStop } from './stopping.ts'
+import { toldTokens } from './told-tokens.ts'
 import type { Turn } from './turn.ts'
 import { startRecords } from './turn-records.ts'
 import { type Judgement, neverRan, Turns } from './turns.ts'
@@ -182,6 +184,15 @@ export class AgentEngine implements Agent {
     }
   }
 
+  async draft(): Promise<LlmRequest> {
+    const turn = this.#turns.current
+    if (turn?.bound) return await turn.draft()
+    const binding = await this.#binding.forTurn()
+    const setup = binding.use()
+    if (binding.records.length > 0) await this.#history.append(...binding.records)
+    return await requestOf({ host: this.host, history: this.#history, deps: this.#deps }, this.#turns.nextId(), setup)
+  }
+
   active(): Prompt | undefined {
     const prompt = this.#turns.current?.prompt
     return prompt && shown(prompt, 'running')
@@ -295,6 +306,7 @@ export class AgentEngine implements Agent {
   }
 
   async abort(user: boolean): Promise<void> {
+    if (user) await this.#turns.endExclusive()
     await this.#turns.cancel(user)
   }
 
@@ -310,7 +322,7 @@ export class AgentEngine implements Agent {
     const max = this.#binding.maxTokens()
     return {
       total: this.#history.usage(),
-      context_tokens: this.#history.contextTokens(),
+      context_tokens: toldTokens(this.#history.contextSize(), this.#deps.tokenStrategy()),
       ...(max === undefined ? {} : { max_context_tokens: max }),
       turn_count: this.#history.turnCount()
     }

@@ -100,11 +100,13 @@ export class AgentBinding {
       const profile = this.#profile()
       let warning: string | undefined
       const disabled = disabledTools(this.#host).join()
-      if (profile && this.#rendered?.disabled !== disabled) {
+      const compactions = this.#history.compactions()
+      // Files and listings may have changed since: a context that begins anew is the moment to look again.
+      if (profile && (this.#rendered?.disabled !== disabled || (this.#rendered.compactions ?? 0) !== compactions)) {
         const rendered = await this.#deps.renderPrompt(this.#host, profile)
         warning = rendered.warning
         const { name, tools } = profile
-        this.#rendered = { profile: name, disabled, text: rendered.text, ...(tools ? { tools } : {}) }
+        this.#rendered = { profile: name, disabled, compactions, text: rendered.text, ...(tools ? { tools } : {}) }
         records.push(promptRecord.of(this.#rendered))
       }
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })

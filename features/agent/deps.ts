@@ -6,6 +6,7 @@ import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
 import type { AgentProfile, AgentRepair, StepInjector } from './service.ts'
+import type { TokenStrategy } from './told-tokens.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
 
 export interface AgentDeps {
@@ -30,6 +31,8 @@ export interface AgentDeps {
   readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
+  /** How the size of a context is told. */
+  readonly tokenStrategy: () => TokenStrategy
   /** What the offsets of text deltas count over. */
   readonly deltaOffset: 'turn' | 'step'
   /** How long a tap of `beforePrompt` may hold up a prompt, ms. */

@@ -2,6 +2,7 @@
 import { AppError } from '../../kernel/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import type { ErrorInfo } from './contract.ts'
+import { TurnFailure } from './service.ts'
 
 const codes: ReadonlyMap<number, string> = new Map([
   [NoProvider.code, 'model.not_configured'],
@@ -12,6 +13,7 @@ const codes: ReadonlyMap<number, string> = new Map([
 
 /** Engine error of an exception. Unexpected ones go to the log and leave as a fixed text. */
 export function describe(error: unknown, unexpected: (error: unknown) => void): ErrorInfo {
+  if (error instanceof TurnFailure) return error.info
   if (!AppError.is(error)) {
     unexpected(error)
     return { code: 'internal', message: 'the turn failed unexpectedly', retryable: false }

@@ -132,6 +132,10 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       const patch = { lastPrompt: lastPromptOf(text ?? '') }
       return [{ name: 'session.undo', type: sessionMetaUpdated.type, payload: { patch }, text, at }]
     }
+    case 'failed': {
+      const { type: _type, time: _time, ...error } = record
+      return [event('errorRaised', error)]
+    }
     case 'warning':
       return [event('warningRaised', { code: record.code, message: record.message })]
     default:

@@ -1,4 +1,7 @@
 /** Public face of the agent pack. */
 export * from './contract.ts'
+export { describe as engineErrorOf } from './engine-error.ts'
+export { errorInfo } from './loop.ts'
+export { pause, retryDelay } from './retry.ts'
 export * from './service.ts'
 export { type StatusFact, StatusFacts, type StatusPlace } from './status-facts.ts'

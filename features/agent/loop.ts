@@ -218,6 +218,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
         )
       }
       if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return result({ reason: 'completed' })
+      if (signal.aborted) return await cancelled()
       step++
       const records = await ports.beforeStep({ turn_id, step })
       const step_id = randomUUID()

@@ -1,6 +1,6 @@
 /** Wires agents: their engines as slots, turn hooks, events, settings fields, recovery on load and the end of turns on shutdown. */
 import { AppError, definePack, defineSlot, type EventTarget, invalid, oneOf, Type } from '../../kernel/index.ts'
-import { Config, loopControlSection } from '../config/index.ts'
+import { Config, loopControlSection, tokenCountingSection } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { approvalRequested, Interactions } from '../interactions/index.ts'
 import { CredentialRejected, Llm, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
@@ -101,6 +101,7 @@ export default definePack({
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
       },
+      tokenStrategy: () => config()?.get(tokenCountingSection).strategy ?? 'measured+estimated',
       deltaOffset: ctx.config.delta_offset,
       beforePromptMs: ctx.config.before_prompt_ms,
       turnEndMs: ctx.config.turn_end_ms,

@@ -167,6 +167,11 @@ export interface Agent {
    * session archived, which wait for the end of `work`. Work that takes long announces itself (`session.work.background`).
    */
   exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal?: ErrorSpec): Promise<T>
+  /**
+   * What the next request to the model would be, as the running turn is bound or the next one will be: before the hooks, with everything that
+   * is on record. Throws what keeps a turn from running (40110..40113).
+   */
+  draft(): Promise<LlmRequest>
   active(): Prompt | undefined
   queued(): readonly Prompt[]
   /** Merges queued prompts into the running turn. Throws PromptMissing. */
@@ -176,14 +181,17 @@ export interface Agent {
    * taken by the running turn, ends that turn. Throws PromptMissing, PromptCompleted.
    */
   abortPrompt(prompt_id: string): Promise<void>
-  /** Cancels the running turn, if any; resolves when it has ended. `user` false: programmatic (shutdown). */
+  /**
+   * Cancels the running turn, if any; resolves when it has ended. `user` false: programmatic (shutdown); a user's abort also ends
+   * exclusive work by its signal.
+   */
   abort(user: boolean): Promise<void>
   /** Withdraws what waits and cancels the running turn; resolves when nothing is left. */
   end(): Promise<void>
   inFlight(): InFlightTurn | undefined
   /** Undefined when nothing failed since the last turn that completed. */
   lastFailure(): Failure | undefined
-  /** Tokens spent and context size, for the snapshot and the status rollup. */
+  /** Tokens spent, and context size as `token_counting.strategy` wants it told, for the snapshot and the status rollup. */
   usage(): {
     readonly total: TokenUsage
     readonly context_tokens: number
@@ -264,6 +272,20 @@ export interface PromptRefusal {
   readonly event: string
   /** Why, for people and the model: an assistant message, told as `hook.result`. */
   readonly reason: string
+}
+
+/**
+ * Thrown by a tap of `stepBegin`, `beforeStep` or `modelError` that cannot let the turn go on: it fails with this engine error. Any other
+ * failure of a tap is logged, and the turn goes on.
+ */
+export class TurnFailure extends Error {
+  override readonly name = 'TurnFailure'
+  readonly info: ErrorInfo
+
+  constructor(info: ErrorInfo) {
+    super(info.message)
+    this.info = info
+  }
 }
 
 export interface TurnHooks {

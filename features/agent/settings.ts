@@ -22,6 +22,7 @@ export const promptRecord = defineRecord(
   Type.Object({
     profile: Type.String(),
     disabled: Type.String(),
+    compactions: Type.Optional(Type.Integer({ description: 'how often the context had been made smaller' })),
     text: Type.String(),
     tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
   })
@@ -32,6 +33,7 @@ export interface RenderedPrompt {
   readonly profile: string
   readonly tools?: readonly string[]
   readonly disabled: string
+  readonly compactions?: number
   readonly text: string
 }
 

@@ -4,19 +4,20 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { AgentBinding } from './binding.ts'
 import type { AgentEventPayload } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
+import { toldTokens } from './told-tokens.ts'
 import type { Turn } from './turn.ts'
 
 export interface StatusSource {
   readonly host: AgentHost
   readonly history: History
   readonly binding: AgentBinding
-  readonly deps: Pick<AgentDeps, 'facts'>
+  readonly deps: Pick<AgentDeps, 'facts' | 'tokenStrategy'>
   readonly turn: Turn | undefined
 }
 
 export function statusOf({ host, history, binding, deps, turn }: StatusSource): AgentEventPayload<'agentStatusUpdated'> {
   const max = binding.maxTokens()
-  const tokens = history.contextTokens()
+  const tokens = toldTokens(history.contextSize(), deps.tokenStrategy())
   const { model } = binding.settings
   return {
     ...deps.facts(host),

@@ -4,7 +4,7 @@
  */
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
-import type { PromptInfo, PromptRefusal, TurnHooks, TurnInfo } from './service.ts'
+import { type PromptInfo, type PromptRefusal, TurnFailure, type TurnHooks, type TurnInfo } from './service.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {
@@ -32,7 +32,7 @@ function expiry(ms: number): Promise<never> {
   })
 }
 
-/** Calls turn hooks as their docstrings say. Never rejects. */
+/** Calls turn hooks as their docstrings say. Rejects with a TurnFailure only. */
 export class TurnHookCalls {
   readonly #hooks: TurnHooks
   readonly #failed: CallbackFailed
@@ -107,6 +107,7 @@ export class TurnHookCalls {
         const answer = await (limitMs === undefined ? work : Promise.race([work, expiry(limitMs)]))
         if (answered?.(answer) === false) return
       } catch (error) {
+        if (error instanceof TurnFailure && name !== 'turnEnd') throw error
         this.#failed(tap.name, `tap of ${name}`, error)
       }
     }

@@ -14,6 +14,7 @@ import { InFlight } from './in-flight.ts'
 import { runTurn, type StepAt, type TurnPorts, type TurnResult } from './loop.ts'
 import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
+import { requestOf } from './request.ts'
 import { remainingMs } from './retry.ts'
 import type { Injection, PromptOutcome, StepInjector, TurnInfo } from './service.ts'
 import { endRecords, interruptReason } from './turn-records.ts'
@@ -58,6 +59,8 @@ export class Turn implements TurnPorts {
   /** turn.started was sent, turn.ended was not. */
   visible = false
   done: Promise<void> = Promise.resolve()
+  /** Model, effort and system prompt are frozen. */
+  bound = false
   readonly inFlight: InFlight
   /** Once it is over. */
   outcome: Omit<PromptOutcome, 'prompt_id'> | undefined
@@ -70,6 +73,8 @@ export class Turn implements TurnPorts {
   /** Records that go with the next ones: nobody has to wait for them. */
   readonly #unsaved: (CoreRecord | HistoryRecord)[] = []
   #userAborted = false
+  /** How often the context had been made smaller when the reminders of the step came in. */
+  #compactions = 0
   /** Model, effort and system prompt, frozen; throws what keeps the turn from running. */
   #setup: TurnBinding['use'] = () => {
     throw new Error('the turn is not bound')
@@ -138,6 +143,7 @@ export class Turn implements TurnPorts {
     if (binding.warning !== undefined) this.#unsaved.push({ type: 'warning', code: 'agents-md-oversized', message: binding.warning })
     const { max_steps, max_attempts } = this.#agent.deps.loop()
     this.#setup = binding.use
+    this.bound = true
     const input = { turn_id: this.turn_id, max_steps, max_attempts, retry_base_ms: this.#agent.deps.retryBaseMs }
     const result = await runTurn(this, input, this.signal)
     await this.#settle(result, performance.now() - begun)
@@ -210,22 +216,19 @@ export class Turn implements TurnPorts {
     return this.#agent.deps.hooks.stepBegin(this.#info(at))
   }
 
-  /** Fails with what keeps the turn from running. */
+  /** The next request, before the hooks. Fails with what keeps the turn from running. */
+  draft(): Promise<LlmRequest> {
+    return requestOf(this.#agent, this.turn_id, this.#setup())
+  }
+
   async request(at: StepAt): Promise<LlmRequest> {
-    const { host, deps, history } = this.#agent
-    const { model, effort, system } = this.#setup()
-    const max = model.max_output_size
-    const context_tokens = history.contextTokens()
-    const request = {
-      model,
-      system,
-      messages: await history.project({ images: model.capabilities.includes('image_in'), videos: model.capabilities.includes('video_in') }),
-      tools: deps.runner()?.list(host, this.turn_id) ?? [],
-      cache_key: host.session.id,
-      effort,
-      context_tokens,
-      ...(max === undefined ? {} : { max_output_tokens: Math.max(1, Math.min(max, model.max_context_size - context_tokens)) })
+    const { deps, history } = this.#agent
+    // A hook made the context smaller since the step began: its reminders went with the rest.
+    if (history.compactions() !== this.#compactions) {
+      const records = await this.#reminders(at)
+      if (records.length > 0) await this.record(...records)
     }
+    const request = await this.draft()
     const asked = await deps.hooks.beforeStep(request, this.#info(at))
     // Each look at a long conversation takes its time: the adapter's comes next.
     const others = yieldToLoop()
@@ -286,6 +289,12 @@ export class Turn implements TurnPorts {
     this.consumed.push(...steered)
     // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
     records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
+    return [...records, ...(await this.#reminders(at))]
+  }
+
+  async #reminders(at: StepAt): Promise<CoreRecord[]> {
+    const records: CoreRecord[] = []
+    this.#compactions = this.#agent.history.compactions()
     for (const contribution of this.#agent.deps.injectors()) {
       const injection = await this.#injection(contribution, this.#info(at))
       if (injection) records.push(reminder(this.turn_id, contribution.item.variant, injection.text, injection.facts))

@@ -15,6 +15,7 @@ export {
   secondaryModelSection,
   servicesSection,
   subagentSection,
-  telemetrySection
+  telemetrySection,
+  tokenCountingSection
 } from './sections.ts'
 export * from './service.ts'

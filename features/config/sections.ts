@@ -87,6 +87,8 @@ export const servicesSection: ConfigSection<typeof Services> = {
   }
 }
 
+const tokenStrategies = ['measured+estimated', 'measured', 'estimated'] as const
+
 const LoopControl = Type.Object({
   max_steps_per_turn: Type.Optional(count(0, 'Absent or 0: unlimited')),
   max_attempts_per_step: Type.Optional(count(0)),
@@ -107,6 +109,22 @@ export const loopControlSection: ConfigSection<typeof LoopControl> = {
     })
   },
   retired: { max_retries_per_step: 'max_attempts_per_step', max_steps_per_run: 'max_steps_per_turn' }
+}
+
+const TokenCounting = Type.Object({ strategy: oneOf(tokenStrategies) })
+/** How the size of a context is told: as providers measured it last and estimated behind that, only one of the two. */
+export const tokenCountingSection: ConfigSection<typeof TokenCounting> = {
+  name: 'token_counting',
+  schema: TokenCounting,
+  default: { strategy: 'measured+estimated' },
+  overlay: (env, report) => {
+    const variables = new Environment(env, report)
+    const wanted = variables.text('TOKEN_COUNTING_STRATEGY')
+    const strategy = tokenStrategies.find(each => each === wanted)
+    if (wanted !== undefined && !strategy)
+      variables.refuse('TOKEN_COUNTING_STRATEGY', `is none of ${tokenStrategies.join(', ')}; it is ignored`)
+    return defined({ strategy })
+  }
 }
 
 const Background = Type.Object({
@@ -206,6 +224,7 @@ export const ownSections = [
   hooksSection,
   servicesSection,
   loopControlSection,
+  tokenCountingSection,
   backgroundSection,
   subagentSection,
   secondaryModelSection,

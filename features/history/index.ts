@@ -1,7 +1,9 @@
 /** Public face of the history pack. */
+export { isUserInput } from './conversation.ts'
 export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
 export { ContentPart, MediaSource, PromptPart } from './parts.ts'
 export { interruptedResult } from './project.ts'
-export { type CoreRecord, contextCompacted, contextUndone, coreRecord, sessionForked } from './records.ts'
+export { type CoreRecord, contextCompacted, contextUndone, coreRecord, failed, sessionForked, tokensSpent } from './records.ts'
 export * from './service.ts'
+export { estimateMessage, estimateText } from './tokens.ts'
 export { restoredByUndo, type Undoable, type UndoableSpec } from './undoable.ts'

@@ -157,6 +157,17 @@ export const stepEnd = defineRecord(
 )
 /** Something that people should know of a turn. */
 export const warning = defineRecord('warning', Type.Object({ code: Type.String(), message: Type.String() }))
+/** Something failed that no turn's end tells; an engine error of events. */
+export const failed = defineRecord(
+  'failed',
+  Type.Object({
+    code: Type.String(),
+    message: Type.String(),
+    name: Type.Optional(Type.String()),
+    details: Type.Optional(Loose),
+    retryable: Type.Boolean()
+  })
+)
 /**
  * From here on the model sees these messages in place of everything before (the kept inputs of the user, then the summary). The message log keeps what was
  * there and shows the last of them, the summary.
@@ -225,6 +236,7 @@ const core = [
   toolResult,
   stepEnd,
   warning,
+  failed,
   contextCompacted,
   contextUndone,
   tokensSpent,

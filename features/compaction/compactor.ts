@@ -1,0 +1,122 @@
+/** One compaction of one agent: begun, then done or cancelled, each on record, and told from there. */
+import type { Contribution, Logger } from '../../kernel/index.ts'
+import { type Agent, type ErrorInfo, engineErrorOf, errorInfo } from '../agent/index.ts'
+import { contextCompacted, estimateMessage, failed, type History, tokensSpent } from '../history/index.ts'
+import type { TokenUsage } from '../llm/index.ts'
+import { keptInputs } from './cut.ts'
+import { windowOf } from './measure.ts'
+import { begun, cancelled } from './records.ts'
+import type { CompactionNote } from './service.ts'
+import { type SummaryPorts, summarise } from './summarise.ts'
+import { summaryText } from './texts.ts'
+
+export interface CompactorPorts extends SummaryPorts {
+  readonly log: Logger
+  readonly notes: () => readonly Contribution<CompactionNote>[]
+}
+
+export interface CompactionInput {
+  readonly agent: Agent
+  readonly history: History
+  readonly instruction?: string
+  /** The turn that waits for it; undefined: the user asked for it. */
+  readonly turn_id?: number
+}
+
+/** `done`, `aborted` (the context is as it was), or why it failed. */
+export type CompactionOutcome = 'done' | 'aborted' | ErrorInfo
+
+/** `started` is called when its begin is on record. Rejects only when that cannot be recorded. */
+export async function compact(
+  ports: CompactorPorts,
+  input: CompactionInput,
+  signal: AbortSignal,
+  started = () => {}
+): Promise<CompactionOutcome> {
+  const { history, instruction, turn_id } = input
+  await history.append(
+    begun.of({
+      trigger: turn_id === undefined ? 'manual' : 'auto',
+      ...(instruction === undefined ? {} : { instruction }),
+      ...(turn_id === undefined ? {} : { turn_id })
+    })
+  )
+  started()
+  try {
+    return await run(ports, input, signal)
+  } catch (error) {
+    const why = failureOf(
+      engineErrorOf(error, err => ports.log.error({ err, session_id: input.agent.host.session.id }, 'a compaction failed unexpectedly'))
+    )
+    await cancel(ports, input, signal.aborted ? undefined : why)
+    return signal.aborted ? 'aborted' : why
+  }
+}
+
+async function run(ports: CompactorPorts, input: CompactionInput, signal: AbortSignal): Promise<CompactionOutcome> {
+  const { agent, history, instruction } = input
+  const context = await agent.draft()
+  const { alias } = context.model
+  const count = history.messages.count()
+  const summary = await summarise(ports, { context, instruction }, signal)
+  const spent = summary.usage.map((usage: TokenUsage) => tokensSpent.of({ model: alias, usage }))
+  if ('error' in summary) {
+    const why = failureOf(errorInfo(summary.error))
+    await cancel(ports, input, why, spent)
+    return why
+  }
+  if ('aborted' in summary || history.messages.count() !== count) {
+    await cancel(ports, input, undefined, spent)
+    return 'aborted'
+  }
+  const before = await history.contextMessages()
+  const kept = keptInputs(before, windowOf(context.model))
+  const content = [{ type: 'text', text: summaryText(summary.text, await notesOf(ports, agent)) }]
+  const messages = [...kept.messages, { role: 'user' as const, content, origin: { kind: 'compaction_summary' } }]
+  const result = {
+    summary: summary.text,
+    compacted_count: before.length,
+    tokens_before: history.contextSize().total,
+    tokens_after: messages.reduce((sum, message) => sum + estimateMessage(message), 0),
+    kept_user_message_count: kept.count,
+    ...(kept.head === undefined ? {} : { kept_head_user_message_count: kept.head }),
+    ...(summary.dropped === 0 ? {} : { dropped_count: summary.dropped })
+  }
+  const written = await history.write(...spent, contextCompacted.of({ messages, result }))
+  agent.announce()
+  written.tell()
+  return 'done'
+}
+
+/** Outside a turn clients are told why; a turn tells it with its own end. */
+async function cancel(
+  { log }: CompactorPorts,
+  { agent, history, turn_id }: CompactionInput,
+  why: ErrorInfo | undefined,
+  spent: readonly ReturnType<typeof tokensSpent.of>[] = []
+): Promise<void> {
+  const told = why && turn_id === undefined ? [failed.of(why as Parameters<typeof failed.of>[0])] : []
+  await history.append(...spent, cancelled.of({}), ...told).catch((err: unknown) => {
+    // The next process closes it.
+    log.error({ err, session_id: agent.host.session.id }, 'the end of a compaction could not be recorded')
+  })
+}
+
+/** What is wrong with the login or the configuration says so itself. */
+function failureOf(error: ErrorInfo): ErrorInfo {
+  if (/^(auth|model)\.|^provider\.auth/.test(error.code) || error.code === 'compaction.failed') return error
+  return { ...error, code: 'compaction.failed', message: `the context could not be compacted: ${error.message}` }
+}
+
+async function notesOf({ notes, log }: CompactorPorts, agent: Agent): Promise<string[]> {
+  const texts: string[] = []
+  for (const { pack, item } of notes()) {
+    try {
+      const text = await item.note(agent.host)
+      if (text !== undefined && text.trim() !== '') texts.push(text)
+    } catch (err) {
+      log.error({ err, pack, note: item.name, session_id: agent.host.session.id }, 'a note for a summary could not be made')
+    }
+  }
+  return texts
+}

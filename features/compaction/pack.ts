@@ -1,0 +1,101 @@
+/** Wires compaction: the route, the hooks of turns, events from records, what a crash left open. */
+import { AppError, definePack, defineSlot, type EventTarget, Type } from '../../kernel/index.ts'
+import { AgentRepairs, Agents, TurnHooks, type TurnInfo } from '../agent/index.ts'
+import { Config, loopControlSection } from '../config/index.ts'
+import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Llm } from '../llm/index.ts'
+import { type AgentHost, Sessions } from '../sessions/index.ts'
+import { type AutoPorts, beforeStep, ContextMemory, onModelError } from './auto.ts'
+import { compact } from './compactor.ts'
+import {
+  CompactionUnable,
+  compactionBlocked,
+  compactionCancelled,
+  compactionCompleted,
+  compactionStarted,
+  compactSession
+} from './contract.ts'
+import { cancelled, compactionState, eventsOf } from './records.ts'
+import { Compaction, CompactionNotes } from './service.ts'
+
+export default definePack({
+  name: 'compaction',
+  version: '1.0.0',
+  description: 'Makes the context of agents smaller: before it overflows, when it did, and when the user asks for it',
+  needs: { sessions: Sessions, histories: Histories, agents: Agents, hooks: TurnHooks, llm: Llm },
+  optional: { config: Config },
+  provides: [Compaction],
+  errors: [CompactionUnable],
+  config: Type.Object({
+    retry_base_ms: Type.Number({ minimum: 0, default: 500, description: 'first delay before a failed request for a summary is sent again' })
+  }),
+  setup(ctx, { sessions, histories, agents, hooks, llm, config }) {
+    type AnyEmit = (payload: unknown, target: EventTarget) => void
+    const emitters = new Map<string, AnyEmit>()
+    for (const spec of [compactionStarted, compactionBlocked, compactionCancelled, compactionCompleted])
+      emitters.set(spec.type, ctx.event(spec) as AnyEmit) // `eventsOf` makes the payload that fits
+    ctx.contribute(HistoryStates, compactionState)
+    ctx.contribute(RecordEvents, {
+      events: record => eventsOf(record),
+      tell: ({ id, session }, { type, payload, at }) => emitters.get(type)?.(payload, { session_id: session.id, subject: id, time: at })
+    })
+    ctx.contribute(AgentRepairs, {
+      name: 'compaction',
+      records: async (_agent, history) => ((await history.track(compactionState)).value.running ? [cancelled.of({})] : [])
+    })
+
+    const slot = defineSlot<ContextMemory, AgentHost>('context-memory', () => new ContextMemory())
+    ctx.slot(slot)
+    const notes = ctx.collect(CompactionNotes)
+    const ports: AutoPorts = {
+      llm,
+      agents,
+      histories,
+      log: ctx.log,
+      retryBaseMs: ctx.config.retry_base_ms,
+      notes: () => notes.entries(),
+      memory: ({ agent }: TurnInfo) => agent.get(slot),
+      limits: () => {
+        const { compaction_trigger_ratio: ratio = 0.85, reserved_context_size: reserved = 50_000 } = config()?.get(loopControlSection) ?? {}
+        return { ratio, reserved }
+      }
+    }
+    ctx.tap(hooks.stepBegin, info => beforeStep(ports, info), { stage: -100 })
+    ctx.tap(hooks.modelError, (error, info) => onModelError(ports, error, info))
+
+    /** Resolves when it has begun. */
+    const start = async (host: AgentHost, instruction: string | undefined): Promise<void> => {
+      const agent = await agents.of(host)
+      const history = await histories.of(host)
+      await new Promise<void>((begun, refused) => {
+        const work = async (signal: AbortSignal) => {
+          if ((await history.contextMessages()).length === 0)
+            throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
+          const { work } = host.session
+          let isTold = false
+          try {
+            const input = { agent, history, ...(instruction === undefined ? {} : { instruction }) }
+            await compact(ports, input, signal, () => {
+              isTold = true
+              work.background(1)
+              begun()
+            })
+          } finally {
+            if (isTold) work.background(-1)
+          }
+        }
+        agent.exclusive(work, CompactionUnable).catch(refused)
+      })
+    }
+    ctx.provide(Compaction, { start: (agent, { instruction } = {}) => start(agent, instruction) })
+    ctx.route(compactSession, async ({ params: { session_id }, body }) => {
+      const session = await sessions.load(session_id)
+      session.assertWritable()
+      const main = session.agent('main')
+      if (!main) throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
+      const instruction = body?.instruction?.trim()
+      await start(main, instruction === '' ? undefined : instruction)
+      return {}
+    })
+  }
+})
