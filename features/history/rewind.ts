@@ -1,65 +1,74 @@
 /**
- * States that undo takes back: what they were when the newest compaction came, and the records that changed them since. Taking messages back
- * folds those that came before; what came before a compaction can never be taken back, so memory holds only what may be.
+ * States that undo takes back: what they are, and what they were before each input that may be taken back. What came before a compaction can
+ * never be, so memory holds one value per turn since then at most.
  */
 import type { HistoryRecord, StateSpec } from './define.ts'
-import { isMessage } from './message.ts'
-import { contextCompacted, contextUndone } from './records.ts'
+import { messageFacts, numberOf } from './message.ts'
+import { contextCompacted, contextUndone, coreRecord } from './records.ts'
 
-/** So many changes are kept; of more, the older half cannot be taken back any more. */
-const changesKept = 2048
+/** So many earlier values are kept; of more, the older half is forgotten. */
+const valuesKept = 2048
 
 export interface Rewindable<S> {
   readonly value: S
-  readonly base: S
   /** Number of the next message. */
-  readonly messages: number
+  readonly next: number
+  /** Number of the newest message that came from outside, or will come next: undo cuts in front of those. */
+  readonly input: number
   /** The lowest number of a message to which the state can go back. */
   readonly floor: number
-  /** Records that changed the state since `base`. `at`: taking back the messages from this number on (or a later one) leaves the record in force. */
-  readonly changes: readonly { readonly at: number; readonly record: HistoryRecord }[]
-}
-
-interface Saved {
-  readonly base: unknown
-  readonly messages: number
-  readonly floor: number
-  readonly changes: Rewindable<unknown>['changes']
+  /** Rising: `value` was in force until the message `until` came. */
+  readonly earlier: readonly { readonly until: number; readonly value: S }[]
 }
 
 /** The state with what it takes to go back. A pure fold, too. */
-export function rewindable<S>(spec: StateSpec<S>, kept = changesKept): StateSpec<Rewindable<S>> {
-  const folded = (base: S, changes: Rewindable<S>['changes']) => changes.reduce((value, { record }) => spec.reduce(value, record), base)
-  const cut = (state: Rewindable<S>, from: number): Rewindable<S> => {
-    const changes = state.changes.filter(({ at }) => at <= from)
-    return changes.length === state.changes.length ? state : { ...state, changes, value: folded(state.base, changes) }
-  }
-  const bounded = (state: Rewindable<S>): Rewindable<S> => {
-    if (state.changes.length <= kept) return state
-    const old = state.changes.slice(0, Math.ceil(kept / 2))
-    const changes = state.changes.slice(old.length)
-    return { ...state, base: folded(state.base, old), floor: old.at(-1)?.at ?? state.floor, changes }
-  }
+export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<Rewindable<S>> {
+  const save = (value: S) => (spec.save ? spec.save(value) : value)
+  const load = (saved: unknown) => (spec.load ? spec.load(saved) : (saved as S)) // what `save` made
   return {
     name: spec.name,
     version: spec.version,
-    initial: () => ({ value: spec.initial(), base: spec.initial(), messages: 0, floor: 0, changes: [] }),
+    initial: () => ({ value: spec.initial(), next: 0, input: -1, floor: 0, earlier: [] }),
     reduce(given, record) {
-      const state = contextUndone.is(record) ? cut(given, record.from) : given
+      const state = counted(contextUndone.is(record) ? cut(given, record.from) : given, record)
       const value = spec.reduce(state.value, record)
-      const number = isMessage(record) ? Math.max(state.messages, Number(record.number ?? state.messages)) : undefined
-      const messages = number === undefined ? state.messages : number + 1
-      if (contextCompacted.is(record)) return { value, base: value, messages, floor: messages, changes: [] }
-      if (value === state.value) return messages === state.messages ? state : { ...state, messages }
-      // The begin of a turn goes with the message behind it.
-      const at = record.type === 'turn.started' ? messages + 1 : messages
-      return bounded({ ...state, value, messages, changes: [...state.changes, { at, record }] })
+      if (contextCompacted.is(record)) return { ...state, value, floor: state.next, earlier: [] }
+      if (value === state.value) return state
+      const { input, earlier } = state
+      // A second change behind the same input needs no value of its own: nobody cuts between the two.
+      if (input < 0 || (earlier.at(-1)?.until ?? -1) >= input) return { ...state, value }
+      return bounded({ ...state, value, earlier: [...earlier, { until: input, value: state.value }] }, kept)
     },
-    save: ({ base, messages, floor, changes }) => ({ base: spec.save ? spec.save(base) : base, messages, floor, changes }),
+    save: state => ({
+      ...state,
+      value: save(state.value),
+      earlier: state.earlier.map(({ until, value }) => ({ until, value: save(value) }))
+    }),
     load(given) {
-      const saved = given as Saved // what `save` made
-      const base = spec.load ? spec.load(saved.base) : (saved.base as S)
-      return { ...saved, base, value: folded(base, saved.changes) }
+      const saved = given as Rewindable<unknown>
+      return { ...saved, value: load(saved.value), earlier: saved.earlier.map(({ until, value }) => ({ until, value: load(value) })) }
     }
   }
+}
+
+/** The begin of a turn goes with the message behind it. */
+function counted<S>(state: Rewindable<S>, given: HistoryRecord): Rewindable<S> {
+  const record = coreRecord(given)
+  if (record?.type === 'turn.started') return { ...state, input: state.next }
+  const facts = record && messageFacts(record)
+  if (!facts) return state
+  const number = numberOf(record, state.next)
+  const isInput = facts.role === 'user' && facts.origin?.kind !== 'injection'
+  return { ...state, next: number + 1, input: isInput ? number : state.input }
+}
+
+function cut<S>(state: Rewindable<S>, from: number): Rewindable<S> {
+  const first = state.earlier.findIndex(({ until }) => until >= from)
+  return first < 0 ? state : { ...state, value: state.earlier[first]!.value, earlier: state.earlier.slice(0, first) }
+}
+
+function bounded<S>(state: Rewindable<S>, kept: number): Rewindable<S> {
+  if (state.earlier.length <= kept) return state
+  const half = Math.ceil(kept / 2)
+  return { ...state, floor: state.earlier[half - 1]!.until + 1, earlier: state.earlier.slice(half) }
 }

@@ -15,7 +15,7 @@ export default definePack({
   needs: { histories: Histories },
   provides: [Todos],
   setup(ctx, { histories }) {
-    const stateOf = async (agent: AgentHost) => (await (await histories.of(agent)).track(todoState)).value.now
+    const stateOf = async (agent: AgentHost) => (await (await histories.of(agent)).track(todoState)).value
     const read = async (agent: AgentHost) => (await stateOf(agent)).todos
 
     ctx.contribute(HistoryStates, todoState)

@@ -1,5 +1,5 @@
 /** What the records say of the list: its items, and for how many answers nobody has looked at it. */
-import { coreRecord, restoredByUndo } from '../history/index.ts'
+import { coreRecord, type StateSpec } from '../history/index.ts'
 import { type TodoItem, todoRecord } from './contract.ts'
 
 export const toolName = 'TodoList'
@@ -11,9 +11,10 @@ export interface TodoState {
   readonly answers: number
 }
 
-export const todoState = restoredByUndo<TodoState>({
+export const todoState: StateSpec<TodoState> = {
   name: 'todo',
-  version: 1,
+  version: 2,
+  rewinds: true,
   initial: () => ({ todos: [], answers: 0 }),
   reduce(state, record) {
     if (todoRecord.is(record)) return { todos: record.todos, answers: 0 }
@@ -24,4 +25,4 @@ export const todoState = restoredByUndo<TodoState>({
     // An empty list is nothing to be reminded of.
     return core?.type === 'step.message' && state.todos.length > 0 ? { ...state, answers: state.answers + 1 } : state
   }
-})
+}

@@ -140,28 +140,45 @@ test('reminders that are left count again, with the newest of each kind', async 
   assert.equal(history.reminder('date'), undefined)
 })
 
-test('of very many changes the oldest cannot be taken back, which the state says; what is kept is exact', () => {
+test('of very many inputs the oldest cannot be taken back, which the state says; what is kept is exact', () => {
   const spec = rewindable(list, 8)
   let state = spec.initial()
   for (let n = 0; n < 20; n++) {
-    state = spec.reduce(state, { type: 'message', number: n })
+    state = spec.reduce(state, { type: 'message', role: 'user', content: text('go'), number: n })
     state = spec.reduce(state, items(`${n}`))
+    state = spec.reduce(state, items(`${n}`, 'again'))
   }
-  assert.ok(state.changes.length <= 8)
+  assert.ok(state.earlier.length <= 8)
   assert.ok(state.floor > 0 && state.floor < 20)
   for (let from = 20; from >= state.floor; from--) {
     const back = spec.reduce(state, undone(from))
-    assert.deepEqual(back.value, from === 0 ? [] : [`${Math.min(from, 20) - 1}`])
+    assert.deepEqual(back.value, [`${from - 1}`, 'again'])
     assert.deepEqual(spec.load?.(JSON.parse(JSON.stringify(spec.save?.(back)))), back)
   }
 })
 
-test('a state whose changes cannot be taken back so far bounds what undo offers', async () => {
+test('what the begin of a turn changed goes with the turn', async () => {
+  const turns: StateSpec<number> = {
+    name: 'turns',
+    version: 1,
+    rewinds: true,
+    initial: () => 0,
+    reduce: (count, record) => (record.type === 'turn.started' ? count + 1 : count)
+  }
   const { history } = await opened()
-  for (let n = 0; n < 6; n++) await history.append(...turn(n, 100, ...Array.from({ length: 500 }, (_, i) => items(`${n}.${i}`))))
+  const count = await history.track(turns)
+  await history.append(...turn(0, 100), ...turn(1, 100))
+
+  await history.append(undone(froms(history)[1]!))
+
+  assert.equal(count.value, 1)
+})
+
+test('a very long conversation offers its newest 2000 turns', async () => {
+  const { history } = await opened()
+  for (let n = 0; n < 2010; n++) await history.append(...turn(n, 100, items(`${n}`)))
 
   const { turns, end } = history.undoable()
 
-  assert.equal(end, 'lost')
-  assert.ok(turns.length > 0 && turns.length < 6)
+  assert.deepEqual([turns.length, end], [2000, 'lost'])
 })
