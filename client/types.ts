@@ -308,6 +308,84 @@ export interface ClientHelloRequest {
     [k: string]: string[]
   }
 }
+export interface CompactionBlockedEvent {
+  type: 'compaction.blocked'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    turnId?: number
+    type: 'compaction.blocked'
+  }
+}
+export interface CompactionCancelledEvent {
+  type: 'compaction.cancelled'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    type: 'compaction.cancelled'
+  }
+}
+export interface CompactionCompletedEvent {
+  type: 'compaction.completed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    result: {
+      summary: string
+      /** messages that the context had */
+      compactedCount: number
+      tokensBefore: number
+      tokensAfter: number
+      keptUserMessageCount: number
+      keptHeadUserMessageCount?: number
+      /** messages that the model was not given to summarise */
+      droppedCount?: number
+    }
+    type: 'compaction.completed'
+  }
+}
+export interface CompactionStartedEvent {
+  type: 'compaction.started'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    trigger: 'manual' | 'auto'
+    instruction?: string
+    type: 'compaction.started'
+  }
+}
 export interface ConfigChangedEvent {
   type: 'event.config.changed'
   /** own number */
@@ -481,6 +559,9 @@ export interface ConfigChangedEvent {
         reservedContextSize?: number
         compactionTriggerRatio?: number
       }
+      token_counting: {
+        strategy: 'measured+estimated' | 'measured' | 'estimated'
+      }
       background: {
         maxRunningTasks?: number
         keepAliveOnExit?: boolean
@@ -529,9 +610,18 @@ export interface ConfigChangedEvent {
         enabled?: string[]
         disabled?: string[]
       }
+      image: {
+        /** Longest edge of images that models get */
+        maxEdgePx?: number
+        /** Bytes of an image that ReadMediaFile answers */
+        readByteBudget?: number
+      }
     }
     type: 'event.config.changed'
   }
+}
+export interface DeleteFilesFileIdData {
+  deleted: true
 }
 export interface DeleteOauthLoginData {
   cancelled: boolean
@@ -782,6 +872,9 @@ export interface GetConfigData {
     reservedContextSize?: number
     compactionTriggerRatio?: number
   }
+  token_counting: {
+    strategy: 'measured+estimated' | 'measured' | 'estimated'
+  }
   background: {
     maxRunningTasks?: number
     keepAliveOnExit?: boolean
@@ -829,6 +922,12 @@ export interface GetConfigData {
     /** empty or absent: no limit; `mcp__` entries are globs */
     enabled?: string[]
     disabled?: string[]
+  }
+  image: {
+    /** Longest edge of images that models get */
+    maxEdgePx?: number
+    /** Bytes of an image that ReadMediaFile answers */
+    readByteBudget?: number
   }
 }
 export interface GetConnectionsData {
@@ -1341,6 +1440,28 @@ export interface GetSessionsSessionIdSnapshotData {
         [k: string]: unknown
       }
   )[]
+  /** newest failure of the main agent; absent when a turn has completed since */
+  last_failure?: {
+    /** ISO 8601, UTC */
+    at: string
+    turn_id: number
+    /** as in the event `error` */
+    code: string
+    message: string
+    name?: string
+    retryable: boolean
+    /** HTTP status of the provider */
+    status?: number
+    provider_id?: string
+    /** alias */
+    model?: string
+    /** the turn goes on with another attempt, `delay_ms` after `at` */
+    retry?: {
+      failed_attempt: number
+      max_attempts: number
+      delay_ms: number
+    }
+  }
 }
 export interface GetSessionsSessionIdStatusData {
   busy: boolean
@@ -1353,6 +1474,86 @@ export interface GetSessionsSessionIdStatusData {
   context_tokens: number
   max_context_tokens?: number
   context_usage?: number
+  /** newest failure of the main agent; absent when a turn has completed since */
+  last_failure?: {
+    /** ISO 8601, UTC */
+    at: string
+    turn_id: number
+    /** as in the event `error` */
+    code: string
+    message: string
+    name?: string
+    retryable: boolean
+    /** HTTP status of the provider */
+    status?: number
+    provider_id?: string
+    /** alias */
+    model?: string
+    /** the turn goes on with another attempt, `delay_ms` after `at` */
+    retry?: {
+      failed_attempt: number
+      max_attempts: number
+      delay_ms: number
+    }
+  }
+}
+export interface GetSessionsSessionIdTasksData {
+  items: {
+    id: string
+    session_id: string
+    kind: 'bash' | 'subagent' | 'tool'
+    description: string
+    status: 'running' | 'completed' | 'failed' | 'cancelled'
+    /** ISO 8601, UTC */
+    created_at: string
+    /** ISO 8601, UTC */
+    started_at?: string
+    /** ISO 8601, UTC */
+    completed_at?: string
+    command?: string
+    model?: string
+    thinking_effort?: string
+    agent_id?: string
+    subagent_type?: string
+    /** the tool call that started it */
+    parent_tool_call_id?: string
+    /** end of its output */
+    output_preview?: string
+    /** length of output_preview in UTF-8 */
+    output_bytes?: number
+  }[]
+}
+export interface GetSessionsSessionIdTasksQuery {
+  status?: 'running' | 'completed' | 'failed' | 'cancelled'
+}
+export interface GetSessionsSessionIdTasksTaskIdData {
+  id: string
+  session_id: string
+  kind: 'bash' | 'subagent' | 'tool'
+  description: string
+  status: 'running' | 'completed' | 'failed' | 'cancelled'
+  /** ISO 8601, UTC */
+  created_at: string
+  /** ISO 8601, UTC */
+  started_at?: string
+  /** ISO 8601, UTC */
+  completed_at?: string
+  command?: string
+  model?: string
+  thinking_effort?: string
+  agent_id?: string
+  subagent_type?: string
+  /** the tool call that started it */
+  parent_tool_call_id?: string
+  /** end of its output */
+  output_preview?: string
+  /** length of output_preview in UTF-8 */
+  output_bytes?: number
+}
+export interface GetSessionsSessionIdTasksTaskIdQuery {
+  with_output?: boolean
+  /** how much of the output, from its end; at most 1 MiB is kept */
+  output_bytes?: number
 }
 export interface GetToolsData {
   tools: {
@@ -1526,6 +1727,9 @@ export interface PostConfigBody {
     reservedContextSize?: number | null
     compactionTriggerRatio?: number | null
   } | null
+  token_counting?: {
+    strategy?: ('measured+estimated' | 'measured' | 'estimated') | null
+  } | null
   background?: {
     maxRunningTasks?: number | null
     keepAliveOnExit?: boolean | null
@@ -1695,6 +1899,10 @@ export interface PostConfigBody {
       | null
   } | null
   default_permission_mode?: ('manual' | 'yolo' | 'auto') | null
+  image?: {
+    maxEdgePx?: number | null
+    readByteBudget?: number | null
+  } | null
   [k: string]: unknown
 }
 /**
@@ -1856,6 +2064,9 @@ export interface PostConfigData {
     reservedContextSize?: number
     compactionTriggerRatio?: number
   }
+  token_counting: {
+    strategy: 'measured+estimated' | 'measured' | 'estimated'
+  }
   background: {
     maxRunningTasks?: number
     keepAliveOnExit?: boolean
@@ -1904,6 +2115,26 @@ export interface PostConfigData {
     enabled?: string[]
     disabled?: string[]
   }
+  image: {
+    /** Longest edge of images that models get */
+    maxEdgePx?: number
+    /** Bytes of an image that ReadMediaFile answers */
+    readByteBudget?: number
+  }
+}
+export interface PostFilesBody {}
+export interface PostFilesData {
+  /** `f_` and a ULID */
+  id: string
+  name: string
+  /** content type of the upload */
+  media_type: string
+  /** bytes */
+  size: number
+  /** ISO 8601, UTC */
+  created_at: string
+  /** ISO 8601, UTC */
+  expires_at?: string
 }
 export interface PostModelsModelIdSetDefaultData {
   default_model: string
@@ -2141,6 +2372,11 @@ export interface PostSessionsSessionIdApprovalsApprovalIdData {
 export interface PostSessionsSessionIdArchiveData {
   archived: boolean
 }
+export interface PostSessionsSessionIdCompactBody {
+  /** what the summary should mind; blank: nothing */
+  instruction?: string
+}
+export interface PostSessionsSessionIdCompactData {}
 export interface PostSessionsSessionIdProfileBody {
   title?: string
   metadata?: {
@@ -2418,6 +2654,14 @@ export interface PostSessionsSessionIdRestoreData {
   permission_rules: unknown[]
   message_count: number
   last_seq: number
+}
+export interface PostSessionsSessionIdTasksTaskIdCancelData {
+  cancelled: true
+}
+export interface PostSessionsSessionIdTasksTaskIdDetachData {
+  /** false: it was not in the foreground */
+  detached: boolean
+  status: 'running' | 'completed' | 'failed' | 'cancelled'
 }
 export interface PostShutdownData {
   ok: true
@@ -2844,6 +3088,168 @@ export interface SubscribeRequest {
   /** Whom to show, per session; empty shows all */
   agent_filter?: {
     [k: string]: string[]
+  }
+}
+export interface TaskStartedEvent {
+  type: 'task.started'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    info:
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'process'
+          command: string
+          pid: number
+          exitCode: number | null
+        }
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'agent'
+          agentId?: string
+          subagentType?: string
+          parentToolCallId?: string
+          model?: string
+          thinkingEffort?: string
+        }
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'question'
+          questionCount: number
+          toolCallId?: string
+        }
+    type: 'task.started'
+  }
+}
+export interface TaskTerminatedEvent {
+  type: 'task.terminated'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    info:
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'process'
+          command: string
+          pid: number
+          exitCode: number | null
+        }
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'agent'
+          agentId?: string
+          subagentType?: string
+          parentToolCallId?: string
+          model?: string
+          thinkingEffort?: string
+        }
+      | {
+          /** `bash-`, `agent-` or `question-` and 8 characters of [0-9a-z] */
+          taskId: string
+          description: string
+          /** lost: its process died with it, or left it behind */
+          status: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+          /** no call waits for it */
+          detached?: boolean
+          /** ms since 1970 */
+          startedAt: number
+          endedAt: number | null
+          stopReason?: string
+          /** the agent is not told of its end */
+          terminalNotificationSuppressed?: boolean
+          /** time that it may take; absent: no limit */
+          timeoutMs?: number
+          kind: 'question'
+          questionCount: number
+          toolCallId?: string
+        }
+    type: 'task.terminated'
   }
 }
 export interface ThinkingDeltaEvent {
@@ -3309,6 +3715,22 @@ export interface paths {
       responses: { 200: Content<Success<GetConnectionsData> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/files': {
+    post: {
+      requestBody: { content: { 'multipart/form-data': PostFilesBody } }
+      responses: { 200: Content<Success<PostFilesData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/files/{file_id}': {
+    get: {
+      parameters: { path: { file_id: string } }
+      responses: { 200: Content<Failure<40001 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
+    }
+    delete: {
+      parameters: { path: { file_id: string } }
+      responses: { 200: Content<Success<DeleteFilesFileIdData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/healthz': {
     get: {
       responses: { 200: Content<Success<GetHealthzData> | Failure<40001 | 50001 | 50003>> } & Refused
@@ -3451,7 +3873,7 @@ export interface paths {
   '/api/v1/sessions/{session_id}/media/{file_id}': {
     get: {
       parameters: { path: { session_id: string; file_id: string } }
-      responses: { 200: Content<Failure<40001 | 50001 | 50003>> & Content<unknown, 'image/*'> & Content<unknown, 'video/*'> & Content<unknown, 'application/octet-stream'>; 206: Content<unknown, 'image/*'> & Content<unknown, 'video/*'> & Content<unknown, 'application/octet-stream'> } & Refused
+      responses: { 200: Content<Failure<40001 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/messages': {
@@ -3538,6 +3960,30 @@ export interface paths {
       responses: { 200: Content<Success<GetSessionsSessionIdStatusData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/tasks': {
+    get: {
+      parameters: { path: { session_id: string }; query?: GetSessionsSessionIdTasksQuery }
+      responses: { 200: Content<Success<GetSessionsSessionIdTasksData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/tasks/{task_id}': {
+    get: {
+      parameters: { path: { session_id: string; task_id: string }; query?: GetSessionsSessionIdTasksTaskIdQuery }
+      responses: { 200: Content<Success<GetSessionsSessionIdTasksTaskIdData> | Failure<40001 | 40401 | 40406 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/tasks/{task_id}:cancel': {
+    post: {
+      parameters: { path: { session_id: string; task_id: string } }
+      responses: { 200: Content<Success<PostSessionsSessionIdTasksTaskIdCancelData> | Failure<40001 | 40401 | 40406 | 40901 | 40904 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/tasks/{task_id}:detach': {
+    post: {
+      parameters: { path: { session_id: string; task_id: string } }
+      responses: { 200: Content<Success<PostSessionsSessionIdTasksTaskIdDetachData> | Failure<40001 | 40401 | 40406 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}:abort': {
     post: {
       parameters: { path: { session_id: string } }
@@ -3548,6 +3994,13 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       responses: { 200: Content<Success<PostSessionsSessionIdArchiveData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}:compact': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': PostSessionsSessionIdCompactBody } }
+      responses: { 200: Content<Success<PostSessionsSessionIdCompactData> | Failure<40001 | 40401 | 40901 | 40910 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:restore': {
@@ -3621,6 +4074,10 @@ export interface Events {
   'agent.disposed': AgentDisposedEvent
   'agent.status.updated': AgentStatusUpdatedEvent
   'assistant.delta': AssistantDeltaEvent
+  'compaction.blocked': CompactionBlockedEvent
+  'compaction.cancelled': CompactionCancelledEvent
+  'compaction.completed': CompactionCompletedEvent
+  'compaction.started': CompactionStartedEvent
   'error': ErrorEvent
   'event.approval.requested': ApprovalRequestedEvent
   'event.approval.resolved': ApprovalResolvedEvent
@@ -3642,6 +4099,8 @@ export interface Events {
   'prompt.steered': PromptSteeredEvent
   'prompt.submitted': PromptSubmittedEvent
   'session.meta.updated': SessionMetaUpdatedEvent
+  'task.started': TaskStartedEvent
+  'task.terminated': TaskTerminatedEvent
   'thinking.delta': ThinkingDeltaEvent
   'tool.call.delta': ToolCallDeltaEvent
   'tool.call.started': ToolCallStartedEvent

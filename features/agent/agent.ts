@@ -306,8 +306,9 @@ export class AgentEngine implements Agent {
   }
 
   async abort(user: boolean): Promise<void> {
-    if (user) await this.#turns.endExclusive()
-    await this.#turns.cancel(user)
+    // What waits for exclusive work begins when it has ended, and nobody wants that to be aborted.
+    if (user && !this.#turns.current) await this.#turns.endExclusive()
+    else await this.#turns.cancel(user)
   }
 
   inFlight(): InFlightTurn | undefined {

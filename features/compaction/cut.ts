@@ -1,6 +1,6 @@
 /** What stays of a context, and what the model is given of it to summarise. Pure. */
 import { estimateMessage, estimateText, type HistoryMessage, isUserInput, type Origin, type WirePart } from '../history/index.ts'
-import { isImage, isMedia, type LlmMessage } from '../llm/index.ts'
+import { isMedium, type LlmMessage } from '../llm/index.ts'
 
 export interface KeptMessage {
   readonly role: 'user'
@@ -48,7 +48,7 @@ function take(messages: readonly KeptMessage[], limit: number, cut: (text: strin
   for (const message of messages) {
     const tokens = tokensOf(message)
     if (tokens > left) {
-      const text = cut(textOf(message.content), left)
+      const text = cut(textOf(message.content), left - estimateText(message.role))
       if (text.trim() !== '') taken.push({ ...message, content: [{ type: 'text', text }] })
       return taken
     }
@@ -118,6 +118,6 @@ function withoutOrphans(messages: readonly LlmMessage[]): readonly LlmMessage[] 
 /** Pictures and films become a line of text. */
 export function withoutMedia(messages: readonly LlmMessage[]): readonly LlmMessage[] {
   const text = (part: LlmMessage['content'][number]) =>
-    isMedia(part) ? { type: 'text' as const, text: isImage(part) ? '[image]' : '[video]' } : part
+    isMedium(part) ? { type: 'text' as const, text: part.type === 'video' ? '[video]' : '[image]' } : part
   return messages.map(message => ({ ...message, content: message.content.map(text) }) as LlmMessage) // each role keeps its kinds of parts
 }

@@ -1,6 +1,6 @@
 /** Asks the model for a summary, again with less where it cannot take or does not answer the whole. */
 import { pause, retryDelay } from '../agent/index.ts'
-import { isMedia, type Llm, type LlmError, type LlmMessage, type LlmRequest, type TokenUsage } from '../llm/index.ts'
+import { isMedium, type Llm, type LlmError, type LlmMessage, type LlmRequest, type TokenUsage } from '../llm/index.ts'
 import { newest, requestTokens, withoutMedia, withoutOldest } from './cut.ts'
 import { windowOf } from './measure.ts'
 import { leftOut, summaryRequest } from './texts.ts'
@@ -50,7 +50,7 @@ export async function summarise(
   let attempt = 1
   let cuts = 0
   let bad = 0
-  let seesMedia = messages.some(({ content }) => content.some(isMedia))
+  let seesMedia = messages.some(({ content }) => content.some(isMedium))
   for (;;) {
     const answer = await ask(llm, requestOf(context, messages, instruction), signal)
     if (answer.usage) usage.push(answer.usage)
