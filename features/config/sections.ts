@@ -81,6 +81,12 @@ export const servicesSection: ConfigSection<typeof Services> = {
   schema: Services,
   default: {},
   secrets: ['*.api_key', '*.oauth', '*.custom_headers'],
+  review: services =>
+    Object.entries(services).flatMap(([name, service]) => {
+      const url = service?.base_url?.trim() ?? ''
+      if (url === '' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return []
+      return [{ path: `${name}.base_url`, message: 'must be an address that begins with http:// or https://', refused: true }]
+    }),
   overlay: (env, report) => {
     const variables = new Environment(env, report)
     return defined({ svc_search: serviceOf(variables, 'WEB_SEARCH'), svc_fetch: serviceOf(variables, 'WEB_FETCH') })

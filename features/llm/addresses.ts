@@ -12,6 +12,9 @@ export function isHttpUrl(value: unknown): value is string {
   return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
+/** What is said of a base_url for which `isHttpUrl` is false. */
+export const notAnAddress = 'must be an address that begins with http:// or https://'
+
 /** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. An address of every interface (0.0.0.0, [::]) is none. */
 export function isLoopback(url: string | undefined): boolean {
   if (url === undefined || !URL.canParse(url)) return false

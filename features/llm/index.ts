@@ -1,6 +1,6 @@
 /** Public face of the llm pack. */
 
-export { isHttpUrl, isLoopback } from './addresses.ts'
+export { isHttpUrl, isLoopback, notAnAddress } from './addresses.ts'
 export { CallIds, ResponseIds } from './call-ids.ts'
 export { canThink, samplingOf } from './effort.ts'
 export { nonBlank, providerKey, providerToken, providerUrl } from './env-table.ts'
@@ -36,6 +36,7 @@ export {
 export * from './service.ts'
 export { inlineRefs, missingType, objectSchema } from './tool-schema.ts'
 export { isTransportError, transportError } from './transport-errors.ts'
+export { whyUnreachable } from './unreachable.ts'
 export { untilAborted } from './until-aborted.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
 export { errorIn, oneLine } from './upstream-failure.ts'

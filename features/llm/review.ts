@@ -1,20 +1,28 @@
 /** What is written as the schema wants and still not as it can be meant. */
 import type { ConfigRemark } from '../config/index.ts'
+import { isHttpUrl, notAnAddress } from './addresses.ts'
 import { nonBlank } from './env-table.ts'
 import { fixedFields, type ModelRecord, type ProviderRecord } from './records.ts'
 
 /** Remarks with paths below `providers`. */
 export function reviewProviders(providers: Readonly<Record<string, ProviderRecord>>): ConfigRemark[] {
-  return Object.entries(providers).flatMap(([id, record]) => reviewRecord(id, record))
+  return Object.entries(providers).flatMap(([id, record]) => [...reviewRecord(id, record), ...reviewAddress(id, record)])
 }
 
 /** Remarks with paths below `models`. */
 export function reviewModels(models: Readonly<Record<string, ModelRecord>>): ConfigRemark[] {
   return Object.entries(models).flatMap(([alias, record]) => [
     ...reviewRecord(alias, record),
+    ...reviewAddress(alias, record),
     ...reviewRecord(`${alias}.overrides`, record.overrides ?? {}),
     ...reviewOverrides(`${alias}.overrides`, record.overrides ?? {})
   ])
+}
+
+/** The value may hold a credential: it is not repeated. */
+function reviewAddress(path: string, { base_url }: { readonly base_url?: string | undefined }): ConfigRemark[] {
+  const url = nonBlank(base_url)
+  return url === undefined || isHttpUrl(url) ? [] : [{ path: `${path}.base_url`, message: notAnAddress, refused: true }]
 }
 
 function reviewOverrides(path: string, overrides: object): ConfigRemark[] {

@@ -3,6 +3,7 @@ import { traceOf } from './errors.ts'
 import { OutboundRefused } from './outbound.ts'
 import { ProxyProblem } from './proxies.ts'
 import type { LlmError } from './request.ts'
+import { codeOf, isOtherProtocol, whyUnreachable } from './unreachable.ts'
 
 /** Of sockets, the HTTP client and its parser, TLS, and of bodies that do not decompress. */
 const transportCodes =
@@ -34,17 +35,7 @@ export function transportError(error: unknown, where: string, headers: Readonly<
   }
   const certificate = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/.test(code)
   const name = /TIMEOUT/.test(code) ? 'TimeoutError' : 'ConnectionError'
-  const message = `the connection to ${where} failed (${code || 'closed'})`
-  return { code: 'provider.connection_error', name, message, retryable: !certificate, ...traceOf(headers) }
-}
-
-function codeOf(error: unknown): string {
-  for (let at: unknown = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
-    const { code, errors, cause, name } = at as { code?: unknown; errors?: unknown[]; cause?: unknown; name?: unknown }
-    if (typeof code === 'string') return code
-    // The parser of the HTTP client names no code for a body that ends in the middle of a chunk.
-    if (name === 'HTTPParserError') return 'HPE_INVALID'
-    at = cause ?? errors?.[0]
-  }
-  return ''
+  const message = `the connection to ${where} failed: ${whyUnreachable(error)}`
+  const final = certificate || isOtherProtocol(error)
+  return { code: 'provider.connection_error', name, message, retryable: !final, ...traceOf(headers) }
 }

@@ -6,6 +6,7 @@ import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxiesOf, proxyFailure } from './proxies.ts'
 import type { ResolvedModel } from './request.ts'
+import { failedAt } from './unreachable.ts'
 import { untilAborted } from './until-aborted.ts'
 
 /** The head of a reply, and the body as it comes: whoever has it reads it to its end or destroys it. */
@@ -117,7 +118,7 @@ class Pools {
     } catch (error) {
       // A tunnel that is being opened does not hear of the abort; what comes out of it later is let go.
       if (signal.aborted) reply.then(({ body }) => body.destroy()).catch(() => undefined)
-      throw proxyFailure(error)
+      throw failedAt(proxyFailure(error), url)
     }
   }
 

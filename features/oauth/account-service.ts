@@ -1,6 +1,16 @@
 /** Questions to the authorization server (RFC 8628, RFC 6749 section 6) and to the account service. Nothing is stored here. */
 import { redactText } from '../../kernel/index.ts'
-import { isHttpUrl, OutboundRefused, parseJson, readText, secretsSent, type Upstream, withoutSecrets } from '../llm/index.ts'
+import {
+  isHttpUrl,
+  isTransportError,
+  OutboundRefused,
+  parseJson,
+  readText,
+  secretsSent,
+  type Upstream,
+  whyUnreachable,
+  withoutSecrets
+} from '../llm/index.ts'
 import { isTable } from '../providers/index.ts'
 import type { Credential } from './contract.ts'
 import { readCredential } from './credential.ts'
@@ -137,8 +147,8 @@ export class AccountService {
       signal.throwIfAborted()
       if (timeout.aborted) throw new AccountProblem(`${hostOf(url)} did not answer within ${timeout_ms / 1000} s`, { cause: error })
       if (error instanceof OutboundRefused) throw new AccountProblem(error.message, { cause: error, unset: true })
-      const { code, name } = error as NodeJS.ErrnoException
-      throw new AccountProblem(`${hostOf(url)} could not be reached (${code ?? name})`, { cause: error })
+      const why = isTransportError(error) ? `: ${whyUnreachable(error)}` : ` (${(error as Error).name})`
+      throw new AccountProblem(`${hostOf(url)} could not be reached${why}`, { cause: error })
     }
   }
 }

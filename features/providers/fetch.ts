@@ -1,5 +1,15 @@
 /** Reads a document from a provider, a registry or a directory: bounded in time and bytes, failures as short texts that hold no secret. */
-import { isHttpUrl, OutboundRefused, readText, secretsSent, type Upstream, type UpstreamReply, withoutSecrets } from '../llm/index.ts'
+import {
+  isHttpUrl,
+  isTransportError,
+  OutboundRefused,
+  readText,
+  secretsSent,
+  type Upstream,
+  type UpstreamReply,
+  whyUnreachable,
+  withoutSecrets
+} from '../llm/index.ts'
 
 const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 2 * 1024 * 1024
@@ -60,6 +70,5 @@ function unreachable(error: unknown, url: string): string {
   if (error instanceof OutboundRefused) {
     return `offline: ${new URL(url).host} is not called (--offline, SVC_CODE_OFFLINE, or offline = true in config.toml)`
   }
-  const { code, name } = error as NodeJS.ErrnoException
-  return `could not be reached (${code ?? name})`
+  return isTransportError(error) ? `could not be reached: ${whyUnreachable(error)}` : `could not be reached (${(error as Error).name})`
 }

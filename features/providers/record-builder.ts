@@ -1,6 +1,6 @@
 /** What a client sends for a provider, checked beyond its shape and turned into records of the configuration file. */
 import { type Detail, invalid, redactUrls } from '../../kernel/index.ts'
-import { nonBlank } from '../llm/index.ts'
+import { isHttpUrl, nonBlank, notAnAddress } from '../llm/index.ts'
 import type { ModelEntry, ProviderBody } from './contract.ts'
 import { MANAGED_PROVIDER } from './service.ts'
 import { type Table, without } from './tables.ts'
@@ -28,6 +28,8 @@ export function checkBody(
   }
   if (base_url?.includes('${'))
     details.push({ path: 'body.base_url', message: 'must not contain a placeholder of an environment variable' })
+  else if (nonBlank(base_url) !== undefined && !isHttpUrl(nonBlank(base_url)))
+    details.push({ path: 'body.base_url', message: notAnAddress })
   const names = new Set<string>()
   const twice = models.find(({ model }) => names.size === names.add(model).size)
   if (twice) details.push({ path: 'body.models', message: `model ${twice.model} is listed twice` })

@@ -243,6 +243,20 @@ test('the reason of a refusal says what is allowed', async t => {
   assert.equal(await reason({ hooks: [{ event: 'Stop', command: 5 }] }), 'expected string')
 })
 
+test("an address that is none is refused when it is written, without its text; one that the file has stands in nobody's way", async t => {
+  const old = '[providers.old]\nbase_url = "models.example"\n'
+  const { post, refused, patch, read } = await configScene(t, old)
+
+  assert.deepEqual(await refused({ providers: { p: { base_url: 'user:LEAK@models.example' } } }), ['body.providers.p.base_url'])
+  assert.deepEqual(await refused({ models: { 'a/b': { ...model, baseUrl: 'models.example/v1' } } }), ['body.models.a/b.baseUrl'])
+  assert.deepEqual(await refused({ services: { svc_search: { base_url: 'ftp://x' } } }), ['body.services.svc_search.base_url'])
+  const { msg } = (await post({ providers: { p: { base_url: 'user:LEAK@models.example' } } })) as { msg: string }
+  assert.equal(msg, 'body.providers.p.base_url: must be an address that begins with http:// or https://')
+
+  assert.equal(await read(), old)
+  await patch({ providers: { old: { type: 'svc' }, p: { base_url: 'http://localhost:1/v1' } } })
+})
+
 test('what is no patch at all is refused', async t => {
   const { refused, server, home } = await configScene(t)
 

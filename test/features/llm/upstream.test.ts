@@ -1,7 +1,7 @@
 /** Connections to providers: redirects, headers, closing. */
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { createUpstream, isTransportError, readText, transportError } from '../../../features/llm/index.ts'
@@ -77,6 +77,47 @@ test('certificate problems are final, other transport failures are not', () => {
   assert.equal(failed('ECONNRESET').retryable, true)
   assert.equal(failed('UND_ERR_CONNECT_TIMEOUT').name, 'TimeoutError')
   assert.equal(isTransportError(new TypeError('bug')), false)
+})
+
+/** A server that answers what it gets with these bytes, and hangs up. */
+async function raw(t: TestContextLike, bytes: Uint8Array | string): Promise<number> {
+  const server = net.createServer(socket => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end(bytes))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+test('an address where nobody answers is told in words, with the code behind them', async t => {
+  const { get } = pool(t, {})
+  const told = async (url: string) => {
+    const { message, retryable } = transportError(await get(url, {}, new AbortController().signal).catch(error => error), 'models.example')
+    return [message.replace('the connection to models.example failed: ', ''), retryable]
+  }
+  const plain = await listening(t, (_, res) => res.end('{}'))
+  const tls = await raw(t, Uint8Array.of(21, 3, 1, 0, 2, 2, 70))
+  const closing = await raw(t, '')
+  const other = await raw(t, 'SSH-2.0\r\n')
+
+  assert.deepEqual(await told(plain.url.replace('http:', 'https:')), [
+    'this port speaks http, not https (ERR_SSL_WRONG_VERSION_NUMBER)',
+    false
+  ])
+  assert.deepEqual(await told(`http://127.0.0.1:${tls}`), ['this port speaks https, not http (HPE_INVALID)', false])
+  assert.deepEqual(await told(`http://127.0.0.1:${closing}`), [
+    'the server closed the connection without a word; it may speak https, not http (UND_ERR_SOCKET)',
+    true
+  ])
+  assert.deepEqual(await told(`https://127.0.0.1:${closing}`), [
+    'the server closed the connection at once; it may speak http, not https (ECONNRESET)',
+    true
+  ])
+  assert.deepEqual(await told(`http://127.0.0.1:${other}`), ['what came is no HTTP answer (HPE_INVALID)', true])
+  assert.deepEqual(await told('http://127.0.0.1:1'), ['nothing listens there (ECONNREFUSED)', true])
+  const notFound = transportError(Object.assign(new Error('x'), { code: 'ENOTFOUND' }), 'models.example')
+  assert.equal(notFound.message, 'the connection to models.example failed: host not found (ENOTFOUND)')
 })
 
 test('an error body that breaks off, is too long or never ends counts as far as it came', async () => {

@@ -121,7 +121,8 @@ test('a body that breaks a rule names each field and writes nothing', async t =>
   ]
   await refused(body('x', { models: twice }), 'body.models')
   await refused(body('x', { default_model: 'other' }), 'body.default_model')
-  await refused(body('x', { base_url: `https://${placeholder}/v1` }), 'body.base_url')
+  for (const base_url of [`https://${placeholder}/v1`, 'models.example/v1', 'localhost:8080', 'ftp://models.example', '/v1', 'https://'])
+    await refused(body('x', { base_url }), 'body.base_url')
   await refused(
     body('/', { base_url: placeholder, default_model: 'y', models: twice }),
     'body.id',

@@ -161,7 +161,7 @@ test('failures are collected, the others go on, and no text holds the key', asyn
     list: 'the answer is not a model list',
     down: 'answered HTTP 503',
     moved: 'answered HTTP 302',
-    closed: 'could not be reached (ECONNREFUSED)',
+    closed: 'could not be reached: nothing listens there (ECONNREFUSED)',
     homeless: 'it has no base_url'
   })
   assert.deepEqual(Object.keys((await file()).models as object), ['good/m'])
