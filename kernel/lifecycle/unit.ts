@@ -9,7 +9,7 @@ import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack, RouteHandler } from '../pack.ts'
-import { shapesIn } from '../shapes.ts'
+import { type NamedShape, shapesIn } from '../shapes.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
 
@@ -32,6 +32,16 @@ export interface Surface {
   readonly errors: readonly ErrorSpec[]
 }
 
+/** The named shapes in what an owner has on the wire. */
+function shapesOf({ routes, events, frames, outFrames }: Surface): NamedShape[] {
+  const schemas = [
+    ...routes.flatMap(({ params, query, body, data }) => [params, query, body, data]),
+    ...[...events, ...outFrames].map(({ payload }) => payload),
+    ...frames.flatMap(({ payload, ack }) => [payload, ack])
+  ]
+  return [...new Set(schemas.flatMap(schema => (schema ? shapesIn(schema) : [])))]
+}
+
 /** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
 export class Registrations {
   readonly routes: MountedRoute[] = []
@@ -41,6 +51,8 @@ export class Registrations {
   readonly activity = new Activity()
   readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
+  /** Of the lists as they are now. */
+  #shapes: readonly NamedShape[] | undefined
 
   /** `errors` of the pack: specs that no route lists. */
   constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
@@ -53,19 +65,19 @@ export class Registrations {
   }
 
   route(spec: AnyRoute, handler: RouteHandler<never>): () => void {
-    return added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
+    return this.#added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
   }
 
   frame(spec: FrameSpec, handler: FrameHandler<never>, before?: FrameCheck): () => void {
-    return added(this.frames, { pack: this.pack, spec, handler, before, activity: this.activity })
+    return this.#added(this.frames, { pack: this.pack, spec, handler, before, activity: this.activity })
   }
 
   event(spec: EventSpec): () => void {
-    return added(this.events, spec)
+    return this.#added(this.events, spec)
   }
 
   outFrame(spec: OutFrameSpec): () => void {
-    return added(this.outFrames, spec)
+    return this.#added(this.outFrames, spec)
   }
 
   surface(): Surface {
@@ -75,6 +87,20 @@ export class Registrations {
     const invalid = frames.flatMap(spec => spec.invalid ?? [])
     const errors = [...this.#ownErrors, ...[...routes, ...frames].flatMap(spec => spec.errors ?? []), ...invalid]
     return { pack, routes, events, frames, outFrames, errors }
+  }
+
+  shapes(): readonly NamedShape[] {
+    this.#shapes ??= shapesOf(this.surface())
+    return this.#shapes
+  }
+
+  #added<T>(list: T[], item: T): () => void {
+    this.#shapes = undefined
+    const remove = added(list, item)
+    return () => {
+      this.#shapes = undefined
+      remove()
+    }
   }
 }
 
@@ -135,10 +161,12 @@ export class Unit {
 export class Registry {
   readonly #active: Registrations[] = []
   readonly #kernel: Surface
+  readonly #kernelShapes: readonly NamedShape[]
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
     this.#kernel = kernel
+    this.#kernelShapes = shapesOf(kernel)
   }
 
   /** Text of the first clash with what is mounted, or within the candidate itself. */
@@ -154,8 +182,28 @@ export class Registry {
         one.routes.flatMap(({ operationId }) => (operationId === undefined ? [] : [[operationId, operationId]]))
       ) ??
       codeClash(candidate, others) ??
-      shapeClash(candidate, others)
+      this.#shapeClash(registrations)
     )
+  }
+
+  /** One name, one shape: clients are generated from it. Copies that say the same are fine. */
+  #shapeClash(candidate: Registrations): string | undefined {
+    const others = this.#active.filter(entry => entry.pack !== candidate.pack)
+    const known = new Map<string, { readonly shape: TSchema; readonly pack: string }>()
+    const all = [
+      { pack: this.#kernel.pack, shapes: this.#kernelShapes },
+      ...[...others, candidate].map(one => ({ pack: one.pack, shapes: one.shapes() }))
+    ]
+    for (const { pack, shapes } of all) {
+      for (const { name, shape } of shapes) {
+        const first = known.get(name)
+        if (!first) known.set(name, { shape, pack })
+        else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
+          return `shape ${name} of ${pack} differs from that of ${first.pack}`
+        }
+      }
+    }
+    return undefined
   }
 
   publish(entry: Registrations): () => void {
@@ -186,26 +234,6 @@ export class Registry {
     }
     return owners
   }
-}
-
-/** One name, one shape: clients are generated from it. Packs may bring copies that say the same. */
-function shapeClash(candidate: Surface, others: readonly Surface[]): string | undefined {
-  const known = new Map<string, { shape: TSchema; pack: string }>()
-  for (const { pack, routes, events, frames, outFrames } of [...others, candidate]) {
-    const declared = [
-      ...routes.flatMap(({ params, query, body, data }) => [params, query, body, data]),
-      ...[...events, ...outFrames].map(({ payload }) => payload),
-      ...frames.flatMap(({ payload, ack }) => [payload, ack])
-    ]
-    for (const { name, shape } of declared.flatMap(schema => (schema ? shapesIn(schema) : []))) {
-      const first = known.get(name)
-      if (!first) known.set(name, { shape, pack })
-      else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
-        return `shape ${name} of ${pack} differs from that of ${first.pack}`
-      }
-    }
-  }
-  return undefined
 }
 
 /** A route that gives way to others clashes only with another one that does. */
