@@ -26,6 +26,7 @@ const bundle = await rolldown({
     client: 'client/index.ts',
     'resolve-self': 'features/cli/resolve-self.ts',
     'walker-worker': 'features/tools-files/walker-worker.ts',
+    'extract-worker': 'features/tools-web/extract-worker.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))
   },
   platform: 'node',

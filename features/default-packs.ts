@@ -24,6 +24,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   tools: () => import('./tools/pack.ts'),
   'tools-files': () => import('./tools-files/pack.ts'),
   'tools-shell': () => import('./tools-shell/pack.ts'),
+  'tools-web': () => import('./tools-web/pack.ts'),
   permissions: () => import('./permissions/pack.ts'),
   agent: () => import('./agent/pack.ts'),
   compaction: () => import('./compaction/pack.ts'),

@@ -24,6 +24,9 @@ export function isLoopback(url: string | undefined): boolean {
 
 type Answer = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void
 
+/** How names are looked up, as `net.connect` asks for it. */
+export type NameLookup = (hostname: string, options: LookupOptions, answer: Answer) => void
+
 /** Looks a name up as the system does, but asks nobody for local names: a name server could send them anywhere (RFC 6761, section 6.3). */
 export function lookupName(hostname: string, options: LookupOptions, answer: Answer): void {
   if (!isLocalName(hostname)) {

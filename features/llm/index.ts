@@ -22,6 +22,7 @@ export {
   type OutboundSource
 } from './outbound.ts'
 export { costOf, totalCost } from './price.ts'
+export { proxyUrls } from './proxies.ts'
 export { ModelPrice, ModelRecord, OauthRef, ProviderRecord, withOverrides } from './records.ts'
 export * from './request.ts'
 export {

@@ -1,7 +1,7 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
-import { isLoopback, lookupName } from './addresses.ts'
+import { isLoopback, lookupName, type NameLookup } from './addresses.ts'
 import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxiesOf, proxyFailure } from './proxies.ts'
@@ -24,7 +24,7 @@ export interface Upstream {
    * transport's error, or with OutboundRefused when the server runs offline; abort closes the connection. `headers` come first, the model's own headers win.
    */
   post(
-    model: ResolvedModel,
+    model: Pick<ResolvedModel, 'base_url' | 'headers'>,
     path: string,
     body: unknown,
     headers: Readonly<Record<string, string>>,
@@ -55,9 +55,16 @@ const TUNNEL_TIMEOUT_MS = 30_000
 /** Local servers read the whole prompt before they answer, and models think without a word. */
 const defaultTimeouts: UpstreamTimeouts = { connect_ms: 10_000, silence_ms: 600_000 }
 
-/** HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. No redirect is followed. */
-export function createUpstream(env: NodeJS.ProcessEnv = process.env, timeouts: UpstreamTimeouts = defaultTimeouts): Upstream {
-  const pools = new Pools(env, timeouts)
+/**
+ * HTTP_PROXY, HTTPS_PROXY and NO_PROXY are honoured, in both spellings; loopback addresses are never proxied. No redirect is followed. `find` looks
+ * names up, and connections go to what it answers.
+ */
+export function createUpstream(
+  env: NodeJS.ProcessEnv = process.env,
+  timeouts: UpstreamTimeouts = defaultTimeouts,
+  find: NameLookup = lookupName
+): Upstream {
+  const pools = new Pools(env, timeouts, find)
   return {
     async post(model, path, body, headers, signal) {
       const url = new URL(model.base_url ?? '')
@@ -94,10 +101,10 @@ class Pools {
   #outside: Dispatcher | undefined
   #closed = false
 
-  constructor(env: NodeJS.ProcessEnv, { connect_ms, silence_ms }: UpstreamTimeouts) {
+  constructor(env: NodeJS.ProcessEnv, { connect_ms, silence_ms }: UpstreamTimeouts, lookup: NameLookup) {
     this.#env = env
     // `lookup` is what net.connect takes; the library's type knows only whole connection targets.
-    const connect = { timeout: connect_ms, lookup: lookupName } as object
+    const connect = { timeout: connect_ms, lookup } as object
     this.#options = { allowH2: false, connect, bodyTimeout: silence_ms, headersTimeout: silence_ms }
   }
 
