@@ -224,3 +224,68 @@ test('what a session said before something that everyone hears comes before it, 
   const said = client.frames.map((frame: Frame) => frame.payload?.delta ?? frame.payload?.text ?? '').join('')
   assert.equal(said, '0123456789!')
 })
+
+test('a session whose id can be no file is not found, whoever says that it exists', async t => {
+  const { connect } = await startHub(t)
+  const client = await connect()
+  const { payload } = await client.request('subscribe', { session_ids: ['../s1', 's1'] })
+  assert.deepEqual([payload.accepted, payload.not_found], [['s1'], ['../s1']])
+})
+
+test('a client without a cursor whose session is closed while its journal opens has nothing to begin anew', async t => {
+  const asked = latch()
+  const ready = latch()
+  const journal = new MemoryJournal()
+  const open = async () => {
+    asked.open()
+    await ready.opened
+    return journal
+  }
+  const { hub, connect } = await startHub(t, { journals: { ...only(journal), open } })
+  const client = await connect()
+  const subscribed = client.request('subscribe', { session_ids: ['s1'] })
+  await asked.opened
+  const closed = hub.close('s1')
+  await turn()
+  ready.open()
+  const { payload } = await subscribed
+  await closed
+  assert.deepEqual([payload.accepted, payload.not_found, payload.resync_required], [[], ['s1'], []])
+  assert.ok(!client.frames.some(({ type }) => type === 'resync_required'))
+})
+
+test('a journal that only a subscription had opened is closed with the last one', async t => {
+  let closed = 0
+  class Counted extends MemoryJournal {
+    override async close(): Promise<void> {
+      closed++
+    }
+  }
+  const { hub, connect } = await startHub(t, { journals: only(new Counted()) })
+  const [client, other] = [await connect(), await connect()]
+  for (const each of [client, other]) await each.request('subscribe', { session_ids: ['s1'] })
+  await client.request('unsubscribe', { session_ids: ['s1'] })
+  assert.deepEqual([closed, hub.watermark('s1')?.seq], [0, 0])
+  await other.request('unsubscribe', { session_ids: ['s1'] })
+  assert.deepEqual([closed, hub.watermark('s1')], [1, undefined])
+})
+
+test('a client that leaves while the journal opens is no subscriber', async t => {
+  const asked = latch()
+  const ready = latch()
+  const journal = new MemoryJournal()
+  const open = async () => {
+    asked.open()
+    await ready.opened
+    return journal
+  }
+  const { hub, connect } = await startHub(t, { journals: { ...only(journal), open } })
+  const [leaving, staying] = [await connect(), await connect()]
+  void leaving.request('subscribe', { session_ids: ['s1'] }).catch(() => undefined)
+  await asked.opened
+  const subscribed = staying.request('subscribe', { session_ids: ['s1'] })
+  await leaving.close()
+  ready.open()
+  await subscribed
+  assert.equal(hub.subscribers('s1'), 1)
+})
