@@ -32,6 +32,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'request-repair': () => import('./request-repair/pack.ts'),
   goals: () => import('./goals/pack.ts'),
   'user-hooks': () => import('./user-hooks/pack.ts'),
+  plan: () => import('./plan/pack.ts'),
   questions: () => import('./questions/pack.ts'),
   todo: () => import('./todo/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),

@@ -13,6 +13,8 @@ export interface StatusFact {
   readonly places?: readonly StatusPlace[]
   /** Now; JSON. undefined: the field is left out, or has its built-in value. Called often, so it does no I/O. */
   value(agent: AgentHost): unknown
+  /** The same for the main agent of a session that has none yet. */
+  initial?(): unknown
 }
 export const StatusFacts = extensionPoint<StatusFact>('status-facts')
 
@@ -31,12 +33,12 @@ export function factsOf(
   failed: (pack: string, field: string, error: unknown) => void
 ): Record<string, unknown> {
   const found: Record<string, unknown> = {}
-  for (const { pack, item } of agent ? facts : []) {
+  for (const { pack, item } of facts) {
     const { field, places = ['status', 'event'] } = item
     const name = place === 'event' ? field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field
     if (!places.includes(place) || name in found) continue
     try {
-      const value = item.value(agent as AgentHost)
+      const value = agent ? item.value(agent) : item.initial?.()
       if (value !== undefined) found[name] = value
     } catch (error) {
       failed(pack, field, error)

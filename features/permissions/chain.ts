@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { sep } from 'node:path'
-import { isInside, isProtected, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
+import { isInside, isProtected, plansDir, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
 import { allows, argumentRule, meansPath, type Rule, ruleFor } from './rules.ts'
@@ -61,6 +61,14 @@ const rememberedApproval: Policy = ({ remembered, tool, execution }) =>
 /** A command that does not tell what it runs may run what a rule denies. */
 const uncertainUnderDenyRule: Policy = facts => (facts.execution.uncertain && argumentRule(facts, 'deny') ? ask : undefined)
 
+/** An agent's plans are its own: writing them changes nothing else. */
+const ownPlan: Policy = facts => {
+  if (facts.tool !== 'Write' && facts.tool !== 'Edit') return undefined
+  const touched = pathsOf(facts)
+  const own = plansDir(facts.agent_dir)
+  return touched.length > 0 && touched.every(({ path, shared }) => isInside(path, own) && !shared) ? approve : undefined
+}
+
 /** Auto mode approves everything that no deny rule forbids. */
 const autoMode: Policy = ({ mode }) => (mode === 'auto' ? approve : undefined)
 
@@ -82,11 +90,11 @@ const controlFile: Policy = async facts => {
 /** Yolo mode approves what the earlier policies did not hold back. */
 const yoloMode: Policy = ({ mode }) => (mode === 'yolo' ? approve : undefined)
 
-/** Tools that only read, or that ask on their own. */
+/** Tools that only read, or that ask on their own. EnterPlanMode is none of them: whether to plan first, the user decides. */
 const safe = new Set(
   (
     'Read Grep Glob ReadMediaFile TodoList TaskList TaskOutput WaitFor CronList WebSearch FetchURL Agent AgentSwarm AskUserQuestion ' +
-    'Skill EnterPlanMode ExitPlanMode CreateGoal GetGoal SetGoalBudget UpdateGoal select_tools'
+    'Skill ExitPlanMode CreateGoal GetGoal SetGoalBudget UpdateGoal select_tools'
   ).split(' ')
 )
 const safeTool: Policy = ({ tool }) => (safe.has(tool) ? approve : undefined)
@@ -105,6 +113,7 @@ const chain: readonly Policy[] = [
   unreadableRules,
   rememberedApproval,
   uncertainUnderDenyRule,
+  ownPlan,
   autoMode,
   askRule,
   allowRules,

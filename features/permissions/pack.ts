@@ -1,5 +1,6 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
+import { StepInjectors } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
@@ -8,6 +9,7 @@ import { ToolAuthority } from '../tools/index.ts'
 import { AgentPermissions, later, permissionState } from './agent-permissions.ts'
 import { type Approval, defaultModeSection, Permissions, permissionSection } from './contract.ts'
 import { permit, readable } from './gate.ts'
+import { modeReminder, modeVariant } from './reminder.ts'
 import { type Rule, rulesOf } from './rules.ts'
 
 export default definePack({
@@ -55,6 +57,11 @@ export default definePack({
       }
     }
     ctx.provide(Permissions, permissions)
+
+    ctx.contribute(StepInjectors, {
+      variant: modeVariant,
+      inject: async ({ agent }, history) => modeReminder(await permissions.mode(agent), history.reminder(modeVariant)?.mode)
+    })
 
     /** An agent may do what was approved for itself or for those that called it. */
     const remembered = async (agent: AgentHost | undefined): Promise<readonly Approval[]> =>

@@ -83,7 +83,7 @@ export default definePack({
       field: 'permission_mode',
       order: 30,
       async apply(session, value) {
-        await setPermissionMode(await agents.of(await session.main()), value as 'manual' | 'auto' | 'yolo', { permissions })
+        await setPermissionMode(await agents.of(await session.main()), value as 'manual' | 'auto' | 'yolo', { permissions, agents })
       }
     })
   }

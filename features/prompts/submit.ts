@@ -129,17 +129,22 @@ async function override(session: Session, agent: Agent, given: Overrides, ports:
   if (disabled_tools) await (await ports.agents.of(await session.main())).configure({ disabled_tools })
 }
 
-/** Changes the mode of an agent and shows it. From the main agent it reaches all. */
+/** Changes the mode of an agent and shows it, also of the agents at work that it reaches: from the main agent all. */
 export async function setPermissionMode(
   agent: Agent,
   mode: 'manual' | 'auto' | 'yolo',
-  { permissions }: Pick<SubmitPorts, 'permissions'>
+  { permissions, agents }: Pick<SubmitPorts, 'permissions' | 'agents'>
 ): Promise<void> {
   const service = permissions()
   if (!service) return
-  const before = await service.mode(agent.host)
+  const { session } = agent.host
+  const reached = [agent.host, ...session.agents().filter(host => host !== agent.host && agents.isOpen(host))]
+  const before = await Promise.all(reached.map(host => service.mode(host)))
   await service.setMode(agent.host, mode)
-  if (before !== mode) agent.announce({ permission: mode })
+  for (const [at, host] of reached.entries()) {
+    const now = await service.mode(host)
+    if (now !== before[at]) (await agents.of(host)).announce({ permission: now })
+  }
 }
 
 /** Ids that the parts refer to in one way: uploads (`file`), or media of the session. */

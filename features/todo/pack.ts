@@ -1,12 +1,13 @@
 /** Wires the todo list: the tool, its state, the reminder. */
 import { definePack } from '../../kernel/index.ts'
 import { StepInjectors } from '../agent/index.ts'
+import { CompactionNotes } from '../compaction/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { Tools } from '../tools/index.ts'
 import { Todos, todoRecord } from './contract.ts'
 import { reminderVariant, todoState } from './state.ts'
-import { createTodoList, reminderOf } from './tool.ts'
+import { createTodoList, reminderOf, textOf } from './tool.ts'
 
 export default definePack({
   name: 'todo',
@@ -27,6 +28,13 @@ export default definePack({
         write: async (agent, todos) => (await histories.of(agent)).append(todoRecord.of({ todos }))
       })
     )
+    ctx.contribute(CompactionNotes, {
+      name: 'todo',
+      async note(agent) {
+        const todos = await read(agent)
+        return todos.length === 0 ? undefined : textOf(todos)
+      }
+    })
     ctx.contribute(StepInjectors, {
       variant: reminderVariant,
       // Subagents have short tasks and a caller who looks at the outcome.

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { Histories } from '../../../features/history/index.ts'
 import { type PermissionMode, Permissions } from '../../../features/permissions/index.ts'
 import permissionsPack from '../../../features/permissions/pack.ts'
 import { Sessions, updateProfile } from '../../../features/sessions/index.ts'
@@ -11,21 +12,33 @@ import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { countedHistory, type StartOptions, startAgent } from '../agent/start.ts'
 
 async function start(t: TestContext, options: Pick<StartOptions, 'home' | 'session_id'> = {}) {
-  const services: { permissions?: Permissions; sessions?: Sessions } = {}
+  const services: { permissions?: Permissions; sessions?: Sessions; histories?: Histories } = {}
+  /** Whose mode was announced, and which. */
+  const modesTold: (readonly [string, string])[] = []
   const probe = definePack({
     name: 'probe',
-    needs: { permissions: Permissions, sessions: Sessions },
-    setup: (_ctx, given) => void Object.assign(services, given)
+    needs: { permissions: Permissions, sessions: Sessions, histories: Histories },
+    setup(ctx, given) {
+      Object.assign(services, given)
+      ctx.tap(ctx.hooks.event, ({ type, subject, payload }) => {
+        const { permission } = payload as { permission?: string }
+        if (type === 'agent.status.updated' && permission !== undefined) modesTold.push([subject, permission])
+      })
+    }
   })
   /** Whose history was opened, in order. */
   const opened: string[] = []
   const packs = [permissionsPack, probe]
-  const started = await startAgent(t, scriptedLlm('fine'), { ...options, packs, history: countedHistory(opened) })
-  const { permissions, sessions } = services as Required<typeof services> // the kernel has started
+  const llm = scriptedLlm('fine')
+  const started = await startAgent(t, llm, { ...options, packs, history: countedHistory(opened) })
+  const { permissions, sessions, histories } = services as Required<typeof services> // the kernel has started
   const session = () => sessions.load(started.session_id)
   return {
     ...started,
     opened,
+    modesTold,
+    llm,
+    history: async () => await histories.of(await (await session()).main()),
     create: async () => (await (await session()).createAgent({ type: 'sub', parent_agent_id: 'main' })).id,
     async modes(...ids: string[]) {
       const hosts = (await session()).agents()
@@ -99,4 +112,37 @@ test('a mode that is set again and holds for all already is not recorded again',
   const lines = (await Promise.all(files.map(name => readFile(join(again.home, name), 'utf8')))).join('').split('\n')
   const recorded = lines.filter(line => line.includes('"permission.mode"')).map(line => (JSON.parse(line) as { mode: string }).mode)
   assert.deepEqual(recorded.sort(), ['auto', 'yolo'])
+})
+
+test('entering auto mode and leaving it is told to the model once, and again after a compaction', async t => {
+  const server = await start(t)
+  const turn = async (permission_mode: PermissionMode) => {
+    const before = server.events.filter(({ type }) => type === 'prompt.completed').length
+    await server.prompt('go', { permission_mode })
+    await server.settled(before + 1)
+    const text = JSON.stringify(server.llm.requests.at(-1)?.messages)
+    return [/Auto mode is on/g, /Auto mode is off/g].map(each => text.match(each)?.length ?? 0)
+  }
+  assert.deepEqual(await turn('manual'), [0, 0])
+  assert.deepEqual(await turn('auto'), [1, 0])
+  assert.deepEqual(await turn('auto'), [1, 0])
+  assert.deepEqual(await turn('yolo'), [1, 1])
+  assert.deepEqual(await turn('manual'), [1, 1])
+  assert.deepEqual(await turn('auto'), [2, 1])
+  const summary = { role: 'user', content: [{ type: 'text', text: 'so far' }] } as const
+  await (await server.history()).append({ type: 'context.compacted', messages: [summary] })
+  assert.deepEqual(await turn('auto'), [1, 0])
+})
+
+test('the mode of the main agent is announced for the agents at work that it reaches', async t => {
+  const server = await start(t)
+  await server.prompt('one')
+  const child = await server.create()
+  await server.prompt('work', { agent_id: child })
+  await server.settled(2)
+  await server.setMain('yolo')
+  assert.deepEqual(server.modesTold, [
+    ['main', 'yolo'],
+    [child, 'yolo']
+  ])
 })

@@ -1,0 +1,2 @@
+/** Public face of the plan pack. */
+export { planEntered, planLeft, planRevised, planRevision } from './contract.ts'

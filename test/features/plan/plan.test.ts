@@ -1,0 +1,398 @@
+/** Plan mode over the real tools, permissions and approvals: entering, what it forbids, the review and all its ends, undo, restarts. */
+import assert from 'node:assert/strict'
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import config from '../../../features/config/pack.ts'
+import { Histories } from '../../../features/history/index.ts'
+import { approvalRequested, resolveApproval } from '../../../features/interactions/index.ts'
+import interactions from '../../../features/interactions/pack.ts'
+import { readStatus } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import plan from '../../../features/plan/pack.ts'
+import { updateProfile } from '../../../features/sessions/index.ts'
+import tools from '../../../features/tools/pack.ts'
+import files from '../../../features/tools-files/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { insider, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
+
+interface Approval {
+  readonly approval_id: string
+  readonly tool_name: string
+  readonly tool_input_display: { readonly kind: string; readonly plan?: string; readonly path?: string; readonly options?: unknown }
+}
+
+interface Result {
+  readonly toolCallId: string
+  readonly output: string
+  readonly isError?: true
+}
+interface Turn {
+  readonly asked: readonly Approval[]
+  readonly results: readonly Result[]
+}
+
+async function start(t: TestContext, replies: readonly Reply[], options: StartOptions & { readonly toml?: string } = {}) {
+  const llm = scriptedLlm(...replies, 'done')
+  const inside = insider()
+  let histories: Histories | undefined
+  const probe = definePack({
+    name: 'probe',
+    needs: { histories: Histories },
+    setup: (_ctx, given) => {
+      histories = given.histories
+    }
+  })
+  const home = options.home ?? (await freshDir())
+  if (options.toml !== undefined) await writeFile(join(home, 'config.toml'), options.toml)
+  const packs = [config, interactions, tools, files, permissions, plan, inside.pack, probe, ...(options.packs ?? [])]
+  const server = await startAgent(t, llm, { ...options, home, packs })
+  const params = { session_id: server.session_id }
+  const host = async () => (await inside.main(server)).host
+  const seen = new Set<string>()
+  return {
+    ...server,
+    llm,
+    params,
+    inside,
+    host,
+    history: async () => await histories!.of(await host()),
+    setPlan: (plan_mode: boolean) => server.call(updateProfile, { params, body: { agent_config: { plan_mode } } }),
+    planMode: async () => (await server.call(readStatus, { params })).data.plan_mode,
+    async planFile() {
+      const dir = join((await host()).dir, 'plans')
+      const [name] = await readdir(dir).catch(() => [])
+      return join(dir, name ?? (/plans\/([a-z-]+\.md)/.exec(JSON.stringify(llm.requests.at(-1)?.messages))?.[1] as string))
+    },
+    /** Submits, and answers the next approvals one after the other. */
+    async turn(text: string, answers: readonly Record<string, unknown>[] = [], extra: Record<string, unknown> = {}): Promise<Turn> {
+      const before = server.events.filter(({ type }) => type === 'prompt.completed').length
+      await server.prompt(text, extra)
+      const asked: Approval[] = []
+      for (const answer of answers) {
+        const { payload } = await server.waitFor(
+          event => event.type === approvalRequested.type && !seen.has((event.payload as Approval).approval_id)
+        )
+        const approval = payload as Approval
+        seen.add(approval.approval_id)
+        asked.push(approval)
+        const { approval_id } = approval
+        const reply = await server.call(resolveApproval, { params: { ...params, approval_id }, body: answer as { decision: 'approved' } })
+        assert.equal(reply.code, 0)
+      }
+      await server.settled(before + 1)
+      return { asked, results: resultsOf(server) }
+    }
+  }
+}
+type Server = Awaited<ReturnType<typeof start>>
+
+const resultsOf = (server: Pick<Server, 'events'>): readonly Result[] =>
+  server.events.flatMap(({ type, payload }) => (type === 'tool.result' ? [payload as Result] : []))
+const call = (name: string, args: object = {}, id = name) => toolCalls({ id, name, args })
+/** The text of the plan file's path in a request, from the reminder. */
+const fileIn = (text: string) => /\/\S+\/plans\/[a-z-]+\.md/.exec(text)?.[0] ?? ''
+const said = (server: Server, n: number) => JSON.stringify(server.llm.requests[n]?.messages)
+/** Writes the plan file that the reminder names. */
+const writePlan =
+  (text: string): Reply =>
+  request =>
+    call('Write', { path: fileIn(JSON.stringify(request.messages)), content: text }, `write ${text}`)
+
+/** A turn that enters by the profile, writes a plan and puts it up for review. */
+async function reviewed(t: TestContext, answer: Record<string, unknown>, exit: object = {}, permission_mode = 'manual') {
+  const server = await start(t, [writePlan('1. Do it.'), call('ExitPlanMode', exit)])
+  await server.setPlan(true)
+  const { asked, results } = await server.turn('plan it', [answer], { permission_mode })
+  return { server, asked, result: results.at(-1)!, goesOn: server.llm.requests.length === 3 }
+}
+
+test('plan mode goes on and off by the profile, shows in the status, is announced, and survives a restart', async t => {
+  const server = await start(t, [])
+  assert.equal(await server.planMode(), false)
+  assert.equal((await server.setPlan(true)).code, 0)
+  assert.equal(await server.planMode(), true)
+  assert.equal((await server.setPlan(true)).code, 0, 'the value that it has is fine')
+  await server.stop()
+  const again = await start(t, [], { home: server.home, session_id: server.session_id })
+  assert.equal(await again.planMode(), true)
+  await again.setPlan(false)
+  assert.equal(await again.planMode(), false)
+  const told = again.events.flatMap(({ type, payload }) =>
+    type === 'agent.status.updated' && 'planMode' in (payload as object) ? [(payload as { planMode: boolean }).planMode] : []
+  )
+  assert.deepEqual(told, [false])
+})
+
+test('new sessions begin in plan mode when the configuration says so; sessions that exist keep theirs', async t => {
+  const server = await start(t, ['ok'], { toml: 'default_plan_mode = true' })
+  assert.equal(await server.planMode(), true, 'before the first prompt, too')
+  await server.turn('go')
+  assert.equal(await server.planMode(), true)
+  assert.match(said(server, 0), /Plan mode is on/)
+  await server.setPlan(false)
+  await server.stop()
+  const again = await start(t, ['ok'], { home: server.home, session_id: server.session_id })
+  assert.equal(await again.planMode(), false)
+
+  const off = await start(t, ['ok'])
+  await off.turn('go')
+  await off.stop()
+  await writeFile(join(off.home, 'config.toml'), 'default_plan_mode = true')
+  const later = await start(t, ['ok'], { home: off.home, session_id: off.session_id })
+  assert.equal(await later.planMode(), false)
+})
+
+test('in plan mode only the plan file is written, without an approval, in every permission mode', async t => {
+  for (const permission_mode of ['manual', 'yolo', 'auto']) {
+    const server = await start(t, [call('Write', { path: 'code.ts', content: 'x' }), writePlan('1. Do it.'), 'planned'])
+    await server.setPlan(true)
+    const { results } = await server.turn('go', [], { permission_mode })
+    assert.deepEqual(
+      results.map(({ isError }) => isError ?? false),
+      [true, false]
+    )
+    assert.match(results[0]?.output ?? '', /only|no file may be changed/)
+    await assert.rejects(readFile(join(server.cwd, 'code.ts')))
+    assert.equal(await readFile(fileIn(said(server, 0)), 'utf8'), '1. Do it.')
+  }
+})
+
+test('a deny rule of the user holds for the plan file, too', async t => {
+  const server = await start(t, [writePlan('x')], { toml: 'permission.deny = [{ tool = "Write", reason = "hands off" }]' })
+  await server.setPlan(true)
+  const { results } = await server.turn('go')
+  assert.match(results[0]?.output ?? '', /forbids.*hands off/)
+})
+
+test('a link in place of the plan file leads nowhere', async t => {
+  const server = await start(t, [writePlan('x'), call('ExitPlanMode')])
+  await server.setPlan(true)
+  await server.turn('go', [{ decision: 'cancelled' }])
+  const file = await server.planFile()
+  const secret = join(server.cwd, 'secret')
+  await writeFile(secret, 'secret')
+  await server.stop()
+  const again = await start(t, [call('Write', { path: file, content: 'x' }), call('ExitPlanMode')], {
+    home: server.home,
+    session_id: server.session_id
+  })
+  await rm(file)
+  await symlink(secret, file)
+  const { results } = await again.turn('go')
+  assert.ok(results.every(({ isError }) => isError))
+  assert.equal(await readFile(secret, 'utf8'), 'secret')
+})
+
+test('an agent that works for one that plans changes no file either', async t => {
+  const server = await start(t, [call('Write', { path: 'code.ts', content: 'x' })])
+  await server.setPlan(true)
+  const session = (await server.host()).session
+  const child = await session.createAgent({ type: 'sub', parent_agent_id: 'main' })
+  await (await server.inside.agents.of(child)).run({ content: [{ type: 'text', text: 'do it' }] })
+  assert.match(resultsOf(server)[0]?.output ?? '', /in plan mode: no file may be changed/)
+  assert.match(said(server, 0), /look around and report/)
+})
+
+test('EnterPlanMode asks the user, names the plan file, and is refused when plan mode is on', async t => {
+  const server = await start(t, [call('EnterPlanMode'), call('EnterPlanMode', {}, 'again'), 'ok'])
+  const { asked, results } = await server.turn('go', [{ decision: 'approved' }])
+  assert.deepEqual(
+    asked.map(({ tool_name }) => tool_name),
+    ['EnterPlanMode']
+  )
+  assert.match(results[0]?.output ?? '', /Plan file: \/.*\/agents\/main\/plans\/[a-z]+-[a-z]+-[a-z]+\.md$/)
+  assert.equal(results[1]?.isError, true)
+  assert.equal(await server.planMode(), true)
+
+  const no = await start(t, [call('EnterPlanMode')])
+  const refused = await no.turn('go', [{ decision: 'rejected', feedback: 'just do it' }])
+  assert.match(refused.results[0]?.output ?? '', /rejected.*just do it/)
+  assert.equal(await no.planMode(), false)
+
+  const yolo = await start(t, [call('EnterPlanMode')])
+  await yolo.turn('go', [], { permission_mode: 'yolo' })
+  assert.equal(await yolo.planMode(), true)
+})
+
+test('an approved plan ends plan mode before the call is shown, and the model gets it to carry out', async t => {
+  const { server, asked, result, goesOn } = await reviewed(t, { decision: 'approved' })
+  const file = await server.planFile()
+  assert.deepEqual(asked[0]?.tool_input_display, { kind: 'plan_review', plan: '1. Do it.', path: file })
+  assert.ok(result.output.endsWith(`\n\nPlan saved to: ${file}\n\n## Approved Plan:\n1. Do it.`), result.output)
+  assert.deepEqual([result.isError, goesOn, await server.planMode()], [undefined, true, false])
+  const order = server.events.flatMap(({ type, payload }) => {
+    const { planMode, name } = payload as { planMode?: boolean; name?: string }
+    if (type === 'agent.status.updated') return planMode === false ? ['off'] : []
+    return type === 'tool.call.started' ? [name] : type.startsWith('event.approval') || type === 'plan.revision' ? [type] : []
+  })
+  const from = order.indexOf('plan.revision')
+  assert.deepEqual(order.slice(from, from + 5), [
+    'plan.revision',
+    'event.approval.requested',
+    'event.approval.resolved',
+    'off',
+    'ExitPlanMode'
+  ])
+})
+
+test('each review keeps the plan as it was', async t => {
+  const server = await start(t, [writePlan('one'), call('ExitPlanMode', {}, 'a'), writePlan('two'), call('ExitPlanMode', {}, 'b')])
+  await server.setPlan(true)
+  await server.turn('go', [{ decision: 'rejected', selected_label: 'Revise', feedback: 'shorter' }, { decision: 'approved' }])
+  const revisions = server.events.flatMap(({ type, payload }) =>
+    type === 'plan.revision' ? [payload as { id: string; version: number; path: string; sha256: string; bytes: number }] : []
+  )
+  const id = revisions[0]?.id
+  assert.deepEqual(
+    revisions.map(({ version, path, bytes }) => [version, path, bytes]),
+    [
+      [1, `plan/${id}/v1.md`, 3],
+      [2, `plan/${id}/v2.md`, 3]
+    ]
+  )
+  const dir = (await server.host()).dir
+  assert.equal(await readFile(join(dir, `plan/${id}/v1.md`), 'utf8'), 'one')
+  assert.equal(await readFile(join(dir, `plan/${id}/v2.md`), 'utf8'), 'two')
+  assert.match(revisions[0]?.sha256 ?? '', /^[0-9a-f]{64}$/)
+})
+
+test('of several approaches the user chooses one; a single one is not offered as a choice', async t => {
+  const options = [
+    { label: 'Small', description: 'a little' },
+    { label: 'Large', description: 'a lot' }
+  ]
+  const chosen = await reviewed(t, { decision: 'approved', selected_label: 'Large' }, { options })
+  assert.deepEqual(chosen.asked[0]?.tool_input_display.options, options)
+  assert.match(chosen.result.output, /only this one: Large/)
+  const one = await reviewed(t, { decision: 'approved', selected_label: 'Approve' }, { options: options.slice(0, 1) })
+  assert.equal(one.asked[0]?.tool_input_display.options, undefined)
+  assert.doesNotMatch(one.result.output, /only this one/)
+})
+
+const ends: readonly [string, Record<string, unknown>, { error: boolean; plan_mode: boolean; goesOn: boolean; text: RegExp }][] = [
+  ['revise', { decision: 'rejected', selected_label: 'Revise' }, { error: false, plan_mode: true, goesOn: true, text: /changed/ }],
+  ['feedback', { decision: 'rejected', feedback: 'no tests?' }, { error: false, plan_mode: true, goesOn: true, text: /no tests\?/ }],
+  [
+    'exit',
+    { decision: 'rejected', selected_label: 'Reject and Exit' },
+    { error: true, plan_mode: false, goesOn: false, text: /ended plan mode/ }
+  ],
+  ['rejected', { decision: 'rejected' }, { error: true, plan_mode: true, goesOn: false, text: /rejected the plan/ }],
+  ['cancelled', { decision: 'cancelled' }, { error: false, plan_mode: true, goesOn: true, text: /dismissed/ }]
+]
+for (const [name, answer, expected] of ends) {
+  test(`a review that ends with "${name}" says so to the model, and leaves plan mode as it should be`, async t => {
+    const { server, result, goesOn } = await reviewed(t, answer)
+    const { error, plan_mode, goesOn: on, text } = expected
+    assert.match(result.output, text)
+    assert.deepEqual([result.isError ?? false, await server.planMode(), goesOn], [error, plan_mode, on])
+  })
+}
+
+test('in yolo mode the plan is reviewed, in auto mode it is carried out unreviewed', async t => {
+  assert.equal((await reviewed(t, { decision: 'approved' }, {}, 'yolo')).asked.length, 1)
+  const server = await start(t, [writePlan('1. Do it.'), call('ExitPlanMode')])
+  await server.setPlan(true)
+  const { results } = await server.turn('go', [], { permission_mode: 'auto' })
+  assert.match(results.at(-1)?.output ?? '', /\n## Plan \(auto-approved, not user-reviewed\):\n1\. Do it\.$/)
+  assert.equal(await server.planMode(), false)
+})
+
+test('there is nothing to review without plan mode, without a plan, or while the plan is being written', async t => {
+  const off = await start(t, [call('ExitPlanMode')])
+  assert.match((await off.turn('go')).results[0]?.output ?? '', /not on/)
+
+  const empty = await start(t, [call('ExitPlanMode')])
+  await empty.setPlan(true)
+  assert.match((await empty.turn('go')).results[0]?.output ?? '', /empty/)
+
+  const both: Reply = request => {
+    const path = fileIn(JSON.stringify(request.messages))
+    return toolCalls({ id: 'w', name: 'Write', args: { path, content: 'x' } }, { id: 'x', name: 'ExitPlanMode' })
+  }
+  const early = await start(t, [both])
+  await early.setPlan(true)
+  const { results } = await early.turn('go')
+  assert.match(results.find(({ toolCallId }) => toolCallId === 'x')?.output ?? '', /may change/)
+})
+
+test('options with names that clients use, or twice the same, are refused', async t => {
+  for (const labels of [
+    ['Approve', 'B'],
+    ['revise', 'B'],
+    ['A', 'A']
+  ]) {
+    const options = labels.map(label => ({ label, description: '' }))
+    const server = await start(t, [writePlan('x'), call('ExitPlanMode', { options })])
+    await server.setPlan(true)
+    assert.equal((await server.turn('go')).results.at(-1)?.isError, true)
+  }
+})
+
+test('the model is told everything on entry and by each prompt, a line after two answers, and once when it is over', async t => {
+  const busy = Array.from({ length: 6 }, (_, n) => call('Read', { path: `f${n}` }, `r${n}`))
+  const server = await start(t, [...busy, 'a', 'b', 'c', 'd'])
+  await server.setPlan(true)
+  await server.turn('one')
+  await server.turn('two')
+  await server.setPlan(false)
+  await server.turn('three')
+  await server.turn('four')
+  const counts = (n: number) => {
+    const text = said(server, n)
+    return [/Plan mode is on\. Look/g, /Plan mode is still on/g, /Plan mode is off/g].map(each => text.match(each)?.length ?? 0)
+  }
+  assert.deepEqual([0, 1, 2, 4, 5, 6, 7, 8, 9].map(counts), [
+    [1, 0, 0],
+    [1, 0, 0],
+    [1, 1, 0],
+    [1, 2, 0],
+    [2, 2, 0],
+    [2, 2, 0],
+    [3, 2, 0],
+    [3, 2, 1],
+    [3, 2, 1]
+  ])
+})
+
+test('coming back to plan mode, the model is told of the plan that is there', async t => {
+  const server = await start(t, [writePlan('old'), 'a', 'b', 'c'])
+  await server.setPlan(true)
+  await server.turn('one')
+  const file = await server.planFile()
+  await server.setPlan(false)
+  await server.turn('two')
+  await server.setPlan(true)
+  await server.turn('three')
+  assert.ok(said(server, 3).includes(`The plan file ${file} holds a plan from before`))
+})
+
+test('undo restores whether plan mode was on, and no kept revision is replaced', async t => {
+  const server = await start(t, ['a', writePlan('x'), call('ExitPlanMode'), 'b', call('ExitPlanMode', {}, 'again')])
+  await server.turn('one')
+  await server.setPlan(true)
+  await server.turn('two', [{ decision: 'approved' }])
+  assert.equal(await server.planMode(), false)
+  const history = await server.history()
+  const { messages } = await history.messages.page({ size: 100 })
+  const at = (text: string) => messages.findIndex(({ content }) => JSON.stringify(content).includes(text))
+  await history.append({ type: 'context.undone', from: at('"two"'), context_tokens: 0 })
+  assert.equal(await server.planMode(), true)
+  await server.turn('three', [{ decision: 'cancelled' }])
+  const versions = (await wireOf(server)).flatMap(record => (record.type === 'plan.revision' ? [record.version] : []))
+  assert.deepEqual(versions, [1, 2])
+  await history.append({ type: 'context.undone', from: at('"one"'), context_tokens: 0 })
+  assert.equal(await server.planMode(), false)
+})
+
+test('without the pack of approvals a plan cannot be approved: the turn ends and plan mode stays', async t => {
+  const server = await start(t, [writePlan('x'), call('ExitPlanMode')])
+  await server.setPlan(true)
+  await server.kernel.unload('interactions')
+  const { results } = await server.turn('go')
+  assert.match(results.at(-1)?.output ?? '', /could not be put to the user/)
+  assert.equal(await server.planMode(), true)
+})
