@@ -22,7 +22,7 @@ interface Opening {
 
 export default definePack({
   name: 'plan',
-  area: 'Tools',
+  area: 'Agent',
   description: 'Plan mode: study and plan first, change only what the user approved',
   needs: { sessions: Sessions, histories: Histories, agents: Agents, hooks: ToolHooks },
   optional: { config: Config, interactions: Interactions, permissions: Permissions },

@@ -388,6 +388,14 @@ test('undo restores whether plan mode was on, and no kept revision is replaced',
   assert.equal(await server.planMode(), false)
 })
 
+test('undo does not take back that the session began in plan mode', async t => {
+  const server = await start(t, [writePlan('x'), call('ExitPlanMode')], { toml: 'default_plan_mode = true' })
+  await server.turn('one', [{ decision: 'approved' }])
+  assert.equal(await server.planMode(), false)
+  await (await server.history()).append({ type: 'context.undone', from: 0, context_tokens: 0 })
+  assert.equal(await server.planMode(), true)
+})
+
 test('without the pack of approvals a plan cannot be approved: the turn ends and plan mode stays', async t => {
   const server = await start(t, [writePlan('x'), call('ExitPlanMode')])
   await server.setPlan(true)

@@ -1,12 +1,13 @@
 /** The todo list of an agent over the real tool runner: written, read, cleared, remembered, restored. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { type CompactionNote, CompactionNotes } from '../../../features/compaction/index.ts'
 import { Histories } from '../../../features/history/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { type TodoItem, Todos } from '../../../features/todo/index.ts'
 import todo from '../../../features/todo/pack.ts'
 import tools from '../../../features/tools/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { type Collection, definePack } from '../../../kernel/index.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { insider, type StartOptions, startAgent } from '../agent/start.ts'
 
@@ -14,11 +15,13 @@ async function start(t: TestContext, replies: readonly Reply[], options: StartOp
   const llm = scriptedLlm(...replies)
   const inside = insider()
   let services: { todos: Todos; histories: Histories } | undefined
+  let notes: Collection<CompactionNote> | undefined
   const probe = definePack({
     name: 'probe',
     needs: { todos: Todos, histories: Histories },
-    setup: (_ctx, given) => {
+    setup(ctx, given) {
       services = given
+      notes = ctx.collect(CompactionNotes)
     }
   })
   const server = await startAgent(t, llm, { ...options, packs: [tools, permissions, todo, inside.pack, probe, ...(options.packs ?? [])] })
@@ -27,6 +30,10 @@ async function start(t: TestContext, replies: readonly Reply[], options: StartOp
     ...server,
     llm,
     list: async () => (await services?.todos.list(await host())) ?? [],
+    notes: async () => {
+      const agent = await host()
+      return await Promise.all((notes?.items() ?? []).map(({ note }) => note(agent)))
+    },
     history: async () => await services!.histories.of(await host())
   }
 }
@@ -81,6 +88,16 @@ test('an open list that nobody looks at for ten answers is shown to the model ag
   const shown = (n: number) => JSON.stringify(server.llm.requests[n]?.messages).split('[ ] one').length - 1
   // Once in the result of the call, then in the reminders.
   assert.deepEqual([shown(1), shown(10), shown(11), shown(20), shown(21), shown(23)], [1, 1, 2, 2, 3, 3])
+})
+
+test('a summary of the conversation gets the list, as long as there is one', async t => {
+  const server = await start(t, [write('a', item('one')), 'ok', write('b'), 'ok'])
+  await server.prompt('first')
+  await server.settled(1)
+  assert.deepEqual(await server.notes(), ['Todo list:\n[ ] one'])
+  await server.prompt('second')
+  await server.settled(2)
+  assert.deepEqual(await server.notes(), [undefined])
 })
 
 test('a list without open items is not brought up again', async t => {
