@@ -153,12 +153,18 @@ export class LiveTask implements Task {
     this.#controller.abort(new TaskStopped(cause, reason, grace))
   }
 
-  /** Lets it go on without this server. False: it cannot. */
+  /** Lets it go on without this server. False: it cannot. Nothing of it is heard after that. */
   async leave(): Promise<boolean> {
-    if (this.#end || !this.#detached || !(await this.spec.leave?.())) return false
+    if (this.#end || !this.#detached || !this.spec.leave) return false
     this.#left = true
     clearTimeout(this.#timer)
-    return true
+    try {
+      if (await this.spec.leave(this.output.path, () => this.output.finish(true, 0))) return true
+    } catch (err) {
+      this.#ports.log.error({ err, task_id: this.id }, 'a task could not be left running; it is stopped')
+    }
+    this.#left = false
+    return false
   }
 
   #after(ms: number, then: () => void): void {

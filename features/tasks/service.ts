@@ -71,8 +71,11 @@ export interface TaskSpec {
   readonly overtime?: 'detach' | 'stop'
   /** Called once, before `start` resolves; begins the work in the same tick. Resolves when nothing of it is left. */
   run(task: TaskRun): Promise<TaskOutcome>
-  /** Lets the work go on without this server. False: it cannot, and is stopped. */
-  leave?(): Promise<boolean>
+  /**
+   * Lets the work go on without this server, its output into `file`; what came before is there when `flushed` resolves. False: it cannot, and
+   * is stopped.
+   */
+  leave?(file: string, flushed: () => Promise<void>): Promise<boolean>
   /** The line of the output that has not ended. */
   unfinished?(): string
 }

@@ -1,5 +1,6 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { open } from 'node:fs/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
 
@@ -88,6 +89,38 @@ export class Command {
     this.#signal('SIGKILL')
   }
 
+  /**
+   * Goes on without this process: what it prints from now on is added to the file, by a helper of its own (`cat`). `flushed` resolves when
+   * what it printed before is there. False: it has ended, or it cannot.
+   */
+  async leave(file: string, flushed: () => Promise<void>): Promise<boolean> {
+    const { stdout, stderr, pid } = this.#child
+    if (this.#over || pid === undefined || !stdout || !stderr || process.platform === 'win32') return false
+    for (const stream of [stdout, stderr]) stream.pause()
+    await flushed()
+    const out = await open(file, 'a', 0o600)
+    try {
+      for (const stream of [stdout, stderr]) {
+        const env = { PATH: process.env.PATH } // it outlives this process, and no key with it
+        const helper = spawn('cat', [], { stdio: [stream, out.fd, 'ignore'], detached: true, env })
+        helper.on('error', () => undefined) // without it the command goes on until it prints
+        helper.unref()
+      }
+    } finally {
+      await out.close()
+    }
+    for (const stream of [stdout, stderr]) stream.destroy()
+    this.#child.unref()
+    this.#forget()
+    return true
+  }
+
+  #forget(): void {
+    this.#over = true
+    running.delete(this)
+    if (running.size === 0) process.off('exit', killAll)
+  }
+
   #read(kind: 'stdout' | 'stderr'): void {
     const stream = this.#child[kind]
     if (!stream) return
@@ -120,10 +153,9 @@ export class Command {
       })
     })
     clearTimeout(this.#killTimer)
+    if (this.#over) return end // it was left, and is nobody's business here
     this.#left = this.#endRest()
-    this.#over = true
-    running.delete(this)
-    if (running.size === 0) process.off('exit', killAll)
+    this.#forget()
     return end
   }
 

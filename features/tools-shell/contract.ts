@@ -1,9 +1,11 @@
 /** Parameters of the Bash tool. */
 import { Type } from '../../kernel/index.ts'
 
-/** Seconds a command may run. */
+/** Seconds a command may run while its call waits. */
 export const DEFAULT_TIMEOUT_S = 60
 export const MAX_TIMEOUT_S = 300
+/** Seconds a command may run in the background. */
+export const MAX_BACKGROUND_S = 86_400
 
 export const bashParameters = Type.Object(
   {
@@ -12,11 +14,13 @@ export const bashParameters = Type.Object(
     timeout: Type.Optional(
       Type.Integer({
         minimum: 1,
-        maximum: MAX_TIMEOUT_S,
-        description: `Seconds before the command is killed; default ${DEFAULT_TIMEOUT_S}, at most ${MAX_TIMEOUT_S}`
+        maximum: MAX_BACKGROUND_S,
+        description: `Seconds that the command may take; default ${DEFAULT_TIMEOUT_S}, at most ${MAX_TIMEOUT_S}, in the background ${MAX_BACKGROUND_S}`
       })
     ),
-    description: Type.Optional(Type.String({ description: 'What the command does, in a few words' }))
+    description: Type.Optional(Type.String({ description: 'What the command does, in a few words; required in the background' })),
+    run_in_background: Type.Optional(Type.Boolean({ description: 'Start it and go on at once; you get a message when it ends' })),
+    disable_timeout: Type.Optional(Type.Boolean({ description: 'In the background only: no time limit' }))
   },
   { additionalProperties: false }
 )

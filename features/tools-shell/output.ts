@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: control characters are what is left out here
 /** Collects what a command prints: bounded text for the model, the whole of it on disk when it is longer, live pieces for clients. */
-import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
+import { createWriteStream, mkdirSync, rm, type WriteStream } from 'node:fs'
 import { dirname } from 'node:path'
 import { CUT_MARK, headOf, type ToolUpdate, tailOf } from '../tools/index.ts'
 
@@ -31,11 +31,16 @@ export class Cleaner {
     return cleaned(all.slice(0, at)) + this.end()
   }
 
+  /** The line that has not ended, so far. */
+  get unfinished(): string {
+    return cleaned(this.#rest)
+  }
+
   /** The line that has not ended. */
   end(): string {
-    const rest = this.#rest
+    const rest = this.unfinished
     this.#rest = ''
-    return cleaned(rest)
+    return rest
   }
 }
 
@@ -66,10 +71,31 @@ export class Output {
   #bytes = 0
   #log: WriteStream | undefined
   #failed = false
+  #kept = true
+  readonly #heard: ((text: string) => void) | undefined
   readonly #cleaners = { stdout: new Cleaner(), stderr: new Cleaner() }
 
-  constructor(logPath: string) {
+  /** `heard`: gets every piece of the text. */
+  constructor(logPath: string, heard?: (text: string) => void) {
     this.#logPath = logPath
+    this.#heard = heard
+  }
+
+  /** The lines that have not ended, so far. */
+  get unfinished(): string {
+    return this.#cleaners.stdout.unfinished + this.#cleaners.stderr.unfinished
+  }
+
+  /** From now on the text is passed on and not kept. */
+  passOn(): void {
+    this.#kept = false
+    this.#head = ''
+    this.#tail = ''
+    this.#cut = false
+    const log = this.#log
+    this.#log = undefined
+    log?.end()
+    if (log) log.once('close', () => rm(this.#logPath, { force: true }, () => undefined)) // what stays is swept with its session
   }
 
   /** Bytes so far (UTF-8), as they came. */
@@ -83,6 +109,9 @@ export class Output {
   }
 
   #keep(text: string): void {
+    if (text === '') return
+    this.#heard?.(text)
+    if (!this.#kept) return
     if (this.#log) this.#log.write(text)
     this.#tail += text
     if (!this.#cut && this.#tail.length > KEEP_CHARS) {
@@ -129,17 +158,27 @@ export class Pieces {
   #kind: 'stdout' | 'stderr' = 'stdout'
   #text = ''
   #timer: NodeJS.Timeout | undefined
+  #over = false
 
   constructor(send: (update: ToolUpdate) => void) {
     this.#send = send
   }
 
   add(kind: 'stdout' | 'stderr', text: string): void {
+    if (this.#over) return
     if (kind !== this.#kind) this.flush()
     this.#kind = kind
     this.#text += text
     if (this.#text.length > 2 * PIECE_CHARS) this.#text = this.#text.slice(-PIECE_CHARS)
     this.#timer ??= setTimeout(() => this.flush(), 50)
+  }
+
+  /** Nobody looks any more. */
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#text = ''
+    this.#over = true
   }
 
   /** Sends what is waiting. */

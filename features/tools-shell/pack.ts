@@ -1,8 +1,9 @@
 /** Wires tools-shell: contributes Bash and ends running commands with the pack. */
 import { definePack, Type } from '../../kernel/index.ts'
 import { PromptBlocks } from '../agent/index.ts'
-import { Config, servicesSection } from '../config/index.ts'
+import { backgroundSection, Config, servicesSection } from '../config/index.ts'
 import { modelsSection, providersSection } from '../llm/index.ts'
+import { Tasks } from '../tasks/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
@@ -15,10 +16,10 @@ export default definePack({
   description: 'Bash: runs shell commands',
   area: 'Tools',
   needs: { authority: ToolAuthority },
-  optional: { config: Config },
+  optional: { config: Config, tasks: Tasks },
   provides: [Shell],
   config: Type.Object({
-    kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL' }),
+    kill_grace_ms: Type.Integer({ minimum: 0, default: 5000, description: 'between SIGTERM and SIGKILL, without the pack tasks' }),
     drain_ms: Type.Integer({
       minimum: 0,
       default: 250,
@@ -26,7 +27,7 @@ export default definePack({
     }),
     hide_env: Type.Array(Type.String(), { default: [], description: 'environment variables that commands do not get; `*` is a wildcard' })
   }),
-  async setup(ctx, { config }) {
+  async setup(ctx, { config, tasks }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
     ctx.own(async () => {
@@ -46,7 +47,11 @@ export default definePack({
       killGraceMs: ctx.config.kill_grace_ms,
       drainMs: ctx.config.drain_ms
     }
-    ctx.contribute(Tools, createBash({ ...ports, home: ctx.home, newId: () => ctx.newId() }))
+    const background = () => {
+      const { bash_auto_background_on_timeout: auto = true, bash_task_timeout_s: seconds = 600 } = config()?.get(backgroundSection) ?? {}
+      return { auto, seconds }
+    }
+    ctx.contribute(Tools, createBash({ ...ports, home: ctx.home, newId: () => ctx.newId(), tasks, background }))
     ctx.provide(Shell, createShell(ports))
   }
 })

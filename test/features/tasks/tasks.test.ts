@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { cancelTask, detachTask, listTasks, readTask, type TaskInfo, TaskRefused } from '../../../features/tasks/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { copyOfHome, historyOnDisk, type Started, wireOf } from '../agent/start.ts'
 import { startTasks, type TaskScene } from './start.ts'
 
@@ -251,9 +253,6 @@ test('a task that prints more than 16 MiB is stopped; memory keeps the last of i
 })
 
 test('no more tasks than configured are started in the background; one that is moved there is never refused', async t => {
-  const { default: config } = await import('../../../features/config/pack.ts')
-  const { freshDir } = await import('../../helpers/temp.ts')
-  const { writeFile } = await import('node:fs/promises')
   const home = await freshDir()
   await writeFile(`${home}/config.toml`, '[task]\nmax_running_tasks = 1\n')
   const scene = await startTasks(t, scriptedLlm('ok'), { packs: [config], home })

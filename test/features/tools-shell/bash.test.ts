@@ -16,6 +16,8 @@ async function bash(t: TestLike) {
   const tool = createBash({
     shell: findShell(),
     home: '/srv/home',
+    tasks: () => undefined,
+    background: () => ({ auto: true, seconds: 600 }),
     newId: () => `id${ids++}`,
     hidden: () => hiddenFrom([], []),
     record: { begin: () => `bash-test-${process.pid}.${marks++}`, started: async () => undefined, ended: () => undefined },

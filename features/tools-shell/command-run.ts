@@ -1,0 +1,133 @@
+/** One run of a command for a call: its process, its output, why it was killed, and the result that the model gets. */
+import { join } from 'node:path'
+import type { Static } from '../../kernel/index.ts'
+import type { ToolEnv, ToolResult, ToolUpdate } from '../tools/index.ts'
+import { Command, type CommandEnd } from './command.ts'
+import type { bashParameters } from './contract.ts'
+import { commandEnv, type Hidden } from './environment.ts'
+import { MAX_BYTES, Output, Pieces } from './output.ts'
+import type { CommandRecord } from './record.ts'
+
+export type Arguments = Static<typeof bashParameters>
+
+export interface RunPorts {
+  readonly shell: string
+  readonly newId: () => string
+  /** Which variables commands do not get, by the configuration of this moment. */
+  readonly hidden: () => Hidden
+  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
+  /** Remembers a running command for the pack's end; returns its release. */
+  readonly own: (command: Command) => () => void
+  readonly killGraceMs: number
+  readonly drainMs: number
+}
+
+/** What is to be run. */
+export interface Line {
+  readonly args: Arguments
+  /** Absolute. */
+  readonly cwd: string
+  readonly env: ToolEnv
+}
+
+/** Why a command was killed. */
+export type Killed = 'timeout' | 'output' | 'abort' | 'user' | 'close'
+
+/** How it ended. */
+export interface RunEnd {
+  readonly end: CommandEnd
+  readonly killed: Killed | undefined
+  /** Processes that it had left running. */
+  readonly left: boolean
+  readonly output: { readonly text: string; readonly logPath?: string; readonly truncated: boolean }
+}
+
+export class CommandRun {
+  /** Resolves when nothing of it is left. Never rejects. */
+  readonly ended: Promise<RunEnd>
+  readonly command: Command
+  readonly output: Output
+  readonly #pieces: Pieces
+  readonly #release: () => void
+  #killed: Killed | undefined
+
+  /** Starts it. `heard`: gets the output as the model would. */
+  constructor({ args, cwd, env }: Line, ports: RunPorts, progress: (update: ToolUpdate) => void, heard?: (text: string) => void) {
+    this.output = new Output(join(env.agent.dir, 'tool-results', `${ports.newId()}-Bash.log`), heard)
+    this.#pieces = new Pieces(progress)
+    const mark = ports.record.begin()
+    this.command = new Command({
+      shell: ports.shell,
+      command: args.command,
+      cwd,
+      env: commandEnv(process.env, ports.hidden(), ports.shell, mark),
+      mark,
+      killGraceMs: ports.killGraceMs,
+      drainMs: ports.drainMs,
+      onText: (kind, text) => {
+        if (this.output.bytes > MAX_BYTES) return
+        this.output.add(kind, text)
+        this.#pieces.add(kind, text)
+        if (this.output.bytes > MAX_BYTES) this.kill('output', 0)
+      }
+    })
+    const disown = ports.own(this.command)
+    this.#release = () => {
+      disown()
+      ports.record.ended(mark)
+    }
+    if (this.command.pid !== undefined) void ports.record.started(mark, this.command.pid)
+    this.ended = this.#wait()
+  }
+
+  /** Ends it, politely first. The first reason counts. */
+  kill(why: Killed, graceMs?: number): void {
+    if (this.#killed) return
+    this.#killed = why
+    this.command.stop(graceMs)
+  }
+
+  /** No call waits for it any more: nothing is shown live, and the result is nobody's. */
+  alone(): void {
+    this.#pieces.end()
+    this.output.passOn()
+  }
+
+  /** It goes on without this server, its output into the file. False: it cannot. */
+  async leave(file: string, flushed: () => Promise<void>): Promise<boolean> {
+    if (!(await this.command.leave(file, flushed))) return false
+    this.#release()
+    return true
+  }
+
+  async #wait(): Promise<RunEnd> {
+    const end = await this.command.ended
+    this.#pieces.flush()
+    const output = await this.output.finish()
+    this.#release()
+    return { end, killed: this.#killed, left: this.command.left, output }
+  }
+}
+
+/** The result for a call that waited. `seconds`: how long it could. */
+export function resultOf({ end, killed, left, output }: RunEnd, seconds: number): ToolResult {
+  const verdict = verdictOf(end, killed, seconds)
+  const lines = [output.text.replace(/\n$/, '')]
+  if (output.truncated) lines.push(`The output was cut in the middle.${output.logPath ? ` The whole output is in ${output.logPath}` : ''}`)
+  if (left && killed === undefined) lines.push('Processes of the command were still running in the background; they were ended with it.')
+  if (verdict !== undefined) lines.push(verdict)
+  const text = lines.filter(line => line !== '').join('\n')
+  return { output: text, ...(verdict === undefined ? {} : { is_error: true }), ...(output.truncated ? { truncated: true } : {}) }
+}
+
+/** What went wrong; undefined: nothing. */
+export function verdictOf(end: CommandEnd, killed: Killed | undefined, seconds: number): string | undefined {
+  if (killed === 'timeout') return `The command was killed after ${seconds} s (timeout).`
+  if (killed === 'output') return 'The command was killed: it printed more than 16 MiB. Send long output to a file, or filter it.'
+  if (killed === 'abort') return 'The command was killed: the call was aborted.'
+  if (killed === 'user') return 'The command was killed: the user stopped it.'
+  if (killed === 'close') return 'The command was killed: its session was closed.'
+  if (end.kind === 'failed') return `The command could not be started: ${end.error.message}`
+  if (end.kind === 'signal') return `The command was ended by ${end.signal}.`
+  return end.code === 0 ? undefined : `The command failed with exit code ${end.code}.`
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import config from '../../../features/config/pack.ts'
+import { listMessages } from '../../../features/messages/index.ts'
+import { abortSession } from '../../../features/prompts/index.ts'
+import { cancelTask, detachTask, listTasks, readTask, type TaskInfo } from '../../../features/tasks/index.ts'
+import tasks from '../../../features/tasks/pack.ts'
+import tools from '../../../features/tools/pack.ts'
+import shell from '../../../features/tools-shell/pack.ts'
+import type { Pack } from '../../../kernel/index.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { type Started, startAgent } from '../agent/start.ts'
+import { authority } from '../tasks/start.ts'
+
+async function start(
+  t: TestContextLike,
+  replies: readonly Reply[],
+  options: { readonly toml?: string; readonly packs?: readonly Pack[] } = {}
+) {
+  const llm = scriptedLlm(...replies)
+  const home = await freshDir()
+  await writeFile(`${home}/config.toml`, options.toml ?? '[background]\nkill_grace_period_ms = 100\n')
+  const packs = [config, tools, authority, shell, ...(options.packs ?? [tasks])]
+  const scene = await startAgent(t, llm, { packs, home })
+  const params = { session_id: scene.session_id }
+  return {
+    ...scene,
+    llm,
+    params,
+    /** Results of tools in the last request to the model. */
+    results: (n = llm.requests.length - 1) =>
+      (llm.requests[n]?.messages ?? []).flatMap(message =>
+        message.role === 'tool' ? [message.content.map(part => ('text' in part ? part.text : '')).join('')] : []
+      ),
+    async task() {
+      const { payload } = await scene.waitFor(({ type }) => type === 'task.started')
+      return (payload as { info: TaskInfo }).info
+    },
+    over: () => scene.waitFor(({ type }) => type === 'task.terminated').then(({ payload }) => (payload as { info: TaskInfo }).info),
+    list: async () => (await scene.call(listTasks, { params, query: {} })).data.items
+  }
+}
+
+const bash = (args: Record<string, unknown>, id = 'call_1') => toolCalls({ id, name: 'Bash', args })
+const turns = async (scene: Started, count: number) => {
+  let seen = 0
+  await scene.waitFor(({ type }) => type === 'turn.ended' && ++seen >= count)
+}
+const isGone = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch {
+    return true
+  }
+}
+
+test('a command in the background answers at once with its task; its end starts a turn with output and exit code', async t => {
+  const command = 'echo $$; sleep 0.2; echo done; exit 3'
+  const scene = await start(t, [bash({ command, run_in_background: true, description: 'a build' }), 'started', 'noted'])
+  await scene.prompt('go')
+  await scene.settled(1)
+  const { taskId, ...info } = await scene.task()
+  const pid = 'pid' in info ? info.pid : 0
+  const lines = (scene.results(1)[0] ?? '').split('\n')
+  assert.deepEqual(lines.slice(0, 5), [
+    `task_id: ${taskId}`,
+    `pid: ${pid}`,
+    'description: a build',
+    'status: running',
+    'automatic_notification: true'
+  ])
+  assert.match(lines.slice(5).join('\n'), /^output_file: \/.*output\.log\nnext_step: .*\nnext_step: .*TaskOutput/)
+  const order = scene.events.map(({ type }) => type).filter(type => ['task.started', 'tool.call.started', 'tool.result'].includes(type))
+  assert.deepEqual(order, ['tool.call.started', 'task.started', 'tool.result'])
+  assert.equal(info.timeoutMs, 600_000, 'the configured limit')
+  const end = await scene.over()
+  assert.deepEqual([end.status, 'exitCode' in end && end.exitCode], ['failed', 3])
+  await turns(scene, 2)
+  const { items } = (await scene.call(listMessages, { params: scene.params, query: {} })).data
+  const text = JSON.stringify(items.find(item => (item.metadata?.origin as { kind?: string } | undefined)?.kind === 'task')?.content)
+  assert.match(text, /a build[\s\S]*exit code 3/)
+  assert.match(text, /done/)
+  assert.ok(isGone(pid))
+})
+
+test('a command over its time goes on in the background with what it printed so far, unless that is switched off', async t => {
+  const command = 'echo so far; printf "no end"; sleep 60'
+  const scene = await start(t, [bash({ command, timeout: 1 }), 'ok', 'noted'])
+  await scene.prompt('go')
+  await scene.settled(1)
+  const { taskId, timeoutMs } = await scene.task()
+  assert.equal(timeoutMs, 600_000)
+  const [result] = scene.results(1)
+  assert.match(result ?? '', /^The command was still running after 1 s\. It goes on in the background\.\ntask_id: bash-/)
+  assert.match(result ?? '', /Its output so far:\nso far\nno end$/)
+  const read = await scene.call(readTask, { params: { ...scene.params, task_id: taskId }, query: { with_output: true, output_bytes: 6 } })
+  assert.deepEqual([read.data.output_preview, read.data.output_bytes], ['no end', 6])
+  assert.equal((await scene.call(cancelTask, { params: { ...scene.params, task_id: taskId } })).code, 0)
+
+  const off = await start(t, [bash({ command, timeout: 1 }), 'ok'], { toml: '[background]\nbash_auto_background_on_timeout = false\n' })
+  await off.prompt('go')
+  await off.settled(1)
+  assert.match(off.results()[0] ?? '', /so far\nno end\nThe command was killed after 1 s \(timeout\)\./)
+  assert.deepEqual(
+    (await off.list()).map(({ status }) => status),
+    ['failed']
+  )
+})
+
+test('detaching releases the waiting call at once and the turn goes on; the abort of the turn does not reach the command any more', async t => {
+  const scene = await start(t, [bash({ command: 'echo $$; sleep 60' }), [{ type: 'wait', until: new Promise(() => undefined) }], 'noted'])
+  await scene.prompt('go')
+  await scene.waitFor(({ type }) => type === 'tool.progress')
+  const [row] = await scene.list()
+  assert.deepEqual([row?.kind, row?.status, row?.parent_tool_call_id], ['bash', 'running', 'call_1'])
+  const at = { params: { ...scene.params, task_id: row?.id ?? '' } }
+  assert.deepEqual((await scene.call(detachTask, at)).data, { detached: true, status: 'running' })
+  await scene.llm.arrived(1)
+  assert.match(scene.results()[0] ?? '', /^The user moved the command to the background, where it goes on\.\ntask_id: bash-/)
+  await scene.call(abortSession, { params: scene.params })
+  assert.equal((await scene.list())[0]?.status, 'running')
+  const { pid } = (await scene.task()) as { pid: number }
+  assert.ok(!isGone(pid))
+  await scene.call(cancelTask, at)
+  assert.ok(isGone(pid))
+  assert.equal((await scene.over()).status, 'killed')
+})
+
+test('the abort of a turn ends a command in the foreground with its turn; a cancel ends it alone', async t => {
+  const slow = bash({ command: 'echo here; sleep 60' })
+  const scene = await start(t, [slow, slow, 'ok'])
+  await scene.prompt('go')
+  await scene.waitFor(({ type }) => type === 'tool.progress')
+  await scene.call(abortSession, { params: scene.params })
+  assert.deepEqual(
+    (await scene.list()).map(({ status }) => status),
+    ['cancelled']
+  )
+  await scene.prompt('again')
+  let seen = 0
+  await scene.waitFor(({ type }) => type === 'tool.progress' && ++seen >= 2)
+  const id = (await scene.list())[1]?.id ?? ''
+  assert.deepEqual((await scene.call(cancelTask, { params: { ...scene.params, task_id: id } })).data, { cancelled: true })
+  await scene.settled(2)
+  assert.match(scene.results().at(-1) ?? '', /here\nThe command was killed: the user stopped it\./)
+  assert.ok(!scene.events.some(({ type }) => type.startsWith('task.')), 'it was never in the background')
+})
+
+test('what goes together is checked before anybody is asked', async t => {
+  const rows: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+    [{ run_in_background: true }, /description: is required/],
+    [{ disable_timeout: true }, /disable_timeout is for run_in_background/],
+    [{ timeout: 301 }, /at most 300 s/],
+    [{ timeout: 86_401, run_in_background: true, description: 'x' }, /timeout: expected/i],
+    [{ timeout: 5, disable_timeout: true, run_in_background: true, description: 'x' }, /exclude each other/]
+  ]
+  const calls = rows.map(([args], n) => ({ id: `call_${n}`, name: 'Bash', args: { command: `echo ${n}`, ...args } }))
+  const scene = await start(t, [toolCalls(...calls), 'ok'])
+  await scene.prompt('go')
+  await scene.settled(1)
+  for (const [n, [, expected]] of rows.entries()) assert.match(scene.results()[n] ?? '', expected)
+  assert.deepEqual(await scene.list(), [])
+})
+
+test('limits of the background: given, configured, none', async t => {
+  const run = (id: string, more: object) => ({
+    id,
+    name: 'Bash',
+    args: { command: `sleep 6${id}`, run_in_background: true, description: id, ...more }
+  })
+  const calls = [run('1', { timeout: 1000 }), run('2', {}), run('3', { disable_timeout: true })]
+  const scene = await start(t, [toolCalls(...calls), 'ok'], { toml: '[task]\nbash_task_timeout_s = 7.5\nmax_running_tasks = 2\n' })
+  await scene.prompt('go')
+  await scene.settled(1)
+  const infos = () => scene.events.flatMap(({ type, payload }) => (type === 'task.started' ? [(payload as { info: TaskInfo }).info] : []))
+  assert.deepEqual(
+    infos().map(({ timeoutMs }) => timeoutMs),
+    [1_000_000, 7500]
+  )
+  assert.match(scene.results()[2] ?? '', /2 tasks run in the background, and no more may \(background\.max_running_tasks\)/)
+  await scene.stop()
+  for (const info of infos()) assert.ok('pid' in info && isGone(info.pid), 'no command survives its server')
+})
+
+test('without the pack tasks, or without the tools to look after a task, nothing goes to the background', async t => {
+  const calls = toolCalls(
+    { id: 'a', name: 'Bash', args: { command: 'echo a', run_in_background: true, description: 'x' } },
+    { id: 'b', name: 'Bash', args: { command: 'echo b' } }
+  )
+  const without = await start(t, [calls, 'ok'], { packs: [] })
+  await without.prompt('go')
+  await without.settled(1)
+  assert.match(without.results()[0] ?? '', /Nothing can run in the background here\. Make the call without run_in_background\.$/)
+  assert.equal(without.results()[1], 'b')
+  assert.ok(!without.llm.requests[0]?.tools.find(({ name }) => name === 'Bash')?.description.includes('run_in_background'))
+
+  const policy = await start(t, [calls, bash({ command: 'sleep 60', timeout: 1 }), 'ok'], { toml: '[tools]\ndisabled = ["TaskStop"]\n' })
+  await policy.prompt('go')
+  await policy.settled(1)
+  const [refused, ran, killed] = policy.results()
+  assert.match(refused ?? '', /without TaskList, TaskOutput and TaskStop/)
+  assert.equal(ran, 'b')
+  assert.match(killed ?? '', /killed after 1 s/)
+})
+
+test('the whole output of a command in the background is in its file, cleaned as the model gets it', async t => {
+  const command = "printf '\\033[1mred\\033[0m 10%%\\r20%%\\nend'"
+  const scene = await start(t, [bash({ command, run_in_background: true, description: 'x' }), 'ok'])
+  await scene.prompt('go')
+  const { taskId } = await scene.over()
+  await turns(scene, 1)
+  const path = /output_file: (\S+)/.exec(scene.results(1)[0] ?? '')?.[1] ?? ''
+  assert.ok(path.endsWith(`/tasks/${taskId}/output.log`))
+  assert.equal(await readFile(path, 'utf8'), '20%\nend')
+})
