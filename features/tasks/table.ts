@@ -98,7 +98,7 @@ export class TaskTable {
     const stopReason = !isOwn
       ? 'It stayed with the session that this one was forked from.'
       : entry.left
-        ? 'The server was stopped and left it running; what became of it is not known.'
+        ? `The server was stopped and left it running${entry.info.kind === 'process' ? ` (process ${entry.info.pid})` : ''}; it is not followed any more.`
         : 'The server ended while it ran.'
     const info = { ...entry.info, status: 'lost' as const, endedAt: this.#ports.now().getTime(), stopReason }
     const output_size = Buffer.byteLength(tail ?? '')
