@@ -94,6 +94,7 @@ export {
   Type
 } from './schema.ts'
 export { annotations, type NamedShape, named, namedShape, shapesIn } from './shapes.ts'
+export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'

@@ -1,5 +1,6 @@
 /** The command line as data: commands, flags, help text, and errors that say what would have been right. */
 import { parseArgs } from 'node:util'
+import { nearest } from '../../kernel/spelling.ts'
 
 export type Command = 'serve' | 'token' | 'packs' | 'instances' | 'doctor' | 'help' | 'version'
 
@@ -137,24 +138,8 @@ export function checkPackNames(option: 'disable' | 'require', names: readonly st
 }
 
 function suggestion(given: string, known: readonly string[], prefix: string): string {
-  const ranked = known.map(name => ({ name, far: distance(given, name) })).sort((a, b) => a.far - b.far)
-  const best = ranked[0]
-  if (best && best.far <= Math.max(2, Math.floor(given.length / 3))) return ` Did you mean ${prefix}${best.name}?`
-  return ` Known: ${known.map(name => prefix + name).join(', ')}.`
-}
-
-/** Levenshtein distance; the words are short. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
+  const best = nearest(given, known, Math.max(2, Math.floor(given.length / 3)))
+  return best === undefined ? ` Known: ${known.map(name => prefix + name).join(', ')}.` : ` Did you mean ${prefix}${best}?`
 }
 
 export function helpText(version: string): string {

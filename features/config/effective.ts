@@ -4,6 +4,7 @@ import { isMap, mapValue } from './key-case.ts'
 import { RecordMemo } from './record-memo.ts'
 import type { ConfigDiagnostic, ConfigRemark, ConfigSection } from './service.ts'
 import { freeze, isTable, overlay, own, type Table } from './tables.ts'
+import { misspelt } from './unknown-keys.ts'
 
 /** A domain as it counts. */
 export interface Effective {
@@ -44,6 +45,8 @@ function fromFile(section: ConfigSection, stored: unknown, report: Report): unkn
     report(`config.toml: ${pathOf(section.name, path)}: ${message}; ${instead}`)
   }
   for (const { path, message } of reviewed(section, value)) report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
+  for (const { path, message } of misspelt(section, stored).slice(0, MAX_REPORTS))
+    report(`config.toml: ${pathOf(section.name, path)}: ${message}`)
   for (const [key, replacement] of Object.entries(section.retired ?? {})) {
     if (isTable(stored) && Object.hasOwn(stored, key)) report(`config.toml: ${section.name}.${key} is no longer read; use ${replacement}`)
   }

@@ -4,6 +4,7 @@ import { pathOf, salvaged, withDefault } from './effective.ts'
 import { isMap, mapValue } from './key-case.ts'
 import type { ConfigSection } from './service.ts'
 import { isTable, own, same, type Table } from './tables.ts'
+import { misspelt } from './unknown-keys.ts'
 
 /**
  * Faults of a domain that is `stored` now: what cannot be written, what misses the schema, and what the review refuses of the rest. Of a
@@ -15,7 +16,10 @@ export async function faultsOf(section: ConfigSection | undefined, name: string,
     const odd = unwritable(part, name)
     const wrong = section && part !== undefined ? misfits(section, part).map(detail => below(name, detail)) : []
     details.push(...odd, ...wrong.filter(({ path }) => !odd.some(known => known.path === path)))
-    if (section && odd.length === 0) details.push(...newRefusals(section, old, part).map(detail => below(name, detail)))
+    if (section && odd.length === 0) {
+      details.push(...newOnes(refusals(section, part), () => refusals(section, old)).map(detail => below(name, detail)))
+      details.push(...newOnes(misspelt(section, part), () => misspelt(section, old)).map(detail => below(name, detail)))
+    }
     await yieldToLoop()
   }
   return details
@@ -40,11 +44,10 @@ function misfits(section: ConfigSection, value: unknown): Detail[] {
   return Object.entries(value as Table).flatMap(([key, item]) => problems(record, item, key))
 }
 
-/** What the section's review would not let in and was not there before. */
-function newRefusals(section: ConfigSection, before: unknown, stored: unknown): readonly Detail[] {
-  const found = refusals(section, stored)
+/** What of this was not there before. */
+function newOnes(found: readonly Detail[], before: () => readonly Detail[]): readonly Detail[] {
   if (found.length === 0) return found
-  const known = new Set(refusals(section, before).map(({ path }) => path))
+  const known = new Set(before().map(({ path }) => path))
   return found.filter(({ path }) => !known.has(path))
 }
 

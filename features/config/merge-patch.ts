@@ -5,6 +5,7 @@ import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, same, type Table } from './tables.ts'
+import { didYouMean, meant } from './unknown-keys.ts'
 
 /** A body reduced to what it may change: known domains, file spelling, without `raw`, nulls and the derived `yolo`. */
 export interface BodyPatch {
@@ -32,6 +33,9 @@ export function readBody(body: Table, settings: Settings): BodyPatch {
     } else if (section) {
       put(domains, name, both(own(domains, name), convertKeys(name, value, 'snake', section.schema)))
       fields.add(name)
+    } else {
+      const word = meant(key, [...settings.names(), 'yolo'])
+      if (word !== undefined) faults.push({ path: key, message: didYouMean(word) })
     }
   }
   if (yolo && !Object.hasOwn(domains, 'default_permission_mode')) {

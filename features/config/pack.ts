@@ -22,7 +22,20 @@ export default definePack({
     const contributed = ctx.collect(ConfigSections)
     const file = new ConfigFile(ctx.home)
     const sections = () => contributed.items()
-    const settings = new Settings({ file, env, log: ctx.log, sections, standIns, prepare: () => view.prepare() })
+    const settings = new Settings({
+      file,
+      env,
+      // Whoever runs the server sees what of the file is not used as written.
+      log: {
+        warn: (facts: object, text: string) => ctx.operator.warn(facts, text),
+        error: (facts: object, text: string) => ctx.log.error(facts, text)
+      },
+      repaired: () => ctx.operator.info({}, 'config.toml is used again'),
+      sections,
+      standIns,
+      prepare: () => view.prepare()
+    })
+    ctx.tap(ctx.hooks.started, () => settings.judgeNames())
     const view = new ConfigView(settings)
     const specs = new LiveSpecs(() => settings.sections())
     contributed.onChange(() => {

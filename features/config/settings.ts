@@ -1,15 +1,18 @@
 /** The Config service: effective values over one file, patches in one save, change notice. */
-import { type Detail, invalid, type Logger, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
+import { type Detail, invalid, type Static, type TSchema, yieldToLoop } from '../../kernel/index.ts'
 import { type Effective, effective } from './effective.ts'
 import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
 import { changedKeys, copy, freeze, mergeTable, own, shared, type Table } from './tables.ts'
+import { didYouMean, meant } from './unknown-keys.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
   readonly env: NodeJS.ProcessEnv
-  readonly log: Pick<Logger, 'warn' | 'error'>
+  readonly log: { warn(facts: object, text: string): void; error(facts: object, text: string): void }
+  /** Hears that a file that could not be used can be used again. */
+  readonly repaired?: () => void
   /** Contributed sections; of two with one name the first counts. */
   readonly sections: () => readonly ConfigSection[]
   /** Sections that count while nobody contributes one of their name. */
@@ -17,6 +20,9 @@ export interface SettingsOptions {
   /** Work on new content that listeners will ask for, done in shares of the event loop before they hear of it. */
   readonly prepare?: () => Promise<unknown>
 }
+
+/** Unknown top-level keys that are told. */
+const maxStrangers = 20
 
 export interface SaveOptions {
   /** Top-level keys that listeners hear of even if their values are as before. */
@@ -33,6 +39,9 @@ export class Settings implements Config {
   readonly #values = new Map<ConfigSection, Effective>()
   #table: Table = freeze({})
   #problem: FileProblem | undefined
+  /** The file could be used at some time. */
+  #wasRead = false
+  #judges = false
   #reported = new Set<string>()
   #last: Promise<unknown> = Promise.resolve()
   #first: Promise<void> | undefined
@@ -90,9 +99,33 @@ export class Settings implements Config {
   }
 
   diagnostics(): readonly ConfigDiagnostic[] {
-    const broken = this.#problem ? [{ message: `config.toml cannot be used: ${this.#problem.message}; the last good content is used` }] : []
+    const instead = this.#wasRead ? 'the last good content is used' : 'it counts as empty'
+    const broken = this.#problem ? [{ message: `config.toml cannot be used: ${this.#problem.message}; ${instead}` }] : []
     const domains = this.sections().flatMap(section => this.#effective(section).diagnostics)
-    return [...broken, ...this.#clashes, ...domains]
+    return [...broken, ...this.#clashes, ...this.#strangers(), ...domains]
+  }
+
+  /** Top-level keys, as files and patches may spell them. */
+  names(): readonly string[] {
+    return this.sections().flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]))
+  }
+
+  /** All sections are there: from now on a top-level key that is none of them is told. */
+  judgeNames(): void {
+    this.#judges = true
+    this.#warn()
+  }
+
+  #strangers(): ConfigDiagnostic[] {
+    if (!this.#judges) return []
+    const known = [...this.names(), 'packs'] // that one belongs to the command line
+    return Object.keys(this.#table)
+      .filter(key => !known.includes(key))
+      .slice(0, maxStrangers)
+      .map(key => {
+        const word = meant(key, known)
+        return { domain: key, message: `config.toml: ${key} ${word === undefined ? 'is unknown: nobody reads it' : didYouMean(word)}` }
+      })
   }
 
   /** Sections came or went. */
@@ -166,7 +199,9 @@ export class Settings implements Config {
 
   /** Answers the top-level keys that changed. */
   #take({ table, problem }: FileContent): string[] {
+    if (this.#problem && !problem) this.#options.repaired?.()
     this.#problem = problem
+    this.#wasRead ||= !problem
     let changed: string[] = []
     if (table && table !== this.#table) {
       changed = changedKeys(this.#table, table)

@@ -1,0 +1,50 @@
+/** Keys that nobody reads and that look like ones that are read. What is far from all of them may belong to somebody else. */
+import { type Detail, nearest, type TSchema } from '../../kernel/index.ts'
+import { isMap, mapValue, toSnake } from './key-case.ts'
+import { RecordMemo } from './record-memo.ts'
+import type { ConfigSection } from './service.ts'
+import { isTable, type Table } from './tables.ts'
+
+/** Longer words are nobody's typing errors. */
+const maxLength = 60
+
+/** `offline` for `offlin` or `OffLine`. */
+export function meant(given: string, known: readonly string[]): string | undefined {
+  return given.length > maxLength ? undefined : nearest(toSnake(given), known)
+}
+
+/** `is unknown; did you mean offline?` */
+export const didYouMean = (word: string): string => `is unknown; did you mean ${word}?`
+
+const records = new RecordMemo<readonly Detail[]>()
+
+/** Keys inside a domain, with paths below it. */
+export function misspelt(section: ConfigSection, value: unknown): readonly Detail[] {
+  const { schema, retired = {} } = section
+  if (!isMap(section) || !isTable(value)) return walk(schema, value, '').filter(({ path }) => !Object.hasOwn(retired, path))
+  const inner = mapValue(schema) as TSchema // of a map
+  return Object.keys(value).flatMap(name => records.of(section, name, value[name], record => walk(inner, record, name)))
+}
+
+function walk(schema: TSchema, value: unknown, path: string): Detail[] {
+  if (Array.isArray(value)) {
+    const { items } = schema as { items?: TSchema }
+    return items ? value.flatMap((item, at) => walk(items, item, below(path, String(at)))) : []
+  }
+  if (!isTable(value)) return []
+  const entries = mapValue(schema)
+  if (entries) return Object.entries(value).flatMap(([key, item]) => walk(entries, item, below(path, key)))
+  const { properties } = schema as { properties?: Readonly<Record<string, TSchema>> }
+  return properties ? Object.entries(value).flatMap(([key, item]) => judge(properties, key, item, value, below(path, key))) : []
+}
+
+function judge(properties: Readonly<Record<string, TSchema>>, key: string, item: unknown, table: Table, path: string): Detail[] {
+  if (Object.hasOwn(properties, key)) return walk(properties[key]!, item, path)
+  const word = meant(
+    key,
+    Object.keys(properties).filter(known => !Object.hasOwn(table, known))
+  )
+  return word === undefined ? [] : [{ path, message: didYouMean(word) }]
+}
+
+const below = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -1,0 +1,27 @@
+/** What somebody meant who wrote a word that nobody knows. */
+
+/** The known word that is nearest; undefined when none is near: beyond two changed letters, or `far` of them. */
+export function nearest(given: string, known: readonly string[], far = given.length <= 4 ? 1 : 2): string | undefined {
+  let best: string | undefined
+  let distance = far + 1
+  for (const word of known) {
+    if (Math.abs(word.length - given.length) >= distance) continue
+    const d = distanceOf(given, word)
+    if (d < distance) [best, distance] = [word, d]
+  }
+  return best
+}
+
+/** Levenshtein distance; the words are short. */
+function distanceOf(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
