@@ -1683,6 +1683,30 @@ export interface RefreshReport {
     reason: string
   }[]
 }
+export interface PlanRevisionEvent {
+  type: 'plan.revision'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** names the plan file: three words */
+    id: string
+    version: number
+    /** below the directory of the agent: `plan/<id>/v<version>.md` */
+    path: string
+    /** of the bytes, hex */
+    sha256: string
+    bytes: number
+    type: 'plan.revision'
+  }
+}
 export interface PromptAbortedEvent {
   type: 'prompt.aborted'
   /** own number */
@@ -2430,6 +2454,19 @@ export interface TurnStepStartedEvent {
     type: 'turn.step.started'
   }
 }
+export interface UndoSessionBody {
+  /** turns; default 1 */
+  count?: number
+  /** messages in the answer; default 50 */
+  page_size?: number
+}
+export interface UndoSessionData {
+  messages: {
+    items: Message[]
+    has_more: boolean
+  }
+  status: SessionStatus
+}
 export interface UnsubscribeAck {
   accepted: string[]
   not_found: string[]
@@ -2941,6 +2978,13 @@ export interface paths {
       responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}:undo': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': UndoSessionBody } }
+      responses: { 200: Content<Success<UndoSessionData> | Failure<40001 | 40401 | 40901 | 40911 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/shutdown': {
     post: {
       responses: { 200: Content<Success<ShutdownData> | Failure<40001 | 50001 | 50003>> } & Refused
@@ -3026,6 +3070,7 @@ export interface Events {
   'event.workspace.updated': WorkspaceUpdatedEvent
   'goal.updated': GoalUpdatedEvent
   'hook.result': HookResultEvent
+  'plan.revision': PlanRevisionEvent
   'prompt.aborted': PromptAbortedEvent
   'prompt.completed': PromptCompletedEvent
   'prompt.queued': PromptQueuedEvent

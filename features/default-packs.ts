@@ -37,7 +37,8 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   todo: () => import('./todo/pack.ts'),
   prompts: () => import('./prompts/pack.ts'),
   media: () => import('./media/pack.ts'),
-  messages: () => import('./messages/pack.ts')
+  messages: () => import('./messages/pack.ts'),
+  undo: () => import('./undo/pack.ts')
 }
 
 /** The model of `--demo`: no key, no network. */

@@ -22,6 +22,8 @@ interface Opening {
   /** Number of its message. */
   readonly number: number
   readonly tokens: Conversation['tokens']
+  /** The newest prompt of the user before it. */
+  readonly prompt?: string | undefined
 }
 
 /** So many turns of the user can be taken back, and so many reminders of a kind are remembered. */
@@ -68,6 +70,8 @@ export class Conversation {
   tokens = { measured: 0, since: 0, sinceAnswer: 0, estimated: 0 }
   /** Turns of the user since the last compaction, oldest first. */
   openings: Opening[] = []
+  /** Id of the newest prompt of the user that became a message. */
+  prompt: string | undefined
   /** There were more of them than are kept. */
   openingsLost = false
   compactions = 0
@@ -101,7 +105,8 @@ export class Conversation {
         if (record.prompt_id !== undefined) this.#prompt(record.prompt_id, { status: 'running' })
         if (record.id !== undefined) this.named.set(record.id, this.messages - 1)
         if (record.origin?.kind === 'injection') this.#remind(String(record.origin.variant), record.origin)
-        if (this.#opens(record)) this.openings.push({ number: this.messages - 1, tokens })
+        if (this.#opens(record)) this.openings.push({ number: this.messages - 1, tokens, prompt: this.prompt })
+        if (record.prompt_id !== undefined && (record.origin?.kind ?? 'user') === 'user') this.prompt = record.prompt_id
         if (this.openings.length > openingsKept) this.openingsLost = this.openings.shift() !== undefined
         break
       case 'turn.started':
@@ -212,6 +217,7 @@ export class Conversation {
 
   #undo({ from, context_tokens: measured, last_prompt, time = 0 }: Extract<CoreRecord, { type: 'context.undone' }>): void {
     const opening = this.openings.find(({ number }) => number === from)
+    if (opening) this.prompt = opening.prompt
     this.tokens = opening?.tokens ?? { measured, since: 0, sinceAnswer: 0, estimated: measured }
     this.openings = this.openings.filter(({ number }) => number < from)
     for (const [variant, all] of this.reminders) {
@@ -285,6 +291,7 @@ export class Conversation {
       context: this.context,
       tokens: this.tokens,
       openings: this.openings,
+      ...(this.prompt === undefined ? {} : { prompt: this.prompt }),
       openingsLost: this.openingsLost,
       compactions: this.compactions,
       ...(this.undone ? { undone: this.undone } : {}),
@@ -314,6 +321,7 @@ export class Conversation {
     made.context = saved.context
     made.tokens = saved.tokens
     made.openings = [...saved.openings]
+    made.prompt = saved.prompt
     made.openingsLost = saved.openingsLost
     made.compactions = saved.compactions
     made.undone = saved.undone
@@ -336,6 +344,7 @@ interface Saved
     | 'context'
     | 'tokens'
     | 'openings'
+    | 'prompt'
     | 'openingsLost'
     | 'compactions'
     | 'undone'
@@ -354,7 +363,7 @@ interface Saved
 
 export const conversationState: StateSpec<Conversation> = {
   name: 'conversation',
-  version: 3,
+  version: 4,
   initial: () => new Conversation(),
   reduce(state, record) {
     state.apply(record)

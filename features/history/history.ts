@@ -109,7 +109,7 @@ export class AgentHistory implements History {
     const { floor } = this.#log
     const turns = openings
       .filter(({ number }) => number >= floor)
-      .map(({ number, tokens }) => ({ from: number, tokens: tokens.measured + tokens.since }))
+      .map(({ number, tokens, prompt }) => ({ from: number, tokens: tokens.measured + tokens.since, prompt_id: prompt }))
     return { turns, end: openingsLost || turns.length < openings.length ? 'lost' : compactions > 0 ? 'compaction' : 'beginning' }
   }
 

@@ -49,8 +49,11 @@ export interface ContextSize {
 
 /** Turns that the user began and that can be taken back. A prompt that was steered into a turn is part of it. */
 export interface Undoable {
-  /** Oldest first. `from`: number of the first message that goes with the turn (`context.undone`); `tokens`: size of the context before it. */
-  readonly turns: readonly { readonly from: number; readonly tokens: number }[]
+  /**
+   * Oldest first. `from`: number of the first message that goes with the turn (`context.undone`); `tokens`: size of the context before it;
+   * `prompt_id`: the newest prompt of the user that would be left.
+   */
+  readonly turns: readonly { readonly from: number; readonly tokens: number; readonly prompt_id?: string | undefined }[]
   /** What is before the first of them: a compaction, turns of which too little is remembered, or nothing. */
   readonly end: 'beginning' | 'compaction' | 'lost'
 }

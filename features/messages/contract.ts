@@ -139,25 +139,29 @@ export const readMedia = defineRoute({
   errors: [MediaSessionMissing, MediumMissing, UploadsFailed]
 })
 
+/** Contract 2, Status rollup. */
+export const SessionStatus = named(
+  'SessionStatus',
+  Type.Object({
+    busy: Type.Boolean(),
+    model: Type.Optional(Type.String()),
+    thinking_level: Type.String({ description: 'empty until a model is bound' }),
+    permission: Type.String(),
+    plan_mode: Type.Boolean(),
+    swarm_mode: Type.Boolean(),
+    context_tokens: Type.Integer(),
+    max_context_tokens: Type.Optional(Type.Integer()),
+    context_usage: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
+    last_failure: Type.Optional(LastFailure)
+  })
+)
+export type SessionStatus = Static<typeof SessionStatus>
+
 export const readStatus = defineRoute({
   method: 'GET',
   path: `${item}/status`,
   summary: 'Status rollup of the main agent',
   params,
-  data: named(
-    'SessionStatus',
-    Type.Object({
-      busy: Type.Boolean(),
-      model: Type.Optional(Type.String()),
-      thinking_level: Type.String({ description: 'empty until a model is bound' }),
-      permission: Type.String(),
-      plan_mode: Type.Boolean(),
-      swarm_mode: Type.Boolean(),
-      context_tokens: Type.Integer(),
-      max_context_tokens: Type.Optional(Type.Integer()),
-      context_usage: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
-      last_failure: Type.Optional(LastFailure)
-    })
-  ),
+  data: SessionStatus,
   errors: [SessionMissing]
 })

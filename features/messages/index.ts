@@ -1,2 +1,3 @@
 /** Public face of the messages pack. */
 export * from './contract.ts'
+export * from './service.ts'

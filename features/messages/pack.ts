@@ -18,6 +18,7 @@ import {
   readSnapshot,
   readStatus
 } from './contract.ts'
+import { SessionViews } from './service.ts'
 import { messageObject, startingMessage } from './view.ts'
 
 const snapshotMessages = 100
@@ -29,6 +30,7 @@ export default definePack({
   area: 'Sessions',
   needs: { sessions: Sessions, histories: Histories, agents: Agents },
   optional: { interactions: Interactions, permissions: Permissions, llm: Llm, uploads: Uploads },
+  provides: [SessionViews],
   errors: [MessageMissing],
   setup(ctx, { sessions, histories, agents, interactions, permissions, llm, uploads }) {
     /** A loaded session with its main agent and history; both undefined before the first prompt: reading creates nothing. */
@@ -48,15 +50,40 @@ export default definePack({
       return shown
     }
 
+    const views: SessionViews = {
+      async messages(session_id, query) {
+        const { history } = await open(session_id)
+        const page = await history?.messages.page(query)
+        return { items: (await objects(history, page?.messages ?? [], session_id)).reverse(), has_more: page?.has_more ?? false }
+      },
+      async status(session_id) {
+        const { session, host, agent } = await open(session_id)
+        const usage = agent?.usage()
+        const model = agent?.settings().model
+        const max = usage?.max_context_tokens
+        const context_tokens = usage?.context_tokens ?? 0
+        const last_failure = agent?.lastFailure()
+        return {
+          ...(agents.facts(host, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
+          busy: session.work.busy,
+          ...(model === undefined ? {} : { model }),
+          thinking_level: agent?.effort() ?? '',
+          permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
+          context_tokens,
+          ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) }),
+          ...(last_failure && { last_failure })
+        }
+      }
+    }
+    ctx.provide(SessionViews, views)
+
     ctx.route(listMessages, async ({ params: { session_id }, query }) => {
       if (query.before_id !== undefined && query.after_id !== undefined) {
         throw invalid([{ path: 'query.before_id', message: 'before_id and after_id exclude each other' }])
       }
-      const { history } = await open(session_id)
       const { before_id: before, after_id: after, page_size: size = 50, role } = query
-      const page = await history?.messages.page({ before, after, size })
-      const items = (await objects(history, page?.messages ?? [], session_id)).reverse()
-      return { items: items.filter(message => role === undefined || message.role === role), has_more: page?.has_more ?? false }
+      const { items, has_more } = await views.messages(session_id, { before, after, size })
+      return { items: items.filter(message => role === undefined || message.role === role), has_more }
     })
 
     ctx.route(readMessage, async ({ params: { session_id, message_id } }) => {
@@ -128,23 +155,6 @@ export default definePack({
       })
     })
 
-    ctx.route(readStatus, async ({ params: { session_id } }) => {
-      const { session, host, agent } = await open(session_id)
-      const usage = agent?.usage()
-      const model = agent?.settings().model
-      const max = usage?.max_context_tokens
-      const context_tokens = usage?.context_tokens ?? 0
-      const last_failure = agent?.lastFailure()
-      return {
-        ...(agents.facts(host, 'status') as { plan_mode: boolean; swarm_mode: boolean }), // in tests the reply is held against its shape
-        busy: session.work.busy,
-        ...(model === undefined ? {} : { model }),
-        thinking_level: agent?.effort() ?? '',
-        permission: (await (host ? permissions()?.mode(host) : permissions()?.defaultMode())) ?? 'manual',
-        context_tokens,
-        ...(max === undefined ? {} : { max_context_tokens: max, context_usage: Math.min(1, context_tokens / max) }),
-        ...(last_failure && { last_failure })
-      }
-    })
+    ctx.route(readStatus, ({ params: { session_id } }) => views.status(session_id))
   }
 })

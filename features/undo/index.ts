@@ -1,0 +1,2 @@
+/** Public face of the undo pack. */
+export * from './contract.ts'

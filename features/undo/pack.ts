@@ -1,0 +1,35 @@
+/** Wires undo: its route, one after the other per session. */
+import { definePack, defineSlot } from '../../kernel/index.ts'
+import { Agents } from '../agent/index.ts'
+import { Histories } from '../history/index.ts'
+import { SessionViews } from '../messages/index.ts'
+import { type Session, Sessions } from '../sessions/index.ts'
+import { UndoUnavailable, undoSession } from './contract.ts'
+import { refusal, undo } from './undo.ts'
+
+/** The undo that was asked for last. */
+const OrderSlot = defineSlot('undo-order', (_session: Session): { last: Promise<unknown> } => ({ last: Promise.resolve() }))
+
+export default definePack({
+  name: 'undo',
+  version: '1.0.0',
+  description: 'Takes back the newest turns of the user, with what follows from them',
+  area: 'Sessions',
+  needs: { sessions: Sessions, agents: Agents, histories: Histories, views: SessionViews },
+  errors: [UndoUnavailable],
+  setup(ctx, { sessions, agents, histories, views }) {
+    ctx.slot(OrderSlot)
+    ctx.route(undoSession, async ({ params: { session_id }, body }) => {
+      const { count = 1, page_size: size = 50 } = body ?? {}
+      const session = await sessions.load(session_id)
+      session.assertWritable()
+      const main = session.agent('main')
+      if (!main) throw refusal(count, { turns: [], end: 'beginning' })
+      const order = session.get(OrderSlot)
+      const done = order.last.then(async () => undo(await agents.of(main), await histories.of(main), count))
+      order.last = done.catch(() => undefined) // whoever asked hears of it
+      await done
+      return { messages: await views.messages(session_id, { size }), status: await views.status(session_id) }
+    })
+  }
+})

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import compaction from '../../../features/compaction/pack.ts'
+import { defineRecord, Histories, type History, HistoryStates, type StateSpec } from '../../../features/history/index.ts'
+import { listMessages, readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import undo from '../../../features/undo/pack.ts'
+import { definePack, Type } from '../../../kernel/index.ts'
+import { type ScriptedLlm, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+
+const never = new Promise<never>(() => undefined)
+const flag = defineRecord('test.flag', Type.Object({ on: Type.Boolean() }))
+/** A mode of a pack. */
+const mode: StateSpec<boolean> = {
+  name: 'test.mode',
+  version: 1,
+  rewinds: true,
+  initial: () => false,
+  reduce: (state, record) => (flag.is(record) ? record.on : state)
+}
+
+interface Undoing extends Started {
+  undo(body?: { count?: number; page_size?: number }): ReturnType<typeof callUndo>
+  /** What is left of prompts and answers, oldest first. */
+  texts(): Promise<string[]>
+  history(): Promise<History>
+}
+const callUndo = (agent: Started, body?: { count?: number; page_size?: number }) =>
+  agent.call(undoSession, { params: { session_id: agent.session_id }, ...(body ? { body } : {}) })
+
+async function start(t: Parameters<typeof startAgent>[0], llm: ScriptedLlm, options: StartOptions = {}): Promise<Undoing> {
+  const inside = insider()
+  let histories: Histories | undefined
+  const probe = definePack({
+    name: 'probe',
+    needs: { histories: Histories },
+    setup(ctx, services) {
+      histories = services.histories
+      ctx.contribute(HistoryStates, mode)
+    }
+  })
+  const agent = await startAgent(t, llm, { ...options, packs: [undo, compaction, inside.pack, probe, ...(options.packs ?? [])] })
+  const params = { session_id: agent.session_id }
+  return {
+    ...agent,
+    undo: body => callUndo(agent, body),
+    async texts() {
+      const { items } = (await agent.call(listMessages, { params })).data
+      const shown = items.filter(({ metadata }) => (metadata?.origin as { kind?: string } | undefined)?.kind !== 'injection')
+      return shown.map(({ content }) => String(content[0]?.text)).reverse()
+    },
+    history: async () => await histories!.of((await inside.main(agent)).host)
+  }
+}
+
+/** So many turns, one after the other. */
+async function turns(agent: Undoing, ...texts: string[]): Promise<void> {
+  const before = agent.events.filter(({ type }) => type === 'prompt.completed').length
+  for (const [at, text] of texts.entries()) {
+    await agent.prompt(text)
+    await agent.settled(before + at + 1)
+  }
+}
+
+test('an undo takes back turns, answers with what is left, and everything that follows from them is as before', async t => {
+  const llm = scriptedLlm(request => `answer to ${request.messages.length}`)
+  const agent = await start(t, llm)
+  const params = { session_id: agent.session_id }
+  await turns(agent, 'one')
+  const history = await agent.history()
+  const tracked = await history.track(mode)
+  const tokens = (await agent.call(readStatus, { params })).data.context_tokens
+  await turns(agent, 'two')
+  await history.append(flag.of({ on: true }))
+  await turns(agent, 'three')
+  const before = agent.events.length
+
+  const reply = await agent.undo({ count: 2, page_size: 1 })
+
+  assert.equal(reply.code, 0)
+  assert.deepEqual(
+    agent.events.slice(before).map(({ type, payload }) => [type, (payload as { patch?: object }).patch]),
+    [
+      ['session.meta.updated', { lastPrompt: 'one' }],
+      ['agent.status.updated', undefined]
+    ]
+  )
+  assert.deepEqual([reply.data.messages.items.length, reply.data.messages.has_more], [1, true])
+  assert.match(String(reply.data.messages.items[0]?.content[0]?.text), /^answer/)
+  assert.equal(reply.data.status.context_tokens, tokens)
+  assert.equal(tracked.value, false)
+  assert.deepEqual((await agent.texts()).slice(0, 1), ['one'])
+  const session = (await agent.call(readSession, { params })).data
+  assert.equal(session.last_prompt, 'one')
+
+  await turns(agent, 'four')
+  const last = JSON.stringify(llm.requests.at(-1)?.messages)
+  assert.ok(last.includes('one') && last.includes('four') && !last.includes('two') && !last.includes('three'))
+  assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'four')
+})
+
+test('after a restart what was taken back stays away, and the newest prompt that is left is known', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  const { session_id } = agent
+  await turns(agent, 'one', 'two')
+  assert.equal((await agent.undo()).code, 0)
+  const home = await copyOfHome(agent.home)
+  const left = await agent.texts()
+
+  const again = await start(t, scriptedLlm('answer'), { home, session_id })
+
+  assert.deepEqual(await again.texts(), left)
+  assert.equal((await again.call(readSession, { params: { session_id } })).data.last_prompt, 'one')
+  assert.ok(!again.events.some(({ type }) => type === 'session.meta.updated'))
+  assert.equal((await again.undo()).code, 0)
+  assert.deepEqual(await again.texts(), [])
+  const session = (await again.call(readSession, { params: { session_id } })).data
+  assert.equal(session.last_prompt, undefined)
+  const meta = again.events.find(({ type }) => type === 'session.meta.updated')?.payload as { patch: object }
+  assert.deepEqual(meta.patch, { lastPrompt: '' })
+})
+
+test('too many turns are refused with the reason, and nothing changes', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  const refused = async (body: { count?: number }) => {
+    const { code, data } = await agent.undo(body)
+    return [code, data]
+  }
+  assert.deepEqual(await refused({ count: 3 }), [40911, { reason: 'empty', requestedCount: 3, undoableCount: 0 }])
+  await turns(agent, 'one')
+  assert.deepEqual(await refused({ count: 2 }), [40911, { reason: 'insufficient', requestedCount: 2, undoableCount: 1 }])
+  const { compactSession } = await import('../../../features/compaction/index.ts')
+  await agent.call(compactSession, { params: { session_id: agent.session_id } })
+  await agent.waitFor(({ type }) => type === 'compaction.completed')
+  let idle = 0
+  await agent.waitFor(({ type, payload }) => type === 'event.session.work_changed' && !(payload as { busy: boolean }).busy && ++idle === 2)
+  assert.deepEqual(await refused({}), [40911, { reason: 'compaction_boundary', requestedCount: 1, undoableCount: 0 }])
+  await turns(agent, 'two')
+  assert.deepEqual(await refused({ count: 2 }), [40911, { reason: 'compaction_boundary', requestedCount: 2, undoableCount: 1 }])
+  const texts = await agent.texts()
+  assert.equal(texts.length, 5)
+  assert.equal((await agent.undo()).code, 0)
+  assert.deepEqual(await agent.texts(), texts.slice(0, 3))
+  for (const body of [{ count: 0 }, { count: 1.5 }, { page_size: 0 }, { page_size: 101 }])
+    assert.equal((await agent.undo(body)).code, 40001)
+})
+
+test('while a turn runs or a compaction does, undo is refused as busy', async t => {
+  const waiting = [{ type: 'wait', until: never } as const]
+  const agent = await start(
+    t,
+    scriptedLlm(({ messages }) => (/hang|replaced by a note/.test(JSON.stringify(messages)) ? waiting : 'answer'))
+  )
+  await turns(agent, 'one')
+  const { compactSession } = await import('../../../features/compaction/index.ts')
+  await agent.call(compactSession, { params: { session_id: agent.session_id } })
+  assert.equal((await agent.undo()).code, 40901)
+  const { abortSession } = await import('../../../features/prompts/index.ts')
+  await agent.call(abortSession, { params: { session_id: agent.session_id } })
+  await agent.waitFor(({ type }) => type === 'compaction.cancelled')
+  await agent.prompt('hang')
+  await agent.waitFor(({ type, payload }) => type === 'turn.step.started' && (payload as { turnId: number }).turnId === 1)
+  assert.equal((await agent.undo()).code, 40901)
+})
+
+test('several undos at once are done one after the other', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  await turns(agent, 'one', 'two', 'three')
+
+  const replies = await Promise.all([agent.undo(), agent.undo(), agent.undo(), agent.undo()])
+
+  assert.deepEqual(
+    replies.map(({ code }) => code),
+    [0, 0, 0, 40911]
+  )
+  assert.deepEqual(await agent.texts(), [])
+})
+
+test('the snapshot and the prompt queue agree after an undo, and the ids of what was taken back are not given again', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  const params = { session_id: agent.session_id }
+  await turns(agent, 'one', 'two')
+  const ids = (await agent.call(listMessages, { params })).data.items.map(({ id }) => id)
+  await agent.undo()
+  await turns(agent, 'three')
+
+  const snapshot = (await agent.call(readSnapshot, { params })).data
+  const after = snapshot.messages.items.map(({ id }) => id)
+  const kept = after.filter(id => ids.includes(id))
+  assert.deepEqual(kept, [...ids].reverse().slice(0, kept.length))
+  assert.equal(new Set(after).size, after.length)
+  assert.equal(snapshot.in_flight_turn, null)
+})
