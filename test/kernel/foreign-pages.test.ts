@@ -107,3 +107,14 @@ test('with authentication a page on another port of this machine works as before
   assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [200, 'http://localhost:5173'])
   assert.equal((await rest.raw('POST', spec.path, { token: null, headers: { ...headers, origin: 'null' } })).status, 200)
 })
+
+test('what reads or only asks is answered to any page, and with a credential whatever it sends is served, without leave to see it', async t => {
+  const { send, own } = await start(t)
+  for (const origin of foreign(own)) {
+    assert.notEqual((await send('HEAD', { origin })).status, 403, origin)
+    assert.notEqual((await send('OPTIONS', { origin })).status, 403, origin)
+  }
+  const closed = await start(t, {})
+  const answer = await closed.rest.raw('POST', spec.path, { headers: { origin: 'http://evil.example' } })
+  assert.deepEqual([answer.status, closed.changes(), answer.headers['access-control-allow-origin']], [200, 1, undefined])
+})

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineEvent, Type } from '../../kernel/index.ts'
+import { defineEvent, type JournalReader, Type } from '../../kernel/index.ts'
 import { startHub } from '../helpers/hub.ts'
+import { MemoryJournal } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const text = 'x'.repeat(64 * 1024)
@@ -71,4 +72,35 @@ test('a reader that stops during its replay is cut when the live events behind i
   assert.equal(hub.connections().length, 1)
   client.ws.resume()
   await client.closed
+})
+
+test('a replay is read from its journal as fast as its client takes it', async t => {
+  let taken = 0
+  class Counted extends MemoryJournal {
+    override async reader(): Promise<JournalReader> {
+      const reader = await super.reader()
+      const lines: JournalReader['lines'] = async function* (from, to) {
+        for await (const group of reader.lines(from, to)) {
+          taken++
+          yield group
+        }
+      }
+      return { ...reader, current: true, lines }
+    }
+  }
+  const journal = new Counted()
+  const { hub, connect } = await startHub(t, {
+    journals: { open: async () => journal, find: async () => journal, close: async () => undefined }
+  })
+  for (let i = 0; i < 400; i++) hub.emit(noted, { text }, 's1')
+  await hub.flushed('s1')
+  const [client, other] = [await connect(), await connect()]
+  client.ws.pause()
+  const subscribed = client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } } })
+  while (taken === 0) await other.request('unsubscribe', { session_ids: [] })
+  for (let i = 0; i < 50; i++) await other.request('unsubscribe', { session_ids: [] })
+  assert.ok(taken < 400, `${taken} of 400`)
+  client.ws.resume()
+  await subscribed
+  assert.equal(taken, 400)
 })

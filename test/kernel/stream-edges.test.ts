@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { defineEvent, type Journal, type JournalReader, type Journals, Type } from '../../kernel/index.ts'
+import { type Connection, defineEvent, type Journal, type JournalReader, type Journals, Type } from '../../kernel/index.ts'
+import { createKernelHooks } from '../../kernel/lifecycle/hooks.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
 import { latch } from '../helpers/latch.ts'
@@ -288,4 +289,31 @@ test('a client that leaves while the journal opens is no subscriber', async t =>
   ready.open()
   await subscribed
   assert.equal(hub.subscribers('s1'), 1)
+})
+
+test('an open journal is no session for whoever says that there is none, or fails to say it', async t => {
+  const hooks = createKernelHooks()
+  const broken = async (id: string) => {
+    if (id === 'broken') throw new Error('disk gone')
+    return undefined as never // no opinion
+  }
+  hooks.attachStream.tapPromise('broken', broken)
+  const { hub, connect } = await startHub(t, { hooks, sessions: ['s1'] })
+  for (const id of ['missing', 'broken']) await hub.open(id)
+  const client = await connect()
+  const { payload } = await client.request('subscribe', { session_ids: ['missing', 'broken', 's1'] })
+  assert.deepEqual([payload.accepted, payload.not_found], [['s1'], ['missing', 'broken']])
+})
+
+test('a pack that subscribes a client again without a filter keeps the one of before', async t => {
+  const { hub, hooks, connect } = await startHub(t)
+  const live: Connection[] = []
+  hooks.subscribed.tap('test', (_, connection) => void live.push(connection))
+  const client = await connect()
+  const cursors = { s1: { seq: 0 } }
+  await client.request('subscribe', { session_ids: ['s1'], cursors, agent_filter: { s1: ['agent-1'] } })
+  assert.equal(await live[0]?.subscribe('s1'), true)
+  for (const subject of ['main', 'agent-1']) hub.emit(noted, { text: subject }, { session_id: 's1', subject })
+  await client.next(frame => frame.payload?.text === 'agent-1')
+  assert.ok(!client.frames.some(frame => frame.payload?.text === 'main'))
 })
