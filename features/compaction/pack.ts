@@ -22,6 +22,7 @@ export default definePack({
   name: 'compaction',
   version: '1.0.0',
   description: 'Makes the context of agents smaller: before it overflows, when it did, and when the user asks for it',
+  area: 'Agent',
   needs: { sessions: Sessions, histories: Histories, agents: Agents, hooks: TurnHooks, llm: Llm },
   optional: { config: Config },
   provides: [Compaction],

@@ -18,6 +18,7 @@ const errors = [GoalExists, GoalMissing, GoalNotPausable, GoalNotResumable, Goal
 export default definePack({
   name: 'goals',
   description: 'Goals: work that goes on turn after turn, within budgets',
+  area: 'Agent',
   needs: { sessions: Sessions, histories: Histories, agents: Agents, turns: TurnHooks, llm: Llm, toolHooks: ToolHooks },
   optional: { permissions: Permissions, interactions: Interactions },
   errors,

@@ -57,7 +57,8 @@ function namedInSources(): string[] {
 
 function tableRows(): string[] {
   const packs = readdirSync(join(root, 'features'), { withFileTypes: true }).filter(entry => entry.isDirectory())
-  const readmes = ['README.md', ...packs.map(({ name }) => join('features', name, 'README.md'))].flatMap(file => {
+  const docs = readdirSync(join(root, 'docs')).map(name => join('docs', name))
+  const readmes = ['README.md', ...docs, ...packs.map(({ name }) => join('features', name, 'README.md'))].flatMap(file => {
     try {
       return [readFileSync(join(root, file), 'utf8')]
     } catch {

@@ -1,14 +1,17 @@
-/** README against the project: the pack table and the commands it prints. */
+/** README, CONTRIBUTING and docs against the project: generated tables, links, names of commands and packages. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { projectRoot } from '../helpers/project-root.ts'
 
-const readme = readFileSync(new URL('README.md', projectRoot), 'utf8')
+const text = (path: string) => readFileSync(new URL(path, projectRoot), 'utf8')
+const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...readdirSync(new URL('docs', projectRoot)).map(name => `docs/${name}`)]
+const readme = text('README.md')
 
-test('the pack table shows the packs as they are', () => {
+test('the tables of packs and error codes show them as they are', () => {
   const { status, stderr } = spawnSync(process.execPath, [fileURLToPath(new URL('.ci/pack-table.mjs', projectRoot))], { encoding: 'utf8' })
 
   assert.equal(stderr, '')
@@ -24,9 +27,34 @@ test('README prints the test command once, so that the pipeline runs that one', 
   )
 })
 
-test('every npm script that README names exists', () => {
+test('README is short', () => {
+  assert.ok(readme.split('\n').length <= 90, `${readme.split('\n').length} lines`)
+})
+
+test('every link of a page leads somewhere', () => {
+  const dead = pages.flatMap(page =>
+    [...text(page).matchAll(/\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g)].flatMap(([, path = '', anchor]) => {
+      const target = path === '' ? page : normalize(join(dirname(page), path))
+      if (!existsSync(new URL(target, projectRoot))) return [`${page}: ${path}`]
+      const known = anchor === undefined || headings(text(target)).includes(anchor.slice(1))
+      return known ? [] : [`${page}: ${path}${anchor}`]
+    })
+  )
+  assert.deepEqual(dead, [])
+})
+
+function headings(page: string): string[] {
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-')
+  )
+}
+
+test('every npm script that a page names exists', () => {
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8')) as { scripts: Record<string, string> }
-  const named = [...readme.matchAll(/npm run ([\w:]+)/g)].map(match => match[1] ?? '')
+  const named = pages.flatMap(page => [...text(page).matchAll(/npm run ([\w:]+)/g)].map(match => match[1] ?? ''))
 
   assert.deepEqual(
     named.filter(name => !(name in scripts)),
@@ -37,7 +65,7 @@ test('every npm script that README names exists', () => {
 test('the dependency table names packages that are used, and nothing else', () => {
   const pkg = JSON.parse(readFileSync(new URL('package.json', projectRoot), 'utf8')) as Record<string, Record<string, string>>
   const listed = { ...pkg.dependencies, ...pkg.optionalDependencies }
-  const section = readme.slice(readme.indexOf('| Package | Why |'))
+  const section = text('docs/libraries.md')
   const named = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(row =>
     [...(row[1] ?? '').matchAll(/`([^`]+)`/g)].map(match => match[1] ?? '')
   )
