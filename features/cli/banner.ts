@@ -65,14 +65,15 @@ async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promi
 /** A first prompt by hand, in lines for a shell: a command that asks, its approval, what the agent said. */
 function tryLines({ home }: Kernel, url: string): string[] {
   const file = `'${join(home, 'server.token').replaceAll("'", "'\\''")}'`
-  const id = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`
+  const of = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`
   return [
     `  try     U=${url}/api/v1; J='Content-Type: application/json'; H="Authorization: Bearer $(cat ${file})"`,
     `          S=$(curl -s -H "$H" -H "$J" $U/sessions -d "{\\"metadata\\":{\\"cwd\\":\\"$PWD\\"}}" | sed 's/.*"id":"\\(session_[^"]*\\)".*/\\1/')`,
-    `          curl -s -H "$H" -H "$J" $U/sessions/$S/prompts -d '{"content":[{"type":"text","text":"list the files then run date"}]}'`,
-    `          sleep 2; A=$(curl -s -H "$H" "$U/sessions/$S/approvals?status=pending" | ${id('approval_id')}); echo "asked for: $A"`,
-    `          curl -s -H "$H" -H "$J" $U/sessions/$S/approvals/$A -d '{"decision":"approved"}'`,
-    `          sleep 2; curl -s -H "$H" $U/sessions/$S/messages`
+    `          curl -s -H "$H" -H "$J" $U/sessions/$S/prompts -d '{"content":[{"type":"text","text":"list the files then run date"}]}'; echo`,
+    `          until A=$(curl -s -H "$H" "$U/sessions/$S/approvals?status=pending" | ${of('approval_id')}); [ "$A" ]; do sleep 0.3; done`,
+    `          curl -s -H "$H" -H "$J" $U/sessions/$S/approvals/$A -d '{"decision":"approved"}'; echo`,
+    `          until curl -s -H "$H" $U/sessions/$S/status | grep -q '"busy":false'; do sleep 0.3; done`,
+    `          curl -s -H "$H" $U/sessions/$S/messages; echo`
   ]
 }
 

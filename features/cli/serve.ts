@@ -15,7 +15,7 @@ import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { checkPackNames, type FlagValues, logLevels } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { Terminal } from './terminal.ts'
-import { productVersion } from './version.ts'
+import { ownCommand, productVersion } from './version.ts'
 
 export { reachable, why } from './banner.ts'
 
@@ -58,7 +58,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
       demo: deployment.demo ?? false,
       offline: options.offline ?? false,
       bypassed: options.dangerousBypassAuth ?? false,
-      command: env.npm_lifecycle_event === 'start' ? 'npm start --' : 'svc-code'
+      command: ownCommand(env)
     }
     out(await banner(kernel, facts))
     terminal.running()
