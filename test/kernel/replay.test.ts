@@ -11,6 +11,7 @@ import { freshDir } from '../helpers/temp.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ n: Type.Integer() }) })
 const typed = defineEvent({ type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) })
+const born = defineEvent({ type: 'agent.born', scope: 'session', durable: true, unfiltered: true, payload: Type.Object({}) })
 const worked = defineEvent({ type: 'event.session.worked', scope: 'session', durable: true, deliver: 'everyone', payload: Type.Object({}) })
 
 const notes = (client: SocketClient) => client.frames.filter(frame => frame.type === noted.type)
@@ -74,17 +75,18 @@ test('cursors of another epoch or from the future need a resync, the current one
   assert.deepEqual(await ask({ seq: 'x' }), [undefined, undefined, [], 40001])
 })
 
-test('replay applies the agent filter, but not to global session events of an earlier process', async t => {
+test('replay applies the agent filter, but not to global session events of an earlier process, nor to unfiltered ones', async t => {
   const first = await startHub(t)
   await emitNotes(first, 2)
   await emitNotes(first, 1, 'agent-1')
   first.hub.emit(worked, {}, 's1')
+  first.hub.emit(born, {}, 's1')
   await first.hub.stop()
   const second = await startHub(t, { dir: first.dir })
-  second.hub.setEvents([noted, worked])
+  second.hub.setEvents([noted, worked, born])
   const client = await second.connect()
   await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 0 } }, agent_filter: { s1: ['agent-1'] } })
-  assert.deepEqual(numbers(client.frames.slice(1, -1)), [3, 4])
+  assert.deepEqual(numbers(client.frames.slice(1, -1)), [3, 4, 5])
 })
 
 test('after a restart an old cursor is served as if nothing had happened', async t => {
