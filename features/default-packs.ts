@@ -30,6 +30,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   compaction: () => import('./compaction/pack.ts'),
   tasks: () => import('./tasks/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
+  subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),
   'user-hooks': () => import('./user-hooks/pack.ts'),
   plan: () => import('./plan/pack.ts'),

@@ -15,7 +15,8 @@ import {
   type RenderedPrompt,
   sameSettings,
   settingsRecord,
-  ToolLimitsSlot
+  ToolLimitsSlot,
+  type ToolRange
 } from './settings.ts'
 
 /** Frozen for the whole turn: a switch of the model counts from the next one. */
@@ -61,7 +62,7 @@ export class AgentBinding {
 
   /** True when something changed; recorded before it counts. */
   async configure(change: Partial<AgentSettings>): Promise<boolean> {
-    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles())
+    const next = changed(this.#settings, change, this.#deps.llm, this.#deps.profiles(this.#host))
     if (sameSettings(next, this.#settings)) return false
     await this.#history.append(settingsRecord.of(next))
     this.#settings = next
@@ -105,8 +106,7 @@ export class AgentBinding {
       if (profile && (this.#rendered?.disabled !== disabled || (this.#rendered.compactions ?? 0) !== compactions)) {
         const rendered = await this.#deps.renderPrompt(this.#host, profile)
         warning = rendered.warning
-        const { name, tools } = profile
-        this.#rendered = { profile: name, disabled, compactions, text: rendered.text, ...(tools ? { tools } : {}) }
+        this.#rendered = { profile: profile.name, disabled, compactions, text: rendered.text, ...limitsOf(profile) }
         records.push(promptRecord.of(this.#rendered))
       }
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
@@ -122,13 +122,17 @@ export class AgentBinding {
   }
 
   #profile(): AgentProfile | undefined {
-    return this.#deps.profiles().find(profile => profile.name === this.#settings.profile)
+    return this.#deps.profiles(this.#host).find(profile => profile.name === this.#settings.profile)
   }
 
   /** A profile whose pack has left limits the agent as it did. */
   #limitTools(): void {
-    const { profile, tools } = this.#rendered ?? {}
-    const recorded = profile === undefined ? undefined : { name: profile, ...(tools ? { tools } : {}) }
+    const recorded = this.#rendered && { name: this.#rendered.profile, ...limitsOf(this.#rendered) }
     this.#host.get(ToolLimitsSlot).set(this.#settings, this.#profile() ?? recorded)
   }
+}
+
+/** What of a profile limits its tools. */
+function limitsOf({ tools, disallowed_tools }: ToolRange): ToolRange {
+  return { ...(tools ? { tools } : {}), ...(disallowed_tools ? { disallowed_tools } : {}) }
 }

@@ -27,7 +27,7 @@ export interface AgentDeps {
   readonly injectors: () => readonly Contribution<StepInjector>[]
   /** What packs say of the agent, for `agent.status.updated`. */
   readonly facts: (agent: AgentHost) => Readonly<Record<string, unknown>>
-  readonly profiles: () => readonly AgentProfile[]
+  readonly profiles: (agent: AgentHost) => readonly AgentProfile[]
   readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }

@@ -15,7 +15,7 @@ import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
 import { recoverChildren, tellLeft } from './recovery.ts'
-import { AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
+import { AgentProfileSources, AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { cutLine } from './stopping.ts'
@@ -48,7 +48,21 @@ export default definePack({
     const facts: Agents['facts'] = (agent, place) =>
       factsOf(statusFacts.entries(), agent, place, (pack, field, err) => ctx.log.error({ err, pack, field }, 'a fact of a status failed'))
     const contributed = ctx.collect(AgentProfiles)
-    const profiles = () => [...builtinProfiles, ...contributed.items()]
+    const profileSources = ctx.collect(AgentProfileSources)
+    const profilesOf = (session: Session) =>
+      profileSources.entries().flatMap(({ pack, item }) => {
+        try {
+          return item.profiles(session)
+        } catch (err) {
+          ctx.log.error({ err, pack, source: item.name }, 'a source of agent profiles failed')
+          return []
+        }
+      })
+    const profiles: Agents['profiles'] = session => {
+      const others = [...contributed.items(), ...(session ? profilesOf(session) : [])]
+      const all = [...others.filter(({ override }) => override), ...builtinProfiles, ...others]
+      return all.filter(({ name }, at) => all.findIndex(other => other.name === name) === at)
+    }
 
     // Every event of the table has this shape; the name decides which payload fits, and AgentEmit checks that at the call.
     type AnyEmit = (payload: unknown, target: EventTarget) => void
@@ -92,7 +106,7 @@ export default definePack({
       runner,
       injectors: () => injectors.entries(),
       facts: agent => facts(agent, 'event'),
-      profiles,
+      profiles: agent => profiles(agent.session),
       renderPrompt: (agent, profile) =>
         renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.entries() }, (pack, block, err) =>
           ctx.log.error({ err, pack, block }, 'a block of the system prompt failed')

@@ -3,7 +3,7 @@ import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } f
 import { type ErrorSpec, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { History, HistoryRecord, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
-import type { AgentHost } from '../sessions/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
 import type { StatusPlace } from './status-facts.ts'
 
@@ -200,6 +200,9 @@ export interface Agent {
   }
 }
 
+/** Profile of agents to which none was given. */
+export const defaultProfile = 'agent'
+
 /** A way of working: role text and tools. Bound to an agent once, for good. */
 export interface AgentProfile {
   /** Unique; of two with one name the first counts, built-in ones before all. */
@@ -209,6 +212,12 @@ export interface AgentProfile {
   readonly role: string
   /** Tools it may use: names, and globs for those of MCP servers (`mcp__db__*`); undefined: all. */
   readonly tools?: readonly string[]
+  /** Of those, tools that it may not use; written in the same way. */
+  readonly disallowed_tools?: readonly string[]
+  /** In place of the built-in one of its name; else that one counts. */
+  readonly override?: boolean
+  /** Profiles that its agents may start as subagents, `*`: all. Undefined: those that start none themselves. */
+  readonly subagents?: readonly string[]
 }
 
 /**
@@ -217,9 +226,17 @@ export interface AgentProfile {
  */
 export const AgentProfiles = extensionPoint<AgentProfile>('agent-profiles')
 
+/** Profiles that depend on the session: files of its project. After the built-in ones and those of `AgentProfiles`. */
+export interface AgentProfileSource {
+  readonly name: string
+  /** Now; does no I/O. One that throws has none. */
+  profiles(session: Session): readonly AgentProfile[]
+}
+export const AgentProfileSources = extensionPoint<AgentProfileSource>('agent-profile-sources')
+
 export interface Agents {
-  /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, and those of packs. */
-  profiles(): readonly AgentProfile[]
+  /** Known profiles: `agent` (default), `coder`, `explore`, `plan`, those of packs, and those of a session. */
+  profiles(session?: Session): readonly AgentProfile[]
   /** What packs say of an agent (`StatusFacts`), with built-in values where nobody does; undefined: of a session without one. */
   facts(agent: AgentHost | undefined, place: StatusPlace): Readonly<Record<string, unknown>>
   of(host: AgentHost): Promise<Agent>

@@ -4,8 +4,7 @@ import { defineRecord, type StateSpec } from '../history/index.ts'
 import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { meansTool } from '../tools/index.ts'
-import { defaultProfile } from './prompt/profile.ts'
-import type { AgentProfile, AgentSettings } from './service.ts'
+import { type AgentProfile, type AgentSettings, defaultProfile } from './service.ts'
 
 export const settingsRecord = defineRecord(
   'agent.settings',
@@ -24,14 +23,17 @@ export const promptRecord = defineRecord(
     disabled: Type.String(),
     compactions: Type.Optional(Type.Integer({ description: 'how often the context had been made smaller' })),
     text: Type.String(),
-    tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
+    tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
+    disallowed_tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
   })
 )
 
+/** Tools of a profile: names and globs; without `tools` all, without `disallowed_tools` all of those. */
+export type ToolRange = Pick<AgentProfile, 'tools' | 'disallowed_tools'>
+
 /** A profile as it was when the system prompt was rendered. */
-export interface RenderedPrompt {
+export interface RenderedPrompt extends ToolRange {
   readonly profile: string
-  readonly tools?: readonly string[]
   readonly disabled: string
   readonly compactions?: number
   readonly text: string
@@ -60,18 +62,19 @@ export const boundState: StateSpec<Bound> = {
 /** Tools that the agent's own `disabled_tools` and its profile switch off. A slot, so that the tool policy can look without waiting. */
 export class ToolLimits {
   disabled: readonly string[] = []
-  #profile: { readonly name: string; readonly tools?: readonly string[] } | undefined
+  #profile: ({ readonly name: string } & ToolRange) | undefined
 
-  set(settings: AgentSettings, profile: { readonly name: string; readonly tools?: readonly string[] } | undefined): void {
+  set(settings: AgentSettings, profile: ({ readonly name: string } & ToolRange) | undefined): void {
     this.disabled = settings.disabled_tools ?? []
     this.#profile = profile
   }
 
   /** Why the profile has no such tool, for the model. */
   refuses(tool: string): string | undefined {
-    if (this.#profile?.tools && !this.#profile.tools.some(entry => meansTool(entry, tool)))
-      return `The tool ${tool} is not available to the profile ${this.#profile.name}.`
-    return undefined
+    const { name, tools, disallowed_tools = [] } = this.#profile ?? {}
+    const isIn = (entry: string) => meansTool(entry, tool)
+    const refused = (tools && !tools.some(isIn)) || disallowed_tools.some(isIn)
+    return refused ? `The tool ${tool} is not available to the profile ${name}.` : undefined
   }
 }
 export const ToolLimitsSlot = defineSlot<ToolLimits, AgentHost>('agent-tool-limits', () => new ToolLimits())

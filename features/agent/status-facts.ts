@@ -22,7 +22,7 @@ export const StatusFacts = extensionPoint<StatusFact>('status-facts')
 const defaults: Readonly<Record<StatusPlace, Readonly<Record<string, unknown>>>> = {
   status: { plan_mode: false, swarm_mode: false },
   event: {},
-  snapshot: {}
+  snapshot: { subagents: [] }
 }
 
 /** The facts for one place. `agent` undefined: the session has none yet. A fact that fails is left out and reported. */

@@ -5,6 +5,7 @@ import { ContentPart } from '../history/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
 import { QuestionRequest } from '../questions/index.ts'
 import { SessionMissing, SessionObject } from '../sessions/index.ts'
+import { Subagent } from '../subagents/index.ts'
 
 export const MessageMissing = errorSpec('message_missing', 40403, 'message not found')
 
@@ -116,7 +117,7 @@ export const readSnapshot = defineRoute({
       session: SessionObject,
       messages: page(MessageObject),
       in_flight_turn: nullable(InFlight),
-      subagents: Type.Array(Type.Unknown()),
+      subagents: Type.Array(Subagent, { description: 'in the foreground of the present or last turn' }),
       pending_approvals: Type.Array(ApprovalRequest),
       pending_questions: Type.Array(Type.Unsafe<unknown>(Type.Union([QuestionRequest, OtherRequest]))),
       last_failure: Type.Optional(LastFailure)

@@ -7,6 +7,7 @@ import { approvals, Interactions } from '../interactions/index.ts'
 import { Llm, totalCost } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { Sessions } from '../sessions/index.ts'
+import type { Subagent } from '../subagents/index.ts'
 import {
   listMessages,
   MediaSessionMissing,
@@ -130,7 +131,7 @@ export default definePack({
           has_more: (await page)?.has_more ?? false
         },
         in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
-        subagents: [],
+        subagents: facts.subagents as Subagent[], // of the pack that owns them; in tests the reply is held against its shape
         pending_approvals,
         pending_questions,
         ...(last_failure && { last_failure })

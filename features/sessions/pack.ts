@@ -20,7 +20,7 @@ import {
   workChanged
 } from './contract.ts'
 import { customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
-import { AgentConfigHandlers, type SessionLive, Sessions } from './service.ts'
+import { AgentConfigHandlers, SessionChecks, type SessionLive, Sessions } from './service.ts'
 import { SessionTable } from './table.ts'
 import { listPage, queryProblem, sessionObject } from './view.ts'
 
@@ -46,6 +46,7 @@ export default definePack({
     const emitAgentCreated = ctx.event(agentCreated)
     ctx.event(agentDisposed)
     const handlers = ctx.collect(AgentConfigHandlers)
+    const checks = ctx.collect(SessionChecks)
 
     const catalog = new Catalog({
       root,
@@ -108,6 +109,7 @@ export default definePack({
     })
 
     ctx.route(createSession, async ({ body }) => {
+      for (const check of checks.items()) await check.check()
       const { workspace, cwd } = await placeOf(body, workspaces)
       const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now())
       await catalog.create(state)

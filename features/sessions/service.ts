@@ -137,3 +137,10 @@ export interface AgentConfigHandler {
   apply(session: Session, value: unknown): Promise<void>
 }
 export const AgentConfigHandlers = extensionPoint<AgentConfigHandler>('agent-config-handlers')
+
+/** Looks at every session that is about to be made, also by a fork: throws what keeps it from being made, 40001 with `details`. */
+export interface SessionCheck {
+  readonly name: string
+  check(): void | Promise<void>
+}
+export const SessionChecks = extensionPoint<SessionCheck>('session-checks')

@@ -2,20 +2,21 @@
 import { arch, platform } from 'node:os'
 import type { Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
-import type { AgentProfile, PromptBlock } from '../service.ts'
+import { type AgentProfile, defaultProfile, type PromptBlock } from '../service.ts'
 import { collectInstructions, listDirectory } from './environment.ts'
 import { gitState } from './git-state.ts'
 
 const readOnly = ['Read', 'Glob', 'Grep', 'TodoList', 'WebSearch', 'FetchURL', 'Skill', 'ReadMediaFile']
-
-export const defaultProfile = 'agent'
+/** Tools that start agents: who was started by one does the work itself. */
+const delegating = ['Agent', 'AgentSwarm']
 
 export const builtinProfiles: readonly AgentProfile[] = [
-  { name: 'agent', description: 'General assistant with every tool', role: '' },
+  { name: defaultProfile, description: 'General assistant with every tool', role: '', subagents: ['*'] },
   {
     name: 'coder',
     description: 'Writes and changes code',
-    role: 'You were started for a programming task: make the change, check it, report briefly.'
+    role: 'You were started for a programming task: make the change, check it, report briefly.',
+    disallowed_tools: delegating
   },
   {
     name: 'explore',

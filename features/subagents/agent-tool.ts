@@ -1,0 +1,160 @@
+/** The tool Agent: hands a piece of work to an agent of its own, and gives back what it answers. */
+import { type Static, Type } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { type Task, TaskRefused, type Tasks } from '../tasks/index.ts'
+import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { modelFor, type Pool } from './pool.ts'
+import { detached } from './records.ts'
+import { type Child, type ChildEnd, type ChildModel, SubagentRefused, type Subagents } from './service.ts'
+
+export interface AgentToolPorts {
+  readonly subagents: Subagents
+  readonly tasks: () => Tasks | undefined
+  readonly pool: () => Pool | undefined
+  /** Model and effort of an agent. */
+  readonly modelOf: (agent: AgentHost) => Promise<ChildModel>
+  /** Puts records into an agent's journal. */
+  readonly record: (agent: AgentHost, record: ReturnType<typeof detached.of>) => Promise<void>
+  /** Of a subagent, ms; 0: none. */
+  readonly timeoutMs: () => number
+}
+
+const parameters = (pool: Pool | undefined) =>
+  Type.Object(
+    {
+      prompt: Type.String({ minLength: 1, description: 'The whole task: the agent sees nothing of this conversation' }),
+      description: Type.String({ minLength: 1, maxLength: 200, description: 'The task in a few words' }),
+      subagent_type: Type.Optional(Type.String({ description: 'Profile of the agent; default coder' })),
+      resume: Type.Optional(Type.String({ description: 'Id of an agent that you started before: it goes on with what it knows' })),
+      run_in_background: Type.Optional(Type.Boolean({ description: 'Do not wait: you are told when it has ended' })),
+      ...(pool?.models ? { model: Type.Optional(Type.String({ description: 'One of the models below' })) } : {})
+    },
+    { additionalProperties: false }
+  )
+type Arguments = Static<ReturnType<typeof parameters>> & { readonly model?: string }
+
+/** The tool as this agent may use it; undefined: it may start nobody. */
+export function agentTool(caller: AgentHost, ports: AgentToolPorts): Tool | undefined {
+  const profiles = ports.subagents.profilesFor(caller)
+  if (profiles.length === 0) return undefined
+  const pool = ports.pool()
+  const models = pool?.models
+    ? `\nModels:\n${['- primary: the one that you work with', ...Object.entries(pool.models).map(([alias, hint]) => `- ${alias}: ${hint}`)].join('\n')}`
+    : ''
+  return {
+    name: 'Agent',
+    description: `Hands a piece of work to an agent with a conversation of its own, and returns its final answer. Good for searches and side tasks whose details
+you do not need. Several calls in one response run side by side. Give it everything it needs to know, and say what the answer must hold. It cannot ask you
+anything. Its answer is not shown to the user: tell them what matters. To go on with one that has ended, give its id as \`resume\`.
+Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}${models}`,
+    parameters: parameters(pool),
+    source: 'builtin',
+    prepare: (args: Arguments, env) => {
+      const profile = profiles.find(({ name }) => name === (args.subagent_type ?? 'coder'))
+      if (args.resume !== undefined && args.subagent_type !== undefined) throw new ToolRefusal('resume excludes subagent_type.')
+      const resume = args.resume === undefined ? undefined : known(args.resume, env.agent)
+      const taken = resume ? profiles.find(({ name }) => name === resume.record.labels?.profile) : profile
+      if (!taken)
+        throw new ToolRefusal(
+          `There is no profile ${args.subagent_type ?? 'coder'} to start; known are ${profiles.map(({ name }) => name).join(', ')}.`
+        )
+      const background = args.run_in_background ?? false
+      const refusal = background
+        ? ports.tasks()
+          ? ports.tasks()?.refusal(env.agent)
+          : 'Nothing runs in the background on this server.'
+        : undefined
+      if (refusal !== undefined) throw new ToolRefusal(refusal)
+      return {
+        description: `Start ${taken.name}: ${args.description}`,
+        display: { kind: 'agent_call', agent_name: taken.name, prompt: args.prompt, ...(background ? { background } : {}) },
+        accesses: [],
+        approval_argument: taken.name,
+        async run(_progress, signal) {
+          try {
+            const model = modelFor(args.model, pool, await ports.modelOf(env.agent))
+            const child = await ports.subagents.child({
+              caller: env.agent,
+              profile: taken,
+              description: args.description,
+              tool_call_id: env.tool_call_id,
+              background,
+              model,
+              ...(resume ? { resume } : {})
+            })
+            return await runChild(child, args, env, signal, ports)
+          } catch (error) {
+            if (error instanceof SubagentRefused || error instanceof TaskRefused) throw new ToolRefusal(error.message)
+            throw error
+          }
+        }
+      }
+    }
+  }
+}
+
+function known(id: string, caller: AgentHost): AgentHost {
+  const agent = caller.session.agent(id)
+  if (agent?.record.type !== 'sub' || agent.record.parent_agent_id !== caller.id || !agent.record.labels?.profile)
+    throw new ToolRefusal(`You have started no agent ${id}.`)
+  return agent
+}
+
+/** As a task of the caller, so that it can be moved to the background; without the pack of tasks it is waited for. */
+async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: AbortSignal, ports: AgentToolPorts): Promise<ToolResult> {
+  const tasks = ports.tasks()
+  const timeout_ms = ports.timeoutMs()
+  if (!tasks) {
+    await child.announce()
+    const limited = timeout_ms > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeout_ms)]) : signal
+    return resultOf(child, await child.work(args.prompt, limited))
+  }
+  let end: ChildEnd | undefined
+  let begin = () => {}
+  const begun = new Promise<void>(resolve => {
+    begin = resolve
+  })
+  const starting = tasks.start(env.agent, {
+    kind: 'agent',
+    description: args.description,
+    tool_call_id: env.tool_call_id,
+    background: child.spec.background,
+    ...(timeout_ms > 0 ? { timeout_ms, foreground_ms: timeout_ms } : {}),
+    facts: () => ({
+      kind: 'agent',
+      agentId: child.host.id,
+      subagentType: child.spec.profile.name,
+      parentToolCallId: env.tool_call_id,
+      ...(child.model.alias === undefined ? {} : { model: child.model.alias }),
+      ...(child.model.thinking ? { thinkingEffort: child.model.thinking } : {})
+    }),
+    async run({ id, signal: stop, output }) {
+      await begun
+      await child.announce(id)
+      end = await child.work(args.prompt, stop)
+      output(end.text)
+      if (end.status === 'completed') return { status: 'completed' }
+      return { status: 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child) }
+    }
+  })
+  const task: Task = await starting.finally(begin).catch((error: unknown) => {
+    child.abandon()
+    throw error
+  })
+  if (child.spec.background) return { output: tasks.backgroundResult(task.view) }
+  const how = await task.foreground(signal)
+  if (how !== 'ended') {
+    await ports.record(env.agent, detached.of({ subagentId: child.host.id }))
+    return { output: tasks.backgroundResult(task.view, 'The agent goes on in the background.') }
+  }
+  const view = await task.ended
+  return resultOf(child, end ?? { status: 'failed', text: '', error: view.info.stopReason ?? 'it did not start' })
+}
+
+const resumeHint = (child: Child): string => `To go on with it, call Agent with resume "${child.host.id}".`
+
+export function resultOf(child: Child, { status, text, error }: ChildEnd): ToolResult {
+  const head = `agent_id: ${child.host.id}\nsubagent_type: ${child.spec.profile.name}\nstatus: ${status}`
+  if (status === 'completed') return { output: `${head}\n\n${text}` }
+  return { output: `${head}\nreason: ${error ?? 'unknown'}\n${resumeHint(child)}`, is_error: true }
+}

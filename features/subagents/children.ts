@@ -1,0 +1,154 @@
+/** Makes agents that work for others, lets them work, and puts on record what becomes of them. */
+import { defineSlot } from '../../kernel/index.ts'
+import { type AgentProfile, type Agents, defaultProfile, type PromptOutcome } from '../agent/index.ts'
+import type { Histories, HistoryRecord } from '../history/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import { TaskStopped } from '../tasks/index.ts'
+import { meansTool } from '../tools/index.ts'
+import { completed, failed, spawned, started, stopped, suspended } from './records.ts'
+import { type Child, type ChildEnd, type ChildModel, type ChildSpec, SubagentRefused, type Subagents } from './service.ts'
+
+/** Shorter answers of built-in profiles are asked for more. */
+const shortAnswer = 200
+const more =
+  'Your answer is very short. Whoever started you sees nothing else of your work: report what you did or found, with files, lines and results. If there is nothing to add, repeat it.'
+const origin = { kind: 'system_trigger', name: 'subagent' }
+
+export interface ChildrenPorts {
+  readonly agents: Agents
+  readonly histories: Histories
+  /** Agents above each other, beside the main one. */
+  readonly maxDepth: number
+  /** Of one session: at work at a time, and ever. */
+  readonly maxRunning: number
+  readonly maxAgents: number
+}
+
+/** Agents at work for others, of a session. */
+export const RunningSlot = defineSlot('subagents-running', (_session: Session) => new Set<string>())
+
+export function depthOf(agent: AgentHost): number {
+  const parent = agent.record.type === 'sub' ? agent.session.agent(agent.record.parent_agent_id ?? 'main') : undefined
+  return parent && parent !== agent ? 1 + depthOf(parent) : 0
+}
+
+export function createChildren({ agents, histories, maxDepth, maxRunning, maxAgents }: ChildrenPorts): Subagents {
+  const record = async (caller: AgentHost, ...records: HistoryRecord[]) => (await histories.of(caller)).append(...records)
+
+  const profilesFor: Subagents['profilesFor'] = caller => {
+    const all = agents.profiles(caller.session).filter(({ name }) => name !== defaultProfile)
+    const own = all.find(({ name }) => name === caller.record.labels?.profile)
+    const named = caller.record.type === 'main' ? ['*'] : own?.subagents
+    if (named?.includes('*')) return all
+    if (named) return all.filter(({ name }) => named.includes(name))
+    return all.filter(profile => !delegates(profile))
+  }
+
+  async function child(spec: ChildSpec): Promise<Child> {
+    const { caller, resume } = spec
+    const { session } = caller
+    const running = session.get(RunningSlot)
+    if (running.size >= maxRunning)
+      throw new SubagentRefused(`${maxRunning} agents are at work in this session already. Wait for one of them.`)
+    if (!resume) {
+      if (depthOf(caller) + 1 > maxDepth)
+        throw new SubagentRefused(`Agents below each other are limited to ${maxDepth}. Do the work yourself.`)
+      if (session.agents().length > maxAgents)
+        throw new SubagentRefused(`This session has ${maxAgents} agents already. Resume one of them.`)
+    } else if (running.has(resume.id) || session.work.activeTurns().includes(resume.id)) {
+      throw new SubagentRefused(`The agent ${resume.id} is at work.`)
+    }
+    const host = resume ?? (await session.createAgent({ type: 'sub', parent_agent_id: caller.id, labels: { profile: spec.profile.name } }))
+    const engine = await agents.of(host)
+    if (!resume) {
+      const { alias, thinking } = spec.model
+      const model = alias === undefined ? {} : { model: alias }
+      await engine.configure({ profile: spec.profile.name, ...model, ...(thinking === undefined ? {} : { thinking }) })
+    }
+    const model: ChildModel = {
+      ...(engine.settings().model === undefined ? {} : { alias: engine.settings().model }),
+      thinking: engine.effort()
+    }
+    const subagentId = host.id
+    running.add(host.id)
+
+    const work: Child['work'] = async (prompt, signal, { origin: why = origin, quiet } = {}) => {
+      running.add(host.id)
+      try {
+        await record(caller, started.of({ subagentId }))
+        const end = await run(prompt, signal, why)
+        if (end.status === 'completed') {
+          const usage = end.usage ? { usage: end.usage } : {}
+          await record(
+            caller,
+            completed.of({ subagentId, resultSummary: end.text, ...usage, contextTokens: engine.usage().context_tokens })
+          )
+        } else if (quiet?.(end)) await record(caller, suspended.of({ subagentId, reason: end.error ?? '' }))
+        else if (end.status === 'failed' || !isExpected(signal)) await record(caller, failed.of({ subagentId, error: end.error ?? '' }))
+        else await record(caller, stopped.of({ subagentId }))
+        return end
+      } finally {
+        running.delete(host.id)
+      }
+    }
+
+    async function run(prompt: string, signal: AbortSignal, why: typeof origin | { readonly kind: string }): Promise<ChildEnd> {
+      try {
+        const ask = (text: string) => engine.run({ content: [{ type: 'text', text }], origin: why }, signal)
+        const first = await ask(prompt)
+        const again = first.reason === 'completed' && isBuiltin(spec.profile) && first.text.length < shortAnswer && !first.truncated
+        return endOf(again ? await ask(more) : first, signal)
+      } catch (error) {
+        if (signal.aborted) return { status: 'cancelled', text: '', error: reasonOf(signal) }
+        return { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
+      }
+    }
+
+    return {
+      host,
+      spec,
+      model,
+      work,
+      abandon: () => void running.delete(host.id),
+      announce: task_id =>
+        record(
+          caller,
+          spawned.of({
+            subagentId,
+            subagentName: spec.profile.name,
+            parentToolCallId: spec.tool_call_id,
+            parentAgentId: caller.id,
+            description: spec.description,
+            ...(spec.swarm_index === undefined ? {} : { swarmIndex: spec.swarm_index }),
+            runInBackground: spec.background,
+            ...(model.alias === undefined ? {} : { model: model.alias }),
+            ...(model.thinking ? { thinkingEffort: model.thinking } : {}),
+            ...(task_id === undefined ? {} : { taskId: task_id })
+          })
+        )
+    }
+  }
+
+  return { profilesFor, child }
+}
+
+const builtin: ReadonlySet<string> = new Set(['coder', 'explore', 'plan'])
+const isBuiltin = ({ name }: AgentProfile): boolean => builtin.has(name)
+
+/** Whether agents of this profile can start others. */
+function delegates({ tools, disallowed_tools = [] }: AgentProfile): boolean {
+  const isAgent = (entry: string) => meansTool(entry, 'Agent')
+  return (tools?.some(isAgent) ?? true) && !disallowed_tools.some(isAgent)
+}
+
+/** Whoever waits ended it, or nobody is left to wait. */
+const isExpected = ({ reason }: AbortSignal): boolean => !(reason instanceof TaskStopped) || reason.why === 'turn' || reason.why === 'close'
+const reasonOf = ({ reason }: AbortSignal): string => (reason instanceof Error ? reason.message : 'it was stopped')
+
+function endOf({ reason, error, text, truncated, usage }: PromptOutcome, signal: AbortSignal): ChildEnd {
+  if (reason === 'completed' && truncated)
+    return { status: 'failed', text: '', error: 'its answer was cut at the output limit of the model' }
+  if (reason === 'completed') return { status: 'completed', text, usage }
+  if (reason === 'cancelled') return { status: 'cancelled', text: '', error: signal.aborted ? reasonOf(signal) : 'it was stopped' }
+  return { status: 'failed', text: '', error: error?.message ?? 'its turn failed', ...(error ? { code: error.code } : {}) }
+}

@@ -1,0 +1,3 @@
+/** Public face of the subagents pack. */
+export { Subagent, subagentCompleted, subagentFailed, subagentSpawned, subagentStarted, subagentSuspended } from './contract.ts'
+export * from './service.ts'

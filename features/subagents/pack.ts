@@ -1,0 +1,168 @@
+/** Wires subagents: the tools Agent and AgentSwarm, swarm mode, profiles from files, the pool of models, and how clients see it all. */
+import { definePack, defineSlot, Type } from '../../kernel/index.ts'
+import { AgentProfileSources, AgentRepairs, Agents, promptCompleted, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
+import { Config, ConfigSections, subagentSection } from '../config/index.ts'
+import { Histories, type HistoryRecord, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Llm } from '../llm/index.ts'
+import { AgentConfigHandlers, type AgentHost, type Session, SessionChecks, Sessions } from '../sessions/index.ts'
+import { Tasks } from '../tasks/index.ts'
+import { ToolHooks, ToolSets } from '../tools/index.ts'
+import { agentTool } from './agent-tool.ts'
+import { createChildren, RunningSlot } from './children.ts'
+import { subagentCompleted, subagentFailed, subagentSpawned, subagentStarted, subagentSuspended } from './contract.ts'
+import { checkPool, poolOf } from './pool.ts'
+import { profileDirs, readProfiles } from './profile-files.ts'
+import { eventsOf, failed, rosterState, shownOf } from './records.ts'
+import { usualPace } from './schedule.ts'
+import { Subagents } from './service.ts'
+import { SwarmMode, swarmState } from './swarm-mode.ts'
+import { swarmTool } from './swarm-tool.ts'
+
+/** Directories with agent profiles, beside those of the project and of the user. */
+const extraAgentDirsSection = { name: 'extra_agent_dirs', schema: Type.Array(Type.String()), default: [] as string[] }
+
+export default definePack({
+  name: 'subagents',
+  description: 'Agents that work for others: one, many at once, in the foreground and in the background',
+  area: 'Agents',
+  needs: { sessions: Sessions, histories: Histories, agents: Agents, turns: TurnHooks, toolHooks: ToolHooks, llm: Llm },
+  optional: { config: Config, tasks: Tasks },
+  provides: [Subagents],
+  config: Type.Object({
+    max_depth: Type.Integer({ minimum: 1, default: 3, description: 'subagents below each other' }),
+    max_running: Type.Integer({ minimum: 1, default: 128, description: 'subagents at work in one session' }),
+    max_agents: Type.Integer({ minimum: 1, default: 2000, description: 'agents that one session ever has' }),
+    swarm_spacing_ms: Type.Integer({
+      minimum: 0,
+      default: usualPace.spacing_ms,
+      description: 'between starts in a swarm, after the first five'
+    }),
+    swarm_limited_ms: Type.Integer({
+      minimum: 0,
+      default: usualPace.limited_ms,
+      description: 'the same, and before a retry, once the provider limits the rate'
+    })
+  }),
+  setup(ctx, { sessions, histories, agents, turns, toolHooks, llm, config, tasks }) {
+    ctx.contribute(ConfigSections, extraAgentDirsSection)
+    ctx.contribute(HistoryStates, rosterState)
+    ctx.contribute(HistoryStates, swarmState)
+    ctx.slot(RunningSlot)
+
+    const emits = [subagentSpawned, subagentStarted, subagentSuspended, subagentCompleted, subagentFailed].map(spec => {
+      const emit = ctx.event(spec)
+      // Only what `eventsOf` made comes back: the payload fits the type.
+      return [spec.type, emit as unknown as (payload: unknown, target: Parameters<typeof emit>[1]) => void] as const
+    })
+    const emitOf = new Map<string, (typeof emits)[number][1]>(emits)
+    ctx.contribute(RecordEvents, {
+      events: eventsOf,
+      tell: (agent, { type, payload, at }) => emitOf.get(type)?.(payload, { session_id: agent.session.id, subject: agent.id, time: at })
+    })
+    // Nobody works any more for an agent whose process died.
+    ctx.contribute(AgentRepairs, {
+      name: 'subagents',
+      async records(_agent, history) {
+        const { entries } = (await history.track(rosterState)).value
+        return entries.flatMap((entry): HistoryRecord[] =>
+          entry.over ? [] : [failed.of({ subagentId: entry.id, error: 'the server ended meanwhile' })]
+        )
+      }
+    })
+
+    const roster = defineSlot('subagents', async (agent: AgentHost) => {
+      const tracked = await (await histories.of(agent)).track(rosterState)
+      shown.set(agent, () => shownOf(tracked.value, agent.session.id))
+    })
+    const shown = new WeakMap<AgentHost, () => readonly unknown[]>()
+    const swarm = defineSlot('swarm-mode', async (agent: AgentHost) => {
+      const history = await histories.of(agent)
+      const mode = new SwarmMode(history, await history.track(swarmState), () => void agents.of(agent).then(engine => engine.announce()))
+      swarming.set(agent, mode)
+      return mode
+    })
+    const swarming = new WeakMap<AgentHost, SwarmMode>()
+    ctx.slot(roster)
+    ctx.slot(swarm)
+    const open = async (agent: AgentHost) => {
+      await agent.get(roster)
+      return agent.get(swarm)
+    }
+    ctx.own(
+      sessions.onLoad(async session => {
+        const agent = session.agent('main')
+        if (agent) await open(agent)
+        await session.get(profiles).read()
+      })
+    )
+    ctx.contribute(StatusFacts, { field: 'subagents', places: ['snapshot'], value: agent => shown.get(agent)?.() ?? [] })
+    ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => swarming.get(agent)?.on ?? false })
+    ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: async info => (await open(info.agent)).remind(info) })
+    ctx.tap(turns.turnEnd, async ({ agent }) => (await open(agent)).turnEnd())
+    ctx.contribute(AgentConfigHandlers, {
+      field: 'swarm_mode',
+      order: 50,
+      apply: async (session, value) => (await open(await session.main())).set(value === true, 'manual')
+    })
+
+    const profiles = defineSlot('agent-profile-files', (session: Session) => {
+      const files = { list: [] as Awaited<ReturnType<typeof readProfiles>>, read: async () => {} }
+      files.read = async () => {
+        files.list = await readProfiles(await profileDirs(session.cwd, ctx.home, config()?.get(extraAgentDirsSection) ?? []), ctx.log)
+      }
+      return files
+    })
+    ctx.slot(profiles)
+    ctx.contribute(AgentProfileSources, { name: 'files', profiles: session => session.peek(profiles)?.list ?? [] })
+    // Files that came since count from the next prompt on.
+    ctx.on(promptCompleted, ({ session_id }) => {
+      const files = sessions.loaded(session_id ?? '')?.peek(profiles)
+      if (files) ctx.background(files.read)
+    })
+
+    const { max_depth: maxDepth, max_running: maxRunning, max_agents: maxAgents } = ctx.config
+    const subagents = createChildren({ agents, histories, maxDepth, maxRunning, maxAgents })
+    ctx.provide(Subagents, subagents)
+    const pool = () => poolOf(config())
+    ctx.contribute(SessionChecks, { name: 'secondary_model', check: () => checkPool(pool(), llm) })
+    const ports = {
+      subagents,
+      tasks,
+      pool,
+      async modelOf(agent: AgentHost) {
+        const engine = await agents.of(agent)
+        const { model, thinking } = engine.settings()
+        return { ...(model === undefined ? {} : { alias: model }), ...(thinking === undefined ? {} : { thinking }) }
+      },
+      record: async (agent: AgentHost, record: HistoryRecord) => (await histories.of(agent)).append(record),
+      timeoutMs: () => config()?.get(subagentSection).timeout_ms ?? subagentSection.default.timeout_ms,
+      enter: async (agent: AgentHost) => (await open(agent)).set(true, 'tool'),
+      pace: () => ({
+        ...usualPace,
+        spacing_ms: ctx.config.swarm_spacing_ms,
+        limited_ms: ctx.config.swarm_limited_ms,
+        ...maxConcurrency(process.env.SVC_CODE_AGENT_SWARM_MAX_CONCURRENCY)
+      })
+    }
+    ctx.contribute(ToolSets, {
+      name: 'subagents',
+      tools: agent => [agentTool(agent, ports), swarmTool(agent, ports)].flatMap(tool => tool ?? [])
+    })
+    // A swarm has its response for itself.
+    ctx.tap(
+      toolHooks.before,
+      ({ tool, env }) => {
+        const alone = tool.name === 'AgentSwarm' ? env.earlier.length === 0 : !env.earlier.some(call => call.tool === 'AgentSwarm')
+        return alone
+          ? undefined
+          : ({ kind: 'deny', output: 'AgentSwarm must be the only call of a response. Make the call again by itself.' } as const)
+      },
+      { stage: -100 }
+    )
+  }
+})
+
+function maxConcurrency(given: string | undefined): { readonly max?: number } {
+  const max = Number(given)
+  return Number.isInteger(max) && max > 0 ? { max } : {}
+}

@@ -1,0 +1,103 @@
+/** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import type { Logger } from '../../kernel/index.ts'
+import type { AgentProfile } from '../agent/index.ts'
+
+const maxDepth = 8
+const maxFiles = 500
+const maxBytes = 256 * 1024
+const nameForm = /^[a-z0-9]+(-[a-z0-9]+)*$/
+
+/** Where files are looked for, the most important first. `extra`: of the configuration; relative ones below the project root. */
+export async function profileDirs(
+  cwd: string,
+  home: string,
+  extra: readonly string[],
+  userHome: string = homedir()
+): Promise<readonly string[]> {
+  const root = await projectRoot(cwd)
+  const own = (dir: string) => (dir.startsWith('~/') ? join(userHome, dir.slice(2)) : isAbsolute(dir) ? dir : resolve(root, dir))
+  return [
+    join(root, '.svc-code', 'agents'),
+    join(root, '.agents', 'agents'),
+    ...extra.map(own),
+    join(home, 'agents'),
+    join(userHome, '.agents', 'agents')
+  ]
+}
+
+/** The nearest directory with `.git`, else the working directory. */
+async function projectRoot(cwd: string): Promise<string> {
+  for (let dir = cwd; ; dir = dirname(dir)) {
+    if (await stat(join(dir, '.git')).catch(() => undefined)) return dir
+    if (dirname(dir) === dir) return cwd
+  }
+}
+
+/** Profiles of these directories; of two with one name the first counts. What cannot be used is left out with a warning. */
+export async function readProfiles(dirs: readonly string[], log: Logger): Promise<readonly AgentProfile[]> {
+  const found = new Map<string, AgentProfile>()
+  for (const dir of dirs) {
+    for (const file of await markdownIn(dir)) {
+      const profile = await readProfile(file).catch((error: unknown) => {
+        log.warn({ file, reason: error instanceof Error ? error.message : String(error) }, 'an agent profile is not used')
+        return undefined
+      })
+      if (profile && !found.has(profile.name)) found.set(profile.name, profile)
+    }
+  }
+  return [...found.values()]
+}
+
+async function markdownIn(dir: string, depth = 0): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
+  const files: string[] = []
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (files.length >= maxFiles) break
+    if (entry.name.startsWith('.') || entry.name === 'node_modules') continue
+    if (entry.isDirectory() && depth < maxDepth) files.push(...(await markdownIn(join(dir, entry.name), depth + 1)))
+    else if (entry.isFile() && entry.name.endsWith('.md')) files.push(join(dir, entry.name))
+  }
+  return files.slice(0, maxFiles)
+}
+
+async function readProfile(file: string): Promise<AgentProfile> {
+  if ((await stat(file)).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+  const text = await readFile(file, 'utf8')
+  const fenced = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)
+  if (!fenced) throw new Error('it has no front matter')
+  const { parse } = await import('yaml')
+  const fields: unknown = parse(fenced[1] ?? '', { maxAliasCount: 20 })
+  if (typeof fields !== 'object' || fields === null) throw new Error('its front matter is no table')
+  const field = (...names: string[]) => names.map(name => (fields as Record<string, unknown>)[name]).find(value => value !== undefined)
+  const name = String(field('name') ?? basename(file, '.md'))
+  if (!nameForm.test(name)) throw new Error(`the name ${name} is not in kebab-case`)
+  const description = field('description')
+  if (typeof description !== 'string' || description.trim() === '') throw new Error('it has no description')
+  const when = field('whenToUse', 'when-to-use', 'when_to_use')
+  const lists = {
+    tools: toolsOf(listOf(field('tools'))),
+    disallowed_tools: listOf(field('disallowedTools', 'disallowed_tools')),
+    subagents: listOf(field('subagents'))
+  }
+  return {
+    name,
+    description: typeof when === 'string' && when.trim() !== '' ? `${description.trim()} ${when.trim()}` : description.trim(),
+    role: text.slice(fenced[0].length).trim(),
+    ...(field('override') === true ? { override: true } : {}),
+    ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list !== undefined))
+  }
+}
+
+/** `*` is no limit. */
+const toolsOf = (list: readonly string[] | undefined) => (list?.includes('*') ? undefined : list)
+
+/** A list, or names between commas. */
+function listOf(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === null) return undefined
+  const list = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value.map(String) : []
+  const names = list.map(entry => entry.trim()).filter(Boolean)
+  return names
+}

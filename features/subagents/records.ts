@@ -1,0 +1,108 @@
+/** What an agent's journal says of the agents it started, the events that follow, and the list of those of its present turn. Pure. */
+import { Type } from '../../kernel/index.ts'
+import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import {
+  Completed,
+  Failed,
+  Spawned,
+  type Subagent,
+  Suspended,
+  subagentCompleted,
+  subagentFailed,
+  subagentSpawned,
+  subagentStarted,
+  subagentSuspended
+} from './contract.ts'
+
+export const spawned = defineRecord('subagent.spawned', Spawned)
+export const started = defineRecord('subagent.started', Type.Object({ subagentId: Type.String() }))
+export const suspended = defineRecord('subagent.suspended', Suspended)
+export const completed = defineRecord('subagent.completed', Completed)
+export const failed = defineRecord('subagent.failed', Failed)
+/** It is over, and whoever waited knows: nothing is told. */
+export const stopped = defineRecord('subagent.stopped', Type.Object({ subagentId: Type.String() }))
+/** It goes on in the background. */
+export const detached = defineRecord('subagent.detached', Type.Object({ subagentId: Type.String() }))
+
+const told = [
+  [spawned, subagentSpawned],
+  [started, subagentStarted],
+  [suspended, subagentSuspended],
+  [completed, subagentCompleted],
+  [failed, subagentFailed]
+] as const
+
+export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
+  for (const [spec, event] of told) {
+    if (!spec.is(record)) continue
+    const { type: _type, time = 0, ...payload } = record as HistoryRecord
+    return [{ type: event.type, payload, at: new Date(time) }]
+  }
+  return []
+}
+
+/** Subagents of the present or last turn; those at work stay until they are over. */
+export interface Roster {
+  readonly entries: readonly (Omit<Subagent, 'session_id'> & { readonly over: boolean; readonly hidden: boolean })[]
+}
+
+export const rosterState: StateSpec<Roster> = {
+  name: 'subagents',
+  version: 1,
+  initial: () => ({ entries: [] }),
+  reduce(state, record) {
+    const at = new Date(record.time ?? 0).toISOString()
+    const change = (id: string, fields: Partial<Roster['entries'][number]>): Roster => ({
+      entries: state.entries.map(entry => (entry.id === id ? { ...entry, ...fields } : entry))
+    })
+    if (spawned.is(record)) {
+      const { subagentId: id, subagentName, parentToolCallId, description, swarmIndex, runInBackground, model, thinkingEffort } = record
+      const entry: Roster['entries'][number] = {
+        id,
+        kind: 'subagent',
+        description: description ?? subagentName,
+        status: 'running',
+        created_at: at,
+        subagent_phase: 'queued',
+        subagent_type: subagentName,
+        ...(parentToolCallId === '' ? {} : { parent_tool_call_id: parentToolCallId }),
+        ...(model === undefined ? {} : { model }),
+        ...(thinkingEffort === undefined ? {} : { thinking_effort: thinkingEffort }),
+        ...(swarmIndex === undefined ? {} : { swarm_index: swarmIndex }),
+        run_in_background: runInBackground,
+        over: false,
+        hidden: runInBackground
+      }
+      return { entries: [...state.entries.filter(other => other.id !== id), entry] }
+    }
+    if (started.is(record)) return change(record.subagentId, { subagent_phase: 'working', started_at: at })
+    if (suspended.is(record)) return change(record.subagentId, { subagent_phase: 'suspended', suspended_reason: record.reason })
+    if (completed.is(record)) {
+      const end = { subagent_phase: 'completed', status: 'completed', completed_at: at, over: true } as const
+      return change(record.subagentId, { ...end, output_preview: record.resultSummary.slice(0, previewChars) })
+    }
+    if (failed.is(record)) {
+      const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, over: true } as const
+      return change(record.subagentId, { ...end, output_preview: record.error.slice(0, previewChars) })
+    }
+    if (stopped.is(record)) {
+      const end = { subagent_phase: 'failed', status: 'cancelled', completed_at: at, over: true } as const
+      return change(record.subagentId, end)
+    }
+    if (detached.is(record)) return change(record.subagentId, { hidden: true, run_in_background: true })
+    if (state.entries.length === 0) return state
+    const core = coreRecord(record)
+    if (core?.type === 'turn.started') return { entries: state.entries.filter(({ over, hidden }) => !over && hidden) }
+    if (core?.type === 'turn.ended' && core.reason !== 'completed') {
+      const end = { subagent_phase: 'failed', status: 'failed', completed_at: at, output_preview: `The turn was ${core.reason}` } as const
+      return { entries: state.entries.map(entry => (entry.hidden || entry.over ? entry : { ...entry, ...end })) }
+    }
+    return state
+  }
+}
+
+const previewChars = 3000
+
+/** As the snapshot shows them. */
+export const shownOf = ({ entries }: Roster, session_id: string): readonly Subagent[] =>
+  entries.flatMap(({ over: _over, hidden, ...entry }) => (hidden ? [] : [{ ...entry, session_id }]))

@@ -1,0 +1,139 @@
+/** The tool AgentSwarm: one task for many items, each with an agent of its own. */
+import { type Static, Type } from '../../kernel/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
+import { modelFor, type Pool } from './pool.ts'
+import { type Pace, runSwarm } from './schedule.ts'
+import { type Child, type ChildEnd, type ChildModel, SubagentRefused, type Subagents } from './service.ts'
+
+export interface SwarmPorts {
+  readonly subagents: Subagents
+  readonly pool: () => Pool | undefined
+  readonly modelOf: (agent: AgentHost) => Promise<ChildModel>
+  readonly pace: () => Pace
+  readonly timeoutMs: () => number
+  /** The agent works as a swarm from now on, until its turn ends. */
+  readonly enter: (agent: AgentHost) => Promise<void>
+}
+
+const maxItems = 128
+const placeholder = '{{item}}'
+
+const parameters = Type.Object(
+  {
+    description: Type.String({ minLength: 1, maxLength: 200, description: 'The work in a few words' }),
+    prompt_template: Type.String({ minLength: 1, description: `The task of each agent; ${placeholder} stands for its item` }),
+    items: Type.Array(Type.String({ minLength: 1 }), { maxItems, description: 'One agent for each' }),
+    resume_agent_ids: Type.Optional(
+      Type.Record(Type.String(), Type.String({ minLength: 1 }), { description: 'Agents that go on: id to what they are told' })
+    ),
+    subagent_type: Type.Optional(Type.String({ description: 'Profile of the agents; default coder' })),
+    model: Type.Optional(Type.String({ description: 'As in Agent' }))
+  },
+  { additionalProperties: false }
+)
+type Arguments = Static<typeof parameters>
+
+interface Part {
+  readonly label: string
+  readonly prompt: string
+  readonly resume?: AgentHost
+  child?: Child
+  end?: ChildEnd
+}
+
+export function swarmTool(caller: AgentHost, ports: SwarmPorts): Tool | undefined {
+  const profiles = ports.subagents.profilesFor(caller)
+  if (profiles.length === 0) return undefined
+  return {
+    name: 'AgentSwarm',
+    description: `Gives one task to many agents at once, one for each item, and returns all their answers. For work that falls into independent pieces of one kind.
+It must be the only call of your response. At most ${maxItems} agents; at least two, unless agents are resumed.`,
+    parameters,
+    source: 'builtin',
+    prepare(args: Arguments, env) {
+      const resumes = Object.entries(args.resume_agent_ids ?? {})
+      if (args.items.length > 0 && !args.prompt_template.includes(placeholder))
+        throw new ToolRefusal(`prompt_template must contain ${placeholder}.`)
+      if (args.items.length + resumes.length > maxItems) throw new ToolRefusal(`At most ${maxItems} agents.`)
+      if (resumes.length === 0 && args.items.length < 2) throw new ToolRefusal('A swarm has at least two items. Use Agent for one.')
+      const profile = profiles.find(({ name }) => name === (args.subagent_type ?? 'coder'))
+      if (!profile)
+        throw new ToolRefusal(
+          `There is no profile ${args.subagent_type} to start; known are ${profiles.map(({ name }) => name).join(', ')}.`
+        )
+      const parts: Part[] = [
+        ...resumes.map(([id, prompt]) => ({ label: id, prompt, resume: mine(id, env) })),
+        ...args.items.map(item => ({ label: item, prompt: args.prompt_template.replaceAll(placeholder, () => item) }))
+      ]
+      return {
+        description: `Start ${parts.length} agents: ${args.description}`,
+        display: { kind: 'agent_call', agent_name: profile.name, prompt: args.prompt_template },
+        accesses: [{ kind: 'exclusive' as const }],
+        approval_argument: profile.name,
+        async run(progress, signal) {
+          try {
+            const model = modelFor(args.model, ports.pool(), await ports.modelOf(env.agent))
+            await ports.enter(env.agent)
+            const spec = { caller: env.agent, profile, tool_call_id: env.tool_call_id, background: false, model }
+            const timeout = ports.timeoutMs()
+            const until = timeout > 0 ? AbortSignal.any([signal, AbortSignal.timeout(timeout)]) : signal
+            const members = parts.map((part, swarm_index) => ({
+              async work(attempt: number, mayWait: () => boolean) {
+                try {
+                  if (!part.child) {
+                    const description = `${args.description}: ${part.label}`.slice(0, 200)
+                    part.child = await ports.subagents.child({
+                      ...spec,
+                      description,
+                      swarm_index,
+                      ...(part.resume ? { resume: part.resume } : {})
+                    })
+                    await part.child.announce()
+                  }
+                  const isLimited = (end: ChildEnd) => end.code === 'provider.rate_limit' && mayWait() && !until.aborted
+                  const retry = attempt > 0 ? { origin: { kind: 'retry' } } : {}
+                  const prompt = attempt > 0 ? 'The provider refused the last request for a while. Go on where you stopped.' : part.prompt
+                  part.end = await part.child.work(prompt, until, { ...retry, quiet: isLimited })
+                  if (isLimited(part.end)) return 'limited' as const
+                } catch (error) {
+                  part.end = { status: 'failed', text: '', error: error instanceof Error ? error.message : String(error) }
+                }
+                const over = parts.filter(({ end }) => end).length
+                progress({
+                  kind: 'progress',
+                  text: `${over} of ${parts.length} agents have ended`,
+                  percent: Math.round((100 * over) / parts.length)
+                })
+                return 'over' as const
+              }
+            }))
+            await runSwarm(members, ports.pace(), until)
+            return report(parts)
+          } catch (error) {
+            if (error instanceof SubagentRefused) throw new ToolRefusal(error.message)
+            throw error
+          }
+        }
+      }
+    }
+  }
+}
+
+function mine(id: string, env: ToolEnv): AgentHost {
+  const agent = env.agent.session.agent(id)
+  if (agent?.record.type !== 'sub' || agent.record.parent_agent_id !== env.agent.id)
+    throw new ToolRefusal(`You have started no agent ${id}.`)
+  return agent
+}
+
+function report(parts: readonly Part[]): ToolResult {
+  const done = parts.filter(({ end }) => end?.status === 'completed').length
+  const blocks = parts.map(({ label, child, end }) => {
+    const id = child ? `\nagent_id: ${child.host.id}` : ''
+    const status = end ? end.status : 'not started'
+    const text = end?.status === 'completed' ? `\n\n${end.text}` : end?.error === undefined ? '' : `\nreason: ${end.error}`
+    return `## ${label}${id}\nstatus: ${status}${text}`
+  })
+  return { output: [`${done} of ${parts.length} agents completed.`, ...blocks].join('\n\n'), ...(done === 0 ? { is_error: true } : {}) }
+}

@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { toolResult, turnEnded, turnStarted } from '../../../features/agent/index.ts'
+import config from '../../../features/config/pack.ts'
+import interactions from '../../../features/interactions/pack.ts'
+import type { LlmRequest } from '../../../features/llm/index.ts'
+import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { abortPrompt } from '../../../features/prompts/index.ts'
+import { createSession, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import { subagentCompleted, subagentSpawned, subagentStarted } from '../../../features/subagents/index.ts'
+import subagents from '../../../features/subagents/pack.ts'
+import { cancelTask, detachTask, listTasks } from '../../../features/tasks/index.ts'
+import tasks from '../../../features/tasks/pack.ts'
+import tools from '../../../features/tools/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { failure, type Reply, type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+
+/** Events with the agents that they are of, in order. */
+const told: string[] = []
+const recorder = definePack({
+  name: 'recorder',
+  setup(ctx) {
+    told.length = 0
+    for (const spec of [turnStarted, turnEnded, toolResult, subagentSpawned, subagentStarted, subagentCompleted])
+      ctx.on(spec as typeof turnStarted, ({ type, subject }) => void told.push(`${type} ${subject}`))
+  }
+})
+
+const packs = [recorder, tools, interactions, permissions, tasks, subagents]
+const long = (text: string) => `${text} ${'and so on '.repeat(30)}`
+
+/** What the model was told since its last answer, as text. */
+const said = ({ messages }: LlmRequest) => JSON.stringify(messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1))
+/** One script for every agent: each answers by what it was told last. */
+const script = (answer: (said: string, request: LlmRequest) => Reply): ScriptedLlm => scriptedLlm(request => answer(said(request), request))
+const held = (until: Promise<unknown>, text = long('late')) => [
+  { type: 'wait', until } as const,
+  { type: 'text', text } as const,
+  { type: 'finish', reason: 'completed' } as const
+]
+
+async function start(
+  t: TestContextLike,
+  llm: ScriptedLlm,
+  options: StartOptions = {}
+): Promise<Started & { of(type: string): Record<string, unknown>[] }> {
+  const agent = await startAgent(t, llm, { packs, config: { subagents: { swarm_spacing_ms: 1, swarm_limited_ms: 1 } }, ...options })
+  return { ...agent, of: type => agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>) }
+}
+const call = (args: Record<string, unknown>, id = 'one', name = 'Agent') => ({ id, name, args: { description: 'a side task', ...args } })
+
+test('an agent hands work to another one and gets its answer, once, and clients see both', async t => {
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'look around', subagent_type: 'explore' }))
+    if (text.includes('look around')) return long('found it')
+    return 'told by the parent'
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+
+  const [spawned] = scene.of('subagent.spawned')
+  const { taskId, ...facts } = spawned ?? {}
+  assert.match(String(taskId), /^agent-[0-9a-z]{8}$/)
+  assert.deepEqual(facts, {
+    subagentId: 'agent-0',
+    subagentName: 'explore',
+    parentToolCallId: 'one',
+    parentAgentId: 'main',
+    description: 'a side task',
+    runInBackground: false,
+    model: 'test',
+    thinkingEffort: 'off'
+  })
+  assert.deepEqual(told, [
+    'turn.started main',
+    'subagent.spawned main',
+    'subagent.started main',
+    'turn.started agent-0',
+    'turn.ended agent-0',
+    'subagent.completed main',
+    'tool.result main',
+    'turn.ended main'
+  ])
+  const [result] = scene.of('tool.result')
+  assert.match(String(result?.output), /^agent_id: agent-0\nsubagent_type: explore\nstatus: completed\n\nfound it/)
+  assert.equal(scene.of('subagent.completed')[0]?.resultSummary, long('found it'))
+  const child = llm.requests.find(request => said(request).includes('look around'))
+  assert.ok(!child?.tools.some(({ name }) => name === 'Agent' || name === 'Write'))
+  const { data } = await scene.call(readSnapshot, { params: { session_id: scene.session_id } })
+  const [shown] = (data as unknown as { subagents: Record<string, unknown>[] }).subagents
+  assert.deepEqual(
+    [shown?.id, shown?.subagent_phase, shown?.status, shown?.subagent_type],
+    ['agent-0', 'completed', 'completed', 'explore']
+  )
+})
+
+test('a short answer of a built-in profile is asked for more', async t => {
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'do it' }))
+    if (text.includes('do it')) return 'ok'
+    return text.includes('very short') ? long('the whole story') : 'done'
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.match(String(scene.of('tool.result')[0]?.output), /the whole story/)
+})
+
+test('several agents work side by side, and one that fails says how to go on with it', async t => {
+  const both = latch()
+  let arrived = 0
+  const llm = script((text, { messages }) => {
+    if (text.includes('once more')) return long(`again, after ${messages.length} messages`)
+    if (text.includes('start two')) return toolCalls(call({ prompt: 'task A' }, 'a'), call({ prompt: 'task B' }, 'b'))
+    if (text.includes('task')) {
+      if (++arrived === 2) both.open()
+      return text.includes('task A')
+        ? held(both.opened, long('A'))
+        : [
+            { type: 'wait', until: both.opened },
+            { type: 'finish', reason: 'filtered' }
+          ]
+    }
+    if (text.includes('To go on with it')) return toolCalls(call({ prompt: 'once more', resume: 'agent-1' }, 'c'))
+    return 'done'
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('start two')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  const outputs = scene.of('tool.result').map(({ output }) => String(output))
+  assert.ok(outputs.some(output => /status: completed\n\nA/.test(output)))
+  assert.ok(outputs.some(output => /status: failed\nreason: .*\nTo go on with it, call Agent with resume "agent-1"/.test(output)))
+  assert.equal(scene.of('subagent.failed').length, 1)
+  const third = scene.of('tool.result').find(({ toolCallId }) => toolCallId === 'c')
+  assert.match(String(third?.output), /agent_id: agent-1[\s\S]*again, after [2-9]/)
+})
+
+test('an agent in the background reports once, when it has ended, and the session is busy until then', async t => {
+  const more = latch()
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'slowly', run_in_background: true }))
+    if (text.includes('slowly')) return held(more.opened, long('the slow answer'))
+    return text.includes('notification') ? 'thanks' : 'not waiting'
+  })
+  const scene = await start(t, llm)
+  const params = { session_id: scene.session_id }
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.equal((await scene.call(readSession, { params })).data.busy, true)
+  const [task] = (await scene.call(listTasks, { params, query: {} })).data.items
+  assert.deepEqual([task?.kind, task?.status, task?.agent_id, task?.subagent_type], ['subagent', 'running', 'agent-0', 'coder'])
+
+  more.open()
+  await scene.waitFor(
+    event => event.type === 'turn.ended' && event.subject === 'main' && (event.payload as { turnId: number }).turnId === 1
+  )
+
+  assert.deepEqual(
+    scene.events
+      .filter(({ type }) => ['task.started', 'subagent.spawned', 'task.terminated', 'subagent.completed'].includes(type))
+      .map(({ type }) => type),
+    ['task.started', 'subagent.spawned', 'subagent.completed', 'task.terminated']
+  )
+  assert.match(said(llm.requests.at(-1) as LlmRequest), /the slow answer/)
+})
+
+test('an agent that is waited for can be moved to the background, and can be stopped', async t => {
+  const llm = script(text => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'for ever' }))
+    if (text.includes('for ever')) return held(new Promise(() => undefined))
+    return 'goes on'
+  })
+  const scene = await start(t, llm)
+  const session_id = scene.session_id
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'subagent.started')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  const [task] = (await scene.call(listTasks, { params: { session_id }, query: {} })).data.items
+  const params = { session_id, task_id: task?.id ?? '' }
+  assert.equal((await scene.call(detachTask, { params })).data.detached, true)
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.match(String(scene.of('tool.result')[0]?.output), /background/)
+
+  assert.equal((await scene.call(cancelTask, { params })).data.cancelled, true)
+  await scene.waitFor(event => event.type === 'subagent.failed')
+  assert.equal(scene.of('task.terminated').length, 1)
+})
+
+test('who aborts a turn ends the agents that it waits for', async t => {
+  const llm = script(text =>
+    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  const { prompt_id } = await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+  assert.deepEqual(
+    scene.of('turn.ended').map(({ reason }) => reason),
+    ['cancelled', 'cancelled']
+  )
+  assert.equal(scene.of('subagent.failed').length, 0)
+  assert.equal((await scene.call(readSession, { params: { session_id: scene.session_id } })).data.busy, false)
+})
+
+test('who was started by another one starts nobody, and nobody goes deeper than is allowed', async t => {
+  const dir = await freshDir()
+  await mkdir(join(dir, 'agents'))
+  await writeFile(join(dir, 'agents', 'boss.md'), '---\ndescription: delegates\nsubagents: "*"\n---\nYou delegate everything.\n')
+  const llm = script((text, { tools: offered }) => {
+    if (text.includes('start somebody')) return toolCalls(call({ prompt: 'level 1', subagent_type: 'boss' }))
+    const level = /level (\d)/.exec(text)?.[1]
+    if (level && offered.some(({ name }) => name === 'Agent'))
+      return toolCalls(call({ prompt: `level ${Number(level) + 1}`, subagent_type: 'boss' }, `l${level}`))
+    return long('end')
+  })
+  const scene = await start(t, llm, { home: dir, config: { subagents: { max_depth: 2 } } })
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.deepEqual(
+    scene.of('subagent.spawned').map(({ subagentName, parentAgentId }) => [subagentName, parentAgentId]),
+    [
+      ['boss', 'main'],
+      ['boss', 'agent-0']
+    ]
+  )
+  assert.ok(scene.of('tool.result').some(({ output }) => /limited to 2/.test(String(output))))
+  assert.ok(llm.requests.some(({ system }) => system.includes('You delegate everything.')))
+})
+
+test('what was left at work by a process that died has failed, and nothing of it runs again', async t => {
+  const llm = script(text =>
+    text.includes('start somebody') ? toolCalls(call({ prompt: 'for ever' })) : held(new Promise(() => undefined))
+  )
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  const home = await copyOfHome(scene.home)
+
+  const later = scriptedLlm('never asked')
+  const next = await start(t, later, { home, session_id: scene.session_id })
+  const { data } = await next.call(readSnapshot, { params: { session_id: scene.session_id } })
+  assert.equal((data as unknown as { subagents: { subagent_phase: string }[] }).subagents[0]?.subagent_phase, 'failed')
+  assert.equal(next.of('subagent.failed').length, 1)
+  assert.equal(later.requests.length, 0)
+})
+
+test('a swarm gives one task to many, takes up again those that the provider refused, and reports them all', async t => {
+  let asked = 0
+  const again = latch()
+  const llm = script(text => {
+    if (text.includes('swarm now'))
+      return toolCalls({
+        id: 's',
+        name: 'AgentSwarm',
+        args: { description: 'greet', prompt_template: 'greet {{item}}', items: ['ann', 'bob', 'cy'] }
+      })
+    if (text.includes('greet bob')) {
+      if (asked++ === 0) return failure({ code: 'provider.rate_limit', message: 'slow down', retryable: false, status: 429 })
+      again.open()
+    }
+    if (text.includes('greet ann')) return held(again.opened, long('hello ann'))
+    if (text.includes('greet')) return long(`hello ${/greet (\w+)/.exec(text)?.[1]}`)
+    return 'all greeted'
+  })
+  const scene = await start(t, llm)
+  await scene.prompt('swarm now')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  const output = String(scene.of('tool.result')[0]?.output)
+  assert.match(output, /^3 of 3 agents completed\./)
+  for (const name of ['ann', 'bob', 'cy'])
+    assert.match(output, new RegExp(`## ${name}\\nagent_id: agent-\\d\\nstatus: completed\\n\\nhello ${name}`))
+  assert.deepEqual(
+    scene
+      .of('subagent.spawned')
+      .map(({ swarmIndex }) => swarmIndex)
+      .sort(),
+    [0, 1, 2]
+  )
+  assert.equal((await scene.call(readStatus, { params: { session_id: scene.session_id } })).data.swarm_mode, false)
+})
+
+test('a swarm has its response for itself', async t => {
+  const swarm = { id: 's', name: 'AgentSwarm', args: { description: 'x', prompt_template: '{{item}}', items: ['a', 'b'] } }
+  const llm = script(text => (text.includes('both') ? toolCalls(swarm, call({ prompt: 'c' }, 'c')) : long('ok')))
+  const scene = await start(t, llm)
+  await scene.prompt('both')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.match(String(scene.of('tool.result').find(({ toolCallId }) => toolCallId === 'c')?.output), /only call/)
+})
+
+test('swarm mode that a user switches on stays on and is told to the model once', async t => {
+  const llm = scriptedLlm('ok')
+  const scene = await start(t, llm)
+  const params = { session_id: scene.session_id }
+  assert.equal((await scene.call(updateProfile, { params, body: { agent_config: { swarm_mode: true } } })).code, 0)
+  assert.equal((await scene.call(readStatus, { params })).data.swarm_mode, true)
+  await scene.prompt('one')
+  await scene.settled(1)
+  await scene.prompt('two')
+  await scene.settled(2)
+  assert.equal(JSON.stringify(llm.requests.at(-1)?.messages).match(/Swarm mode is on/g)?.length, 1)
+  await scene.call(updateProfile, { params, body: { agent_config: { swarm_mode: false } } })
+  await scene.prompt('three')
+  await scene.settled(3)
+  assert.match(JSON.stringify(llm.requests.at(-1)?.messages), /Swarm mode is off/)
+})
+
+test('a pool of models that cannot work keeps sessions from being made', async t => {
+  const home = await freshDir()
+  await writeFile(
+    join(home, 'config.toml'),
+    '[experimental]\nsecondary-model = true\n[secondary_model]\ndefault_model = "b"\n[secondary_model.models]\na = "quick"\n'
+  )
+  const scene = await start(t, scriptedLlm('ok'), { home, packs: [config, ...packs], session_id: 'session_none' })
+  const refused = await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })
+  assert.equal(refused.code, 40001)
+  assert.equal(refused.details?.[0]?.path, 'secondary_model.default_model')
+})
+
+test('the model of a subagent is one of the pool', async t => {
+  const home = await freshDir()
+  await writeFile(
+    join(home, 'config.toml'),
+    '[experimental]\nsecondary-model = true\n[secondary_model]\ndefault_model = "small"\n[secondary_model.models]\nsmall = "quick"\n'
+  )
+  const llm = script(text => {
+    if (text.includes('start somebody'))
+      return toolCalls(
+        call({ prompt: 'task A' }, 'a'),
+        call({ prompt: 'task B', model: 'primary' }, 'b'),
+        call({ prompt: 'task C', model: 'huge' }, 'c')
+      )
+    return long('ok')
+  })
+  const scene = await start(t, llm, { home, packs: [config, ...packs] })
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  assert.deepEqual(
+    scene
+      .of('subagent.spawned')
+      .map(({ model }) => model)
+      .sort(),
+    ['small', 'test']
+  )
+  assert.match(String(scene.of('tool.result').find(({ toolCallId }) => toolCallId === 'c')?.output), /no model huge/)
+})
