@@ -166,6 +166,9 @@ export const askParameters = Type.Object(
         closed
       ),
       { minItems: 1, maxItems: 4 }
+    ),
+    background: Type.Optional(
+      Type.Boolean({ description: 'Do not wait for the answer: it comes as a notification, and you go on meanwhile; default false' })
     )
   },
   closed

@@ -2,6 +2,7 @@
 import { definePack, type Static, Type } from '../../kernel/index.ts'
 import { InteractionKinds, Interactions } from '../interactions/index.ts'
 import { Sessions } from '../sessions/index.ts'
+import { Tasks } from '../tasks/index.ts'
 import { Tools } from '../tools/index.ts'
 import { textsOf } from './answers.ts'
 import {
@@ -21,6 +22,7 @@ export default definePack({
   description: 'Questions of the agent to the user: AskUserQuestion',
   area: 'Agent',
   needs: { interactions: Interactions, sessions: Sessions },
+  optional: { tasks: Tasks },
   config: Type.Object({
     question_ttl_ms: Type.Integer({
       minimum: 1,
@@ -29,7 +31,7 @@ export default definePack({
       description: 'an unanswered question is withdrawn after this time'
     })
   }),
-  setup(ctx, { interactions, sessions }) {
+  setup(ctx, { interactions, sessions, tasks }) {
     const emitRequested = ctx.event(questionRequested)
     const emitAnswered = ctx.event(questionAnswered)
     const emitDismissed = ctx.event(questionDismissed)
@@ -43,7 +45,7 @@ export default definePack({
         else emitDismissed(payload as Static<typeof questionDismissed.payload>, target)
       }
     })
-    ctx.contribute(Tools, createAskUserQuestion({ ask: (ask, signal) => interactions.ask(questions, ask, signal) }))
+    ctx.contribute(Tools, createAskUserQuestion({ ask: (ask, signal) => interactions.ask(questions, ask, signal), tasks }))
 
     ctx.route(listQuestions, async ({ params }) => {
       const session = await sessions.load(params.session_id)

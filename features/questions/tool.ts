@@ -1,5 +1,7 @@
 /** The AskUserQuestion tool. */
 import type { InteractionEnd } from '../interactions/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { problemOf } from './answers.ts'
 import { type AskArguments, askParameters, type QuestionAnswer } from './contract.ts'
@@ -8,9 +10,11 @@ import type { QuestionAsk } from './kind.ts'
 export interface AskPorts {
   /** Resolves with the end of the question. */
   readonly ask: (ask: QuestionAsk, signal: AbortSignal) => Promise<InteractionEnd<QuestionAnswer>>
+  /** For questions that nobody waits for. */
+  readonly tasks: () => Tasks | undefined
 }
 
-export function createAskUserQuestion({ ask }: AskPorts): Tool<typeof askParameters> {
+export function createAskUserQuestion({ ask, tasks }: AskPorts): Tool<typeof askParameters> {
   return {
     name: 'AskUserQuestion',
     description:
@@ -21,17 +25,52 @@ export function createAskUserQuestion({ ask }: AskPorts): Tool<typeof askParamet
       'come back as text per question.',
     parameters: askParameters,
     source: 'builtin',
-    prepare({ questions }: AskArguments, { agent, turn_id, tool_call_id }) {
-      const problem = problemOf(questions)
+    prepare({ questions, background = false }: AskArguments, { agent, turn_id, tool_call_id }) {
+      const problem = problemOf(questions) ?? (background ? noBackground(agent, tasks()) : undefined)
       if (problem !== undefined) throw new ToolRefusal(problem)
+      const asked: QuestionAsk = { agent, turn_id, tool_call_id, questions }
+      const description = questions.length === 1 ? `Asking: ${questions[0]?.question}` : `Asking ${questions.length} questions`
       return {
-        description: questions.length === 1 ? `Asking: ${questions[0]?.question}` : `Asking ${questions.length} questions`,
+        description,
         accesses: [],
         async run(_progress, signal) {
-          return resultOf(await ask({ agent, turn_id, tool_call_id, questions }, signal))
+          const service = background ? tasks() : undefined
+          return service ? await askBeside(service, asked, description, ask) : resultOf(await ask(asked, signal))
         }
       }
     }
+  }
+}
+
+function noBackground(agent: AgentHost, tasks: Tasks | undefined): string | undefined {
+  return tasks ? tasks.refusal(agent) : 'Nothing can run in the background on this server. Ask without `background`.'
+}
+
+/** As a task in the background: its output is what the model would have heard. */
+async function askBeside(tasks: Tasks, asked: QuestionAsk, description: string, ask: AskPorts['ask']): Promise<ToolResult> {
+  const { agent, tool_call_id, questions } = asked
+  try {
+    const task = await tasks.start(agent, {
+      kind: 'question',
+      description,
+      background: true,
+      facts: () => ({
+        kind: 'question',
+        questionCount: questions.length,
+        ...(tool_call_id === undefined ? {} : { toolCallId: tool_call_id })
+      }),
+      ...(tool_call_id === undefined ? {} : { tool_call_id }),
+      async run({ signal, output }) {
+        const end = await ask(asked, signal)
+        output(String(resultOf(end).output))
+        if (end.how === 'answered') return { status: 'completed' }
+        return end.how === 'withdrawn' ? { status: 'failed', reason: 'The question was withdrawn.' } : { status: 'timed_out' }
+      }
+    })
+    return { output: tasks.backgroundResult(task.view) }
+  } catch (error) {
+    if (error instanceof TaskRefused) throw new ToolRefusal(error.message)
+    throw error
   }
 }
 

@@ -18,6 +18,8 @@ import {
 } from '../../../features/questions/index.ts'
 import questions from '../../../features/questions/pack.ts'
 import { readSession, SessionMissing } from '../../../features/sessions/index.ts'
+import { cancelTask, readTask } from '../../../features/tasks/index.ts'
+import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
@@ -206,4 +208,39 @@ test('a question that a killed server left open is dismissed when its session is
     told.map(({ payload }) => (payload as { question_id: string }).question_id),
     [question_id]
   )
+})
+
+test('a question in the background lets the turn go on, and its answer comes as a notification', async t => {
+  const background = toolCalls({ id: 'c1', name: 'AskUserQuestion', args: { questions: [colour], background: true } })
+  const server = await start(t, background, { packs: [tasks] })
+  const request = await server.asked()
+  await server.settled(1)
+  const id = /task_id: (question-[0-9a-z]{8})/.exec(result(server).output)?.[1] ?? 'none'
+  const { params } = server
+  const task = (await server.call(readTask, { params: { ...params, task_id: id }, query: { with_output: false, output_bytes: 0 } })).data
+  assert.deepEqual([task.kind, task.status], ['tool', 'running'])
+  assert.equal((await server.call(readSession, { params })).data.pending_interaction, 'question')
+
+  await server.answer(request.question_id, { q_0: { kind: 'single', option_id: 'opt_0_0' } })
+  await server.waitFor(event => event.type === 'task.terminated')
+  await server.waitFor(event => event.type === 'turn.ended' && (event.payload as { turnId: number }).turnId === 1)
+  const last = JSON.stringify(server.llm.requests.at(-1)?.messages.at(-1))
+  assert.ok(last.includes(id) && last.includes('Which colour?') && last.includes('Red'), last)
+})
+
+test('stopping the task of a question withdraws it; without tasks there is no background', async t => {
+  const background = toolCalls({ id: 'c1', name: 'AskUserQuestion', args: { questions: [colour], background: true } })
+  const server = await start(t, background, { packs: [tasks] })
+  await server.asked()
+  await server.settled(1)
+  const task_id = /task_id: (question-[0-9a-z]{8})/.exec(result(server).output)?.[1] ?? 'none'
+  assert.equal((await server.call(cancelTask, { params: { ...server.params, task_id } })).code, 0)
+  assert.ok(seen(server).includes('event.question.dismissed'))
+  assert.equal((await server.call(readSession, { params: server.params })).data.pending_interaction, 'none')
+
+  const without = await start(t, background)
+  await without.prompt('choose')
+  await without.settled(1)
+  assert.match(result(without).output, /background/)
+  assert.equal(result(without).isError, true)
 })
