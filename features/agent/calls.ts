@@ -1,7 +1,7 @@
 /** The tool calls of one response: their begins and results are recorded, and told from the records; progress is told alone. */
 import type { CoreRecord, HistoryRecord, WirePart } from '../history/index.ts'
 import type { LlmContent, LlmToolCall } from '../llm/index.ts'
-import type { ToolOutcome, ToolReport, ToolResult } from '../tools/index.ts'
+import type { ToolOutcome, ToolReport, ToolResult, TurnFault } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 
 export interface CallPorts {
@@ -21,6 +21,8 @@ const unanswered: ToolResult = { output: 'The tool call ended without a result. 
 export interface CallsOutcome {
   /** A result asks to stop the turn. */
   readonly stop: boolean
+  /** Why, when it failed by that. */
+  readonly fault?: TurnFault | undefined
   /** The result that came last: to be recorded with the end of the step, by the same write. */
   readonly last: readonly CoreRecord[]
 }
@@ -37,6 +39,7 @@ export async function runCalls(
   const shown = new Set<string>()
   const answered = new Set<string>()
   let stop = false
+  let fault: TurnFault | undefined
   let last: readonly CoreRecord[] = []
   let failure: { readonly error: unknown } | undefined
   const failed = (error: unknown) => {
@@ -59,6 +62,7 @@ export async function runCalls(
     if (answered.has(call.id)) return
     answered.add(call.id)
     if (result.stop_turn) stop = true
+    fault ??= result.fail_turn
     const record: CoreRecord = {
       type: 'tool.result',
       ...at,
@@ -88,7 +92,7 @@ export async function runCalls(
     throw failure.error
   }
   for (const call of calls) await settle(call, outcomes.find(outcome => outcome.call.id === call.id)?.result ?? unanswered)
-  return { stop, last }
+  return { stop, fault, last }
 }
 
 /** A tool's output in wire form. */

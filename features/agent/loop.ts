@@ -179,7 +179,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     const calls = cut ? [] : response.calls
     const called = calls.length > 0
     if (called) await ports.record(...message(response.content, calls))
-    const { stop, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
+    const { stop, fault, last } = called ? await runCalls(ports, { turn_id, step }, calls, signal) : noCalls
     const { usage, timing, finish } = response
     truncated = finish.reason === 'truncated'
     const facts = {
@@ -200,6 +200,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
     await end(signal.aborted ? { ...facts, interrupted: 'aborted' } : facts, said, signal.aborted ? [] : again)
     await ports.afterStep({ turn_id, step })
     if (signal.aborted) return 'aborted'
+    if (fault) return { ...fault, retryable: false }
     if (stop) return 'over'
     pauses = paused ? pauses + 1 : 0
     cuts = cut ? cuts + 1 : 0

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { AppError, type Logger } from '../../kernel/index.ts'
 import type { HistoryRecord, Written } from '../history/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
+import { Attendance } from './attendance.ts'
 import { AlreadyResolved } from './contract.ts'
-import type { AnyInteractionKind, InteractionAsk, InteractionEnd, InteractionSource } from './kind.ts'
+import type { AnyInteractionKind, InteractionAsk, InteractionEnd, InteractionSource, Unanswered } from './kind.ts'
 import { endRecord, requestRecord } from './records.ts'
 import { Remembered } from './remembered.ts'
 
@@ -15,7 +16,12 @@ export interface BrokerPorts {
   readonly now: () => Date
   /** Unique id without prefix. */
   readonly newId: () => string
+  /** What becomes of requests while nobody is there; undefined: they wait. */
+  readonly unattended?: { readonly fail: boolean; readonly grace_ms: number; here(session: Session): boolean }
 }
+
+/** Clients that left are noticed at most so much later, ms. */
+const lookMs = 1000
 
 /** The id of a request, without its prefix. */
 export const newRequestId = (): string => randomUUID()
@@ -38,11 +44,17 @@ export class Broker {
   readonly #ports: BrokerPorts
   readonly #open = new Map<string, Open>()
   readonly #ended: Remembered
+  readonly #attendance: Attendance | undefined
+  #look: NodeJS.Timeout | undefined
 
   constructor(session: Session, ports: BrokerPorts) {
     this.#session = session
     this.#ports = ports
     this.#ended = new Remembered(() => ports.now().getTime())
+    const { unattended } = ports
+    this.#attendance =
+      unattended &&
+      new Attendance({ here: () => unattended.here(session), now: () => ports.now().getTime(), grace_ms: unattended.grace_ms })
   }
 
   /** Oldest first. */
@@ -66,8 +78,8 @@ export class Broker {
       return { how: 'withdrawn' }
     }
     return new Promise(settle => {
-      const withdraw = () => void this.#end(id, 'withdrawn')
-      const timer = ttl_ms === undefined ? undefined : setTimeout(() => void this.#end(id, 'expired'), ttl_ms)
+      const withdraw = () => void this.#end(id, { how: 'withdrawn' })
+      const timer = ttl_ms === undefined ? undefined : setTimeout(() => void this.#end(id, { how: 'expired' }), ttl_ms)
       timer?.unref()
       signal.addEventListener('abort', withdraw, { once: true })
       const release = () => {
@@ -77,6 +89,7 @@ export class Broker {
       this.#open.set(id, { id, kind, agent, request, signal, settle, release, answering: false })
       this.#session.work.pending(kind.pending, 1)
       written.tell()
+      this.#watch()
     })
   }
 
@@ -100,7 +113,7 @@ export class Broker {
       written = await this.#ports.record(open.agent, { ...record, time: at.getTime() })
     } catch (error) {
       open.answering = false // another answer may come through, unless nobody waits any more
-      if (open.signal.aborted) await this.#end(id, 'withdrawn')
+      if (open.signal.aborted) await this.#end(id, { how: 'withdrawn' })
       throw error
     }
     this.#close(open, 'resolved')
@@ -110,29 +123,52 @@ export class Broker {
     return at.toISOString()
   }
 
+  /** Somebody came, or looked at what is open. */
+  seen(): void {
+    this.#attendance?.seen()
+  }
+
+  /** As long as something is open, looks whether somebody is there to answer. */
+  #watch(): void {
+    const { unattended } = this.#ports
+    if (!unattended || !this.#attendance || this.#look || this.#open.size === 0) return
+    this.#look = setTimeout(
+      () => {
+        this.#look = undefined
+        if (this.#attendance?.left() === 0) {
+          this.#ports.log.warn({ session_id: this.#session.id }, 'nobody is there to answer what an agent asks')
+          for (const { id } of this.open()) void this.#end(id, { how: 'unattended', fail: unattended.fail })
+        }
+        this.#watch()
+      },
+      Math.min(this.#attendance.left(), lookMs)
+    ).unref()
+  }
+
   /** Withdraws what is open, of the kinds that fit. */
   async withdraw(fits: (kind: AnyInteractionKind) => boolean): Promise<void> {
     const gone = [...this.#open.values()].filter(({ kind }) => fits(kind))
-    await Promise.all(gone.map(({ id }) => this.#end(id, 'withdrawn')))
+    await Promise.all(gone.map(({ id }) => this.#end(id, { how: 'withdrawn' })))
   }
 
   close(): Promise<void> {
+    clearTimeout(this.#look)
     return this.withdraw(() => true)
   }
 
   /** Nobody waits for the answer any more; what the disk does not take now, the next load makes up for. */
-  async #end(id: string, how: 'withdrawn' | 'expired'): Promise<void> {
+  async #end(id: string, end: Unanswered): Promise<void> {
     const open = this.#open.get(id)
     if (!open || open.answering) return
     const { kind, agent } = open
-    this.#close(open, how === 'expired' ? 'expired' : 'resolved')
+    this.#close(open, end.how === 'withdrawn' ? 'resolved' : 'expired')
     try {
-      ;(await this.#ports.record(agent, endRecord.of({ kind: kind.name, id, how }))).tell()
+      ;(await this.#ports.record(agent, endRecord.of({ kind: kind.name, id, how: end.how }))).tell()
     } catch (error) {
       this.#ports.log.error({ err: error, kind: kind.name }, 'the end of a request to the user could not be recorded')
     }
     this.#session.work.pending(kind.pending, -1)
-    open.settle({ how }) // what follows from the end is told after it
+    open.settle(end) // what follows from the end is told after it
   }
 
   #close(open: Open, how: 'resolved' | 'expired'): void {

@@ -19,8 +19,19 @@ export interface RequestBase {
   readonly expires_at?: string
 }
 
-/** How a request ended. Withdrawn: with its turn, its session, its pack, or its process. */
-export type InteractionEnd<A> = { readonly how: 'answered'; readonly answer: A } | { readonly how: 'withdrawn' | 'expired' }
+/**
+ * How a request ended that nobody answered. Withdrawn: with its turn, its session, its pack, or its process. Unattended: nobody was there to
+ * answer; `fail`: the turn that waits is to fail.
+ */
+export type Unanswered = { readonly how: 'withdrawn' | 'expired' } | { readonly how: 'unattended'; readonly fail: boolean }
+
+/** How a request ended. */
+export type InteractionEnd<A> = { readonly how: 'answered'; readonly answer: A } | Unanswered
+
+/** Why the turn failed whose request nobody was there to answer, as its tool call ends (`ToolResult.fail_turn`). `what`: "an approval". */
+export function unattendedFailure(what: string): { readonly code: string; readonly message: string } {
+  return { code: 'interaction.unattended', message: `nobody was there to answer ${what}` }
+}
 
 /** An event of a kind, not told yet. */
 export interface InteractionEvent {

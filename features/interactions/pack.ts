@@ -1,5 +1,5 @@
 /** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
-import { definePack, defineSlot, type EventTarget, type Static, Type } from '../../kernel/index.ts'
+import { definePack, defineSlot, type EventTarget, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { approvals } from './approvals.ts'
@@ -8,6 +8,9 @@ import { type ApprovalRequest, approvalRequested, approvalResolved, listApproval
 import { type InteractionEnd, InteractionKinds, type InteractionSource } from './kind.ts'
 import { endRecord, eventsOf, openRequests } from './records.ts'
 import { Interactions } from './service.ts'
+
+/** Paths of requests to the human. */
+const looks = /^\/api\/v1\/sessions\/\{session_id\}\/(?:approvals|questions)(?:\/|$)/
 
 export default definePack({
   name: 'interactions',
@@ -22,6 +25,16 @@ export default definePack({
       maximum: 2 ** 31 - 1,
       default: 86_400_000,
       description: 'an unanswered approval is withdrawn after this time'
+    }),
+    unattended: oneOf(['wait', 'deny', 'fail'], {
+      default: 'wait',
+      description: 'what becomes of requests while no client is there: they wait, end without consent, or fail their turn'
+    }),
+    unattended_grace_ms: Type.Integer({
+      minimum: 0,
+      maximum: 2 ** 31 - 1,
+      default: 60_000,
+      description: 'so long no client may be there before `unattended` counts'
     })
   }),
   setup(ctx, { sessions, histories }) {
@@ -48,7 +61,11 @@ export default definePack({
     })
     ctx.contribute(HistoryStates, openRequests)
 
+    const { unattended, unattended_grace_ms: grace_ms } = ctx.config
     const ports: BrokerPorts = {
+      ...(unattended === 'wait'
+        ? {}
+        : { unattended: { fail: unattended === 'fail', grace_ms, here: ({ id }) => ctx.streams.subscribers(id) > 0 } }),
       log: ctx.log,
       now: () => ctx.now(),
       newId: newRequestId,
@@ -66,6 +83,15 @@ export default definePack({
       const there = new Set(kinds.items().map(source => source.kind))
       for (const session of sessions.allLoaded()) void session.peek(brokers)?.withdraw(kind => !there.has(kind))
     })
+
+    const seen = (session_id: string) => sessions.loaded(session_id)?.peek(brokers)?.seen()
+    if (unattended !== 'wait') {
+      ctx.tap(ctx.hooks.subscribed, seen)
+      // Who asks what is open, or answers it, is there, too.
+      ctx.tap(ctx.hooks.afterRequest, ({ url }, { route }) => {
+        if (route && looks.test(route.path)) seen(decodeURIComponent(url.split('/')[4] ?? ''))
+      })
+    }
 
     const openOf = (session: Session) => session.peek(brokers)?.open() ?? []
     const interactions: Interactions = {

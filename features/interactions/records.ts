@@ -12,7 +12,7 @@ export const endRecord = defineRecord(
   'interaction.resolved',
   Type.Object({
     ...whose,
-    how: oneOf(['answered', 'withdrawn', 'expired', 'untold'], { description: '`untold`: before anybody was asked' }),
+    how: oneOf(['answered', 'withdrawn', 'expired', 'unattended', 'untold'], { description: '`untold`: before anybody was asked' }),
     answer: Type.Optional(Type.Unknown({ description: 'as its kind says' }))
   })
 )
@@ -59,6 +59,7 @@ export function eventsOf<S extends { readonly kind: AnyInteractionKind }>(
 
 function endOf(record: { readonly how: string; readonly answer?: unknown }, kind: AnyInteractionKind): InteractionEnd<unknown> | undefined {
   if (record.how === 'withdrawn' || record.how === 'expired') return { how: record.how }
+  if (record.how === 'unattended') return { how: record.how, fail: false }
   return record.how === 'answered' && fits(kind.answer, record.answer) ? { how: 'answered', answer: record.answer } : undefined
 }
 

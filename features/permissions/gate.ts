@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import type { Logger } from '../../kernel/index.ts'
-import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions } from '../interactions/index.ts'
+import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
 import type { Approval, Permissions } from './contract.ts'
@@ -66,7 +66,11 @@ async function askUser(context: ToolCallContext, interactions: Interactions, por
     },
     context.signal
   )
-  if (end.how !== 'answered' || end.answer.decision !== 'approved') return deny(context, refusalText(context.tool.name, end))
+  if (end.how !== 'answered' || end.answer.decision !== 'approved') {
+    const fails = end.how === 'unattended' && end.fail
+    const fault = { stop_turn: true, fail_turn: unattendedFailure(`the approval of ${context.tool.name}`) }
+    return { ...deny(context, refusalText(context.tool.name, end)), ...(fails ? fault : {}) }
+  }
   if (end.answer.scope === 'session') {
     try {
       const { approval_argument: argument } = context.execution
@@ -84,6 +88,8 @@ function genericDisplay(context: ToolCallContext): ToolDisplay {
 
 function refusalText(tool: string, end: InteractionEnd<ApprovalAnswer>): string {
   if (end.how === 'expired') return `Nobody answered the approval request for ${tool} in time, so the call was not made.`
+  if (end.how === 'unattended')
+    return `Nobody is there to approve the call of ${tool}, so it was not made. Go on with what needs no approval, and say what is left.`
   const answer = end.how === 'answered' ? end.answer : { decision: 'cancelled' as const, feedback: undefined }
   const reason = answer.feedback ? ` Reason: ${answer.feedback}` : ''
   if (answer.decision === 'cancelled') return `The approval of ${tool} was cancelled, so the call was not made.${reason}`

@@ -1,5 +1,5 @@
 /** The review of a plan: how the user's answer is read, and what the model hears of it. Pure. */
-import type { ApprovalAnswer, InteractionEnd } from '../interactions/index.ts'
+import { type ApprovalAnswer, type InteractionEnd, unattendedFailure } from '../interactions/index.ts'
 import type { ToolResult } from '../tools/index.ts'
 import type { PlanOption } from './contract.ts'
 
@@ -11,11 +11,17 @@ export type Verdict =
   | { readonly carryOut: true; readonly option?: string }
   | { readonly carryOut: false; readonly leave: boolean; readonly result: ToolResult }
 
+const unanswered = {
+  expired: 'Nobody reviewed the plan in time.',
+  unattended: 'Nobody is there to review the plan.',
+  withdrawn: 'The plan could not be put to the user.'
+}
+
 export function verdictOf(end: InteractionEnd<ApprovalAnswer>, options: readonly PlanOption[]): Verdict {
   const stays = (result: ToolResult): Verdict => ({ carryOut: false, leave: false, result })
   if (end.how !== 'answered') {
-    const why = end.how === 'expired' ? 'Nobody reviewed the plan in time.' : 'The plan could not be put to the user.'
-    return stays({ output: `${why} Plan mode stays on.`, is_error: true, stop_turn: true })
+    const fault = end.how === 'unattended' && end.fail ? { fail_turn: unattendedFailure('the review of a plan') } : {}
+    return stays({ output: `${unanswered[end.how]} Plan mode stays on.`, is_error: true, stop_turn: true, ...fault })
   }
   const { decision, feedback, selected_label: label } = end.answer
   const reason = feedback ? ` They say:\n${feedback}` : ''

@@ -1,5 +1,5 @@
 /** The AskUserQuestion tool. */
-import type { InteractionEnd } from '../interactions/index.ts'
+import { type InteractionEnd, unattendedFailure } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { TaskRefused, type Tasks } from '../tasks/index.ts'
 import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
@@ -64,7 +64,7 @@ async function askBeside(tasks: Tasks, asked: QuestionAsk, description: string, 
         const end = await ask(asked, signal)
         output(String(resultOf(end).output))
         if (end.how === 'answered') return { status: 'completed' }
-        return end.how === 'withdrawn' ? { status: 'failed', reason: 'The question was withdrawn.' } : { status: 'timed_out' }
+        return end.how === 'expired' ? { status: 'timed_out' } : { status: 'failed', reason: unanswered[end.how] }
       }
     })
     return { output: tasks.backgroundResult(task.view) }
@@ -74,15 +74,19 @@ async function askBeside(tasks: Tasks, asked: QuestionAsk, description: string, 
   }
 }
 
+const unanswered = {
+  expired: 'Nobody answered in time. Decide by yourself where you can, and say what you decided.',
+  unattended: 'Nobody is there to answer. Decide by yourself where you can, and say what you decided.',
+  withdrawn: 'The question could not be put to the user.'
+}
+
 /** What the model hears. */
 export function resultOf(end: InteractionEnd<QuestionAnswer>): ToolResult {
   const none = (note: string) => ({ output: JSON.stringify({ answers: {}, note }) })
-  if (end.how !== 'answered')
-    return none(
-      end.how === 'expired'
-        ? 'Nobody answered in time. Decide by yourself where you can, and say what you decided.'
-        : 'The question could not be put to the user.'
-    )
+  if (end.how === 'unattended' && end.fail) {
+    return { ...none('Nobody was there to answer.'), is_error: true, stop_turn: true, fail_turn: unattendedFailure('a question') }
+  }
+  if (end.how !== 'answered') return none(unanswered[end.how])
   const { answer } = end
   if (!('answers' in answer)) return none('The user dismissed the question without an answer. Do not ask it again.')
   return { output: JSON.stringify({ answers: answer.answers, ...(answer.note ? { note: answer.note } : {}) }) }

@@ -74,8 +74,8 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
     if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
     if (decision.value === 'changed') return undefined
     if (decision.value.kind === 'run') return await reviewed(context, changes, wait)
-    const { output, stop_turn } = decision.value
-    return { changes, context, result: { output, is_error: true, ...(stop_turn ? { stop_turn } : {}) } }
+    const { kind: _kind, ...refusal } = decision.value
+    return { changes, context, result: { ...refusal, is_error: true } }
   } catch (error) {
     const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.log)
     return { changes, ...(context ? { context } : {}), result }

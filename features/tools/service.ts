@@ -3,7 +3,7 @@ import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
 import { serviceToken } from '../../kernel/index.ts'
 import type { LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { Tool, ToolDisplay, ToolEnv, ToolExecution, ToolResult, ToolUpdate } from './tool.ts'
+import type { Tool, ToolDisplay, ToolEnv, ToolExecution, ToolResult, ToolUpdate, TurnFault } from './tool.ts'
 
 /** A prepared call on its way to execution. */
 export interface ToolCallContext {
@@ -25,6 +25,8 @@ export interface ToolDenial {
   readonly output: string
   /** Ends the turn after this batch. */
   readonly stop_turn?: boolean
+  /** As in `ToolResult`. */
+  readonly fail_turn?: TurnFault
 }
 
 /** The call is to be made with other arguments: it is validated, prepared and decided about anew, from the first guard on. */

@@ -28,6 +28,12 @@ export type ToolAccess =
       readonly shared?: boolean
     }
 
+/** Why a call fails its turn: an engine error code, and a sentence for people. */
+export interface TurnFault {
+  readonly code: string
+  readonly message: string
+}
+
 export interface ToolResult {
   readonly output: string | readonly LlmContent[]
   readonly is_error?: boolean
@@ -35,6 +41,8 @@ export interface ToolResult {
   readonly note?: string
   /** Ends the turn after this batch. */
   readonly stop_turn?: boolean
+  /** Beside `stop_turn`: the turn ends as failed, and why. */
+  readonly fail_turn?: TurnFault
   /** Set when the text was already shortened by the tool. */
   readonly truncated?: boolean
 }
