@@ -60,6 +60,7 @@ export class EventStream {
   readonly #options: EventStreamOptions
   readonly #watched = new Map<string, Entry>()
   readonly #listeners = new Set<(frame: EventFrame) => void>()
+  readonly #stateListeners = new Set<(state: StreamState) => void>()
   #connection: Connection | undefined
   #started = false
   #closed = false
@@ -68,6 +69,7 @@ export class EventStream {
 
   constructor(options: EventStreamOptions) {
     this.#options = options
+    if (options.onState) this.#stateListeners.add(options.onState)
   }
 
   /** Follows a session; one watch per session at a time. Opens the socket when it is not open yet. */
@@ -88,14 +90,24 @@ export class EventStream {
     return () => this.#listeners.delete(hear)
   }
 
-  /** Ends everything; nothing is called afterwards. */
+  /** Hears how the connection fares, as the option of this name does. Returns the undo. */
+  onState(hear: (state: StreamState) => void): () => void {
+    this.#stateListeners.add(hear)
+    return () => this.#stateListeners.delete(hear)
+  }
+
+  /** Ends everything; nothing but `closed` is told afterwards. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#timer)
     this.#connection?.close()
     for (const entry of this.#watched.values()) this.#refuse(entry, new Error('the event stream is closed'))
-    this.#options.onState?.({ state: 'closed' })
+    this.#tell({ state: 'closed' })
+  }
+
+  #tell(state: StreamState): void {
+    for (const hear of this.#stateListeners) hear(state)
   }
 
   #start(): void {
@@ -105,8 +117,8 @@ export class EventStream {
   }
 
   async #connect(): Promise<void> {
-    const { url, token, silenceMs = 30_000, client_id = 'svc-code-client', onState } = this.#options
-    onState?.({ state: 'connecting' })
+    const { url, token, silenceMs = 30_000, client_id = 'svc-code-client' } = this.#options
+    this.#tell({ state: 'connecting' })
     try {
       const connection = await Connection.open({
         url,
@@ -120,7 +132,7 @@ export class EventStream {
       this.#connection = connection
       await connection.request('client_hello', { client_id })
       this.#attempt = 0
-      onState?.({ state: 'open' })
+      this.#tell({ state: 'open' })
       for (const entry of this.#watched.values()) void this.#join(connection, entry)
     } catch (error) {
       this.#connection?.close()
@@ -136,7 +148,7 @@ export class EventStream {
     const [first, longest] = this.#options.retryMs ?? [250, 10_000]
     const retry_ms = Math.round(Math.min(longest, first * 2 ** this.#attempt) * (0.75 + Math.random() / 4))
     this.#attempt++
-    this.#options.onState?.({ state: 'waiting', attempt: this.#attempt, retry_ms, reason })
+    this.#tell({ state: 'waiting', attempt: this.#attempt, retry_ms, reason })
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       void this.#connect()

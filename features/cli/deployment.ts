@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
-import type { FlagValues } from './options.ts'
+import type { FlagValues } from './flags.ts'
 
 export interface Deployment {
   readonly home: string
@@ -139,7 +139,7 @@ function placeOf(text: string, path: readonly string[]): { readonly line: number
 }
 
 /** The words of a dotted key, quotes and escapes undone. */
-function keysOf(dotted: string): string[] {
+export function keysOf(dotted: string): string[] {
   return (dotted.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^.\s"']+/g) ?? []).map(word => {
     if (word.startsWith("'")) return word.slice(1, -1)
     if (!word.startsWith('"')) return word

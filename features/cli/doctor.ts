@@ -1,8 +1,10 @@
 /** `svc-code doctor --network`: every host that a pack may call, why, and what the offline switch says to it. */
 import { definePack } from '../../kernel/index.ts'
 import { Outbound, type OutboundReport } from '../llm/index.ts'
-import { table, withKernel } from './inspect.ts'
-import type { FlagValues } from './options.ts'
+import type { Runner } from './commands.ts'
+import type { FlagValues } from './flags.ts'
+import { table } from './io.ts'
+import { withKernel } from './servers.ts'
 
 export async function network(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string> {
   let outbound: () => Outbound | undefined = () => undefined
@@ -13,7 +15,7 @@ export async function network(flags: FlagValues, env: NodeJS.ProcessEnv): Promis
       outbound = services.outbound
     }
   })
-  const report = await withKernel(flags, env, [reader], () => outbound()?.report())
+  const report = await withKernel(flags, env, () => outbound()?.report(), { more: [reader] })
   return report ? shown(report) : 'the llm pack is not active: nobody keeps a list of hosts\n'
 }
 
@@ -30,4 +32,9 @@ function shown({ offline, hosts }: OutboundReport): string {
 function hostOf(url: string | undefined): string {
   if (url === undefined) return '(as named)'
   return URL.canParse(url) ? new URL(url).origin : '(not a URL)'
+}
+
+export const doctor: Runner = async ({ flags }, { env, out }) => {
+  out(await network(flags, env))
+  return 0
 }

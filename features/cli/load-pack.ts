@@ -68,14 +68,23 @@ async function loadPack(spec: string, from: string, limitMs: number): Promise<{ 
   }
 }
 
+const failures = new WeakMap<Pack, Error>()
+
 /** Stands in for a pack that cannot run: known by its name, never active. */
 export function failedPack(name: string, reason: Error): Pack {
-  return definePack({
+  const pack = definePack({
     name,
     setup() {
       throw reason
     }
   })
+  failures.set(pack, reason)
+  return pack
+}
+
+/** Why a pack of `failedPack` cannot run; undefined for any other. */
+export function importFailure(pack: Pack): string | undefined {
+  return failures.get(pack)?.message
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {

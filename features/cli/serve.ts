@@ -11,13 +11,15 @@ import { listInstances } from '../instances/index.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
+import type { Runner } from './commands.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
-import { checkPackNames, type FlagValues, logLevels } from './options.ts'
+import { type FlagValues, logLevels } from './flags.ts'
+import { checkPackNames } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
 import { Terminal } from './terminal.ts'
 import { ownCommand, productVersion } from './version.ts'
 
-export { reachable, why } from './banner.ts'
+export const serveCommand: Runner = ({ flags }, { env, out }) => serve(flags, env, out)
 
 /** Runs until the server has stopped; resolves to the exit code. */
 export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void): Promise<number> {

@@ -35,7 +35,8 @@ export default definePack({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
     idle_ms: Type.Integer({ minimum: 0, default: 10_000, description: 'a session stays loaded at least this long after its last use' }),
     foreign_refresh_ms: Type.Integer({ minimum: 0, default: 1000, description: "age at which another server's session is read again" }),
-    scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' })
+    scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
+    take_over: Type.Boolean({ default: true, description: 'what an earlier server left open or waiting goes on at the start' })
   }),
   setup(ctx, { workspaces }) {
     const root = sessionsRoot(ctx.home)
@@ -77,7 +78,7 @@ export default definePack({
       }
     })
     ctx.own(() => table.closeAll())
-    ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
+    if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
 
     const isBusy = (id: string) => table.loaded(id)?.work.busy === true
     const object = async (id: string, live?: SessionLive) => {

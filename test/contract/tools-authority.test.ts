@@ -115,8 +115,8 @@ test('a pack that provides a default service is the one that counts only where t
 
   await deploy(named)
   const listed = (await run(home, 'packs')).stdout
-  assert.match(listed, /^dummy +Active/m)
-  assert.match(listed, /^tools-shell +Active/m)
+  assert.match(listed, /^dummy +not started/m)
+  assert.match(listed, /^tools-shell +not started/m)
 
   await deploy(named.replaceAll('dummy', 'dumy'))
   const wrong = await run(home, '--port', '0')

@@ -2,77 +2,83 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { CommandLine } from '../../../features/cli/commands.ts'
 import { readDeployment } from '../../../features/cli/deployment.ts'
-import { checkPackNames, helpText, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
+import { commandHelp, helpText } from '../../../features/cli/help.ts'
+import { checkPackNames, flags, parseCommandLine, UsageError } from '../../../features/cli/options.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
 const usage = (text: RegExp) => (error: Error) => error instanceof UsageError && text.test(error.message)
 
+function line(...args: string[]): CommandLine {
+  const parsed = parseCommandLine(args)
+  if (parsed.kind !== 'run') throw new Error(`${args} is ${parsed.kind}`)
+  return parsed
+}
+
 test('without words the command is serve, and repeatable flags collect', () => {
-  const line = parseCommandLine(['--port', '0', '--disable', 'a', '--disable', 'b'])
-  assert.equal(line.command, 'serve')
-  assert.equal(line.flags.port, '0')
-  assert.deepEqual(line.flags.disable, ['a', 'b'])
+  const { command, flags } = line('--port', '0', '--disable', 'a', '--disable', 'b')
+  assert.equal(command, 'serve')
+  assert.equal(flags.port, '0')
+  assert.deepEqual(flags.disable, ['a', 'b'])
+})
+
+test('a command has forms, of which the first needs no word, and takes as many words as its form', () => {
+  assert.deepEqual([line('sessions').verb, line('sessions', 'list').verb], ['list', 'list'])
+  assert.deepEqual(line('sessions', 'archive', 'a', 'b').words, ['a', 'b'])
+  assert.deepEqual(line('run', 'what', 'is', 'this').words, ['what', 'is', 'this'])
+  assert.deepEqual(line('run', '--', '--port').words, ['--port'])
+  assert.equal(line('config', 'set', 'a.b', '1').verb, 'set')
 })
 
 test('an unknown option is answered with the one that was meant, or with all', () => {
-  assert.throws(() => parseCommandLine(['--prot', '1']), usage(/Did you mean --port\?/))
-  assert.throws(() => parseCommandLine(['--zzzzzzzz']), usage(/Known: --host, --port/))
+  assert.throws(() => line('--prot', '1'), usage(/Did you mean --port\?/))
+  assert.throws(() => line('--zzzzzzzz'), usage(/Known: --host, --port/))
 })
 
-test('an unknown command and stray words are refused with what belongs there', () => {
-  assert.throws(() => parseCommandLine(['tokn']), usage(/Did you mean token\?/))
-  assert.throws(() => parseCommandLine(['token', 'rotat']), usage(/svc-code token \[rotate\]/))
-  assert.throws(() => parseCommandLine(['packs', 'x']), usage(/takes no further words/))
+test('an unknown command, a missing word and a stray one are refused with what belongs there', () => {
+  assert.throws(() => line('tokn'), usage(/Did you mean token\?/))
+  assert.throws(() => line('token', 'rotat'), usage(/Did you mean rotate\?\nusage: .*svc-code token rotate/s))
+  assert.throws(() => line('packs', 'x'), usage(/'x' does not belong here.\nusage: svc-code packs/))
+  assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: .*svc-code sessions show <session>/s))
+  assert.throws(() => line('config', 'set', 'a'), usage(/<value> is missing/))
 })
 
-test('doctor looks at the network, and the flag for it belongs to no other command', () => {
-  assert.equal(parseCommandLine(['doctor', '--network', '--offline']).command, 'doctor')
-  assert.throws(() => parseCommandLine(['doctor']), usage(/doctor --network/))
-  assert.throws(() => parseCommandLine(['packs', '--network']), usage(/doctor --network/))
+test('an option belongs to certain commands, and any other says to which', () => {
+  assert.equal(line('doctor', '--network', '--offline').command, 'doctor')
+  assert.throws(() => line('packs', '--network'), usage(/--network does not belong to packs. It belongs to: svc-code doctor --network/))
+  assert.throws(() => line('serve', '--yes'), usage(/svc-code run --yes, svc-code attach --yes/))
 })
 
 test('values are checked and the message says what is right', () => {
-  assert.throws(() => parseCommandLine(['--port', '70000']), usage(/0 to 65535/))
-  assert.throws(() => parseCommandLine(['--log-level', 'loud']), usage(/trace, debug, info/))
-  assert.throws(() => parseCommandLine(['--cors-origin', 'example.com/x']), usage(/scheme, host and port/))
-  assert.throws(() => parseCommandLine(['--port']), usage(/--port needs a value: --port <number>.\n.*--help/))
-  assert.throws(() => parseCommandLine(['--host', '--port', '0']), usage(/--host needs a value/))
-  assert.throws(() => parseCommandLine(['--insecure-no-tls=yes']), usage(/--insecure-no-tls takes no value/))
-  assert.throws(() => parseCommandLine(['--no-help']), usage(/unknown option --no-help/))
-  assert.throws(() => parseCommandLine(['-x']), usage(/unknown option -x/))
-  assert.equal(parseCommandLine(['-h']).command, 'help')
+  assert.throws(() => line('--port', '70000'), usage(/0 to 65535/))
+  assert.throws(() => line('--log-level', 'loud'), usage(/trace, debug, info/))
+  assert.throws(() => line('--cors-origin', 'example.com/x'), usage(/scheme, host and port/))
+  assert.throws(() => line('--port'), usage(/--port needs a value: --port <number>.\n.*--help/))
+  assert.throws(() => line('--host', '--port', '0'), usage(/--host needs a value/))
+  assert.throws(() => line('--insecure-no-tls=yes'), usage(/--insecure-no-tls takes no value/))
+  assert.throws(() => line('--no-help'), usage(/unknown option --no-help/))
+  assert.throws(() => line('-x'), usage(/unknown option -x/))
+  assert.throws(() => line('logs', '-n', 'few'), usage(/no number of lines/))
 })
 
-test('the help names every option, command and environment variable', () => {
+test('help is about everything, or about the command in front of it', () => {
+  assert.deepEqual(parseCommandLine(['-h']), { kind: 'help', command: undefined })
+  assert.deepEqual(parseCommandLine(['run', '--help']), { kind: 'help', command: 'run' })
+  assert.deepEqual(parseCommandLine(['--version']), { kind: 'version' })
+})
+
+test('the help names every command and environment variable, and that of a command its words and options', () => {
   const text = helpText('1.2.3')
-  for (const word of [
-    '--host',
-    '--port',
-    '--home',
-    '--log-level',
-    '--dangerous-bypass-auth',
-    '--allow-remote-shutdown',
-    '--debug-endpoints'
-  ]) {
-    assert.ok(text.includes(word), word)
+  for (const word of ['serve', 'run', 'attach', 'sessions', 'login', 'models', 'config', 'status', 'stop', 'open', 'logs', 'doctor']) {
+    assert.ok(text.includes(`\n  ${word} `), word)
   }
-  for (const word of [
-    '--insecure-no-tls',
-    '--allowed-host',
-    '--cors-origin',
-    '--pack',
-    '--disable',
-    '--require',
-    '--offline',
-    'doctor --network',
-    'SVC_CODE_OFFLINE',
-    'token [rotate]',
-    'instances',
-    'SVC_CODE_HOME'
-  ]) {
-    assert.ok(text.includes(word), word)
-  }
+  for (const word of ['SVC_CODE_OFFLINE', 'SVC_CODE_HOME', 'npx svc-code']) assert.ok(text.includes(word), word)
+  const all = ['serve', 'run', 'sessions', 'login', 'stop', 'logs', 'doctor', 'packs'].map(name => commandHelp(name as never)).join('')
+  for (const word of [...Object.keys(flags).filter(name => name !== 'version')]) assert.ok(all.includes(`--${word}`), word)
+  assert.match(commandHelp('sessions'), /svc-code sessions archive <session\.\.\.>\s+hide sessions/)
+  assert.match(commandHelp('run'), /exit codes\n {2}0 /)
+  assert.match(commandHelp('serve'), /\[packs\.replace\]/)
 })
 
 test('a pack name that nobody has is refused, with the one that was meant', () => {

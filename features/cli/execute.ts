@@ -1,0 +1,31 @@
+/** Runs a command line: what `main.ts` does with the process's own streams, and tests with theirs. */
+
+import { CommandError } from './command-error.ts'
+import { assertDescriptors, tooFewDescriptors } from './descriptors.ts'
+import type { Io } from './io.ts'
+import { parseCommandLine, UsageError } from './options.ts'
+import { runners } from './runners.ts'
+import { productVersion } from './version.ts'
+
+/** Resolves to the exit code: 0 done, 1 failed, 2 the command line was not understood; `run` has more. Never rejects. */
+export async function execute(args: readonly string[], io: Io): Promise<number> {
+  try {
+    const parsed = parseCommandLine(args)
+    if (parsed.kind === 'version') {
+      io.out(`${productVersion()}\n`)
+      return 0
+    }
+    if (parsed.kind === 'help') {
+      const { commandHelp, helpText } = await import('./help.ts')
+      io.out(parsed.command === undefined ? helpText(productVersion()) : commandHelp(parsed.command))
+      return 0
+    }
+    if (parsed.command !== 'help' && parsed.command !== 'completion') assertDescriptors()
+    const run = await runners[parsed.command]()
+    return await run(parsed, io)
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
+    io.err(`svc-code: ${(error as NodeJS.ErrnoException).code === 'EMFILE' ? tooFewDescriptors() : text}\n`)
+    return error instanceof UsageError ? 2 : error instanceof CommandError ? error.exitCode : 1
+  }
+}

@@ -1,0 +1,65 @@
+/** Where a command reads and writes: the process's own streams, or those of a test. */
+import { createInterface } from 'node:readline/promises'
+import { type Ask, terminalAsk } from './ask.ts'
+
+export interface Io {
+  readonly env: NodeJS.ProcessEnv
+  /** What was asked for: goes to the standard output, alone. */
+  readonly out: (text: string) => void
+  /** Remarks beside it: goes to the standard error. */
+  readonly err: (text: string) => void
+  /** Somebody sits at the terminal and can be asked, with `ask`. */
+  readonly interactive: boolean
+  readonly ask: Ask
+  /** The whole standard input as text. */
+  readonly input: () => Promise<string>
+  /** Calls back at every Ctrl+C (or SIGTERM) until the returned function is called; without it a signal ends the process. */
+  readonly onInterrupt: (hear: () => void) => () => void
+}
+
+/** The process's own. */
+export function processIo(): Io {
+  return {
+    env: process.env,
+    out: text => void process.stdout.write(text),
+    err: text => void process.stderr.write(text),
+    interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    ask: terminalAsk,
+    async input() {
+      const lines: string[] = []
+      for await (const line of createInterface({ input: process.stdin })) lines.push(line)
+      return lines.join('\n')
+    },
+    onInterrupt(hear) {
+      const names = ['SIGINT', 'SIGTERM'] as const
+      for (const name of names) process.on(name, hear)
+      return () => {
+        for (const name of names) process.off(name, hear)
+      }
+    }
+  }
+}
+
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`
+}
+
+/** Columns as wide as their widest cell; the last one is not filled up. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)))
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
+  return rows.map(row => `${line(row).trimEnd()}\n`).join('')
+}
+
+/** `2026-01-31 13:05`, local time. */
+export function shortTime(at: string | number): string {
+  const date = new Date(at)
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`
+}
+
+/** One line of at most `max` characters. */
+export function clip(text: string, max: number): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length > max ? `${line.slice(0, max - 1)}…` : line
+}

@@ -1,0 +1,30 @@
+/** `svc-code models`: the configured models, and which of them is the default. */
+import { unwrap } from '../../client/index.ts'
+import type { Runner } from './commands.ts'
+import { json, table } from './io.ts'
+import { withServer } from './servers.ts'
+
+export const models: Runner = ({ verb, words, flags }, io) =>
+  withServer(flags, io, async ({ client: { rest } }) => {
+    if (verb === 'use') {
+      const path = { model_id: words[0] ?? '' }
+      const { default_model } = await unwrap(rest.POST('/api/v1/models/{model_id}:set_default', { params: { path } }))
+      io.out(`the default model is ${default_model}\n`)
+      return 0
+    }
+    const { items } = await unwrap(rest.GET('/api/v1/models'))
+    const { default_model, ready } = await unwrap(rest.GET('/api/v1/auth'))
+    if (flags.json) io.out(json({ default_model, ready, items }))
+    else if (items.length === 0) io.out('no model is configured; svc-code login, or a provider in config.toml, brings some\n')
+    else {
+      const rows = items.map(({ model, provider, display_name, max_context_size, capabilities }) => [
+        `${model === default_model ? '*' : ' '} ${model}`,
+        provider,
+        String(max_context_size),
+        (capabilities ?? []).join(' '),
+        display_name ?? ''
+      ])
+      io.out(table([['  alias', 'provider', 'context', 'capabilities', 'name'], ...rows]))
+    }
+    return 0
+  })

@@ -1,0 +1,38 @@
+/** `svc-code open`: the web page of the running server, in the browser of this desktop. */
+import { spawn } from 'node:child_process'
+import { readToken } from '../../kernel/access/token.ts'
+import type { Runner } from './commands.ts'
+import { homeOf } from './deployment.ts'
+import { neededServer } from './servers.ts'
+
+const openers: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler']
+}
+
+export const open: Runner = async ({ flags }, { env, out, err }) => {
+  const home = homeOf(flags, env)
+  const { url, client } = await neededServer(home)
+  client.close()
+  const address = `${url}/#token=${readToken(home) ?? ''}`
+  if (await launched(address, env)) out(`opened ${url}\n`)
+  else {
+    err('there is no browser to open it in; the address carries the token:\n')
+    out(`${address}\n`)
+  }
+  return 0
+}
+
+/** False when there is no desktop or its opener fails at once. */
+function launched(address: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  const desktop = process.platform in openers || env.DISPLAY !== undefined || env.WAYLAND_DISPLAY !== undefined
+  if (!desktop) return Promise.resolve(false)
+  const [program = 'xdg-open', ...args] = openers[process.platform] ?? ['xdg-open']
+  return new Promise(resolve => {
+    const child = spawn(program, [...args, address], { detached: true, stdio: 'ignore', env })
+    child.once('error', () => resolve(false))
+    child.once('exit', code => resolve(code === 0))
+    setTimeout(() => resolve(true), 2_000).unref() // it runs: the browser itself
+    child.unref()
+  })
+}

@@ -1,0 +1,120 @@
+/** Which server a command talks to: the one that runs on the home, or one that this process starts for itself. */
+import { type Client, createClient, unwrap } from '../../client/index.ts'
+import { readToken } from '../../kernel/access/token.ts'
+import type { Pack } from '../../kernel/index.ts'
+import { createKernel, type Kernel } from '../../kernel/kernel.ts'
+import { type Instance, listInstances } from '../instances/index.ts'
+import { guardOutbound, OutboundRefused } from '../llm/index.ts'
+import { reachable } from './banner.ts'
+import { CommandError } from './command-error.ts'
+import { homeOf, readDeployment } from './deployment.ts'
+import type { FlagValues } from './flags.ts'
+import type { Io } from './io.ts'
+import { blankEnvironment } from './own-environment.ts'
+import { deploymentPacks, kernelOptions } from './serve.ts'
+
+/** A server and a client of it. */
+export interface Reached {
+  readonly url: string
+  readonly client: Client
+  /** Undefined for a server that this process has started for itself. */
+  readonly instance: Instance | undefined
+}
+
+/** Address of a running server, for clients on this machine. */
+export function urlOf({ host, port }: Pick<Instance, 'host' | 'port'>): string {
+  return reachable(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+}
+
+/** A client of a running server; the token is read when it is needed, because it may be replaced. */
+export function clientOf(home: string, instance: Instance): Client {
+  return createClient({ url: urlOf(instance), token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
+}
+
+/** The oldest running server of the home that answers. */
+export async function runningServer(home: string): Promise<(Reached & { readonly instance: Instance }) | undefined> {
+  for (const instance of await listInstances(home)) {
+    const client = clientOf(home, instance)
+    const answers = await unwrap(client.rest.GET('/api/v1/meta', { signal: AbortSignal.timeout(3_000) })).catch(() => undefined)
+    if (answers) return { url: urlOf(instance), client, instance }
+  }
+  return undefined
+}
+
+/** As `runningServer`; throws when there is none. */
+export async function neededServer(home: string): Promise<Reached & { readonly instance: Instance }> {
+  const server = await runningServer(home)
+  if (!server) throw new CommandError(`no server runs on ${home}; start one with: svc-code`)
+  return server
+}
+
+export interface OwnServerOptions {
+  /** Packs beside those of the deployment. */
+  readonly more?: readonly Pack[]
+  /** Others see it and may use it. */
+  readonly visible?: boolean
+  /** It may call hosts; else whoever tries is refused. */
+  readonly outbound?: boolean
+}
+
+/** Uses the running server of the home; without one, packs of this process that end with `use`. */
+export async function withServer<T>(
+  flags: FlagValues,
+  io: Io,
+  use: (server: Reached) => Promise<T>,
+  options: OwnServerOptions = {}
+): Promise<T> {
+  const home = homeOf(flags, io.env)
+  const running = await runningServer(home)
+  if (running) return await use(running).finally(() => running.client.close())
+  return await withKernel(
+    flags,
+    io.env,
+    async kernel => {
+      const { url } = kernel.address
+      const client = createClient({ url, token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
+      return await use({ url, client, instance: undefined }).finally(() => client.close())
+    },
+    options
+  )
+}
+
+/**
+ * Starts the packs of the deployment in this process, on any free port of this machine, for as long as `use` takes. Work that another
+ * server left is not taken up: it would be cut off again.
+ */
+export async function withKernel<T>(
+  flags: FlagValues,
+  env: NodeJS.ProcessEnv,
+  use: (kernel: Kernel) => T | Promise<T>,
+  { more = [], visible = false, outbound = false }: OwnServerOptions = {}
+): Promise<T> {
+  if (env === process.env) blankEnvironment(env)
+  const deployment = await readDeployment(flags, env)
+  const options = kernelOptions(flags, env, deployment)
+  const sessions = { ...(options.config?.sessions as object | undefined), take_over: false }
+  const open = outbound
+    ? undefined
+    : guardOutbound(url => {
+        throw new OutboundRefused(url, 'this command only looks')
+      })
+  try {
+    const own = (await deploymentPacks(deployment)).filter(pack => visible || pack.name !== 'instances')
+    const kernel = await createKernel({
+      ...options,
+      config: { ...options.config, sessions },
+      host: '127.0.0.1',
+      port: 0,
+      required: visible ? (options.required ?? []) : [],
+      packs: [...own, ...more]
+    })
+    try {
+      await kernel.start()
+      return await use(kernel)
+    } finally {
+      await kernel.stop()
+    }
+  } finally {
+    open?.()
+  }
+}

@@ -1,0 +1,191 @@
+/** The commands against a running server, and on homes without one. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readable } from '../../../features/cli/logs.ts'
+import { readToken } from '../../../kernel/access/token.ts'
+import { command } from '../../helpers/cli-io.ts'
+import { latch } from '../../helpers/latch.ts'
+import { modelConfig } from '../../helpers/model-config.ts'
+import { newSession, prompt, scene } from '../../helpers/scene.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+test('commands talk to the running server of the home', async t => {
+  const { page, home, cwd, server } = await scene(t, [[{ text: 'done' }]])
+  const author = await page()
+  const id = await newSession(author, cwd)
+  const other = await newSession(author, cwd)
+  const done = author.next('prompt.completed')
+  await author.openSession(id)
+  await prompt(author, id, 'count the teas')
+  await done
+
+  await t.test('sessions are listed, shown by the beginning of their id, archived and restored', async () => {
+    const listed = await command(home, ['sessions'])
+    assert.match(listed.stdout, new RegExp(`^${id} +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d +completed +${cwd} +count the teas$`, 'm'))
+    assert.match((await command(home, ['sessions', 'show', id.slice(8, 20)])).stdout, /^last prompt +count the teas$/m)
+    assert.equal(JSON.parse((await command(home, ['sessions', 'show', id, '--json'])).stdout).id, id)
+    const missing = await command(home, ['sessions', 'show', 'session_0none'])
+    assert.deepEqual([missing.code, missing.stderr], [1, 'svc-code: no session session_0none\n'])
+    assert.match((await command(home, ['sessions', 'show', 'session_'])).stderr, /fits 2 sessions/)
+
+    assert.equal((await command(home, ['sessions', 'archive', other])).stdout, `archived ${other}\n`)
+    assert.doesNotMatch((await command(home, ['sessions'])).stdout, new RegExp(other))
+    assert.match((await command(home, ['sessions', '--all'])).stdout, new RegExp(`^${other} .* archived `, 'm'))
+    assert.equal((await command(home, ['sessions', 'restore', other])).stdout, `restored ${other}\n`)
+    assert.equal((JSON.parse((await command(home, ['sessions', '--json'])).stdout) as unknown[]).length, 2)
+  })
+
+  await t.test('models and the default among them, and a name that is none', async () => {
+    assert.match((await command(home, ['models'])).stdout, /^\* m +p +64000 +thinking +upstream-model$/m)
+    assert.equal((await command(home, ['models', 'use', 'm'])).stdout, 'the default model is m\n')
+    const none = await command(home, ['models', 'use', 'x'])
+    assert.deepEqual([none.code, none.stderr], [1, 'svc-code: model not found\n'])
+  })
+
+  await t.test('the configuration is read and changed by keys, and what is wrong is told with its key', async () => {
+    assert.equal((await command(home, ['config', 'get', 'default_model'])).stdout, 'm\n')
+    assert.equal((await command(home, ['config', 'set', 'default_permission_mode', 'yolo'])).stdout, 'yolo\n')
+    assert.equal((await command(home, ['config', 'get', 'default_permission_mode'])).stdout, 'yolo\n')
+    assert.equal((await command(home, ['config', 'set', 'models.m.max_context_size', '65000'])).stdout, '65000\n')
+    const wrong = await command(home, ['config', 'set', 'default_permission_mode', 'loud'])
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.stderr, /^svc-code: default_permission_mode: /)
+    assert.equal((await command(home, ['config', 'get', 'nothing.here'])).code, 1)
+    assert.ok(JSON.parse((await command(home, ['config', 'get'])).stdout).providers.p)
+  })
+
+  await t.test('status, instances and packs say what runs', async () => {
+    const status = await command(home, ['status'])
+    assert.equal(status.code, 0)
+    assert.match(status.stdout, new RegExp(`^server +${server.url} +pid ${process.pid}`, 'm'))
+    assert.match(status.stdout, /^model +m is ready$/m)
+    assert.match(status.stdout, /^sessions +2, 0 busy, 0 waiting for an answer$/m)
+    assert.equal(JSON.parse((await command(home, ['status', '--json'])).stdout).servers[0].sessions.total, 2)
+    assert.equal(JSON.parse((await command(home, ['instances', '--json'])).stdout)[0].url, server.url)
+    const { running, packs } = JSON.parse((await command(home, ['packs', '--json'])).stdout)
+    assert.ok(running && packs.every((one: { state: string }) => one.state === 'Active'))
+  })
+
+  await t.test('open prints the address where there is no browser', async () => {
+    const opened = await command(home, ['open'])
+    assert.equal(opened.stdout, `${server.url}/#token=${server.token}\n`)
+  })
+
+  await t.test('login stores the key of a provider of the directory; an unknown one is answered with those that are there', async () => {
+    const piped = await command(home, ['login', 'deepseek', '--key'], { input: 'key-from-pipe\n' })
+    assert.equal(piped.code, 0, piped.stderr)
+    assert.match(piped.stdout, /^stored the key of deepseek, with \d+ models\nready: the default model is m\n$/)
+    const unknown = await command(home, ['login', 'nobody', '--key'], { input: 'key' })
+    assert.match(unknown.stderr, /no provider 'nobody' in the model directory; it has .*deepseek/)
+    assert.match((await command(home, ['login', 'deepseek', '--key'])).stderr, /no key was given/)
+    assert.match((await command(home, ['login', '--key'])).stderr, /--key needs a provider/)
+    const asked = await command(home, ['login'], { answers: question => (question === 'Log in to' ? 'DeepSeek' : 'typed-key') })
+    assert.deepEqual(asked.asked, ['Log in to', 'API key of deepseek'])
+    assert.equal((await author.get('/api/v1/providers/deepseek')).data.api_key, 'typed-key')
+    assert.match((await command(home, ['login'])).stderr, /svc-code login <provider>/)
+  })
+
+  await t.test('stop ends it and waits for its end', async () => {
+    const none = await command(home, ['stop', '1'])
+    assert.match(none.stderr, /listens on port 1; there are: \d+/)
+    assert.equal((await command(home, ['stop'])).stdout, `stopped the server on ${server.url}\n`)
+    assert.equal((await command(home, ['stop'])).stdout, `no server runs on ${home}\n`)
+    assert.equal((await command(home, ['status'])).code, 1)
+    assert.match((await command(home, ['open'])).stderr, /no server runs on .*; start one with: svc-code/)
+  })
+
+  await t.test('without a server the same commands work on the home', async () => {
+    assert.match((await command(home, ['sessions'])).stdout, new RegExp(id))
+    assert.match((await command(home, ['models'])).stdout, /^\* m /m)
+    assert.equal((await command(home, ['config', 'set', 'default_permission_mode', 'manual'])).stdout, 'manual\n')
+    assert.equal((await command(home, ['sessions', 'archive', other])).code, 0)
+    assert.match((await command(home, ['sessions', '--all'])).stdout, new RegExp(`^${other} .* archived `, 'm'))
+    const token = await command(home, ['token'])
+    assert.deepEqual([token.stdout, token.stderr], [`${server.token}\n`, `no server runs on ${home}\n`])
+  })
+})
+
+test('token and packs start nothing and make nothing', async () => {
+  const home = join(await freshDir(), 'new')
+  const token = await command(home, ['token'])
+  assert.equal(token.code, 1)
+  assert.match(token.stderr, /has no token yet: the first start of a server makes it/)
+  const packs = await command(home, ['packs', '--disable', 'workspaces'])
+  assert.equal(packs.code, 0)
+  assert.match(packs.stderr, /^no server runs on .*: this is what one would load\n$/)
+  assert.match(packs.stdout, /^meta +not started/m)
+  assert.match(packs.stdout, /^sessions +Pending +\S+ +waits for workspaces$/m)
+  assert.match(packs.stdout, /^workspaces +disabled/m)
+  await assert.rejects(readdir(home), { code: 'ENOENT' })
+
+  await mkdir(home, { mode: 0o700 })
+  await writeFile(join(home, 'broken.mjs'), 'throw new Error("no licence")\n')
+  await writeFile(join(home, 'config.toml'), '[packs]\nload = ["./broken.mjs"]\n[packs.config.sessions]\nmax_idle = -1\n')
+  const odd = await command(home, ['packs'])
+  assert.match(odd.stdout, /^broken +Failed +- +.*broken\.mjs:1: no licence$/m)
+  assert.match(odd.stdout, /^sessions +Failed +\S+ +.*max_idle/m)
+  assert.deepEqual((await readdir(home)).sort(), ['broken.mjs', 'config.toml'])
+})
+
+test('the log is shown in readable lines, from its end, above a level, and followed until Ctrl+C', async () => {
+  const home = await freshDir()
+  assert.match((await command(home, ['logs'])).stderr, /there is no log at .*svc-code\.log yet/)
+  await mkdir(join(home, 'logs'))
+  const file = join(home, 'logs', 'svc-code.log')
+  const entry = (n: number, level = 30) => `${JSON.stringify({ level, time: 1_700_000_000_000, pack: 'agent', msg: `line ${n}`, n })}\n`
+  await writeFile(file, Array.from({ length: 3000 }, (_, n) => entry(n, n % 2 === 0 ? 30 : 40)).join(''))
+
+  const last = (await command(home, ['logs', '-n', '2'])).stdout.split('\n')
+  assert.equal(last.length, 3)
+  assert.match(last[1] ?? '', /^2023-11-1\d \d\d:\d\d:\d\d warn {2}\[agent\] line 2999 n=2999$/)
+  assert.equal((await command(home, ['logs', '-n', '4', '--log-level', 'warn'])).stdout.split('\n').length, 3)
+  assert.equal((await command(home, ['logs', '-n', '1', '--json'])).stdout, entry(2999, 40))
+  assert.equal(readable('no JSON'), 'no JSON')
+
+  let interrupt: () => void = () => undefined
+  const seen = latch()
+  const begun = latch()
+  const following = command(home, ['logs', '-f', '-n', '1'], {
+    onInterrupt: stop => {
+      interrupt = stop
+    },
+    hear: text => {
+      begun.open()
+      if (text.includes('fresh')) seen.open()
+    }
+  })
+  await begun.opened
+  await appendFile(file, `${JSON.stringify({ level: 30, msg: 'fresh' })}\n`)
+  await seen.opened
+  interrupt()
+  assert.equal((await following).code, 0)
+})
+
+test('the completions are scripts that the shells understand', async () => {
+  const home = await freshDir()
+  const bash = (await command(home, ['completion', 'bash'])).stdout
+  const ask = (words: string) =>
+    spawnSync(
+      'bash',
+      ['-c', `${bash}\nCOMP_WORDS=(${words} ""); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _svc_code; echo "\${COMPREPLY[*]}"`],
+      {
+        encoding: 'utf8'
+      }
+    )
+  assert.match(ask('svc-code').stdout, /serve run attach sessions/)
+  assert.match(ask('svc-code sessions').stdout, /^list show archive restore --all/)
+  assert.equal(ask('svc-code help').stderr, '')
+  assert.match((await command(home, ['completion', 'zsh'])).stdout, /^#compdef svc-code\n/)
+  assert.match((await command(home, ['completion', 'fish'])).stdout, /__fish_seen_subcommand_from run' -l model -s m -x/)
+})
+
+test('a home without a model says so in models, status of nobody and login', async () => {
+  const home = await freshDir()
+  assert.match((await command(home, ['models'])).stdout, /no model is configured; svc-code login/)
+  assert.ok(readToken(home))
+  await writeFile(join(home, 'config.toml'), modelConfig('http://127.0.0.1:1/v1'))
+  assert.match((await command(home, ['models'])).stdout, /^\* m /m)
+})
