@@ -29,6 +29,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   agent: () => import('./agent/pack.ts'),
   compaction: () => import('./compaction/pack.ts'),
   tasks: () => import('./tasks/pack.ts'),
+  cron: () => import('./cron/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

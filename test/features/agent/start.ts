@@ -32,6 +32,7 @@ export interface Started extends TestKernel {
 }
 
 export interface StartOptions {
+  readonly now?: () => Date
   readonly home?: string
   readonly session_id?: string
   readonly packs?: readonly Pack[]
@@ -58,6 +59,7 @@ export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: 
         }
       : {}),
     onOperatorLine: ({ level, text }) => void options.told?.push(`${level}: ${text}`),
+    ...(options.now ? { now: options.now } : {}),
     home: options.home ?? (await freshDir()) // another server may use it after this one
   })
   let { session_id } = options

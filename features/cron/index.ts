@@ -1,0 +1,2 @@
+/** Public face of the cron pack. */
+export { CronOrigin, cronFired, cronSection } from './contract.ts'
