@@ -1,14 +1,19 @@
 /** Hooks that only hear of something: which event of the server becomes which event of hooks. */
 import { defineSlot, type PackContext } from '../../kernel/index.ts'
 import { promptQueued, turnEnded, turnStarted } from '../agent/index.ts'
+import { compactionCompleted, compactionStarted } from '../compaction/index.ts'
 import { approvalRequested, approvalResolved } from '../interactions/index.ts'
 import type { Session, Sessions } from '../sessions/index.ts'
+import { subagentCompleted, subagentFailed, subagentSpawned, subagentStarted } from '../subagents/index.ts'
+import { taskStarted, taskTerminated } from '../tasks/index.ts'
 import type { HookEvent } from './contract.ts'
 import type { HookRules } from './rules.ts'
 import type { HookRunner } from './runner.ts'
 
 /** Tools of open approvals: their end names none. */
 const ApprovalSlot = defineSlot('hook-approvals', (_session: Session) => new Map<string, string>())
+/** Profiles of subagents: their begin and end name none. */
+const ChildSlot = defineSlot('hook-subagents', (_session: Session) => new Map<string, string>())
 const HEARTBEAT_MS = 60_000
 
 export interface NoticePorts {
@@ -19,6 +24,7 @@ export interface NoticePorts {
 
 export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticePorts): void {
   ctx.slot(ApprovalSlot)
+  ctx.slot(ChildSlot)
   const tell = (event: HookEvent, session_id: string | undefined, subject = '', fields: Readonly<Record<string, unknown>> = {}) => {
     const session = rules.has(event) && session_id !== undefined ? sessions.loaded(session_id) : undefined
     if (session) runner.tell({ event, session, subject, fields })
@@ -46,6 +52,46 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     const tool_name = open?.get(approval_id) ?? ''
     open?.delete(approval_id)
     tell('PermissionResult', session_id, tool_name, { approval_id, tool_name, decision })
+  })
+  ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) =>
+    tell('PreCompact', session_id, trigger, { agent_id: subject, trigger, instruction })
+  )
+  ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) =>
+    tell('PostCompact', session_id, '', { agent_id: subject, tokens_before: result.tokensBefore, tokens_after: result.tokensAfter })
+  )
+  ctx.on(subagentSpawned, ({ session_id, payload: { subagentId: agent_id, subagentName } }) => {
+    if (rules.has('SubagentStart', 'SubagentStop'))
+      sessions
+        .loaded(session_id ?? '')
+        ?.get(ChildSlot)
+        .set(agent_id, subagentName)
+  })
+  const nameOf = (session_id: string | undefined, agent_id: string) =>
+    sessions
+      .loaded(session_id ?? '')
+      ?.peek(ChildSlot)
+      ?.get(agent_id) ?? ''
+  ctx.on(subagentStarted, ({ session_id, payload: { subagentId: agent_id } }) => {
+    const agent_name = nameOf(session_id, agent_id)
+    tell('SubagentStart', session_id, agent_name, { agent_id, agent_name })
+  })
+  const childOver = (session_id: string | undefined, agent_id: string, facts: Readonly<Record<string, unknown>>) => {
+    const agent_name = nameOf(session_id, agent_id)
+    tell('SubagentStop', session_id, agent_name, { agent_id, agent_name, ...facts })
+  }
+  ctx.on(subagentCompleted, ({ session_id, payload }) =>
+    childOver(session_id, payload.subagentId, { status: 'completed', response: payload.resultSummary.slice(0, 2000) })
+  )
+  ctx.on(subagentFailed, ({ session_id, payload }) =>
+    childOver(session_id, payload.subagentId, { status: 'failed', response: payload.error })
+  )
+  ctx.on(taskStarted, ({ session_id, payload: { info } }) =>
+    tell('TaskStarted', session_id, info.kind, { task_id: info.taskId, task_kind: info.kind, description: info.description })
+  )
+  ctx.on(taskTerminated, ({ session_id, payload: { info } }) => {
+    if (info.terminalNotificationSuppressed) return
+    const facts = { notification_type: `task.${info.status}`, task_id: info.taskId, task_kind: info.kind, message: info.description }
+    tell('Notification', session_id, facts.notification_type, facts)
   })
 
   ctx.own(

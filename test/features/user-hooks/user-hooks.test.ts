@@ -8,6 +8,8 @@ import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import subagents from '../../../features/subagents/pack.ts'
+import tasks from '../../../features/tasks/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import toolsShell from '../../../features/tools-shell/pack.ts'
 import userHooks from '../../../features/user-hooks/pack.ts'
@@ -223,4 +225,32 @@ test('hooks hear of what happens, also of the end of the server', async t => {
   ])
   const used = lines.find(({ hook_event_name }) => hook_event_name === 'PostToolUse')
   assert.deepEqual([used.tool_name, used.tool_input, used.tool_output], ['Bash', { command: 'echo hi' }, 'hi'])
+})
+
+test('hooks hear of subagents, tasks and their ends', async t => {
+  const log = join(await freshDir(), 'heard')
+  const events = ['SubagentStart', 'SubagentStop', 'TaskStarted', 'Notification']
+  const rules = events.map(event => ({ event, command: `cat >> ${log}` }))
+  const args = { prompt: 'look', description: 'a look', subagent_type: 'explore', run_in_background: true }
+  const llm = scriptedLlm(({ messages }) => {
+    const text = JSON.stringify(messages)
+    if (text.includes('notification')) return 'seen'
+    if (text.includes('"look"')) return 'a long answer '.repeat(20)
+    return text.includes('automatic_notification') ? 'going on' : toolCalls({ id: 'a', name: 'Agent', args })
+  })
+  const agent = await start(t, llm, rules, [...everything, tasks, subagents])
+  await agent.prompt('go')
+  await agent.waitFor(event => event.type === 'task.terminated')
+  await agent.kernel.stop()
+
+  const lines = (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const told = Object.fromEntries(lines.map(({ hook_event_name, ...facts }) => [hook_event_name, facts]))
+  assert.deepEqual(Object.keys(told).sort(), events.sort())
+  assert.deepEqual(
+    [told.SubagentStart.agent_name, told.SubagentStop.status, told.Notification.notification_type],
+    ['explore', 'completed', 'task.completed']
+  )
 })
