@@ -145,7 +145,7 @@ const Readiness = named(
     managed_provider: nullable(Type.Object({ name: Type.String(), status: oneOf(loginStatuses) })),
     warnings: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'What is in the way of prompts to the default model, in words; absent when nothing is known to be'
+        description: 'A default model that does not exist, a configuration file that cannot be used; absent when there is neither'
       })
     )
   })

@@ -19,7 +19,7 @@ export interface Readiness {
   readonly providers_count: number
   readonly default_model: string | null
   readonly managed_provider: { readonly name: string; readonly status: LoginStatus } | null
-  /** What is in the way of prompts to the default model; absent when nothing is known to be. */
+  /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither. */
   readonly warnings?: string[]
 }
 
@@ -45,8 +45,7 @@ export function readiness({ config, contributed, loginStatus, llm }: ReadinessSo
   const status = managed?.oauth === undefined ? 'unauthenticated' : loginStatus(MANAGED_PROVIDER)
   const managed_provider = managed ? { name: MANAGED_PROVIDER, status } : null
   const warnings = config.diagnostics().flatMap(({ domain, message }) => (domain === undefined ? [message] : []))
-  // What is wrong with the managed login, its status says.
-  if (default_model !== null && count > 0 && owner !== MANAGED_PROVIDER) warnings.push(...unusable(default_model, llm))
+  if (default_model !== null && count > 0 && !exists) warnings.push(problemOf(default_model, llm))
   return {
     ready: count > 0 && exists && managed_provider?.status !== 'revoked',
     providers_count: count,
@@ -56,12 +55,13 @@ export function readiness({ config, contributed, loginStatus, llm }: ReadinessSo
   }
 }
 
-function unusable(alias: string, llm: Pick<Llm, 'resolve'>): string[] {
+/** Why an alias that does not exist cannot be resolved. */
+function problemOf(alias: string, llm: Pick<Llm, 'resolve'>): string {
   try {
     llm.resolve(alias)
-    return []
+    return `the default model ${alias} does not exist`
   } catch (error) {
     if (!AppError.is(error)) throw error
-    return [`the default model ${alias} cannot be used: ${error.message}`]
+    return `the default model ${alias} cannot be used: ${error.message}`
   }
 }

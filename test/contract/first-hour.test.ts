@@ -173,6 +173,14 @@ TIME warning: SESSION: the turn failed [provider.connection_error] at provider p
   assert.ok(!log.join().includes('sk-wrong-key'))
 })
 
+test('a provider without a credential is told at the start', async t => {
+  const home = await freshDir()
+  const toml = 'default_model = "a"\n[providers.work]\n[models.a]\nprovider = "work"\nmodel = "a"\nmax_context_size = 1\n'
+  await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
+  const server = await serve(t, home, '--port', '0')
+  assert.match(seen(server, home), /^ {2}model {3}a\n {10}warning: provider work has no credential yet$/m)
+})
+
 test('a default model that does not exist is told at the start and by the readiness, which is not ready', async t => {
   const home = await freshDir()
   const toml = 'default_model = "work/larg"\n[providers.work]\nbase_url = "https://models.example/v1"\napi_key = "k"\n'

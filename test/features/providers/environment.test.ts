@@ -43,8 +43,7 @@ test('it is listed with its model and the default, its key is not revealed', asy
     ready: true,
     providers_count: 2,
     default_model: 'environment/tiny',
-    managed_provider: null,
-    warnings: ['the default model environment/tiny cannot be used: no adapter speaks the protocol svc']
+    managed_provider: null
   })
 })
 
