@@ -13,6 +13,7 @@ import { createWebSearch } from './web-search.ts'
 export default definePack({
   name: 'tools-web',
   description: 'FetchURL and WebSearch',
+  area: 'Tools',
   needs: { authority: ToolAuthority, info: KernelInfo },
   optional: { config: Config },
   config: Options,

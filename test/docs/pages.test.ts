@@ -1,0 +1,75 @@
+/** What README and docs print is run: shell blocks in order, files as they are to be saved, configuration as a server reads it. */
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readDeployment } from '../../features/cli/deployment.ts'
+import { Config } from '../../features/config/index.ts'
+import { loadDefaultPacks } from '../../features/default-packs.ts'
+import { definePack } from '../../kernel/index.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { blocksOf, runPages } from '../helpers/doc-shell.ts'
+import { projectRoot } from '../helpers/project-root.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+const text = (path: string) => readFileSync(new URL(path, projectRoot), 'utf8')
+const docs = readdirSync(new URL('docs', projectRoot)).map(name => `docs/${name}`)
+const printing = (kind: string) => ['README.md', ...docs].filter(page => blocksOf(text(page)).some(block => block.kind === kind))
+
+/** What must have been printed somewhere on the way. */
+const seen: Readonly<Record<string, readonly RegExp[]>> = {
+  'docs/first-prompt.md': [/"ready":true/, /approval_[0-9a-f-]{36}/, /"type":"tool_result"/],
+  'docs/websocket.md': [/completed, continue from \{"seq":\d+,"epoch":"[^"]+"\}/],
+  'docs/packs.md': [/"data":\{"text":"hello"\}/],
+  'docs/providers.md': [/"default_model":"local\/qwen3:32b"/]
+}
+
+// Pages that start no server of their own share one: starting takes longer than what they print.
+const shells = printing('sh')
+const starting = shells.filter(page => text(page).includes('npm start'))
+const sharing = shells.filter(page => !starting.includes(page))
+
+for (const pages of [...starting.map(page => [page]), sharing]) {
+  test(`${pages.join(', ')}: every command runs, and every answer is what the page says`, {
+    skip: process.platform === 'win32'
+  }, async t => {
+    const printed = await runPages(t, pages.map(text))
+    for (const page of pages) for (const pattern of seen[page] ?? []) assert.match(printed, pattern)
+  })
+}
+
+for (const page of printing('toml')) {
+  test(`${page}: every configuration is read without a remark`, async t => {
+    for (const { text: toml, line } of blocksOf(text(page)).filter(block => block.kind === 'toml')) {
+      const home = await freshDir()
+      await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
+      const { disable, config: options } = await readDeployment({ home }, {})
+      let remarks: unknown
+      const reader = definePack({
+        name: 'reader',
+        needs: { config: Config },
+        setup: (ctx, { config }) => {
+          ctx.tap(ctx.hooks.started, async () => {
+            remarks = await (config as Config).diagnostics()
+          })
+        }
+      })
+      const packs = [...(await loadDefaultPacks(disable)), reader]
+      const { kernel } = await startTestKernel(t, { home, packs, config: options as Record<string, Record<string, unknown>> })
+      assert.deepEqual(remarks, [], `${page}:${line}`)
+      assert.deepEqual(
+        kernel.features().filter(({ state }) => state === 'Failed'),
+        [],
+        `${page}:${line}`
+      )
+      await kernel.stop()
+    }
+  })
+}
+
+test('the test that CONTRIBUTING prints is the one that runs', () => {
+  const [block] = blocksOf(text('CONTRIBUTING.md')).filter(({ kind }) => kind === 'ts')
+  assert.ok(block?.file && existsSync(new URL(block.file, projectRoot)), `${block?.file} exists`)
+  assert.equal(block.text, text(block.file))
+})
