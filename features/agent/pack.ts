@@ -36,6 +36,12 @@ export default definePack({
       description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
     }),
     before_prompt_ms: Type.Integer({ minimum: 1, default: 630_000, description: 'how long a tap of beforePrompt may hold up a prompt' }),
+    hook_ms: Type.Integer({
+      minimum: 1,
+      maximum: 2 ** 31 - 1,
+      default: 3_600_000,
+      description: 'how long a tap of a step (compaction is one) or a reminder may hold up a turn'
+    }),
     turn_end_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'how long a tap of turnEnd may hold up the next turn' }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
@@ -95,7 +101,9 @@ export default definePack({
 
     const deps: AgentDeps = {
       llm,
-      hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`)),
+      hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`), {
+        limit_ms: ctx.config.hook_ms
+      }),
       log: ctx.log,
       operator: ctx.operator,
       emit: emitOf,

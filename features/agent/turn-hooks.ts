@@ -5,6 +5,7 @@
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
 import { type PromptInfo, type PromptRefusal, TurnFailure, type TurnHooks, type TurnInfo } from './service.ts'
+import { type Patience, waited } from './waited.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {
@@ -25,21 +26,17 @@ interface Tapped {
   readonly taps: readonly { readonly name: string; readonly type: string; readonly fn: unknown }[]
 }
 
-/** Rejects after `ms`, unless nobody waits any more. */
-function expiry(ms: number): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`took longer than ${ms} ms and is not waited for`)), ms).unref()
-  })
-}
-
 /** Calls turn hooks as their docstrings say. Rejects with a TurnFailure only. */
 export class TurnHookCalls {
   readonly #hooks: TurnHooks
   readonly #failed: CallbackFailed
+  readonly #patience: Patience
 
-  constructor(hooks: TurnHooks, failed: CallbackFailed) {
+  /** `patience`: for the hooks of a step. */
+  constructor(hooks: TurnHooks, failed: CallbackFailed, patience: Patience) {
     this.#hooks = hooks
     this.#failed = failed
+    this.#patience = patience
   }
 
   nobodyHears(...names: readonly (keyof TurnHooks)[]): boolean {
@@ -47,7 +44,7 @@ export class TurnHookCalls {
   }
 
   beforePrompt(info: PromptInfo, limitMs: number): Promise<PromptRefusal | undefined> {
-    return this.#first('beforePrompt', [info], limitMs)
+    return this.#first('beforePrompt', [info], { limit_ms: limitMs })
   }
 
   stepBegin(info: TurnInfo): Promise<'stop' | undefined> {
@@ -76,11 +73,16 @@ export class TurnHookCalls {
   }
 
   turnEnd(info: Parameters<TurnHooks['turnEnd']['promise']>[0], limitMs: number): Promise<void> {
-    return this.#each('turnEnd', [info], undefined, limitMs)
+    return this.#each('turnEnd', [info], undefined, { limit_ms: limitMs })
+  }
+
+  /** As for the hooks of a step. */
+  wait<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
+    return waited(work, { ...this.#patience, signal })
   }
 
   /** The first answer that is none of undefined. */
-  async #first<T>(name: keyof TurnHooks, args: readonly unknown[], limitMs?: number): Promise<T | undefined> {
+  async #first<T>(name: keyof TurnHooks, args: readonly unknown[], patience?: Patience): Promise<T | undefined> {
     let first: T | undefined
     await this.#each(
       name,
@@ -89,22 +91,27 @@ export class TurnHookCalls {
         first = answer as T | undefined // the hook's own type says what its taps answer
         return first === undefined
       },
-      limitMs
+      patience
     )
     return first
   }
 
   /**
-   * Calls the taps of a hook in order. `answered` gets what a tap answered; false: the others are not asked any more. A tap that takes longer
-   * than `limitMs` is not waited for.
+   * Calls the taps of a hook in order. `answered` gets what a tap answered; false: the others are not asked any more. A tap that takes too long,
+   * or does not end with its turn, is not waited for.
    */
-  async #each(name: keyof TurnHooks, args: readonly unknown[], answered?: (answer: unknown) => boolean, limitMs?: number): Promise<void> {
+  async #each(
+    name: keyof TurnHooks,
+    args: readonly unknown[],
+    answered?: (answer: unknown) => boolean,
+    patience: Patience = { ...this.#patience, signal: (args.at(-1) as TurnInfo).signal } // what they all get last
+  ): Promise<void> {
     const hook: Tapped = this.#hooks[name]
     for (const tap of [...hook.taps]) {
       try {
         if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
         const work = (tap.fn as (...args: readonly unknown[]) => unknown)(...args)
-        const answer = await (limitMs === undefined ? work : Promise.race([work, expiry(limitMs)]))
+        const answer = await waited(work, patience)
         if (answered?.(answer) === false) return
       } catch (error) {
         if (error instanceof TurnFailure && name !== 'turnEnd') throw error

@@ -306,7 +306,7 @@ export class Turn implements TurnPorts {
   async #injection({ pack, item: injector }: Contribution<StepInjector>, info: TurnInfo): Promise<Injection | undefined> {
     const { host, deps, history } = this.#agent
     try {
-      return await injector.inject(info, history)
+      return await deps.hooks.wait(injector.inject(info, history), info.signal)
     } catch (err) {
       deps.log.error({ err, pack, injector: injector.variant, session_id: host.session.id }, 'an injector failed')
       return undefined

@@ -33,6 +33,7 @@ export function createAskUserQuestion({ ask, tasks }: AskPorts): Tool<typeof ask
       return {
         description,
         accesses: [],
+        limit_ms: 0, // questions expire
         async run(_progress, signal) {
           const service = background ? tasks() : undefined
           return service ? await askBeside(service, asked, description, ask) : resultOf(await ask(asked, signal))

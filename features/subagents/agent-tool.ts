@@ -69,6 +69,7 @@ Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`
         description: `Start ${taken.name}: ${args.description}`,
         display: { kind: 'agent_call', agent_name: taken.name, prompt: args.prompt, ...(background ? { background } : {}) },
         accesses: [],
+        limit_ms: 0, // the agent has a time of its own (`subagent.timeout_ms`)
         approval_argument: taken.name,
         async run(_progress, signal) {
           try {

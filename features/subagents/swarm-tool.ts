@@ -70,6 +70,7 @@ It must be the only call of your response. At most ${maxItems} agents; at least 
         description: `Start ${parts.length} agents: ${args.description}`,
         display: { kind: 'agent_call', agent_name: profile.name, prompt: args.prompt_template },
         accesses: [{ kind: 'exclusive' as const }],
+        limit_ms: 0, // each agent has a time of its own (`subagent.timeout_ms`)
         approval_argument: profile.name,
         async run(progress, signal) {
           try {

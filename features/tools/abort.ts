@@ -9,8 +9,41 @@ export function isUserAbort(signal: AbortSignal): boolean {
   return typeof reason === 'object' && reason !== null && 'name' in reason && reason.name === 'UserAbort'
 }
 
+/** Reason of the signal of a call whose time was up. */
+export class CallTimeout extends Error {
+  override readonly name = 'CallTimeout'
+
+  constructor(ms: number) {
+    super(
+      `The tool call was ended because it took longer than ${ms / 1000} s. What it did until then stays; do not assume that it succeeded.`
+    )
+  }
+}
+
+/** The signal, which also aborts after `ms` (0: never) with a CallTimeout. `end` when the call is over. */
+export function limited(signal: AbortSignal, ms: number): { readonly signal: AbortSignal; end(): void } {
+  if (ms === 0) return { signal, end: () => undefined }
+  const own = new AbortController()
+  const timer = setTimeout(() => own.abort(new CallTimeout(ms)), ms)
+  return { signal: AbortSignal.any([signal, own.signal]), end: () => clearTimeout(timer) }
+}
+
+/** The work's value; rejects when it takes longer than `ms`. `what` names it. */
+export async function inTime<T>(work: T | Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** What the model is told about a call that the abort ended. */
 export function abortText(signal: AbortSignal): string {
+  if (signal.reason instanceof CallTimeout) return signal.reason.message
   return isUserAbort(signal) ? USER_ABORT : ABORT
 }
 

@@ -1,6 +1,6 @@
 /** How it is decided whether a call runs: understood, guarded, permitted; what somebody must consent to is asked last. */
 import type { Logger } from '../../kernel/index.ts'
-import { abortText, withGrace } from './abort.ts'
+import { abortText, inTime, withGrace } from './abort.ts'
 import { type ParsedCall, violation } from './arguments.ts'
 import { Changes } from './changes.ts'
 import type { Registry } from './registry.ts'
@@ -21,6 +21,8 @@ export interface DecisionPorts {
   readonly now: () => Date
   /** How long an aborted call may take to end, in ms. */
   readonly abandonMs: number
+  /** How long a tool may take to understand a call, and each of those that decide about it, ms. Who asks people takes their time. */
+  readonly hookLimitMs: number
 }
 
 /** A call that runs has a context and no result; one that does not run has a result, and a context if it was understood. */
@@ -67,13 +69,13 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
   const { args } = changes
   let context: ToolCallContext | undefined
   try {
-    const execution = await wait((async () => tool.prepare(args, env))())
+    const execution = await wait(inTime((async () => tool.prepare(args, env))(), ports.hookLimitMs, `the preparation of ${call.name}`))
     if (!execution) return { changes, result: failure(abortText(signal)) }
     context = { call, args, tool, execution: execution.value, env, signal }
     const decision = await wait(judge(context, changes, ports))
     if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
     if (decision.value === 'changed') return undefined
-    if (decision.value.kind === 'run') return await reviewed(context, changes, wait)
+    if (decision.value.kind === 'run') return await reviewed(context, changes, ports, wait)
     const { kind: _kind, ...refusal } = decision.value
     return { changes, context, result: { ...refusal, is_error: true } }
   } catch (error) {
@@ -86,13 +88,13 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
 async function reviewed(
   context: ToolCallContext,
   changes: Changes,
+  ports: DecisionPorts,
   wait: <T>(work: Promise<T>) => Promise<{ readonly value: T } | undefined>
 ): Promise<Decided> {
   const { execution, signal } = context
   if (!execution.review) return { changes, context }
   const review = async () => {
-    await execution.check?.(signal)
-    signal.throwIfAborted()
+    await checked(context, ports)
     return await execution.review?.(signal)
   }
   const settled = await wait(review())
@@ -100,9 +102,15 @@ async function reviewed(
   return settled.value ? { changes, context, result: settled.value } : { changes, context }
 }
 
+/** The tool's own look at the world, before somebody is asked. */
+async function checked({ tool, execution, signal }: ToolCallContext, { hookLimitMs }: DecisionPorts): Promise<void> {
+  await inTime(execution.check?.(signal), hookLimitMs, `the check of ${tool.name}`)
+  signal.throwIfAborted()
+}
+
 /** The guards, then the authority, and last whoever it asks. Whatever is not a clear permission refuses the call. */
 async function judge(context: ToolCallContext, changes: Changes, ports: DecisionPorts): Promise<ToolDecision | 'changed'> {
-  const objection = await askGuards(context, changes, ports.hooks)
+  const objection = await askGuards(context, changes, ports)
   if (objection) return objection
   context.signal.throwIfAborted()
   const authority = ports.authority()
@@ -111,18 +119,22 @@ async function judge(context: ToolCallContext, changes: Changes, ports: Decision
     if (answer?.kind === 'rewrite' && changes.add(authority, 'the permission decision', answer)) return 'changed'
     return answer?.kind === 'run' || answer?.kind === 'deny' ? answer : UNCLEAR
   }
-  const verdict = await authority.permit(context)
+  const verdict = await inTime(authority.permit(context), ports.hookLimitMs, 'the permission decision')
   if (verdict?.kind !== 'ask') return clear(verdict)
-  await context.execution.check?.(context.signal)
-  context.signal.throwIfAborted()
+  await checked(context, ports)
   return clear(await verdict.ask())
 }
 
 /** One guard after the other, until one objects. Packs need not be typed: what is no answer of a guard refuses the call. */
-async function askGuards(context: ToolCallContext, changes: Changes, hooks: ToolHooks): Promise<ToolDecision | 'changed' | undefined> {
+async function askGuards(
+  context: ToolCallContext,
+  changes: Changes,
+  { hooks, hookLimitMs }: DecisionPorts
+): Promise<ToolDecision | 'changed' | undefined> {
   for (const tap of [...hooks.before.taps]) {
     if (tap.type === 'async') throw new Error(`the tap ${tap.name} must answer with a promise or at once, not through a callback`)
-    const answer: Awaited<ReturnType<typeof hooks.before.promise>> = await tap.fn(context)
+    const asked = Promise.resolve(tap.fn(context) as ReturnType<typeof hooks.before.promise>)
+    const answer = await inTime(asked, hookLimitMs, `the guard ${tap.name}`)
     if (answer === undefined) continue
     if (answer.kind === 'deny') return answer
     if (answer.kind !== 'rewrite') return UNCLEAR

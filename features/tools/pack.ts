@@ -19,7 +19,19 @@ export default definePack({
   optional: { config: Config, authority: ToolAuthority },
   provides: [ToolHooks, ToolRunner],
   config: Type.Object({
-    abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' })
+    abandon_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long an aborted call may take to end' }),
+    call_limit_ms: Type.Integer({
+      minimum: 0,
+      maximum: 2 ** 31 - 1,
+      default: 14_400_000,
+      description: 'how long a call may run whose tool has no limit of its own; 0: no limit'
+    }),
+    hook_limit_ms: Type.Integer({
+      minimum: 1,
+      maximum: 2 ** 31 - 1,
+      default: 660_000,
+      description: 'how long a tool may take to understand a call, and each guard to judge it'
+    })
   }),
   setup(ctx, { sessions, config, authority }) {
     const hooks = createToolHooks()
@@ -50,7 +62,9 @@ export default definePack({
         log: ctx.log,
         now: () => ctx.now(),
         newId: () => ctx.newId(),
-        abandonMs: ctx.config.abandon_ms
+        abandonMs: ctx.config.abandon_ms,
+        callLimitMs: ctx.config.call_limit_ms,
+        hookLimitMs: ctx.config.hook_limit_ms
       })
     )
 

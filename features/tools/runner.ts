@@ -1,5 +1,5 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
-import { abortText, withGrace } from './abort.ts'
+import { abortText, inTime, limited, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
 import { RepeatSlot, remind } from './repeats.ts'
@@ -13,6 +13,8 @@ const SKIPPED = 'skipped because a previous tool call stopped the turn'
 
 export interface RunnerPorts extends DecisionPorts {
   readonly newId: () => string
+  /** How long a call may run that says nothing else, ms. */
+  readonly callLimitMs: number
 }
 
 /** A call after preparation: decided about, or a repetition of an earlier call of the response. */
@@ -97,18 +99,20 @@ class Batch {
   }
 
   async #execute({ parsed, context }: Prepared, index: number): Promise<ToolResult> {
-    const { signal } = this.#input
-    if (signal.aborted) return failure(abortText(signal))
+    const { signal: turn } = this.#input
+    if (turn.aborted) return failure(abortText(turn))
     if (this.#stoppedAt < index) return failure(SKIPPED)
     const there = this.#ports.registry.callable(this.#input.agent, parsed.call.name) // an approval may have taken its time
     if (typeof there === 'string') return failure(there)
+    const { execution } = context!
+    const { signal, end } = limited(turn, execution.limit_ms ?? this.#ports.callLimitMs)
     let over = false
     try {
       const work = (async () =>
-        context!.execution.run(update => {
+        execution.run(update => {
           if (!over) void this.#report({ type: 'progress', call: parsed.call, update })
         }, signal))()
-      const done = await this.#wait(work)
+      const done = await withGrace(work, signal, this.#ports.abandonMs)
       if (!done) return failure(abortText(signal))
       if (!signal.aborted || !done.value.is_error) return done.value
       const { output } = done.value
@@ -118,6 +122,7 @@ class Batch {
       return signal.aborted ? failure(abortText(signal)) : failed(parsed.call.name, error, this.#ports.log)
     } finally {
       over = true
+      end()
     }
   }
 
@@ -125,7 +130,8 @@ class Batch {
     let finished = result
     if (context) {
       try {
-        finished = await this.#ports.hooks.after.promise(finished, context)
+        const { hooks, hookLimitMs } = this.#ports
+        finished = await inTime(hooks.after.promise(finished, context), hookLimitMs, 'what follows a call')
       } catch (error) {
         this.#ports.log.error({ err: error, tool: parsed.call.name }, 'a hook after a tool call failed')
       }
@@ -137,11 +143,6 @@ class Batch {
 
   #stop(index: number): void {
     this.#stoppedAt = Math.min(this.#stoppedAt, index)
-  }
-
-  /** The value, or undefined when the work ignored the abort for too long. */
-  #wait<T>(work: Promise<T>): Promise<{ readonly value: T } | undefined> {
-    return withGrace(work, this.#input.signal, this.#ports.abandonMs)
   }
 
   async #report(event: ToolReport): Promise<void> {

@@ -98,7 +98,10 @@ export interface ToolExecution {
    * reported as started. A result settles the call in place of `run`, and need not be an error; undefined: the call runs.
    */
   review?(signal: AbortSignal): Promise<ToolResult | undefined>
+  /** The signal aborts with the turn, and when the call takes longer than it may. */
   run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
+  /** How long `run` may take, ms; 0: as long as it wants, because it has limits of its own. Default: `call_limit_ms` (deployment option). */
+  readonly limit_ms?: number
 }
 
 export interface Tool<P extends TObject = TObject> {

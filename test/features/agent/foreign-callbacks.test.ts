@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StepInjectors, TurnHooks, turnStarted } from '../../../features/agent/index.ts'
+import { waited } from '../../../features/agent/waited.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
@@ -152,3 +153,36 @@ test('a hook before the reminders can stop the turn at a step boundary', async t
 function ending(events: readonly { readonly type: string; readonly payload: unknown }[]) {
   return events.find(event => event.type === 'turn.ended')?.payload as { readonly reason: string }
 }
+
+test('reminders and taps of a step that never end are not waited for: the turn goes on', async t => {
+  const logged: string[] = []
+  const never = new Promise<never>(() => undefined)
+  const pack = definePack({
+    name: 'other',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.contribute(StepInjectors, { variant: 'hangs', inject: () => never })
+      ctx.tap(hooks.stepBegin, () => never)
+      ctx.tap(hooks.beforeStep, () => never)
+      ctx.tap(hooks.shouldContinue, () => never)
+      ctx.tap(hooks.afterStep, () => never)
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [pack], logged, config: { agent: { hook_ms: 2 } } })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal(ending(agent.events).reason, 'completed')
+  assert.equal(logged.filter(line => line.includes('took longer than 2 ms')).length, 5)
+})
+
+test('once the turn is over, what does not end with it is not waited for; what ends in time counts', async () => {
+  const hold = setInterval(() => undefined, 1_000) // its own timers do not keep the process alive
+  const control = new AbortController()
+  const never = new Promise<never>(() => undefined)
+  const waiting = waited(never, { limit_ms: 60_000, signal: control.signal, grace_ms: 2 })
+  control.abort()
+  await assert.rejects(waiting, /did not end with its turn/)
+  await assert.rejects(waited(never, { limit_ms: 60_000, signal: control.signal, grace_ms: 2 }), /did not end with its turn/)
+  assert.equal(await waited(Promise.resolve('fine'), { limit_ms: 60_000, signal: control.signal, grace_ms: 2 }), 'fine')
+  clearInterval(hold)
+})

@@ -150,6 +150,8 @@ export async function scene(
   options: {
     readonly policies?: readonly ToolPolicy[]
     readonly abandonMs?: number
+    readonly callLimitMs?: number
+    readonly hookLimitMs?: number
     readonly agent?: FakeAgent
     readonly authority?: Partial<ToolAuthority>
   } = {}
@@ -166,7 +168,9 @@ export async function scene(
     log: silent,
     now: () => new Date(0),
     newId: () => `id${ids++}`,
-    abandonMs: options.abandonMs ?? 2_000
+    abandonMs: options.abandonMs ?? 2_000,
+    callLimitMs: options.callLimitMs ?? 0,
+    hookLimitMs: options.hookLimitMs ?? 60_000
   })
   return {
     agent,

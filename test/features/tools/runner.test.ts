@@ -306,3 +306,52 @@ test('a policy hides a tool from the model and fails its calls', async t => {
   const { run } = await scene(t, [scripted({ name: 'One' })], { policies: [{ name: 'test', refuses: () => 'switched off' }] })
   assert.deepEqual(await run([['A', 'One']]), [{ output: 'switched off', is_error: true }])
 })
+
+test('a call that takes longer than it may is ended, its limit or the general one', async t => {
+  const forever = scripted({
+    name: 'Polite',
+    run: (_args, signal) =>
+      new Promise(resolve => signal.addEventListener('abort', () => resolve({ output: 'half of it', is_error: true })))
+  })
+  const deaf = scripted({ name: 'Deaf', run: () => new Promise(() => undefined) })
+  const own: Tool = { ...deaf, name: 'Own', prepare: async (args, env) => ({ ...(await deaf.prepare(args, env)), limit_ms: 2 }) }
+  const { run } = await scene(t, [forever, deaf, own], { abandonMs: 1, callLimitMs: 3 })
+  const results = await run([
+    ['A', 'Polite'],
+    ['B', 'Deaf'],
+    ['C', 'Own']
+  ])
+  assert.deepEqual(
+    results.map(({ is_error }) => is_error),
+    [true, true, true]
+  )
+  const texts = results.map(({ output }) => String(output))
+  assert.match(texts[0] ?? '', /longer than 0\.003 s[\s\S]*half of it/)
+  assert.match(texts[1] ?? '', /longer than 0\.003 s/)
+  assert.match(texts[2] ?? '', /longer than 0\.002 s/)
+})
+
+test('a guard, a preparation or a check that hangs refuses the call; a hook behind it has no say', async t => {
+  const never = new Promise<never>(() => undefined)
+  const fine = scripted({ name: 'Fine' })
+  const deaf: Tool = { ...fine, name: 'Deaf', prepare: () => never }
+  const unchecked: Tool = {
+    ...fine,
+    name: 'Unchecked',
+    prepare: async (args, env) => ({ ...(await fine.prepare(args, env)), check: () => never, review: async () => undefined })
+  }
+  const { run, hooks } = await scene(t, [fine, deaf, unchecked], { hookLimitMs: 3 })
+  hooks.after.tapPromise('slow', () => never)
+  const [prepared, checked, ran] = await run([
+    ['A', 'Deaf'],
+    ['B', 'Unchecked'],
+    ['C', 'Fine']
+  ])
+  assert.match(String(prepared?.output), /the preparation of Deaf took longer/)
+  assert.match(String(checked?.output), /the check of Unchecked took longer/)
+  assert.deepEqual(ran, { output: 'Fine ' })
+  hooks.before.tapPromise('slow', () => never)
+  const [guarded] = await run([['D', 'Fine', '{"path":"x"}']])
+  assert.match(String(guarded?.output), /the guard slow took longer/)
+  assert.equal(guarded?.is_error, true)
+})
