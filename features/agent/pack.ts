@@ -10,7 +10,7 @@ import { AgentEngine } from './agent.ts'
 import { type AgentEmit, type AgentEventName, agentEvents } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { type AgentRecordEvent, eventsOf } from './events.ts'
-import { failureState } from './failure.ts'
+import { failureState, unheardLine } from './failure.ts'
 import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
@@ -203,6 +203,7 @@ export default definePack({
     ctx.on(approvalRequested, event => {
       const engine = sessions.loaded(event.session_id)?.agent(event.subject)?.peek(slot)
       const { approval_id: approvalId, tool_call_id: toolCallId } = event.payload
+      if (ctx.streams.subscribers(event.session_id) === 0) ctx.operator.info({ session_id: event.session_id }, unheardLine(event.payload))
       void engine?.then(agent => agent.awaitsApproval({ approvalId, toolCallId }))
     })
     ctx.tap(ctx.hooks.subscribed, (session_id, client) => {

@@ -111,6 +111,10 @@ test('--demo: a model is ready, and the printed lines lead a shell from a prompt
   assert.match(JSON.stringify(said.at(-1)), /I look for the files/)
   assert.match(JSON.stringify(said), /I found 1 file: tea\.txt\. I run date\./)
   assert.equal(said[0].content[0].text, 'The command printed 1 line. That is all you asked for.')
+  assert.match(
+    since(server, home),
+    /^TIME SESSION: asks for approval \(Running: date\), and no client listens; answer it with POST \/api\/v1\/sessions\/SESSION\/approvals\/\S+ \{"decision":"approved"\} or \{"decision":"rejected"\}\n$/
+  )
   assert.equal(await stopped(server), 0)
 })
 
