@@ -375,7 +375,16 @@ test('the status is told in two flavours, and every change of model, effort and 
   await page.next('prompt.completed')
   const updates = page.frames.filter(frame => frame.type === 'agent.status.updated').map(frame => frame.payload)
   const { agentId: _a, sessionId: _s, type: _t, time: _z, ...keys } = updates.find(each => !each.phase)
-  assert.deepEqual(Object.keys(keys).sort(), ['contextTokens', 'contextUsage', 'maxContextTokens', 'model', 'thinkingEffort', 'usage'])
+  assert.deepEqual(Object.keys(keys).sort(), [
+    'contextTokens',
+    'contextUsage',
+    'maxContextTokens',
+    'model',
+    'planMode',
+    'swarmMode',
+    'thinkingEffort',
+    'usage'
+  ])
   for (const each of updates.filter(update => update.phase)) {
     assert.deepEqual(Object.keys(each).sort(), ['agentId', 'phase', 'sessionId', 'time', 'type'])
   }
