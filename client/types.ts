@@ -91,36 +91,7 @@ export type MediaSource =
 export type GetLoginData = LoginFlow | null
 export type GetOauthUsageData = AccountUsage | AccountError
 export type GetOauthUserinfoData = AccountProfile | AccountError
-export type GetSessionGoalData = {
-  goalId: string
-  objective: string
-  completionCriterion?: string
-  status: 'active' | 'paused' | 'blocked' | 'complete'
-  turnsUsed: number
-  /** output tokens of turns that worked on the goal */
-  tokensUsed: number
-  /** time in which the goal was active */
-  wallClockMs: number
-  /** null: no such limit */
-  budget: {
-    tokenBudget: number | null
-    turnBudget: number | null
-    wallClockBudgetMs: number | null
-    costBudgetUsd: number | null
-    remainingTokens: number | null
-    remainingTurns: number | null
-    remainingWallClockMs: number | null
-    remainingCostUsd: number | null
-    tokenBudgetReached: boolean
-    turnBudgetReached: boolean
-    wallClockBudgetReached: boolean
-    costBudgetReached: boolean
-    /** any of them is reached */
-    overBudget: boolean
-  }
-  /** why it is paused, blocked or complete */
-  terminalReason?: string
-} | null
+export type GetSessionGoalData = Goal | null
 export type MessageRole = 'user' | 'assistant' | 'tool' | 'system'
 export type PendingInteraction = 'none' | 'approval' | 'question'
 /**
@@ -473,7 +444,7 @@ export interface AuthReadiness {
     name: string
     status: 'authenticated' | 'expired' | 'revoked' | 'unauthenticated'
   } | null
-  /** What is in the way of prompts to the default model, in words; absent when nothing is known to be */
+  /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither */
   warnings?: string[]
 }
 export interface CancelLoginData {
@@ -823,6 +794,14 @@ export interface Config {
     enabled?: string[]
     disabled?: string[]
   }
+  cron: {
+    disabled?: boolean
+    noJitter?: boolean
+    noStale?: boolean
+    /** How often it is looked for jobs that are due */
+    pollIntervalMs?: number
+  }
+  extra_agent_dirs: string[]
   image: {
     /** Longest edge of images that models get */
     maxEdgePx?: number
@@ -1100,6 +1079,13 @@ export interface ConfigPatch {
       | null
   } | null
   default_permission_mode?: ('manual' | 'yolo' | 'auto') | null
+  cron?: {
+    disabled?: boolean | null
+    noJitter?: boolean | null
+    noStale?: boolean | null
+    pollIntervalMs?: number | null
+  } | null
+  extra_agent_dirs?: string[] | null
   image?: {
     maxEdgePx?: number | null
     readByteBudget?: number | null
@@ -1156,6 +1142,33 @@ export interface CreateSessionRequest {
   /** accepted, not applied */
   agent_config?: {
     [k: string]: unknown
+  }
+}
+export interface CronFiredEvent {
+  type: 'cron.fired'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    origin: {
+      kind: 'cron_job'
+      jobId: string
+      cron: string
+      recurring: boolean
+      /** times of the schedule that this one stands for; at most 1000 are counted */
+      coalescedCount: number
+      /** the job is older than 7 days: it fired for the last time */
+      stale: boolean
+    }
+    prompt: string
+    type: 'cron.fired'
   }
 }
 export interface DeleteFileData {
@@ -1267,6 +1280,36 @@ export interface GetOpenapiDocumentData {
   openapi: string
   [k: string]: unknown
 }
+export interface Goal {
+  goalId: string
+  objective: string
+  completionCriterion?: string
+  status: 'active' | 'paused' | 'blocked' | 'complete'
+  turnsUsed: number
+  /** output tokens of turns that worked on the goal */
+  tokensUsed: number
+  /** time in which the goal was active */
+  wallClockMs: number
+  /** null: no such limit */
+  budget: {
+    tokenBudget: number | null
+    turnBudget: number | null
+    wallClockBudgetMs: number | null
+    costBudgetUsd: number | null
+    remainingTokens: number | null
+    remainingTurns: number | null
+    remainingWallClockMs: number | null
+    remainingCostUsd: number | null
+    tokenBudgetReached: boolean
+    turnBudgetReached: boolean
+    wallClockBudgetReached: boolean
+    costBudgetReached: boolean
+    /** any of them is reached */
+    overBudget: boolean
+  }
+  /** why it is paused, blocked or complete */
+  terminalReason?: string
+}
 export interface GetSessionTaskQuery {
   with_output?: boolean
   /** how much of the output, from its end; at most 1 MiB is kept */
@@ -1274,6 +1317,17 @@ export interface GetSessionTaskQuery {
 }
 export interface GetWorkspaceTrustData {
   trusted: boolean
+}
+export interface GoalChange {
+  kind: 'lifecycle' | 'completion'
+  status?: 'active' | 'paused' | 'blocked' | 'complete'
+  reason?: string
+  stats?: {
+    turnsUsed: number
+    tokensUsed: number
+    wallClockMs: number
+  }
+  actor?: 'user' | 'model' | 'runtime' | 'system'
 }
 export interface GoalUpdatedEvent {
   type: 'goal.updated'
@@ -1288,47 +1342,8 @@ export interface GoalUpdatedEvent {
     sessionId: string
     /** instant of the fact, ms since 1970; then equal to timestamp */
     time?: number
-    snapshot: {
-      goalId: string
-      objective: string
-      completionCriterion?: string
-      status: 'active' | 'paused' | 'blocked' | 'complete'
-      turnsUsed: number
-      /** output tokens of turns that worked on the goal */
-      tokensUsed: number
-      /** time in which the goal was active */
-      wallClockMs: number
-      /** null: no such limit */
-      budget: {
-        tokenBudget: number | null
-        turnBudget: number | null
-        wallClockBudgetMs: number | null
-        costBudgetUsd: number | null
-        remainingTokens: number | null
-        remainingTurns: number | null
-        remainingWallClockMs: number | null
-        remainingCostUsd: number | null
-        tokenBudgetReached: boolean
-        turnBudgetReached: boolean
-        wallClockBudgetReached: boolean
-        costBudgetReached: boolean
-        /** any of them is reached */
-        overBudget: boolean
-      }
-      /** why it is paused, blocked or complete */
-      terminalReason?: string
-    } | null
-    change?: {
-      kind: 'lifecycle' | 'completion'
-      status?: 'active' | 'paused' | 'blocked' | 'complete'
-      reason?: string
-      stats?: {
-        turnsUsed: number
-        tokensUsed: number
-        wallClockMs: number
-      }
-      actor?: 'user' | 'model' | 'runtime' | 'system'
-    }
+    snapshot: Goal | null
+    change?: GoalChange
     type: 'goal.updated'
   }
 }
@@ -2018,7 +2033,8 @@ export interface SessionSnapshot {
     has_more: boolean
   }
   in_flight_turn: InFlightTurn | null
-  subagents: unknown[]
+  /** in the foreground of the present or last turn */
+  subagents: Subagent[]
   pending_approvals: Approval[]
   pending_questions: (
     | Question
@@ -2027,6 +2043,29 @@ export interface SessionSnapshot {
       }
   )[]
   last_failure?: TurnFailure
+}
+export interface Subagent {
+  /** id of the agent */
+  id: string
+  session_id: string
+  kind: 'subagent'
+  description: string
+  status: 'running' | 'completed' | 'failed' | 'cancelled'
+  /** ISO 8601, UTC */
+  created_at: string
+  /** ISO 8601, UTC */
+  started_at?: string
+  /** ISO 8601, UTC */
+  completed_at?: string
+  output_preview?: string
+  model?: string
+  thinking_effort?: string
+  subagent_phase: 'queued' | 'working' | 'suspended' | 'completed' | 'failed'
+  subagent_type?: string
+  parent_tool_call_id?: string
+  suspended_reason?: string
+  swarm_index?: number
+  run_in_background?: boolean
 }
 /**
  * newest failure of the main agent; absent when a turn has completed since
@@ -2104,6 +2143,113 @@ export interface SteerPromptsBody {
 export interface SteerResult {
   steered: boolean
   prompt_ids: string[]
+}
+export interface SubagentCompletedEvent {
+  type: 'subagent.completed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** id of the agent */
+    subagentId: string
+    resultSummary: string
+    usage?: TokenUsage
+    contextTokens?: number
+    type: 'subagent.completed'
+  }
+}
+export interface SubagentFailedEvent {
+  type: 'subagent.failed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** id of the agent */
+    subagentId: string
+    error: string
+    type: 'subagent.failed'
+  }
+}
+export interface SubagentSpawnedEvent {
+  type: 'subagent.spawned'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** id of the agent */
+    subagentId: string
+    /** its profile */
+    subagentName: string
+    /** the call that started it; empty: none */
+    parentToolCallId: string
+    parentAgentId: string
+    description?: string
+    /** place among the agents of one swarm */
+    swarmIndex?: number
+    runInBackground: boolean
+    model?: string
+    thinkingEffort?: string
+    taskId?: string
+    type: 'subagent.spawned'
+  }
+}
+export interface SubagentStartedEvent {
+  type: 'subagent.started'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** id of the agent */
+    subagentId: string
+    type: 'subagent.started'
+  }
+}
+export interface SubagentSuspendedEvent {
+  type: 'subagent.suspended'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** id of the agent */
+    subagentId: string
+    reason: string
+    type: 'subagent.suspended'
+  }
 }
 export interface SubmitPromptRequest {
   content: ContentPart[]
@@ -3054,6 +3200,7 @@ export interface Events {
   'compaction.cancelled': CompactionCancelledEvent
   'compaction.completed': CompactionCompletedEvent
   'compaction.started': CompactionStartedEvent
+  'cron.fired': CronFiredEvent
   'error': ErrorEvent
   'event.approval.requested': ApprovalRequestedEvent
   'event.approval.resolved': ApprovalResolvedEvent
@@ -3077,6 +3224,11 @@ export interface Events {
   'prompt.steered': PromptSteeredEvent
   'prompt.submitted': PromptSubmittedEvent
   'session.meta.updated': SessionMetaUpdatedEvent
+  'subagent.completed': SubagentCompletedEvent
+  'subagent.failed': SubagentFailedEvent
+  'subagent.spawned': SubagentSpawnedEvent
+  'subagent.started': SubagentStartedEvent
+  'subagent.suspended': SubagentSuspendedEvent
   'task.started': TaskStartedEvent
   'task.terminated': TaskTerminatedEvent
   'thinking.delta': ThinkingDeltaEvent

@@ -19,7 +19,8 @@ const Update = named(
     replace: Type.Optional(Type.Boolean())
   })
 )
-const Usage = named(
+/** Tokens as events count them. */
+export const TokenUsage = named(
   'TokenUsage',
   Type.Object({
     inputOther: Type.Number(),
@@ -62,7 +63,7 @@ export const stepCompleted = durable(
   'turn.step.completed',
   Type.Object({
     ...step,
-    usage: Type.Optional(Usage),
+    usage: Type.Optional(TokenUsage),
     finishReason: Type.Optional(Type.String()),
     providerFinishReason: Type.Optional(Type.String()),
     rawFinishReason: Type.Optional(Type.String()),
@@ -177,9 +178,9 @@ export const agentStatusUpdated = defineEvent({
     permission: Type.Optional(Type.String()),
     usage: Type.Optional(
       Type.Object({
-        byModel: Type.Optional(Type.Record(Type.String(), Usage)),
-        currentTurn: Type.Optional(Usage),
-        total: Type.Optional(Usage)
+        byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)),
+        currentTurn: Type.Optional(TokenUsage),
+        total: Type.Optional(TokenUsage)
       })
     ),
     phase: Type.Optional(Display)

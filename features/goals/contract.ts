@@ -1,5 +1,5 @@
 /** Wire shapes, route, event and errors of goals (contract 2, Goal snapshot; GET goal; profile update). */
-import { defineEvent, defineRoute, errorSpec, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { defineEvent, defineRoute, errorSpec, named, nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { SessionMissing } from '../sessions/index.ts'
 
 export const GoalExists = errorSpec('goal_exists', 40913, 'the session has a goal already')
@@ -15,47 +15,53 @@ export const MAX_OBJECTIVE = 4000
 const Count = Type.Integer({ minimum: 0 })
 const limit = nullable(Type.Number({ minimum: 0 }))
 
-export const GoalSnapshot = Type.Object({
-  goalId: Type.String(),
-  objective: Type.String(),
-  completionCriterion: Type.Optional(Type.String()),
-  status: oneOf(['active', 'paused', 'blocked', 'complete']),
-  turnsUsed: Count,
-  tokensUsed: Type.Integer({ minimum: 0, description: 'output tokens of turns that worked on the goal' }),
-  wallClockMs: Type.Integer({ minimum: 0, description: 'time in which the goal was active' }),
-  budget: Type.Object(
-    {
-      tokenBudget: limit,
-      turnBudget: limit,
-      wallClockBudgetMs: limit,
-      costBudgetUsd: limit,
-      remainingTokens: limit,
-      remainingTurns: limit,
-      remainingWallClockMs: limit,
-      remainingCostUsd: limit,
-      tokenBudgetReached: Type.Boolean(),
-      turnBudgetReached: Type.Boolean(),
-      wallClockBudgetReached: Type.Boolean(),
-      costBudgetReached: Type.Boolean(),
-      overBudget: Type.Boolean({ description: 'any of them is reached' })
-    },
-    { description: 'null: no such limit' }
-  ),
-  terminalReason: Type.Optional(Type.String({ description: 'why it is paused, blocked or complete' }))
-})
+export const GoalSnapshot = named(
+  'Goal',
+  Type.Object({
+    goalId: Type.String(),
+    objective: Type.String(),
+    completionCriterion: Type.Optional(Type.String()),
+    status: oneOf(['active', 'paused', 'blocked', 'complete']),
+    turnsUsed: Count,
+    tokensUsed: Type.Integer({ minimum: 0, description: 'output tokens of turns that worked on the goal' }),
+    wallClockMs: Type.Integer({ minimum: 0, description: 'time in which the goal was active' }),
+    budget: Type.Object(
+      {
+        tokenBudget: limit,
+        turnBudget: limit,
+        wallClockBudgetMs: limit,
+        costBudgetUsd: limit,
+        remainingTokens: limit,
+        remainingTurns: limit,
+        remainingWallClockMs: limit,
+        remainingCostUsd: limit,
+        tokenBudgetReached: Type.Boolean(),
+        turnBudgetReached: Type.Boolean(),
+        wallClockBudgetReached: Type.Boolean(),
+        costBudgetReached: Type.Boolean(),
+        overBudget: Type.Boolean({ description: 'any of them is reached' })
+      },
+      { description: 'null: no such limit' }
+    ),
+    terminalReason: Type.Optional(Type.String({ description: 'why it is paused, blocked or complete' }))
+  })
+)
 export type GoalSnapshot = Static<typeof GoalSnapshot>
 
 /** Who changed a goal. */
 export const Actor = oneOf(['user', 'model', 'runtime', 'system'])
 export type Actor = Static<typeof Actor>
 
-export const GoalChange = Type.Object({
-  kind: oneOf(['lifecycle', 'completion']),
-  status: Type.Optional(oneOf(['active', 'paused', 'blocked', 'complete'])),
-  reason: Type.Optional(Type.String()),
-  stats: Type.Optional(Type.Object({ turnsUsed: Count, tokensUsed: Count, wallClockMs: Count })),
-  actor: Type.Optional(Actor)
-})
+export const GoalChange = named(
+  'GoalChange',
+  Type.Object({
+    kind: oneOf(['lifecycle', 'completion']),
+    status: Type.Optional(oneOf(['active', 'paused', 'blocked', 'complete'])),
+    reason: Type.Optional(Type.String()),
+    stats: Type.Optional(Type.Object({ turnsUsed: Count, tokensUsed: Count, wallClockMs: Count })),
+    actor: Type.Optional(Actor)
+  })
+)
 export type GoalChange = Static<typeof GoalChange>
 
 /** Goal of the main agent; null when it has none. */

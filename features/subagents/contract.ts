@@ -1,14 +1,9 @@
 /** Events of subagents (contract 3, WebSocket events), and how the snapshot shows them. All carry the id of the agent that started them. */
 import { defineEvent, named, oneOf, type Static, Time, type TObject, Type } from '../../kernel/index.ts'
+import { TokenUsage } from '../agent/index.ts'
 
 const durable = <P extends TObject>(type: string, payload: P, summary: string) =>
   defineEvent({ type, scope: 'session', durable: true, payload, summary })
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
 const child = { subagentId: Type.String({ description: 'id of the agent' }) }
 
 export const Spawned = Type.Object({
@@ -26,7 +21,7 @@ export const Spawned = Type.Object({
 export const Completed = Type.Object({
   ...child,
   resultSummary: Type.String(),
-  usage: Type.Optional(Usage),
+  usage: Type.Optional(TokenUsage),
   contextTokens: Type.Optional(Type.Integer({ minimum: 0 }))
 })
 export const Failed = Type.Object({ ...child, error: Type.String() })

@@ -79,6 +79,24 @@ test('clients find the main things by name in both documents, each once', async 
   assert.deepEqual(schemas.SessionMetadata.required, ['cwd'])
 })
 
+test('an object that the documents show in two places has a name', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  for (const kind of ['openapi', 'asyncapi'] as const) {
+    const document = await read(server, kind)
+    const places = new Map<string, string[]>()
+    const look = (node: Document, path: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      // The envelope of a success says nothing of its own, and sections of the configuration are described, not typed.
+      const own = node.type === 'object' && Object.keys(node.properties ?? {}).length >= 3 && node.properties.request_id === undefined
+      if (own) places.set(JSON.stringify(node), [...(places.get(JSON.stringify(node)) ?? []), path])
+      for (const [key, value] of Object.entries(node)) if (!/^(examples?|Config|ConfigPatch)$/.test(key)) look(value, `${path}/${key}`)
+    }
+    look(document, kind)
+    const twice = [...places.values()].filter(paths => paths.length > 1)
+    assert.deepEqual(twice, [], "declare it once: named('Name', Type.Object({ ... }))")
+  }
+})
+
 test('real replies fit the schemas of their operations', async t => {
   const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
   const judge = schemaJudge(await read(server, 'openapi'))
