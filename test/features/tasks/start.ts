@@ -20,6 +20,9 @@ export interface Held {
 
 export interface TaskScene extends Started {
   readonly tasks: Tasks
+  readonly sessions: Sessions
+  /** The service of the pack as it is now. */
+  tasksNow(): Tasks
   main(): Promise<AgentHost>
   /** What else is done to the agent: undo, compaction. */
   history(): Promise<History>
@@ -50,6 +53,8 @@ export async function startTasks(t: TestContextLike, llm: ScriptedLlm, options: 
   return {
     ...started,
     tasks: service,
+    sessions,
+    tasksNow: () => (services as NonNullable<typeof services>).tasks,
     main,
     history: async () => histories.of(await main()),
     async hold(spec = {}, agent) {
