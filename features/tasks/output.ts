@@ -8,10 +8,18 @@ export const KEEP_BYTES = 1024 * 1024
 /** A task that prints more is stopped. */
 export const MAX_BYTES = 16 * 1024 * 1024
 
+/** What is kept comes in pieces of this size, whatever the size of what was printed at once. */
+const BLOCK_BYTES = 16 * 1024
+
+interface Block {
+  readonly buffer: Buffer
+  used: number
+}
+
 export class TaskOutput {
   readonly path: string
-  #chunks: Buffer[] = []
-  /** Bytes of the chunks. */
+  #blocks: Block[] = []
+  /** Bytes in the blocks. */
   #held = 0
   #bytes = 0
   #file: WriteStream | undefined
@@ -35,11 +43,35 @@ export class TaskOutput {
   add(text: string): void {
     const chunk = Buffer.from(text)
     this.#bytes += chunk.length
-    this.#chunks.push(chunk)
-    this.#held += chunk.length
+    this.#hold(chunk)
     this.#file?.write(chunk)
     if (this.#held > KEEP_BYTES && !this.#file) this.save()
-    while (this.#held - (this.#chunks[0]?.length ?? 0) >= KEEP_BYTES) this.#held -= this.#chunks.shift()?.length ?? 0
+    while (this.#held - (this.#blocks[0]?.used ?? 0) >= KEEP_BYTES) this.#held -= this.#blocks.shift()?.used ?? 0
+  }
+
+  #hold(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      let block = this.#blocks.at(-1)
+      if (!block || block.used === block.buffer.length) {
+        block = { buffer: Buffer.allocUnsafeSlow(BLOCK_BYTES), used: 0 }
+        this.#blocks.push(block)
+      }
+      const copied = chunk.copy(block.buffer, block.used, at)
+      block.used += copied
+      at += copied
+      this.#held += copied
+    }
+  }
+
+  /** What is held from the last `bytes` on, or a little more. */
+  #last(bytes: number): Buffer {
+    const wanted: Buffer[] = []
+    for (let at = this.#blocks.length - 1, length = 0; at >= 0 && length < bytes; at--) {
+      const { buffer, used } = this.#blocks[at] as Block
+      wanted.unshift(buffer.subarray(0, used))
+      length += used
+    }
+    return Buffer.concat(wanted)
   }
 
   /** From now on all of it goes into the file. Without one (the disk refuses), only the end is kept. */
@@ -55,18 +87,12 @@ export class TaskOutput {
     this.#file.on('error', () => {
       this.#failed = true
     })
-    for (const chunk of this.#chunks) this.#file.write(chunk)
+    this.#file.write(this.#last(this.#held))
   }
 
   /** The last bytes of what is in memory, at most so many. */
   tail(bytes: number): string {
-    const wanted: Buffer[] = []
-    for (let at = this.#chunks.length - 1, length = 0; at >= 0 && length < bytes; at--) {
-      const chunk = this.#chunks[at] as Buffer
-      wanted.unshift(chunk)
-      length += chunk.length
-    }
-    return endOf(Buffer.concat(wanted), bytes)
+    return endOf(this.#last(bytes), bytes)
   }
 
   /** Closes the file; without `keep` it goes. Then only `memory` bytes stay in memory. */
@@ -81,7 +107,7 @@ export class TaskOutput {
     }
     if (!keep) this.#failed = true
     const rest = Buffer.from(this.tail(memory))
-    this.#chunks = [rest]
+    this.#blocks = [{ buffer: rest, used: rest.length }]
     this.#held = rest.length
   }
 }

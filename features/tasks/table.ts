@@ -176,8 +176,8 @@ export class TaskTable {
   /** Again and again while the disk refuses; what is not on record when the session closes is lost for the next load. */
   async #terminated(task: LiveTask): Promise<void> {
     const { info, output, outcome, stopped, id } = task
-    const claim = [...this.#claims].find(each => each.task_ids.has(id))
-    if (claim) this.#claims.delete(claim)
+    const claims = this.#claimed(id)
+    const [claim] = claims
     const end = terminatedRecord.of({
       info,
       tail: output.tail(TAIL_BYTES),
@@ -189,7 +189,7 @@ export class TaskTable {
     const reported = claim ? [reportedRecord.of({ task_ids: [id], tool_call_id: claim.tool_call_id })] : []
     const saved = await this.#insist([end, ...reported])
     this.#gone(task)
-    claim?.take(id)
+    for (const each of claims) each.take(id)
     const entry = this.#entry(id)
     if (saved && entry && isUntold(entry) && entry.end?.quiet !== true) void this.#tell(entry, this.#admission())
   }
@@ -209,7 +209,16 @@ export class TaskTable {
 
   #over(task: LiveTask): void {
     this.#live.delete(task.id)
-    if (!task.detached) this.#past = [...this.#past, task.view].slice(-PAST)
+    if (task.detached) return
+    this.#past = [...this.#past, task.view].slice(-PAST)
+    for (const claim of this.#claimed(task.id)) claim.take(task.id)
+  }
+
+  /** Calls that wait for the task; they do not any more. */
+  #claimed(id: string): readonly Claim[] {
+    const claims = [...this.#claims].filter(each => each.task_ids.has(id))
+    for (const claim of claims) this.#claims.delete(claim)
+    return claims
   }
 
   /** A subagent begins nothing by itself. */

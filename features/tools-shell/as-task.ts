@@ -57,7 +57,7 @@ export async function runAsTask(
     description: args.description ?? firstLine(args.command),
     tool_call_id: env.tool_call_id,
     background,
-    timeout_ms: inBackground * 1000,
+    timeout_ms: Math.ceil(inBackground * 1000),
     foreground_ms: seconds * 1000,
     overtime: settings.auto && tasks.refusal(env.agent) === undefined ? ('detach' as const) : ('stop' as const),
     facts: () => ({ kind: 'process' as const, command: args.command, pid: shell?.command.pid ?? 0 }),

@@ -243,11 +243,13 @@ test('the end of the output is cut in bytes, between characters, and read from t
 test('a task that prints more than 16 MiB is stopped; memory keeps the last of it and the file all', async t => {
   const scene = await startTasks(t, scriptedLlm('ok'))
   const { task, run } = await scene.hold({ background: true })
+  for (let n = 0; n < 200; n++) run.output('many small pieces\n')
+  assert.equal(await task.view.output(20), 's\nmany small pieces\n')
   const line = `${'x'.repeat(1023)}\n`.repeat(64)
   for (let n = 0; n < 300; n++) run.output(line)
   const { info, output_size, output, output_path } = await task.ended
   assert.deepEqual([info.status, info.stopReason?.includes('16 MiB')], ['killed', true])
-  assert.equal(output_size, 257 * 65_536)
+  assert.equal(output_size, 256 * 65_536 + 200 * 18)
   assert.equal((await stat(output_path ?? '')).size, output_size)
   assert.ok((await output(10_000_000)).length <= 1024 * 1024)
 })

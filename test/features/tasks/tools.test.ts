@@ -119,6 +119,42 @@ test('WaitFor by id for a task that is over tells of it once, also when its noti
   assert.deepEqual(told(again), [])
 })
 
+test('WaitFor by id also ends with a task that ends in the foreground, and every call that waits for one ends with it', async t => {
+  let id = ''
+  const wait = (call_id: string) => ({ id: call_id, name: 'WaitFor', args: { timeout: 600 + Number(call_id) - 1, task_id: id } })
+  const llm = scriptedLlm(
+    () => call('WaitFor', { timeout: 600, task_id: id }),
+    'ok',
+    () => toolCalls(wait('0'), wait('1')),
+    'ok'
+  )
+  const scene = await startTasks(t, llm)
+  const first = await scene.hold()
+  id = first.task.id
+  const calls = async (count: number) => {
+    let seen = 0
+    await scene.waitFor(({ type }) => type === 'tool.call.started' && ++seen >= count)
+    await new Promise(setImmediate)
+  }
+  await scene.prompt('go')
+  await calls(1)
+  first.end()
+  await scene.settled(1)
+  assert.match(results(llm)[0] ?? '', /status: completed[\s\S]*background: false/)
+  const second = await scene.hold({ background: true })
+  id = second.task.id
+  await scene.prompt('again')
+  await calls(3)
+  second.end()
+  await scene.settled(2)
+  assert.deepEqual(
+    results(llm)
+      .slice(1)
+      .map(text => /status: (\w+)/.exec(text)?.[1]),
+    ['completed', 'completed']
+  )
+})
+
 test('WaitFor: its time is up, nothing runs, it is aborted', async t => {
   const llm = scriptedLlm(
     call('WaitFor', { timeout: 1 }),
