@@ -40,7 +40,8 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   prompts: () => import('./prompts/pack.ts'),
   media: () => import('./media/pack.ts'),
   messages: () => import('./messages/pack.ts'),
-  undo: () => import('./undo/pack.ts')
+  undo: () => import('./undo/pack.ts'),
+  fork: () => import('./fork/pack.ts')
 }
 
 /** The model of `--demo`: no key, no network. */

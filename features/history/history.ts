@@ -195,6 +195,13 @@ export class AgentHistory implements History {
     return await this.#withMedia((await this.#context()).project(takes), takes)
   }
 
+  /** Where the records end that are on disk now. */
+  async recorded(): Promise<number> {
+    await this.#line
+    await this.#log.settled()
+    return this.#log.end
+  }
+
   untoldSince(): Date | undefined {
     return this.#untold?.events[0]?.at
   }

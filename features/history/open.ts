@@ -4,6 +4,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation.ts'
+import { copiedEpoch } from './copy.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, told } from './records.ts'
@@ -52,6 +53,7 @@ export function historyOpener(
 export async function wasClosed(ctx: PackContext, agent: AgentHost, log: LogStore<{ type: string; time?: number }>): Promise<boolean> {
   for await (const { value, at } of log.scan(logId, { reverse: true })) {
     if (!told.is(value) || value.at !== at) return false
+    if (value.epoch === copiedEpoch) return true
     const kept = ctx.streams.watermark(agent.session.id)
     return kept !== undefined && kept.epoch === value.epoch && value.seq <= kept.seq
   }

@@ -3,6 +3,7 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
+import { copyJournal } from './copy.ts'
 import { findMedium } from './media.ts'
 import { hasPrompt, historyOpener, wasClosed } from './open.ts'
 import { Histories } from './service.ts'
@@ -30,6 +31,11 @@ export default definePack({
       medium: findMedium,
       attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
       wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),
+      async copy(agent, dir, ...records) {
+        const end = await (await agent.peek(slot))?.recorded()
+        const [source, target] = [agent.store(wireStore), ctx.storeAt(wireStore, dir)]
+        await copyJournal({ from: agent.dir, to: dir, source, target, end, now: ctx.now }, records)
+      },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })
   }

@@ -161,6 +161,11 @@ export interface Histories {
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>
   /** Makes an upload a medium of the agent: on disk when it resolves. One that the agent has already stays as it is. */
   attach(agent: AgentHost, attachment: NewAttachment): Promise<Attachment>
+  /**
+   * Copies the journal of an agent, as far as it is on record now, into another agent's directory (absolute), and these records behind it. All of
+   * it counts as told. Large media lie in files beside it, which the caller copies afterwards.
+   */
+  copy(agent: AgentHost, dir: string, ...records: HistoryRecord[]): Promise<void>
   /** Whether the journal is empty or the process that wrote it closed it: nothing in it is untold. Reads its last record only. */
   wasClosed(agent: AgentHost): Promise<boolean>
   /** Whether a prompt of this id was ever accepted. Reads the journal back to its last checkpoint, and keeps nothing. */

@@ -2,9 +2,9 @@
  * All sessions of the home, without loading them: an index of the `state.json` files, read lazily, kept by this process's own changes
  * and compared with the disk now and then, because other server processes share the home.
  */
-import { readdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DocumentStore, Logger } from '../../kernel/index.ts'
+import { acquireLock, type DocumentStore, type Logger, lockHolder } from '../../kernel/index.ts'
 import type { SessionState } from './service.ts'
 
 const parallelReads = 32
@@ -12,6 +12,8 @@ const parallelReads = 32
 const listWaitMs = 50
 /** In the directory of a session: it was closed while something waited in it. */
 export const waitingFile = 'waiting'
+/** Of directories that are no sessions yet. */
+const unfinishedPrefix = '.new-'
 const idForm = /^session_[A-Za-z0-9_-]{1,128}$/
 
 /** Where all sessions live. */
@@ -21,6 +23,8 @@ export interface CatalogPorts {
   /** Absolute path of `<home>/sessions`. */
   readonly root: string
   readonly store: DocumentStore<SessionState>
+  /** The same in another directory. */
+  readonly storeAt: (dir: string) => DocumentStore<SessionState>
   readonly log: Logger
   /** The index is compared with the disk at most this often. */
   readonly scanMs: number
@@ -114,6 +118,40 @@ export class Catalog {
   async create(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
     this.#index(state.id, { state, mtime: -1 })
+  }
+
+  /**
+   * Shows a new session once its directory is whole: made under another name, which nobody takes for a session, and renamed. When `fill`
+   * rejects nothing is left; what a dead process left, `removeUnfinished` takes away.
+   */
+  async createFilled(state: SessionState, fill: (dir: string) => Promise<void>): Promise<void> {
+    const name = `${unfinishedPrefix}${state.id}`
+    const dir = join(this.#ports.root, state.workspace_id, name)
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+    const lock = await acquireLock(`${dir}.lock`, {})
+    try {
+      await fill(dir)
+      await this.#ports.storeAt(dir).put('state', state)
+      await rename(dir, this.dir(state))
+    } catch (error) {
+      await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+      throw error
+    } finally {
+      await lock?.release()
+    }
+    this.#index(state.id, { state, mtime: -1 })
+  }
+
+  /** Directories of sessions that were being made by a process that is gone. */
+  async removeUnfinished(): Promise<void> {
+    for (const workspace_id of await directories(this.#ports.root)) {
+      for (const name of await directories(join(this.#ports.root, workspace_id))) {
+        const dir = join(this.#ports.root, workspace_id, name)
+        if (!name.startsWith(unfinishedPrefix) || (await lockHolder(`${dir}.lock`))) continue
+        await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+        await rm(`${dir}.lock`, { force: true })
+      }
+    }
   }
 
   /** While pinned, memory is the truth: the session is loaded and owned here. */

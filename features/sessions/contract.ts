@@ -168,6 +168,16 @@ export const updateProfile = defineRoute({
   errors: [SessionMissing, SessionBusy]
 })
 
+export const listChildren = defineRoute({
+  method: 'GET',
+  path: `${item}/children`,
+  summary: 'List the children of a session, newest updated_at first',
+  params,
+  query: Type.Composite([cursorQuery(100), Type.Object({ busy: Type.Optional(Type.Boolean()) })]),
+  data: page(SessionObject),
+  errors: [SessionMissing]
+})
+
 export const archiveSession = defineRoute({
   method: 'POST',
   path: `${item}:archive`,
@@ -262,6 +272,7 @@ export const stateStore = defineStore({
     archived: Type.Boolean(),
     archived_at: Type.Optional(Time),
     forked_from: Type.Optional(Type.String()),
+    child_of: Type.Optional(Type.String({ description: 'the session of which it was made a child' })),
     last_turn_reason: Type.Optional(Reason),
     agents: Type.Record(
       Type.String(),

@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { AppError, invalid, type Logger, within } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing, type WorkspaceRecord, type Workspaces } from '../workspaces/index.ts'
-import type { SessionState } from './service.ts'
+import type { SessionCopy, SessionState } from './service.ts'
 
 export interface CreateInput {
   readonly workspace_id?: string
@@ -63,6 +63,30 @@ export function firstState(id: string, workspace_id: string, cwd: string, input:
     archived: false,
     agents: {},
     metadata: customMetadata(input.metadata ?? {})
+  }
+}
+
+/**
+ * The state of a copy: a plain one is nobody's child, whatever its source is. It keeps the `updated_at` of its source, because nothing was
+ * said in it since. `custom`: somebody chose the title.
+ */
+export function copiedState(
+  source: SessionState,
+  id: string,
+  { title, metadata = {}, child = false }: SessionCopy,
+  now: Date
+): SessionState {
+  const { archived_at: _at, child_of: _parent, ...facts } = source
+  return {
+    ...facts,
+    id,
+    title,
+    title_kind: 'custom',
+    created_at: now.toISOString(),
+    archived: false,
+    forked_from: source.id,
+    ...(child ? { child_of: source.id } : {}),
+    metadata: customMetadata({ ...source.metadata, ...metadata })
   }
 }
 

@@ -7,6 +7,7 @@ import {
   agentDisposed,
   archiveSession,
   createSession,
+  listChildren,
   listSessions,
   readProfile,
   readSession,
@@ -19,10 +20,10 @@ import {
   updateProfile,
   workChanged
 } from './contract.ts'
-import { customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
-import { AgentConfigHandlers, SessionChecks, type SessionLive, Sessions } from './service.ts'
+import { copiedState, customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
+import { AgentConfigHandlers, type Session, SessionChecks, type SessionLive, type SessionState, Sessions } from './service.ts'
 import { SessionTable } from './table.ts'
-import { listPage, queryProblem, sessionObject } from './view.ts'
+import { type ListQuery, listPage, queryProblem, sessionObject } from './view.ts'
 
 export default definePack({
   name: 'sessions',
@@ -52,6 +53,7 @@ export default definePack({
     const catalog = new Catalog({
       root,
       store: ctx.store(stateStore, { dir: 'sessions' }),
+      storeAt: dir => ctx.storeAt(stateStore, dir),
       log: ctx.log,
       scanMs: ctx.config.scan_interval_ms,
       rescue: (workspace_id, id) => rescueState({ root, workspaces, log: ctx.log }, workspace_id, id)
@@ -79,6 +81,7 @@ export default definePack({
     })
     ctx.own(() => table.closeAll())
     if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
+    ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
 
     const isBusy = (id: string) => table.loaded(id)?.work.busy === true
     const object = async (id: string, live?: SessionLive) => {
@@ -88,11 +91,26 @@ export default definePack({
       return sessionObject(state, loaded?.work, live)
     }
 
+    const pageOf = (sorted: readonly SessionState[], query: ListQuery, workspaces?: readonly string[]) => {
+      const { rows, has_more } = listPage(sorted, query, isBusy, workspaces)
+      return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
+    }
+    const announce = (session: Session) => {
+      const created = sessionObject(session.state, session.work)
+      emitCreated({ session: created }, session.id)
+      return created
+    }
+
     ctx.provide(Sessions, {
       exists: async id => (table.loaded(id) ?? (await catalog.find(id))) !== undefined,
       state: async id => table.loaded(id)?.state ?? (await catalog.find(id)),
       load: id => table.load(id),
       loaded: id => table.loaded(id),
+      async copy(source, copy, fill) {
+        const state = copiedState(source.state, newSessionId(), copy, ctx.now())
+        await catalog.createFilled(state, fill)
+        return announce(await table.load(state.id))
+      },
       allLoaded: () => table.all(),
       list: () => catalog.list(),
       object,
@@ -114,10 +132,7 @@ export default definePack({
       const { workspace, cwd } = await placeOf(body, workspaces)
       const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now())
       await catalog.create(state)
-      const session = await table.load(state.id)
-      const created = sessionObject(session.state, session.work)
-      emitCreated({ session: created }, session.id)
-      return created
+      return announce(await table.load(state.id))
     })
     ctx.route(listSessions, async ({ query }) => {
       const problem = queryProblem(query)
@@ -125,8 +140,14 @@ export default definePack({
       const { workspace_id } = query
       if (workspace_id !== undefined) await knownWorkspace(workspace_id, workspaces, 'query.workspace_id')
       const wanted = workspace_id === undefined ? undefined : await workspaces.aliases(workspace_id)
-      const { rows, has_more } = listPage(await catalog.list(), query, isBusy, wanted)
-      return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
+      return pageOf(await catalog.list(), query, wanted)
+    })
+    ctx.route(listChildren, async ({ params: { session_id }, query }) => {
+      const problem = queryProblem(query)
+      if (problem) throw problem
+      if (!(table.loaded(session_id) ?? (await catalog.find(session_id)))) throw new AppError(SessionMissing)
+      const children = (await catalog.list()).filter(state => state.child_of === session_id)
+      return pageOf(children, { page_size: 100, ...query })
     })
     ctx.route(readSession, ({ params }) => object(params.session_id))
     ctx.route(readProfile, ({ params }) => object(params.session_id))

@@ -24,6 +24,8 @@ export interface SessionState {
   readonly archived: boolean
   readonly archived_at?: string
   readonly forked_from?: string
+  /** The session of which it was made a child. */
+  readonly child_of?: string
   readonly last_turn_reason?: TurnReason
   readonly agents: Readonly<Record<string, AgentRecord>>
   /** Client metadata, without `cwd`. */
@@ -102,6 +104,15 @@ export interface SessionLive {
   readonly usage: SessionObject['usage']
 }
 
+/** What is different in a copy of a session. */
+export interface SessionCopy {
+  readonly title: string
+  /** Merged over that of the source. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** It is a child of the source. */
+  readonly child?: boolean
+}
+
 export interface Sessions {
   exists(id: string): Promise<boolean>
   /** Persisted facts without loading; undefined when unknown. */
@@ -111,6 +122,12 @@ export interface Sessions {
   /** The session if it is loaded in this process. */
   loaded(id: string): Session | undefined
   allLoaded(): readonly Session[]
+  /**
+   * Makes a new session of the same workspace with the facts of another one, and announces it (`event.session.created`). `fill` puts files
+   * into its directory, absolute, beside the state; until it resolves there is no session, and when it rejects or the process dies there
+   * never will be.
+   */
+  copy(source: Session, copy: SessionCopy, fill: (dir: string) => Promise<void>): Promise<SessionObject>
   /** Persisted facts of all sessions, newest `updated_at` first; sessions of other server processes appear within seconds. */
   list(): Promise<readonly SessionState[]>
   /** The session object of the wire (contract 2), live facts included. Throws SessionMissing. Does not load the session. */

@@ -150,6 +150,9 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       ctx.slot(AttachmentsSlot)
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
+        copy: async () => {
+          throw new Error('these logs are in memory')
+        },
         medium: findMedium,
         attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
         wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),

@@ -1,0 +1,2 @@
+/** Public face of the fork pack. */
+export * from './contract.ts'

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createChild, forkSession } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
+import { defineRecord, Histories, HistoryStates, type StateSpec, sessionForked } from '../../../features/history/index.ts'
+import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { submitPrompt } from '../../../features/prompts/index.ts'
+import { archiveSession, listChildren, listSessions, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import { definePack, Type } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+
+const never = new Promise<never>(() => undefined)
+
+async function start(t: Parameters<typeof startAgent>[0], llm = scriptedLlm('answer'), options: StartOptions = {}) {
+  const inside = insider()
+  const agent = await startAgent(t, llm, { ...options, packs: [fork, inside.pack, ...(options.packs ?? [])] })
+  const of = (session_id: string) => ({ params: { session_id } })
+  return {
+    ...agent,
+    inside,
+    fork: (session_id = agent.session_id, body?: { title?: string; metadata?: Record<string, unknown> }) =>
+      agent.call(forkSession, { ...of(session_id), ...(body ? { body } : {}) }),
+    child: (session_id = agent.session_id, body: { title?: string; metadata?: Record<string, unknown> } = {}) =>
+      agent.call(createChild, { ...of(session_id), body }),
+    messages: async (session_id: string) => (await agent.call(listMessages, of(session_id))).data.items,
+    say: (session_id: string, text: string) => agent.call(submitPrompt, { ...of(session_id), body: { content: [{ type: 'text', text }] } }),
+    ended: (session_id: string, count: number) => {
+      let seen = 0
+      return agent.waitFor(event => event.type === 'prompt.completed' && event.session_id === session_id && ++seen === count)
+    }
+  }
+}
+const contents = (items: readonly { role: string; content: unknown }[]) => items.map(({ role, content }) => [role, content])
+/** Directories of the workspace of a session. */
+async function directories({ home }: Pick<Started, 'home'>): Promise<string[]> {
+  const root = join(home, 'sessions')
+  const [workspace = ''] = await readdir(root)
+  return (await readdir(join(root, workspace))).sort()
+}
+
+test('a fork has the conversation, the facts and the media of its source, and each goes its own way from there', async t => {
+  const llm = scriptedLlm(request => `answer ${request.messages.length}`)
+  const agent = await start(t, llm)
+  const { session_id } = agent
+  const params = { session_id }
+  const data = Buffer.alloc(9000, 7).toString('base64')
+  const image = { type: 'image' as const, source: { kind: 'base64' as const, media_type: 'image/png', data } }
+  await agent.call(submitPrompt, { params, body: { content: [{ type: 'text', text: 'look' }, image] } })
+  await agent.settled(1)
+  await agent.call(updateProfile, { params, body: { title: 'Mine', metadata: { color: 'red', size: 1 } } })
+  const source = (await agent.call(readSession, { params })).data
+  const before = await agent.messages(session_id)
+
+  const reply = await agent.fork(session_id, { metadata: { size: 2, cwd: '/elsewhere', goal: 'x' } })
+
+  assert.equal(reply.code, 0)
+  const { id, title, metadata, created_at, ...facts } = reply.data
+  assert.notEqual(id, session_id)
+  assert.equal(title, 'Fork: Mine')
+  assert.deepEqual(metadata, { color: 'red', size: 2, cwd: agent.cwd })
+  assert.ok(created_at >= source.created_at)
+  const { id: _id, title: _title, metadata: _metadata, created_at: _at, ...same } = source
+  assert.deepEqual(facts, same)
+  assert.deepEqual((await agent.call(readSession, { params: { session_id: id } })).data, reply.data)
+  const copied = await agent.messages(id)
+  assert.deepEqual(contents(copied), contents(before))
+  assert.ok(copied.every(message => message.session_id === id))
+
+  await agent.say(id, 'in the fork')
+  await agent.ended(id, 1)
+  assert.match(JSON.stringify(llm.requests.at(-1)?.messages), /look.*answer.*in the fork/)
+  assert.equal(llm.requests.at(-1)?.cache_key, id)
+  assert.deepEqual(await agent.messages(session_id), before)
+  await agent.say(session_id, 'in the source')
+  await agent.ended(session_id, 2)
+  assert.ok(!JSON.stringify(await agent.messages(id)).includes('in the source'))
+})
+
+test('a fork is announced once, with a journal of its own; nothing of the source is told again', async t => {
+  const agent = await start(t)
+  await agent.prompt('one')
+  await agent.settled(1)
+  const before = agent.events.length
+
+  const { data } = await agent.fork()
+
+  const told = agent.events.slice(before)
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ['event.session.created']
+  )
+  assert.deepEqual((told[0]!.payload as { session: unknown }).session, data)
+  const snapshot = (await agent.call(readSnapshot, { params: { session_id: data.id } })).data
+  assert.equal(snapshot.as_of_seq, 1)
+  assert.equal(snapshot.session.usage.output_tokens, 5)
+  await agent.kernel.unload('sessions')
+  await agent.kernel.load('sessions')
+  assert.equal((await agent.messages(data.id)).length, 3)
+  assert.ok(!agent.events.slice(before + 1).some(({ type }) => /^(turn|prompt)\./.test(type)))
+})
+
+test('children of any depth are listed under the session they were made of; plain forks and archived children are not', async t => {
+  const agent = await start(t)
+  const { session_id } = agent
+  await agent.prompt('one')
+  await agent.settled(1)
+  const child = (await agent.child()).data
+  assert.equal(child.title, 'Child: one')
+  assert.deepEqual([child.metadata.parent_session_id, child.metadata.child_session_kind], [session_id, 'child'])
+  const grandchild = (await agent.child(child.id, { title: 'small', metadata: { parent_session_id: 'me', x: 1 } })).data
+  assert.deepEqual([grandchild.title, grandchild.metadata.parent_session_id, grandchild.metadata.x], ['small', child.id, 1])
+  const forked = (await agent.fork(child.id)).data
+  assert.equal(forked.metadata.parent_session_id, undefined)
+  const second = (await agent.child()).data
+
+  const children = async (id: string, query: Record<string, unknown> = {}) => {
+    const { data } = await agent.call(listChildren, { params: { session_id: id }, query })
+    return [data.items.map(item => item.id), data.has_more]
+  }
+  const both = [child.id, second.id].sort().reverse()
+  assert.deepEqual(await children(session_id), [both, false])
+  assert.deepEqual(await children(session_id, { page_size: 1 }), [both.slice(0, 1), true])
+  assert.deepEqual(await children(session_id, { before_id: both[0] }), [both.slice(1), false])
+  assert.deepEqual(await children(session_id, { busy: true }), [[], false])
+  assert.deepEqual(await children(child.id), [[grandchild.id], false])
+  assert.deepEqual(await children(forked.id), [[], false])
+  await agent.call(archiveSession, { params: { session_id: second.id } })
+  assert.deepEqual(await children(session_id), [[child.id], false])
+  const refused = await agent.call(listChildren, { params: { session_id }, query: { before_id: 'a', after_id: 'b' } })
+  assert.equal(refused.code, 40001)
+  assert.equal((await agent.call(listChildren, { params: { session_id: 'session_nope' } })).code, 40401)
+  assert.equal((await agent.fork('session_nope')).code, 40401)
+  assert.equal((await agent.fork(session_id, { title: '' })).code, 40001)
+  assert.match(String((await agent.rest.raw('POST', `/api/v1/sessions/${session_id}/children`)).body), /40001/)
+})
+
+test('while a turn of any agent runs there is no fork; what comes while files are copied waits', async t => {
+  const agent = await start(
+    t,
+    scriptedLlm(({ messages }) => (JSON.stringify(messages).includes('hang') ? [{ type: 'wait', until: never }] : 'answer'))
+  )
+  const { session_id } = agent
+  const main = await agent.inside.main(agent)
+  const sub = await main.host.session.createAgent({ type: 'sub' })
+  const worker = await agent.inside.agents.of(sub)
+  const work = worker.run({ content: [{ type: 'text', text: 'hang' }] })
+  await agent.waitFor(({ type, payload }) => type === 'turn.started' && (payload as { turnId: number }).turnId === 0)
+
+  assert.equal((await agent.fork()).code, 40901)
+  assert.equal((await agent.child()).code, 40901)
+  await worker.abort(true)
+  await work
+
+  const [forked, prompt] = await Promise.all([agent.fork(), agent.say(session_id, 'meanwhile')])
+  assert.deepEqual([forked.code === 0 || forked.code === 40901, prompt.code], [true, 0])
+  await agent.ended(session_id, 1)
+  const again = await agent.fork()
+  assert.equal(again.code, 0)
+  const copy = await agent.inside.sessions.load(again.data.id)
+  assert.deepEqual(
+    copy.agents().map(({ id }) => id),
+    ['main', sub.id]
+  )
+})
+
+test('every file goes along but state, locks, logs and links; a source without a conversation can be forked', async t => {
+  const agent = await start(t)
+  const { session_id } = agent
+  const empty = (await agent.fork()).data
+  assert.equal(empty.title, 'Fork: ')
+  assert.deepEqual(await agent.messages(empty.id), [])
+  await agent.prompt('one')
+  await agent.settled(1)
+  const { dir } = await agent.inside.sessions.load(session_id)
+  await mkdir(join(dir, 'agents', 'main', 'plans'), { recursive: true })
+  await mkdir(join(dir, 'logs'))
+  await writeFile(join(dir, 'agents', 'main', 'plans', 'a.md'), 'plan')
+  await writeFile(join(dir, 'logs', 'x.log'), 'log')
+  await symlink('/etc', join(dir, 'agents', 'main', 'link'))
+
+  const { data } = await agent.fork()
+
+  const copy = await agent.inside.sessions.load(data.id)
+  const found = (await readdir(copy.dir, { recursive: true })).sort()
+  assert.deepEqual(found, [
+    'agents',
+    'agents/main',
+    'agents/main/plans',
+    'agents/main/plans/a.md',
+    'agents/main/wire.jsonl',
+    'lock',
+    'state.json'
+  ])
+  assert.equal(await readFile(join(copy.dir, 'agents', 'main', 'plans', 'a.md'), 'utf8'), 'plan')
+})
+
+test('what must not exist twice ends in the copy, whatever the record says; what was remembered goes on', async t => {
+  const flag = defineRecord('test.flag', Type.Object({ on: Type.Boolean() }))
+  const state = (name: string, ends: boolean): StateSpec<boolean> => ({
+    name,
+    version: 1,
+    initial: () => false,
+    reduce: (value, record) => (flag.is(record) ? record.on : ends && sessionForked.is(record) ? false : value)
+  })
+  const [schedule, mode] = [state('schedule', true), state('mode', false)]
+  let histories: Histories | undefined
+  const probe = definePack({
+    name: 'probe',
+    needs: { histories: Histories },
+    setup(ctx, services) {
+      histories = services.histories
+      ctx.contribute(HistoryStates, schedule)
+      ctx.contribute(HistoryStates, mode)
+    }
+  })
+  const agent = await start(t, scriptedLlm('answer'), { packs: [probe] })
+  await agent.prompt('one')
+  await agent.settled(1)
+  const values = async (session_id: string) => {
+    const history = await histories!.of((await agent.inside.agents.main(session_id)).host)
+    return [(await history.track(schedule)).value, (await history.track(mode)).value]
+  }
+  await (await histories!.of((await agent.inside.main(agent)).host)).append(flag.of({ on: true }))
+
+  const { data } = await agent.fork()
+
+  assert.deepEqual(await values(data.id), [false, true])
+  assert.deepEqual(await values(agent.session_id), [true, true])
+})
+
+test('a copy that fails or whose process dies leaves no session behind', async t => {
+  const agent = await start(t)
+  await agent.prompt('one')
+  await agent.settled(1)
+  const { sessions } = agent.inside
+  const source = await sessions.load(agent.session_id)
+  const before = await directories(agent)
+  const reached = latch()
+  await assert.rejects(
+    sessions.copy(source, { title: 'x' }, async dir => {
+      await writeFile(join(dir, 'half'), '')
+      throw new Error('disk full')
+    }),
+    /disk full/
+  )
+  assert.deepEqual(await directories(agent), before)
+  const hanging = sessions.copy(source, { title: 'x' }, async dir => {
+    await mkdir(join(dir, 'agents', 'main'), { recursive: true })
+    reached.open()
+    await never
+  })
+  hanging.catch(() => undefined)
+  await reached.opened
+  assert.equal((await agent.call(listSessions)).data.items.length, 1)
+  const { copyOfHome } = await import('../agent/start.ts')
+  const home = await copyOfHome(agent.home)
+  assert.ok((await directories({ home })).some(name => name.startsWith('.new-')))
+
+  const again = await start(t, scriptedLlm('answer'), { home, session_id: agent.session_id })
+
+  assert.deepEqual(
+    (await again.call(listSessions)).data.items.map(({ id }) => id),
+    [agent.session_id]
+  )
+  await again.stop()
+  assert.deepEqual(
+    await directories({ home }),
+    before.filter(name => !name.endsWith('.lock'))
+  )
+})
+
+test('a tool call and its result go along, and a copy can be copied', async t => {
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  const agent = await start(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('one')
+  await agent.settled(1)
+  const first = (await agent.fork()).data
+  const second = (await agent.fork(first.id)).data
+  assert.equal(second.title, 'Fork: Fork: one')
+  assert.deepEqual(contents(await agent.messages(second.id)), contents(await agent.messages(agent.session_id)))
+  await agent.say(second.id, 'more')
+  await agent.ended(second.id, 1)
+  const roles = llm.requests.at(-1)?.messages.map(({ role }) => role)
+  assert.deepEqual(roles?.filter(role => role === 'tool').length, 1)
+})
