@@ -1,6 +1,6 @@
 /** A goal as it is on record, what follows from its journal, and how clients see it. Pure. */
 import { nullable, oneOf, type Static, Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
 import { type ModelPrice, totalCost } from '../llm/index.ts'
 import { Actor, GoalChange, type GoalSnapshot, goalUpdated } from './contract.ts'
 
@@ -62,6 +62,8 @@ export const goalState: StateSpec<GoalState> = {
       const { goal: _goal, ...rest } = next
       return record.goal ? { ...rest, goal: record.goal } : rest
     }
+    // The goal is that of the session from which this one was copied.
+    if (sessionForked.is(record)) return { seen: next.seen }
     const { goal, turn } = state
     if (!goal) return next
     if (goalTurn.is(record) && record.goal_id === goal.goal_id) {

@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createChild, forkSession } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
+import { readGoal } from '../../../features/goals/index.ts'
+import goals from '../../../features/goals/pack.ts'
 import { defineRecord, Histories, HistoryStates, type StateSpec, sessionForked } from '../../../features/history/index.ts'
 import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
 import { archiveSession, listChildren, listSessions, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import tools from '../../../features/tools/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -286,4 +289,21 @@ test('a tool call and its result go along, and a copy can be copied', async t =>
   await agent.ended(second.id, 1)
   const roles = llm.requests.at(-1)?.messages.map(({ role }) => role)
   assert.deepEqual(roles?.filter(role => role === 'tool').length, 1)
+})
+
+test('a goal stays with the session that has it, and the model of the copy is told', async t => {
+  const llm = scriptedLlm('answer')
+  const agent = await start(t, llm, { packs: [tools, goals] })
+  const params = { session_id: agent.session_id }
+  await agent.call(updateProfile, { params, body: { agent_config: { goal_objective: 'ship it' } } })
+  await agent.prompt('go')
+  await agent.settled(1)
+  assert.equal((await agent.call(updateProfile, { params, body: { agent_config: { goal_control: 'pause' } } })).code, 0)
+  const main = await agent.inside.main(agent)
+  await main.abort(false)
+
+  const { data } = await agent.fork()
+
+  assert.equal((await agent.call(readGoal, { params: { session_id: data.id } })).data, null)
+  assert.equal((await agent.call(readGoal, { params })).data?.status, 'paused')
 })

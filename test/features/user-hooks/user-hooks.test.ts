@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { compactSession } from '../../../features/compaction/index.ts'
+import compaction from '../../../features/compaction/pack.ts'
 import { patchConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
@@ -253,4 +255,23 @@ test('hooks hear of subagents, tasks and their ends', async t => {
     [told.SubagentStart.agent_name, told.SubagentStop.status, told.Notification.notification_type],
     ['explore', 'completed', 'task.completed']
   )
+})
+
+test('hooks hear before and after the context is made smaller', async t => {
+  const log = join(await freshDir(), 'heard')
+  const heard = (event: string, matcher: string) => ({ event, matcher, command: `cat >> ${log}` })
+  const rules = [heard('PreCompact', 'manual'), heard('PreCompact', 'auto'), heard('PostCompact', '')]
+  const agent = await start(t, scriptedLlm('answer'), rules, [...everything, compaction])
+  await agent.prompt('go')
+  await agent.settled(1)
+  await agent.call(compactSession, { params: { session_id: agent.session_id }, body: { instruction: 'mind it' } })
+  await agent.waitFor(({ type }) => type === 'compaction.completed')
+  await agent.kernel.stop()
+
+  const lines = (await readFile(log, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  const [before] = lines.filter(({ hook_event_name }) => hook_event_name === 'PreCompact')
+  assert.deepEqual([before.trigger, before.instruction, lines.length], ['manual', 'mind it', 2])
 })
