@@ -7,7 +7,7 @@ import { fakeUpstream } from '../helpers/fake-upstream.ts'
 import { type BenchServer, startServer } from './processes.ts'
 import { median, type Row, repeat, spread } from './table.ts'
 
-const megabytes = 202
+export const megabytes = 202
 const smallMegabytes = 2
 const stepsPerTurn = 20
 
@@ -107,7 +107,7 @@ async function measure(upstream: string, size: number, runs: number) {
   return { cold, warm, pages }
 }
 
-async function opened(server: BenchServer, session: string): Promise<Opening> {
+export async function opened(server: BenchServer, session: string): Promise<Opening> {
   await get(server, '/api/v1/sessions')
   const before = await server.rss()
   await server.loop()
@@ -115,34 +115,38 @@ async function opened(server: BenchServer, session: string): Promise<Opening> {
   return { ms, loop: await server.loop(), grown: (await server.rss()) - before }
 }
 
-async function get(server: BenchServer, path: string): Promise<unknown> {
+export async function get(server: BenchServer, path: string): Promise<unknown> {
   const answer = await server.rest.json('GET', path)
   if (answer.code !== 0) throw new Error(`GET ${path}: ${answer.code} ${answer.msg}`)
   return answer.data
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+export async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now()
   await work()
   return performance.now() - began
 }
 
 /** One prompt, to its end. */
-async function talk(server: BenchServer, session: string): Promise<void> {
+export async function talk(server: BenchServer, session: string): Promise<void> {
   const socket = await server.subscribed(session)
   await server.rest.json('POST', `/api/v1/sessions/${session}/prompts`, { content: [{ type: 'text', text: 'go' }] })
   await socket.next('prompt.completed')
   await socket.close()
 }
 
-async function wireOf(home: string): Promise<string> {
+export async function wireOf(home: string): Promise<string> {
   const found = (await readdir(home, { recursive: true })).find(name => name.endsWith('agents/main/wire.jsonl'))
   if (!found) throw new Error('no journal')
   return join(home, found)
 }
 
-/** Appends turns with tool calls until the journal is so large, as a server would have written them. Answers the number of messages. */
-async function fill(file: string, size: number): Promise<number> {
+/** Appends turns with tool calls until the journal is so large, as a server would have written them, then these records. Answers the number of messages. */
+export async function fill(
+  file: string,
+  size: number,
+  behind: readonly { type: string; [field: string]: unknown }[] = []
+): Promise<number> {
   const storage = createStorage({ home: dirname(file), log: { warn: () => undefined } }, { sync: 'write' })
   const log = storage.open(wireStore, { namespace: '', dir: '.' })
   let number = 2 // the prompt that made the session, and its answer
@@ -153,6 +157,7 @@ async function fill(file: string, size: number): Promise<number> {
     const { end } = await log.append('wire', ...records.map(record => ({ ...record, time: time++ })))
     told = { type: 'told', at: end, seq: turn_id, epoch: 'bench' }
   }
+  if (behind.length > 0) await log.append('wire', ...behind.map(record => ({ ...record, time: time++ })))
   await log.append('wire', told) // a server leaves no more than the last few events untold
   await storage.close()
   return number

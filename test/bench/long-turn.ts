@@ -27,7 +27,7 @@ export async function longTurn(): Promise<Row[]> {
     // Bodies are not kept: they would be gigabytes.
     for (const key of Object.keys(body)) delete body[key]
     // The first turn is a short one: what is compiled and loaded once is not counted.
-    return n > 0 && n <= steps ? [{ tool: { name: 'Read', args: { path: 'a.txt', limit: 100 + n } } }] : [{ text: 'done' }]
+    return n > 0 && n <= steps ? [{ tool: { name: 'Read', args: { path: 'a.txt', n_lines: 20 + (n % 900) } } }] : [{ text: 'done' }]
   })
   const server = await startServer({ upstream: upstream.url })
   try {

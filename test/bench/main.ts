@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { compaction } from './compaction.ts'
 import { fanOut, journal, replay } from './events.ts'
 import { longHistory } from './history.ts'
 import { restReads, startUp } from './http-and-start.ts'
@@ -21,6 +22,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   latency,
   'long-turn': longTurn,
   history: longHistory,
+  compaction,
   fanout: fanOut,
   replay,
   journal

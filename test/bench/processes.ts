@@ -43,6 +43,8 @@ export interface ServerOptions {
   /** That of a server before, which was told to keep it. Default: a fresh one. */
   readonly place?: string
   readonly keep?: boolean
+  /** Window of the model in tokens; default a million. */
+  readonly window?: number
 }
 
 /** The full server with all default packs. */
@@ -52,7 +54,7 @@ export async function startServer(options: ServerOptions = {}): Promise<BenchSer
   const workspace = join(place, 'project')
   await mkdir(home, { recursive: true, mode: 0o700 })
   await mkdir(workspace, { recursive: true })
-  await writeFile(join(home, 'config.toml'), configuration(options.upstream ?? 'http://127.0.0.1:9999/v1'))
+  await writeFile(join(home, 'config.toml'), configuration(options.upstream ?? 'http://127.0.0.1:9999/v1', options.window ?? 1_000_000))
   const pack = options.bench === false ? [] : ['--pack', here('./pack.js')]
   const child = await start([here('../../bundle/main.js'), '--port', '0', ...pack], {
     SVC_CODE_HOME: home,
@@ -87,7 +89,7 @@ export async function startServer(options: ServerOptions = {}): Promise<BenchSer
   }
 }
 
-function configuration(upstream: string): string {
+function configuration(upstream: string, window: number): string {
   return `default_model = "bench/m"
 default_permission_mode = "yolo"
 [providers.bench]
@@ -97,7 +99,7 @@ api_key = "bench"
 [models."bench/m"]
 provider = "bench"
 model = "m"
-max_context_size = 1000000
+max_context_size = ${window}
 `
 }
 
