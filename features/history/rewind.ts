@@ -3,7 +3,7 @@
  * never be, so memory holds one value per turn since then at most.
  */
 import type { HistoryRecord, StateSpec } from './define.ts'
-import { messageFacts, numberOf } from './message.ts'
+import { isMessage, messageFacts, numberOf } from './message.ts'
 import { contextCompacted, contextUndone, coreRecord } from './records.ts'
 
 /** So many earlier values are kept; of more, the older half is forgotten. */
@@ -53,6 +53,7 @@ export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<
 
 /** The begin of a turn goes with the message behind it. */
 function counted<S>(state: Rewindable<S>, given: HistoryRecord): Rewindable<S> {
+  if (!isMessage(given) && given.type !== 'turn.started') return state
   const record = coreRecord(given)
   if (record?.type === 'turn.started') return { ...state, input: state.next }
   const facts = record && messageFacts(record)

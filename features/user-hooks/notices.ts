@@ -39,13 +39,6 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     const facts = { agent_id: subject, turn_id, error_type: error?.code ?? interruptReason, error_message: error?.message ?? '' }
     if (reason === 'failed') tell('StopFailure', session_id, String(facts.error_type), facts)
   })
-  ctx.on(compactionStarted, ({ session_id, subject, payload: { trigger, instruction = '' } }) =>
-    tell('PreCompact', session_id, trigger, { agent_id: subject, trigger, instruction })
-  )
-  ctx.on(compactionCompleted, ({ session_id, subject, payload: { result } }) => {
-    const { tokensBefore: tokens_before, tokensAfter: tokens_after } = result
-    tell('PostCompact', session_id, '', { agent_id: subject, tokens_before, tokens_after })
-  })
   ctx.on(approvalRequested, ({ session_id, payload: { approval_id, tool_name, tool_call_id, action } }) => {
     if (!rules.has('PermissionRequest', 'PermissionResult')) return
     sessions
