@@ -92,13 +92,13 @@ export type GetLoginData = LoginFlow | null
 export type GetOauthUsageData = AccountUsage | AccountError
 export type GetOauthUserinfoData = AccountProfile | AccountError
 export type GetSessionGoalData = Goal | null
-export type MessageRole = 'user' | 'assistant' | 'tool' | 'system'
 export type PendingInteraction = 'none' | 'approval' | 'question'
 /**
  * how the last turn ended
  *
  */
 export type TurnReason = 'completed' | 'cancelled' | 'failed'
+export type MessageRole = 'user' | 'assistant' | 'tool' | 'system'
 export type StartLoginData =
   | {
       /** oauth_<uuid> */
@@ -1130,6 +1130,13 @@ export interface ModelDeclaration {
   support_efforts?: string[]
   adaptive_thinking?: boolean
 }
+export interface CreateSessionChildBody {
+  title?: string
+  /** merged over that of the source */
+  metadata?: {
+    [k: string]: unknown
+  }
+}
 export interface CreateSessionRequest {
   workspace_id?: string
   /** kept and answered as it is */
@@ -1235,6 +1242,13 @@ export interface Feature {
       count: number
       last: string
     }
+  }
+}
+export interface ForkSessionBody {
+  title?: string
+  /** merged over that of the source */
+  metadata?: {
+    [k: string]: unknown
   }
 }
 export interface GetAsyncapiDocumentData {
@@ -1477,6 +1491,59 @@ export interface ListSessionApprovalsData {
 export interface ListSessionApprovalsQuery {
   status: 'pending'
 }
+export interface ListSessionChildrenData {
+  items: Session[]
+  has_more: boolean
+}
+export interface Session {
+  id: string
+  workspace_id: string
+  /** empty when untitled */
+  title: string
+  /** ISO 8601, UTC */
+  created_at: string
+  /** ISO 8601, UTC */
+  updated_at: string
+  archived: boolean
+  /** ISO 8601, UTC */
+  archived_at?: string
+  busy: boolean
+  main_turn_active: boolean
+  pending_interaction: PendingInteraction
+  last_turn_reason?: TurnReason
+  last_prompt?: string
+  metadata: SessionMetadata
+  agent_config: {
+    /** alias id; empty until one is bound */
+    model: string
+  }
+  usage: SessionUsage
+  permission_rules: unknown[]
+  message_count: number
+  last_seq: number
+}
+export interface SessionMetadata {
+  /** absolute path of the working directory */
+  cwd: string
+  [k: string]: unknown
+}
+export interface SessionUsage {
+  /** uncached input */
+  input_tokens: number
+  output_tokens: number
+  cache_read_tokens: number
+  cache_creation_tokens: number
+  context_tokens: number
+  context_limit?: number
+  total_cost_usd?: number
+  turn_count?: number
+}
+export interface ListSessionChildrenQuery {
+  before_id?: string
+  after_id?: string
+  page_size?: number
+  busy?: boolean
+}
 export interface ListSessionMessagesData {
   items: Message[]
   has_more: boolean
@@ -1572,49 +1639,6 @@ export interface ListSessionTasksQuery {
 export interface ListSessionsData {
   items: Session[]
   has_more: boolean
-}
-export interface Session {
-  id: string
-  workspace_id: string
-  /** empty when untitled */
-  title: string
-  /** ISO 8601, UTC */
-  created_at: string
-  /** ISO 8601, UTC */
-  updated_at: string
-  archived: boolean
-  /** ISO 8601, UTC */
-  archived_at?: string
-  busy: boolean
-  main_turn_active: boolean
-  pending_interaction: PendingInteraction
-  last_turn_reason?: TurnReason
-  last_prompt?: string
-  metadata: SessionMetadata
-  agent_config: {
-    /** alias id; empty until one is bound */
-    model: string
-  }
-  usage: SessionUsage
-  permission_rules: unknown[]
-  message_count: number
-  last_seq: number
-}
-export interface SessionMetadata {
-  /** absolute path of the working directory */
-  cwd: string
-  [k: string]: unknown
-}
-export interface SessionUsage {
-  /** uncached input */
-  input_tokens: number
-  output_tokens: number
-  cache_read_tokens: number
-  cache_creation_tokens: number
-  context_tokens: number
-  context_limit?: number
-  total_cost_usd?: number
-  turn_count?: number
 }
 export interface ListSessionsQuery {
   before_id?: string
@@ -2979,6 +3003,17 @@ export interface paths {
       responses: { 200: Content<Success<ResolveApprovalData> | Failure<40001 | 40401 | 40404 | 40901 | 40902 | 41001 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/children': {
+    get: {
+      parameters: { path: { session_id: string }; query?: ListSessionChildrenQuery }
+      responses: { 200: Content<Success<ListSessionChildrenData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody: { content: { 'application/json': CreateSessionChildBody } }
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/goal': {
     get: {
       parameters: { path: { session_id: string } }
@@ -3116,6 +3151,13 @@ export interface paths {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': CompactSessionBody } }
       responses: { 200: Content<Success<CompactSessionData> | Failure<40001 | 40401 | 40901 | 40910 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}:fork': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': ForkSessionBody } }
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:restore': {

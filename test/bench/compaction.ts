@@ -32,7 +32,9 @@ async function longTurn(): Promise<Row[]> {
     for (const key of Object.keys(body)) delete body[key]
     if (summary) summaries.add(n)
     if (summary) return [{ text: 'what was done '.repeat(100) }, { usage }]
-    return n > 0 && ++step <= steps ? [{ tool: { name: 'Read', args: { path: 'a.txt', n_lines: 20 + (step % 900) } } }, { usage }] : [{ text: 'done' }]
+    return n > 0 && ++step <= steps
+      ? [{ tool: { name: 'Read', args: { path: 'a.txt', n_lines: 20 + (step % 900) } } }, { usage }]
+      : [{ text: 'done' }]
   })
   const server = await startServer({ upstream: upstream.url, window })
   try {
