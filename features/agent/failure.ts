@@ -4,6 +4,7 @@ import { coreRecord, type StateSpec } from '../history/index.ts'
 import type { approvalRequested } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
+import { type Retry, remainingMs } from './retry.ts'
 import type { Failure } from './service.ts'
 
 /** Whom a failed request was for, as far as it got. */
@@ -102,6 +103,19 @@ export function failureLine({ id, session }: AgentHost, what: string, failure: T
   )
   const hint = advice(failure)
   return `${who}: ${what} [${code}]${whom === '' ? '' : ` at ${whom}`}: ${message}${hint === undefined ? '' : ` (${hint})`}`
+}
+
+/** A longer wait is told at once. */
+const longWaitMs = 30_000
+
+/** What a person should hear of a failed attempt: the second in a row that failed in the same way, and a long wait. undefined: nothing. */
+export function loudRetry({ failed_attempt, max_attempts, delay_ms, same }: Retry, baseMs: number): string | undefined {
+  const seconds = Math.ceil((delay_ms + remainingMs(failed_attempt + 1, max_attempts, baseMs)) / 1_000)
+  const more = max_attempts - failed_attempt
+  if (same === 2) return `failed twice in the same way, ${more} more ${more === 1 ? 'attempt' : 'attempts'} in the next ${seconds} s`
+  return same < 2 && delay_ms >= longWaitMs
+    ? `attempt ${failed_attempt} failed, the next one is in ${Math.ceil(delay_ms / 1_000)} s`
+    : undefined
 }
 
 /** What a person can look at. */

@@ -9,7 +9,7 @@ import { type CallPorts, type CallsOutcome, runCalls } from './calls.ts'
 import type { ErrorInfo } from './contract.ts'
 import { type Asked, askedOf } from './failure.ts'
 import { textOf } from './media.ts'
-import { pause, retryDelay } from './retry.ts'
+import { pause, type Retry, retryDelay } from './retry.ts'
 import { runStep, type StepOutcome, type StepPorts } from './step.ts'
 import { reminder } from './user-message.ts'
 
@@ -36,16 +36,8 @@ export interface TurnPorts extends CallPorts, StepPorts {
   more(at: StepAt): Promise<boolean>
   /** Engine error of an exception. */
   describe(error: unknown): ErrorInfo
-  /** The request failed and is sent again after `delay_ms`. `same`: how many attempts in a row failed in this very way. */
+  /** The request failed and is sent again after `delay_ms`. */
   retrying(error: LlmError, attempt: Retry & StepAt & Asked): void
-}
-
-export interface Retry {
-  /** From 1. */
-  readonly failed_attempt: number
-  readonly max_attempts: number
-  readonly delay_ms: number
-  readonly same: number
 }
 
 export interface TurnInput {

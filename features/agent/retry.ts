@@ -3,6 +3,16 @@ import type { LlmError } from '../llm/index.ts'
 
 const maxDelayMs = 32_000
 
+/** An attempt that failed and is followed by another one. */
+export interface Retry {
+  /** From 1. */
+  readonly failed_attempt: number
+  readonly max_attempts: number
+  readonly delay_ms: number
+  /** How many attempts in a row failed in this very way. */
+  readonly same: number
+}
+
 /** Delay before the next attempt in ms: what the upstream asked for, else doubling from `baseMs` up to 32 s, plus up to 25 % at random. */
 export function retryDelay(failedAttempt: number, error: LlmError, baseMs: number, random: () => number = Math.random): number {
   if (error.retry_after_ms !== undefined && error.retry_after_ms > 0) return error.retry_after_ms

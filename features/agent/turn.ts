@@ -9,13 +9,12 @@ import type { TurnBinding } from './binding.ts'
 import type { AgentEmit, ErrorInfo } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { describe } from './engine-error.ts'
-import { failureFacts, failureLine, statusIn } from './failure.ts'
+import { failureFacts, failureLine, loudRetry, statusIn } from './failure.ts'
 import { InFlight } from './in-flight.ts'
 import { runTurn, type StepAt, type TurnPorts, type TurnResult } from './loop.ts'
 import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { requestOf } from './request.ts'
-import { remainingMs } from './retry.ts'
 import type { Injection, PromptOutcome, StepInjector, TurnInfo } from './service.ts'
 import { endRecords, interruptReason } from './turn-records.ts'
 import { noticeMessage, reminder, userMessage } from './user-message.ts'
@@ -190,18 +189,9 @@ export class Turn implements TurnPorts {
     const { host, deps } = this.#agent
     const told = { ...error, ...asked }
     const facts = { ...failureFacts(host, this.turn_id, told), failed_attempt, max_attempts, delay_ms }
-    const more = max_attempts - failed_attempt
-    const seconds = Math.ceil(remainingMs(failed_attempt, max_attempts, deps.retryBaseMs) / 1_000)
     deps.log.info(facts, failureLine(host, `attempt ${failed_attempt} of ${max_attempts} failed, the next one is in ${delay_ms} ms`, told))
-    if (same === 2)
-      deps.operator.warn(
-        facts,
-        failureLine(
-          host,
-          `failed twice in the same way, ${more} more ${more === 1 ? 'attempt' : 'attempts'} in the next ${seconds} s`,
-          told
-        )
-      )
+    const loud = loudRetry({ failed_attempt, max_attempts, delay_ms, same }, deps.retryBaseMs)
+    if (loud !== undefined) deps.operator.warn(facts, failureLine(host, loud, told))
   }
 
   stream(request: LlmRequest, signal: AbortSignal): AsyncIterable<LlmPart> {

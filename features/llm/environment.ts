@@ -1,5 +1,6 @@
 /** What the environment says of models: one that it defines, for a start without a configuration file, and headers of every request. */
 import { Environment, type EnvironmentReport } from '../config/index.ts'
+import { isHttpUrl, notAnAddress } from './addresses.ts'
 import { nonBlank } from './env-table.ts'
 import type { ModelRecord, ProviderRecord } from './records.ts'
 
@@ -27,6 +28,7 @@ export function environmentModel(env: NodeJS.ProcessEnv, report?: EnvironmentRep
   if (api_key === undefined && auth === undefined) {
     return variables.refuse('MODEL_NAME', 'is not used without SVC_CODE_MODEL_API_KEY or SVC_CODE_MODEL_AUTH=none')
   }
+  if (base_url !== undefined && !isHttpUrl(base_url)) return variables.refuse('MODEL_BASE_URL', `${notAnAddress}; the model is not used`)
   const capped = variables.integer('MODEL_MAX_COMPLETION_TOKENS', Number.MIN_SAFE_INTEGER) ?? 0
   const max_output_size = capped > 0 ? capped : variables.integer('MODEL_MAX_OUTPUT_SIZE', 1)
   const display_name = variables.text('MODEL_DISPLAY_NAME')

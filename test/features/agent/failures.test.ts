@@ -1,6 +1,7 @@
 /** A failure is told to whoever runs the server, and clients can read the newest one. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { failureLine, loudRetry } from '../../../features/agent/failure.ts'
 import type { LlmPart } from '../../../features/llm/index.ts'
 import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -121,4 +122,27 @@ test('a stop says which turns it cuts and how many prompts wait for the next sta
   await started.stop()
 
   assert.deepEqual(told, [`info: cutting 1 running turn: ${started.session_id}; 1 prompt that waits begins with the next start`])
+})
+
+test('a long wait is told at once, and how long all attempts that are left take', () => {
+  const times = { failed_attempt: 1, max_attempts: 10, delay_ms: 500 }
+  assert.equal(loudRetry({ ...times, same: 1 }, 500), undefined)
+  assert.equal(loudRetry({ ...times, same: 1, delay_ms: 3_600_000 }, 500), 'attempt 1 failed, the next one is in 3600 s')
+  assert.equal(
+    loudRetry({ ...times, failed_attempt: 2, delay_ms: 1_000, same: 2 }, 500),
+    'failed twice in the same way, 8 more attempts in the next 127 s'
+  )
+  assert.equal(loudRetry({ ...times, failed_attempt: 9, delay_ms: 32_000, same: 9 }, 500), undefined)
+})
+
+test('a line names the agent beside the main one, and gives a hint where there is one', () => {
+  const host = (id: string) => ({ id, session: { id: 's' } }) as never
+  const line = (id: string, code: string, more: object = {}) => failureLine(host(id), 'the turn failed', { code, message: 'why', ...more })
+  assert.equal(line('a1', 'internal'), 's, agent a1: the turn failed [internal]: why')
+  assert.equal(line('main', 'provider.rate_limit', { provider_id: 'p' }), 's: the turn failed [provider.rate_limit] at provider p: why')
+  assert.equal(line('main', 'provider.auth_error'), 's: the turn failed [provider.auth_error]: why (check the credential of the provider)')
+  assert.equal(
+    line('main', 'auth.token_missing', { provider_id: 'p' }),
+    's: the turn failed [auth.token_missing] at provider p: why (give provider p an api_key, or auth = "none" if it takes none)'
+  )
 })
