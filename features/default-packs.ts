@@ -8,6 +8,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'api-docs': () => import('./api-docs/pack.ts'),
   instances: () => import('./instances/pack.ts'),
   config: () => import('./config/pack.ts'),
+  'gui-store': () => import('./gui-store/pack.ts'),
   workspaces: () => import('./workspaces/pack.ts'),
   sessions: () => import('./sessions/pack.ts'),
   llm: () => import('./llm/pack.ts'),

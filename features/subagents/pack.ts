@@ -24,7 +24,7 @@ const extraAgentDirsSection = { name: 'extra_agent_dirs', schema: Type.Array(Typ
 export default definePack({
   name: 'subagents',
   description: 'Agents that work for others: one, many at once, in the foreground and in the background',
-  area: 'Agents',
+  area: 'Agent',
   needs: { sessions: Sessions, histories: Histories, agents: Agents, turns: TurnHooks, toolHooks: ToolHooks, llm: Llm },
   optional: { config: Config, tasks: Tasks },
   provides: [Subagents],

@@ -1,0 +1,2 @@
+/** Public face of the gui-store pack. */
+export { clearItems, getItem, readLength, removeItem, setItem } from './contract.ts'
