@@ -71,7 +71,8 @@ async function askUser(context: ToolCallContext, interactions: Interactions, por
     const fault = { stop_turn: true, fail_turn: unattendedFailure(`the approval of ${context.tool.name}`) }
     return { ...deny(context, refusalText(context.tool.name, end)), ...(fails ? fault : {}) }
   }
-  if (end.answer.scope === 'session') {
+  const { scope, feedback } = end.answer
+  if (scope === 'session') {
     try {
       const { approval_argument: argument } = context.execution
       await ports.permissions.remember(agent, { tool: context.tool.name, ...(argument === undefined ? {} : { argument }) })
@@ -79,7 +80,7 @@ async function askUser(context: ToolCallContext, interactions: Interactions, por
       ports.log.error({ err: error, tool: context.tool.name }, 'an approval could not be remembered; it counts for this call only')
     }
   }
-  return { kind: 'run' }
+  return { kind: 'run', ...(feedback ? { note: `The user approved the call and says: ${feedback}` } : {}) }
 }
 
 function genericDisplay(context: ToolCallContext): ToolDisplay {

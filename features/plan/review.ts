@@ -8,7 +8,7 @@ export const ownLabels = ['Approve', 'Reject', 'Reject and Exit', 'Revise']
 
 /** `carryOut`: plan mode ends and the call answers with the plan; else the call is settled with `result`. */
 export type Verdict =
-  | { readonly carryOut: true; readonly option?: string }
+  | { readonly carryOut: true; readonly option?: string; readonly feedback?: string }
   | { readonly carryOut: false; readonly leave: boolean; readonly result: ToolResult }
 
 const unanswered = {
@@ -27,7 +27,7 @@ export function verdictOf(end: InteractionEnd<ApprovalAnswer>, options: readonly
   const reason = feedback ? ` They say:\n${feedback}` : ''
   if (decision === 'approved') {
     const option = options.find(each => each.label === label)?.label
-    return { carryOut: true, ...(option === undefined ? {} : { option }) }
+    return { carryOut: true, ...(option === undefined ? {} : { option }), ...(feedback ? { feedback } : {}) }
   }
   if (decision === 'cancelled') {
     return stays({ output: `The user dismissed the review without a decision. Plan mode stays on.${reason}` })
@@ -49,16 +49,20 @@ export function verdictOf(end: InteractionEnd<ApprovalAnswer>, options: readonly
   })
 }
 
+/** How it came that the plan is carried out. */
+export interface Reviewed {
+  readonly reviewed: boolean
+  readonly option?: string | undefined
+  readonly feedback?: string | undefined
+}
+
 /** What the model hears of a plan that is to be carried out. Clients find file and plan behind `Plan saved to: ` and the headings. */
-export function approvedText(
-  plan: string,
-  file: string,
-  how: { readonly reviewed: boolean; readonly option?: string | undefined }
-): string {
+export function approvedText(plan: string, file: string, how: Reviewed): string {
   const head = how.reviewed
     ? 'The user approved the plan. Plan mode is off: carry it out now.'
     : 'Plan mode is off. Nobody reviewed the plan, because the session is in auto mode: carry it out on your own judgement.'
   const only = how.option === undefined ? '' : `\nThe user chose one approach; carry out only this one: ${how.option}`
   const title = how.reviewed ? '## Approved Plan:' : '## Plan (auto-approved, not user-reviewed):'
-  return `${head}${only}\n\nPlan saved to: ${file}\n\n${title}\n${plan}`
+  const said = how.feedback === undefined ? '' : `\nThey say:\n${how.feedback}`
+  return `${head}${only}${said}\n\nPlan saved to: ${file}\n\n${title}\n${plan}`
 }

@@ -5,7 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { mayChange, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import type { AgentPlan } from './agent-plan.ts'
 import { enterParameters, exitParameters, type PlanOption } from './contract.ts'
-import { approvedText, ownLabels, verdictOf } from './review.ts'
+import { approvedText, ownLabels, type Reviewed, verdictOf } from './review.ts'
 
 export interface PlanPorts {
   readonly planOf: (agent: AgentHost) => Promise<AgentPlan>
@@ -62,7 +62,7 @@ export function createExitPlanMode(ports: PlanPorts): Tool<typeof exitParameters
       if (text === '') throw new ToolRefusal(`The plan file ${file} is empty. Write the plan there first.`)
       const display = { kind: 'plan_review', plan: text, path: file, ...(options.length > 1 ? { options } : {}) }
       const description = 'Reviewing the plan'
-      let how: { readonly reviewed: boolean; readonly option?: string | undefined } = { reviewed: false }
+      let how: Reviewed = { reviewed: false }
       return {
         description,
         display,
@@ -79,7 +79,7 @@ export function createExitPlanMode(ports: PlanPorts): Tool<typeof exitParameters
             return verdict.result
           }
           await leave(plan, 'approved', env, ports)
-          how = { reviewed: true, option: verdict.option }
+          how = { reviewed: true, option: verdict.option, feedback: verdict.feedback }
           return undefined
         },
         run: async () => ({ output: approvedText(text, file, how) })

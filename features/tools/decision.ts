@@ -30,6 +30,8 @@ export interface Decided {
   readonly changes: Changes
   readonly context?: ToolCallContext
   readonly result?: ToolResult
+  /** Told to the model with the result, whatever it is. */
+  readonly note?: string
 }
 
 /** Understands the call and decides about it, again and again while its arguments are rewritten. Never rejects. */
@@ -75,7 +77,10 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
     const decision = await wait(judge(context, changes, ports))
     if (!decision || signal.aborted) return { changes, context, result: failure(abortText(signal)) }
     if (decision.value === 'changed') return undefined
-    if (decision.value.kind === 'run') return await reviewed(context, changes, ports, wait)
+    if (decision.value.kind === 'run') {
+      const { note } = decision.value
+      return { ...(await reviewed(context, changes, ports, wait)), ...(note === undefined ? {} : { note }) }
+    }
     const { kind: _kind, ...refusal } = decision.value
     return { changes, context, result: { ...refusal, is_error: true } }
   } catch (error) {

@@ -126,7 +126,7 @@ class Batch {
     }
   }
 
-  async #finish({ parsed, context, changes }: Prepared, result: ToolResult): Promise<ToolResult> {
+  async #finish({ parsed, context, changes, note: said }: Prepared, result: ToolResult): Promise<ToolResult> {
     let finished = result
     if (context) {
       try {
@@ -137,7 +137,7 @@ class Batch {
       }
     }
     const limited = await limitResult(finished, parsed.call, { ...this.#ports, dir: this.#input.agent.dir })
-    const note = [limited.note, changes?.text].filter(Boolean).join(' ')
+    const note = [limited.note, changes?.text, said].filter(Boolean).join(' ')
     return remind({ ...limited, ...(note === '' ? {} : { note }) }, this.#counts.get(parsed.key) ?? 1)
   }
 

@@ -62,7 +62,8 @@ export interface ToolQuestion {
   ask(): Promise<ToolDecision | ToolRewrite>
 }
 
-export type ToolDecision = { readonly kind: 'run' } | ToolDenial
+/** `note`: told to the model with the result. */
+export type ToolDecision = { readonly kind: 'run'; readonly note?: string } | ToolDenial
 
 /** What the authority says of a call. It rewrites a call at most once; the second time the call is refused. */
 export type ToolVerdict = ToolDecision | ToolRewrite | ToolQuestion

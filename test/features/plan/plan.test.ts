@@ -292,6 +292,14 @@ for (const [name, answer, expected] of ends) {
   })
 }
 
+test('what the user says with the approval goes to the model, of a plan and of any call', async t => {
+  const { result } = await reviewed(t, { decision: 'approved', feedback: 'tests first' })
+  assert.match(result.output, /They say:\ntests first\n\nPlan saved to/)
+  const server = await start(t, [call('EnterPlanMode')])
+  await server.turn('go', [{ decision: 'approved', feedback: 'be thorough' }])
+  assert.match(said(server, 1), /approved the call and says: be thorough/)
+})
+
 test('in yolo mode the plan is reviewed, in auto mode it is carried out unreviewed', async t => {
   assert.equal((await reviewed(t, { decision: 'approved' }, {}, 'yolo')).asked.length, 1)
   const server = await start(t, [writePlan('1. Do it.'), call('ExitPlanMode')])
