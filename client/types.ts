@@ -1636,6 +1636,14 @@ export interface Task {
 export interface ListSessionTasksQuery {
   status?: 'running' | 'completed' | 'failed' | 'cancelled'
 }
+export interface ListSessionWarningsData {
+  warnings: {
+    /** `agents-md-oversized` */
+    code: string
+    message: string
+    severity: 'info' | 'warning' | 'error'
+  }[]
+}
 export interface ListSessionsData {
   items: Session[]
   has_more: boolean
@@ -3132,6 +3140,12 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string; task_id: string } }
       responses: { 200: Content<Success<DetachSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/warnings': {
+    get: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<ListSessionWarningsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:abort': {

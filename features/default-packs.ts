@@ -31,6 +31,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   compaction: () => import('./compaction/pack.ts'),
   tasks: () => import('./tasks/pack.ts'),
   cron: () => import('./cron/pack.ts'),
+  instructions: () => import('./instructions/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

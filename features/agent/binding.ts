@@ -4,13 +4,14 @@ import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { AgentDeps } from './deps.ts'
-import type { AgentProfile, AgentSettings } from './service.ts'
+import type { AgentProfile, AgentSettings, PromptWarning } from './service.ts'
 import {
   type Bound,
   bound,
   boundState,
   changed,
   disabledTools,
+  PromptDateSlot,
   promptRecord,
   type RenderedPrompt,
   sameSettings,
@@ -31,8 +32,8 @@ export interface TurnBinding {
   readonly records: readonly HistoryRecord[]
   /** Frozen for the turn; throws what keeps it from running, so that the failure shows inside the turn. */
   readonly use: () => TurnSetup
-  /** Problem of the instruction files, when the system prompt was rendered now. */
-  readonly warning?: string
+  /** What clients are to hear of the system prompt, when it was rendered now. */
+  readonly warnings: readonly PromptWarning[]
 }
 
 export class AgentBinding {
@@ -49,6 +50,7 @@ export class AgentBinding {
     this.#deps = deps
     this.#settings = settings
     this.#rendered = prompt
+    host.get(PromptDateSlot).date = prompt?.date
     this.#limitTools()
   }
 
@@ -99,26 +101,41 @@ export class AgentBinding {
       this.#settings = settings
       this.#limitTools()
       const profile = this.#profile()
-      let warning: string | undefined
-      const disabled = disabledTools(this.#host).join()
-      const compactions = this.#history.compactions()
-      // Files and listings may have changed since: a context that begins anew is the moment to look again.
-      if (profile && (this.#rendered?.disabled !== disabled || (this.#rendered.compactions ?? 0) !== compactions)) {
-        const rendered = await this.#deps.renderPrompt(this.#host, profile)
-        warning = rendered.warning
-        this.#rendered = { profile: profile.name, disabled, compactions, text: rendered.text, ...limitsOf(profile) }
-        records.push(promptRecord.of(this.#rendered))
-      }
+      const warnings = profile ? await this.#render(profile, records) : []
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
       const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#rendered.text }
-      return { records, use: () => setup, ...(warning === undefined ? {} : { warning }) }
+      return { records, use: () => setup, warnings }
     } catch (error) {
       const use = () => {
         throw error
       }
-      return { records, use }
+      return { records, use, warnings: [] }
     }
+  }
+
+  /**
+   * Renders the system prompt where that has not happened, or what it follows from has changed: tools that are off, files and other things that
+   * blocks tell, a context that began anew. While that fails, the old text stays.
+   */
+  async #render(profile: AgentProfile, records: HistoryRecord[]): Promise<readonly PromptWarning[]> {
+    const disabled = disabledTools(this.#host).join()
+    const compactions = this.#history.compactions()
+    const basis = await this.#deps.promptBasis(this.#host, profile)
+    const old = this.#rendered
+    if (old && old.disabled === disabled && (old.compactions ?? 0) === compactions && (old.basis ?? '') === basis) return []
+    const rendered = await this.#deps.renderPrompt(this.#host, profile).catch((error: unknown) => {
+      if (!old) throw error
+      return { failed: [(error as Error).message] }
+    })
+    if (!('text' in rendered) || (old && rendered.failed.length > 0)) {
+      return [{ code: 'system-prompt-refresh-failed', message: `the system prompt stays as it was: ${rendered.failed.join(', ')} failed` }]
+    }
+    const { text, date, warnings } = rendered
+    this.#rendered = { profile: profile.name, disabled, compactions, basis, text, ...(date ? { date } : {}), ...limitsOf(profile) }
+    this.#host.get(PromptDateSlot).date = date
+    records.push(promptRecord.of(this.#rendered))
+    return warnings
   }
 
   #profile(): AgentProfile | undefined {

@@ -5,6 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentRecordEvent } from './events.ts'
+import type { SystemPrompt } from './prompt/profile.ts'
 import type { AgentProfile, AgentRepair, StepInjector } from './service.ts'
 import type { TokenStrategy } from './told-tokens.ts'
 import type { TurnHookCalls } from './turn-hooks.ts'
@@ -28,7 +29,9 @@ export interface AgentDeps {
   /** What packs say of the agent, for `agent.status.updated`. */
   readonly facts: (agent: AgentHost) => Readonly<Record<string, unknown>>
   readonly profiles: (agent: AgentHost) => readonly AgentProfile[]
-  readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<{ readonly text: string; readonly warning?: string }>
+  readonly renderPrompt: (agent: AgentHost, profile: AgentProfile) => Promise<SystemPrompt>
+  /** What the text would follow from now. */
+  readonly promptBasis: (agent: AgentHost, profile: AgentProfile) => Promise<string>
   /** Limits of the user's configuration; 0 steps: no limit. */
   readonly loop: () => { readonly max_steps: number; readonly max_attempts: number }
   /** How the size of a context is told. */

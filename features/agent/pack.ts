@@ -13,10 +13,10 @@ import { type AgentRecordEvent, eventsOf } from './events.ts'
 import { failureState, unheardLine } from './failure.ts'
 import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
-import { builtinProfiles, renderPrompt } from './prompt/profile.ts'
+import { builtinProfiles, type PromptPorts, promptBasis, renderPrompt } from './prompt/profile.ts'
 import { recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfileSources, AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
-import { boundState, refusalOf, ToolLimitsSlot } from './settings.ts'
+import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
 import { cutLine } from './stopping.ts'
 import { createTurnHooks, TurnHookCalls } from './turn-hooks.ts'
@@ -99,6 +99,13 @@ export default definePack({
     ctx.contribute(HistoryStates, noticeState)
     ctx.contribute(HistoryStates, failureState)
 
+    const promptPorts = (): PromptPorts => ({
+      home: ctx.home,
+      product: ctx.config.product,
+      blocks: blocks.entries(),
+      now: ctx.now,
+      failed: (pack, block, err) => ctx.log.error({ err, pack, block }, 'a block of the system prompt failed')
+    })
     const deps: AgentDeps = {
       llm,
       hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`), {
@@ -115,10 +122,8 @@ export default definePack({
       injectors: () => injectors.entries(),
       facts: agent => facts(agent, 'event'),
       profiles: agent => profiles(agent.session),
-      renderPrompt: (agent, profile) =>
-        renderPrompt(agent, profile, { home: ctx.home, product: ctx.config.product, blocks: blocks.entries() }, (pack, block, err) =>
-          ctx.log.error({ err, pack, block }, 'a block of the system prompt failed')
-        ),
+      renderPrompt: (agent, profile) => renderPrompt(agent, profile, promptPorts()),
+      promptBasis: (agent, profile) => promptBasis(agent, profile, promptPorts()),
       loop: () => {
         const { max_steps_per_turn = 0, max_attempts_per_step = 10 } = config()?.get(loopControlSection) ?? {}
         return { max_steps: max_steps_per_turn, max_attempts: Math.max(1, max_attempts_per_step) }
@@ -133,6 +138,7 @@ export default definePack({
     }
 
     ctx.slot(ToolLimitsSlot)
+    ctx.slot(PromptDateSlot)
     const slot = defineSlot('agent-engine', async (agent: AgentHost) => {
       const engine = await AgentEngine.open(agent, await histories.of(agent), deps)
       engine.start()
@@ -163,7 +169,10 @@ export default definePack({
       },
       main: async session_id => of(await (await sessions.load(session_id)).main())
     })
-    ctx.contribute(StepInjectors, dateInjector(ctx.now))
+    ctx.contribute(
+      StepInjectors,
+      dateInjector(ctx.now, agent => agent.get(PromptDateSlot).date)
+    )
     // Sections differ in their schema type; the point holds them as sections of any schema.
     ctx.contribute(ToolPolicies, { name: 'agent', refuses: (agent, tool) => refusalOf(agent, tool.name) })
     ctx.contribute(AgentConfigHandlers, {

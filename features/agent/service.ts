@@ -210,6 +210,8 @@ export interface AgentProfile {
   readonly description: string
   /** Added to the system prompt. */
   readonly role: string
+  /** In place of the system prompt: a template with the variables of custom prompts (`${base_prompt}`, `${cwd}`, ...). */
+  readonly prompt?: string
   /** Tools it may use: names, and globs for those of MCP servers (`mcp__db__*`); undefined: all. */
   readonly tools?: readonly string[]
   /** Of those, tools that it may not use; written in the same way. */
@@ -347,11 +349,31 @@ export interface StepInjector {
 }
 export const StepInjectors = extensionPoint<StepInjector>('step-injectors')
 
-/** Blocks of the system prompt, contributed by packs; joined in `order`. The built-in ones stand at 100, 200, ... 500. */
+/** What a block says. */
+export interface PromptText {
+  readonly text: string
+  /** For custom prompts, which take in `${name}` what they want. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** Told as `warning` events when the prompt is rendered. */
+  readonly warnings?: readonly PromptWarning[]
+}
+
+/** Contract 2, Warning; its severity is `warning`. */
+export interface PromptWarning {
+  readonly code: string
+  readonly message: string
+}
+
+/** Blocks of the system prompt, contributed by packs; joined in `order`. The built-in ones stand at 100, 200, 300 and 500. */
 export interface PromptBlock {
   readonly name: string
   readonly order: number
-  render(agent: AgentHost): string | Promise<string>
+  render(agent: AgentHost): string | PromptText | Promise<string | PromptText>
+  /**
+   * Says shortly what the text follows from (names and times of files). Asked when a turn begins: when the answer is another than at the last
+   * rendering, the prompt is rendered anew. Absent: a change shows when something else renders it.
+   */
+  basis?(agent: AgentHost): string | Promise<string>
 }
 
 export const PromptBlocks = extensionPoint<PromptBlock>('prompt-blocks')

@@ -22,6 +22,8 @@ export const promptRecord = defineRecord(
     profile: Type.String(),
     disabled: Type.String(),
     compactions: Type.Optional(Type.Integer({ description: 'how often the context had been made smaller' })),
+    basis: Type.Optional(Type.String({ description: 'what the text followed from: another one renders it anew' })),
+    date: Type.Optional(Type.String({ description: 'the date that the text says' })),
     text: Type.String(),
     tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String()))),
     disallowed_tools: Type.Optional(Type.Unsafe<readonly string[]>(Type.Array(Type.String())))
@@ -36,6 +38,8 @@ export interface RenderedPrompt extends ToolRange {
   readonly profile: string
   readonly disabled: string
   readonly compactions?: number
+  readonly basis?: string
+  readonly date?: string
   readonly text: string
 }
 
@@ -78,6 +82,9 @@ export class ToolLimits {
   }
 }
 export const ToolLimitsSlot = defineSlot<ToolLimits, AgentHost>('agent-tool-limits', () => new ToolLimits())
+
+/** The date that the system prompt of an agent says, for whoever tells it the date. */
+export const PromptDateSlot = defineSlot<{ date?: string | undefined }, AgentHost>('agent-prompt-date', () => ({}))
 
 /** Tools that are off by name: by the agent's own setting, by those of the agents it comes from, and by the main agent's, which is the session's. */
 export function disabledTools(agent: AgentHost): readonly string[] {

@@ -139,7 +139,7 @@ export class Turn implements TurnPorts {
     await setImmediate() // the answer to the prompt goes out first
     const binding = await this.#agent.bind()
     this.#unsaved.push(...binding.records)
-    if (binding.warning !== undefined) this.#unsaved.push({ type: 'warning', code: 'agents-md-oversized', message: binding.warning })
+    this.#unsaved.push(...binding.warnings.map(warning => ({ type: 'warning' as const, ...warning })))
     const { max_steps, max_attempts } = this.#agent.deps.loop()
     this.#setup = binding.use
     this.bound = true

@@ -82,14 +82,18 @@ async function readProfile(file: string): Promise<AgentProfile> {
     disallowed_tools: listOf(field('disallowedTools', 'disallowed_tools')),
     subagents: listOf(field('subagents'))
   }
+  const body = text.slice(fenced[0].length).trim()
   return {
     name,
     description: typeof when === 'string' && when.trim() !== '' ? `${description.trim()} ${when.trim()}` : description.trim(),
-    role: text.slice(fenced[0].length).trim(),
+    ...(isTemplate(body) ? { role: '', prompt: body } : { role: body }),
     ...(field('override') === true ? { override: true } : {}),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list !== undefined))
   }
 }
+
+/** A body with variables is the whole prompt; one without is added to the usual one. */
+const isTemplate = (body: string) => /\$\{\w+\}/.test(body)
 
 /** `*` is no limit. */
 const toolsOf = (list: readonly string[] | undefined) => (list?.includes('*') ? undefined : list)

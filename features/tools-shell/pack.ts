@@ -35,7 +35,11 @@ export default definePack({
       await Promise.all([...running].map(command => command.ended))
     })
     const shell = findShell()
-    ctx.contribute(PromptBlocks, { name: 'shell', order: 310, render: () => `The shell of Bash is ${shell}.` })
+    ctx.contribute(PromptBlocks, {
+      name: 'shell',
+      order: 310,
+      render: () => ({ text: `The shell of Bash is ${shell}.`, variables: { shell } })
+    })
     const ports = {
       shell,
       record,

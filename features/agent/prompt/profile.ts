@@ -1,10 +1,12 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
+import { createHash } from 'node:crypto'
 import { arch, platform } from 'node:os'
 import type { Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
-import { type AgentProfile, defaultProfile, type PromptBlock } from '../service.ts'
-import { collectInstructions, listDirectory } from './environment.ts'
+import { type AgentProfile, defaultProfile, type PromptBlock, type PromptWarning } from '../service.ts'
+import { listDirectory, localDate } from './environment.ts'
 import { gitState } from './git-state.ts'
+import { fillTemplate, readSystemFile, systemFileStamp } from './template.ts'
 
 const readOnly = ['Read', 'Glob', 'Grep', 'TodoList', 'WebSearch', 'FetchURL', 'Skill', 'ReadMediaFile']
 /** Tools that start agents: who was started by one does the work itself. */
@@ -35,9 +37,14 @@ export const builtinProfiles: readonly AgentProfile[] = [
 const identity = (name: string) => `You are ${name}, an agent that works on a user's computer through tools. \
 Your goal is to get the task done that the user sets, correctly and without surprises.`
 
+const os = `${platform()} (${arch()})`
+
+const style =
+  'Before the first tool call of a task, say in a sentence what you are about to do. Keep answers short; the user sees your tool calls.'
+
 const rules = `# How to work
 - Answer in the language of the user. Leave code, paths, commands and quotations as they are.
-- Before the first tool call of a task, say in a sentence what you are about to do. Keep answers short; the user sees your tool calls.
+- ${style}
 - Prefer the tools made for files and search over shell commands. Ask for independent calls together, so that they can run side by side.
 - A call that the user rejects stays rejected: do not try the same by another way. Ask, or choose a different course.
 - Ask when a task can be read in ways that lead to different work, or needs what only the user knows. Otherwise take the sensible course and say which.
@@ -62,29 +69,58 @@ export interface PromptPorts {
   readonly home: string
   readonly product: string
   readonly blocks: readonly Contribution<PromptBlock>[]
+  readonly now: () => Date
+  readonly failed: (pack: string, block: string, error: unknown) => void
 }
 
-/** The text for an agent, and the warning that its instruction files deserve. A block that fails is left out and reported. */
-export async function renderPrompt(
-  agent: AgentHost,
-  profile: AgentProfile,
-  ports: PromptPorts,
-  failed: (pack: string, block: string, error: unknown) => void
-): Promise<{ readonly text: string; readonly warning?: string }> {
+export interface SystemPrompt {
+  readonly text: string
+  /** The date that it says, if it does. */
+  readonly date?: string
+  readonly warnings: readonly PromptWarning[]
+  /** Blocks that failed and are left out. */
+  readonly failed: readonly string[]
+}
+
+/** What the text would follow from now. A block that fails has nothing to say. */
+export async function promptBasis(agent: AgentHost, profile: AgentProfile, { home, blocks, failed }: PromptPorts): Promise<string> {
+  const parts = [takesSystemFile(agent, profile) ? await systemFileStamp(home) : '']
+  for (const { pack, item: block } of blocks) {
+    try {
+      const basis = await block.basis?.(agent)
+      if (basis !== undefined) parts.push(`${block.name} ${basis}`)
+    } catch (error) {
+      failed(pack, block.name, error)
+    }
+  }
+  const basis = parts.filter(part => part !== '').join('\n')
+  return basis === '' ? '' : createHash('sha256').update(basis).digest('hex').slice(0, 32)
+}
+
+/** The text for an agent. A block that fails is left out. Rejects when the file of a custom prompt cannot be read. */
+export async function renderPrompt(agent: AgentHost, profile: AgentProfile, ports: PromptPorts): Promise<SystemPrompt> {
   const { cwd } = agent.session
-  const [instructions, listing, git] = await Promise.all([collectInstructions(cwd, ports.home), listDirectory(cwd), gitState(cwd)])
+  const template = profile.prompt ?? (takesSystemFile(agent, profile) ? await readSystemFile(ports.home) : undefined)
+  const [listing, git] = await Promise.all([listDirectory(cwd), gitState(cwd)])
   const blocks: { order: number; text: string }[] = [
     { order: 100, text: [identity(ports.product), profile.role].filter(Boolean).join('\n\n') },
     { order: 200, text: [rules, coding, context].join('\n\n') },
     { order: 300, text: environment(cwd, listing, git) },
-    { order: 400, text: projectText(instructions.text) },
     { order: 500, text: closing }
   ]
+  const warnings: PromptWarning[] = []
+  const failed: string[] = []
+  let variables: Readonly<Record<string, string>> = {}
   for (const { pack, item: block } of ports.blocks) {
     try {
-      blocks.push({ order: block.order, text: await block.render(agent) })
+      const said = await block.render(agent)
+      const { text, ...more } = typeof said === 'string' ? { text: said } : said
+      blocks.push({ order: block.order, text })
+      variables = { ...variables, ...more.variables }
+      warnings.push(...(more.warnings ?? []))
     } catch (error) {
-      failed(pack, block.name, error)
+      failed.push(block.name)
+      ports.failed(pack, block.name, error)
     }
   }
   blocks.sort((a, b) => a.order - b.order)
@@ -92,22 +128,20 @@ export async function renderPrompt(
     .map(block => block.text.trim())
     .filter(block => block !== '')
     .join('\n\n')
-  return { text, ...(instructions.warning === undefined ? {} : { warning: instructions.warning }) }
+  if (template === undefined) return { text, warnings, failed }
+  const now = localDate(ports.now())
+  const own = { product_name: ports.product, role_additional: profile.role, reply_style_guide: style, cwd, cwd_listing: listing, os, now }
+  const filled = fillTemplate(template, { ...own, ...variables, base_prompt: text })
+  return { text: filled, warnings, failed, ...(/\$\{now\}/.test(template) ? { date: now } : {}) }
 }
+
+const takesSystemFile = (agent: AgentHost, { name }: AgentProfile) => name === defaultProfile && agent.record.type === 'main'
 
 function environment(cwd: string, listing: string, git: string): string {
   return `# Environment
-Operating system: ${platform()} (${arch()}).
+Operating system: ${os}.
 There is no sandbox: commands act on the user's real files. The current date arrives in a reminder.
 Working directory: ${cwd}
 
 ${listing}${git === '' ? '' : `\n\nGit branch and changes when this conversation began (look again before you rely on them):\n${git}`}`
-}
-
-function projectText(text: string): string {
-  if (text === '') return ''
-  return `# Project instructions
-The files below describe this project. They are the project's wishes, more specific ones win over general ones; what the user says in the conversation wins over all of them.
-
-${text}`
 }

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Agents } from '../../../features/agent/index.ts'
-import { collectInstructions, listDirectory } from '../../../features/agent/prompt/environment.ts'
+import { listDirectory } from '../../../features/agent/prompt/environment.ts'
 import { PromptQueue } from '../../../features/agent/queue.ts'
 import { repairOf } from '../../../features/agent/turn-records.ts'
 import { abortSession, listPrompts, steerPrompts, submitPrompt } from '../../../features/prompts/index.ts'
@@ -92,26 +92,14 @@ test('another pack reaches the engine through its service', async t => {
   assert.equal((await agent.call(readSession, { params: { session_id: agent.session_id } })).data.last_prompt, undefined)
 })
 
-test('instruction files are merged from the general to the specific', async () => {
-  const home = await freshDir()
-  const root = join(home, 'repo')
-  const cwd = join(root, 'sub')
-  await mkdir(join(root, '.git'), { recursive: true })
-  await mkdir(join(cwd, '.svc-code'), { recursive: true })
-  await writeFile(join(home, 'AGENTS.md'), 'home')
-  await writeFile(join(root, 'AGENTS.md'), 'root')
-  await writeFile(join(cwd, '.svc-code', 'AGENTS.md'), 'hidden')
-  await writeFile(join(cwd, 'agents.md'), 'sub')
-
-  const found = await collectInstructions(cwd, home, join(home, 'nobody'))
-  assert.deepEqual(
-    found.text.split('\n').filter(line => line !== '' && !line.startsWith('<!--')),
-    ['home', 'root', 'hidden', 'sub']
-  )
-  assert.equal(found.warning, undefined)
-  await writeFile(join(root, 'AGENTS.md'), 'x'.repeat(33 * 1024))
-  assert.match((await collectInstructions(cwd, home, join(home, 'nobody'))).warning ?? '', /advised 32768/)
-  assert.equal(await listDirectory(root), '.git/\nsub/\n  .svc-code/\n  agents.md\nAGENTS.md')
+test('a listing shows two levels, directories first and hidden ones closed', async () => {
+  const root = await freshDir()
+  await mkdir(join(root, '.git', 'objects'), { recursive: true })
+  await mkdir(join(root, 'sub'))
+  await writeFile(join(root, 'sub', 'b.md'), '')
+  await writeFile(join(root, 'Z.md'), '')
+  await writeFile(join(root, 'a.md'), '')
+  assert.equal(await listDirectory(root), '.git/\nsub/\n  b.md\na.md\nZ.md')
 })
 
 test('taken prompts return to their old places', () => {

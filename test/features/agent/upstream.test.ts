@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import agent from '../../../features/agent/pack.ts'
 import config from '../../../features/config/pack.ts'
 import history from '../../../features/history/pack.ts'
+import instructions from '../../../features/instructions/pack.ts'
 import llm from '../../../features/llm/pack.ts'
 import chat from '../../../features/llm-chat/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
@@ -33,7 +34,7 @@ test('a conversation over HTTP: thinking, text, a tool call, a retry, and the ne
   await writeFile(join(home, 'config.toml'), modelConfig(upstream.url))
   const kernel = await startTestKernel(t, {
     home,
-    packs: [config, workspaces, sessions, history, llm, chat, echoRunner(() => 'hello'), agent, prompts, messages],
+    packs: [config, workspaces, sessions, history, llm, chat, echoRunner(() => 'hello'), agent, instructions, prompts, messages],
     config: { agent: { retry_base_ms: 1 } }
   })
   const { id: session_id } = (await kernel.call(createSession, { body: { metadata: { cwd } } })).data

@@ -1,0 +1,40 @@
+/** Custom prompts: a text with variables in place of the system prompt. The user's own is `SYSTEM.md` in the home. */
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Variables that are empty while nobody fills them; other names stay as they are written. */
+const known = [
+  ...['product_name', 'reply_style_guide', 'role_additional', 'os', 'windows_notes', 'shell', 'now', 'cwd', 'cwd_listing', 'agents_md'],
+  ...['additional_dirs_info', 'additional_dirs_section', 'skills', 'skills_section', 'plugin_sections', 'base_prompt']
+]
+
+/** One pass: what a value says is never taken for a variable. */
+export function fillTemplate(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\$\{(\w+)\}/g, (written, name: string) => {
+    if (Object.hasOwn(values, name)) return values[name] ?? ''
+    return known.includes(name) ? '' : written
+  })
+}
+
+const systemFile = (home: string) => join(home, 'SYSTEM.md')
+
+/** Undefined when there is none, or nothing in it. Rejects when it cannot be read. */
+export async function readSystemFile(home: string): Promise<string | undefined> {
+  const text = await readFile(systemFile(home), 'utf8').catch((error: unknown) => {
+    if (isMissing(error)) return ''
+    throw error
+  })
+  return text.trim() === '' ? undefined : text.trim()
+}
+
+/** Another one for every content; empty when there is no such file. */
+export async function systemFileStamp(home: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs } = await stat(systemFile(home))
+    return `${ino} ${size} ${mtimeMs}`
+  } catch (error) {
+    return isMissing(error) ? '' : 'unreadable'
+  }
+}
+
+const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -1,0 +1,121 @@
+/** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
+import { readFile, stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+const oversizedBytes = 32 * 1024
+/** A file above this is not an instruction file; reading it would only cost memory. */
+const readBytes = 1024 * 1024
+
+export interface Instructions {
+  /** Texts of all files, each after a comment that names its path. */
+  readonly text: string
+  readonly warning?: string
+}
+
+/** Where instruction files are looked for. */
+export interface Homes {
+  /** The server's home. */
+  readonly home: string
+  /** The user's. */
+  readonly userHome?: string
+}
+
+/**
+ * Places of instruction files, most general first; of several names in one place the first that is there counts: the server's home, the
+ * user's home, then those of the directories from the git root (or the directory itself) down to the directory.
+ */
+export async function placesFor(cwd: string, { home, userHome = homedir() }: Homes): Promise<readonly (readonly string[])[]> {
+  const general = [[join(home, 'AGENTS.md')], [join(userHome, '.agents', 'AGENTS.md'), join(userHome, '.agents', 'agents.md')]]
+  return [...general, ...(await placesAbove(cwd))]
+}
+
+/** Those of the directories from the git root down to this one. */
+export async function placesAbove(dir: string): Promise<string[][]> {
+  return (await chain(dir)).flatMap(each => [[join(each, '.svc-code', 'AGENTS.md')], [join(each, 'AGENTS.md'), join(each, 'agents.md')]])
+}
+
+/** Another text whenever one of the files has come, gone or changed. */
+export async function stampOf(places: readonly (readonly string[])[]): Promise<string> {
+  const stamps = await Promise.all(
+    places.map(async names => {
+      for (const path of names) {
+        const found = await stat(path).catch(() => undefined) // absent or unreadable: what it says is asked for when it is read
+        if (found) return `${path} ${found.ino} ${found.size} ${found.mtimeMs}`
+      }
+      return ''
+    })
+  )
+  return stamps.filter(stamp => stamp !== '').join('\n')
+}
+
+/** What the files say. Empty ones are skipped, no path is read twice. */
+export async function collect(places: readonly (readonly string[])[]): Promise<Instructions> {
+  const seen = new Set<string>()
+  const texts: string[] = []
+  const problems: string[] = []
+  let bytes = 0
+  for (const names of places) {
+    for (const path of names) {
+      if (seen.has(path)) break
+      const found = await readText(path)
+      if (found === undefined) continue
+      seen.add(path)
+      if (found.problem !== undefined) problems.push(found.problem)
+      else if (found.text !== '') {
+        texts.push(`<!-- ${path} -->\n${found.text}`)
+        bytes += Buffer.byteLength(found.text)
+      }
+      break
+    }
+  }
+  if (bytes > oversizedBytes) {
+    problems.push(
+      `the instruction files hold ${bytes} bytes together, more than the advised ${oversizedBytes}; shorten them to save context`
+    )
+  }
+  return { text: texts.join('\n\n'), ...(problems.length > 0 ? { warning: problems.join('\n') } : {}) }
+}
+
+/** From the git root down to the directory. */
+async function chain(cwd: string): Promise<string[]> {
+  const dirs = [cwd]
+  for (let dir = cwd; ; dir = dirname(dir)) {
+    if (dir !== cwd) dirs.unshift(dir)
+    if (await exists(join(dir, '.git'))) return dirs
+    if (dirname(dir) === dir) return [cwd]
+  }
+}
+
+async function readText(path: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
+  try {
+    const info = await stat(path)
+    if (!info.isFile()) return { text: '', problem: `${path} is not a regular file` }
+    if (info.size > readBytes) return { text: '', problem: `${path} is too large (${info.size} bytes) and was left out` }
+    return { text: (await readFile(path, 'utf8')).trim() }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
+    return { text: '', problem: `${path} could not be read` }
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false
+  )
+}
+
+/** The first file of each place that has something in it. */
+export async function filled(places: readonly (readonly string[])[]): Promise<string[]> {
+  const found = await Promise.all(
+    places.map(async names => {
+      for (const path of names) {
+        const info = await stat(path).catch(() => undefined) // absent
+        if (info) return info.isFile() && info.size > 0 ? [path] : []
+      }
+      return []
+    })
+  )
+  return found.flat()
+}

@@ -1,0 +1,2 @@
+/** Public face of the instructions pack. */
+export { readWarnings, Warning } from './contract.ts'

@@ -1,0 +1,43 @@
+/** Tells an agent of instruction files beside the files that it works on, each once. */
+import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { defineSlot } from '../../kernel/index.ts'
+import type { StepInjector } from '../agent/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { filled, type Homes, placesAbove, placesFor } from './files.ts'
+import { reminderVariant, touchedState } from './touched.ts'
+
+/** Paths that were looked at since the agent was opened. */
+export const LookedSlot = defineSlot<Set<string>, AgentHost>('instructions-looked', () => new Set())
+
+/** Named in one reminder. */
+const atOnce = 20
+
+export function nearbyInjector(homes: Homes): StepInjector {
+  return {
+    variant: reminderVariant,
+    async inject({ agent }, history) {
+      const { paths, told } = (await history.track(touchedState)).value
+      const looked = agent.get(LookedSlot)
+      const fresh = paths.filter(path => !looked.has(path))
+      if (fresh.length === 0) return undefined
+      const known = new Set([...told, ...(await placesFor(agent.session.cwd, homes)).flat()])
+      const dirs = new Set((await Promise.all(fresh.map(directoryOf))).flatMap(dir => dir ?? []))
+      const found = new Set((await Promise.all([...dirs].map(async dir => filled(await placesAbove(dir))))).flat())
+      for (const path of fresh) looked.add(path)
+      const named = [...found].filter(path => !known.has(path)).slice(0, atOnce)
+      if (named.length === 0) return undefined
+      const list = named.map(path => `- ${path}`).join('\n')
+      return {
+        text: `There are instructions for places that you are working on; read them before you go on there:\n${list}`,
+        facts: { paths: named }
+      }
+    }
+  }
+}
+
+/** The path itself or where it lies; undefined when nothing is there. */
+async function directoryOf(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined) // a word of a command, or a file that is gone
+  return found?.isDirectory() ? path : found && dirname(path)
+}
