@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { importCatalog } from '../../features/catalog/index.ts'
 import { readDeployment } from '../../features/cli/deployment.ts'
 import { Config } from '../../features/config/index.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
@@ -67,6 +68,17 @@ for (const page of printing('toml')) {
     }
   })
 }
+
+test('the table of vendors says what the built-in model directory says', async t => {
+  const { call } = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  const rows = [...text('docs/providers.md').matchAll(/^\| .* \| `([^`]+)` \| `(\w+)` \| `(https?:[^`]+)` \|$/gm)]
+  assert.ok(rows.length > 10)
+  for (const [, catalog_id, type, base_url] of rows) {
+    const { code, msg, data } = await call(importCatalog, { body: { catalog_id: catalog_id ?? '', api_key: 'k' } })
+    assert.equal(code, 0, `${catalog_id}: ${msg}`)
+    assert.deepEqual([data.provider.type, data.provider.base_url], [type, base_url], catalog_id)
+  }
+})
 
 test('the test that CONTRIBUTING prints is the one that runs', () => {
   const [block] = blocksOf(text('CONTRIBUTING.md')).filter(({ kind }) => kind === 'ts')
