@@ -70,8 +70,7 @@ export default definePack({
       const history = await histories.of(host)
       await new Promise<void>((begun, refused) => {
         const work = async (signal: AbortSignal) => {
-          if ((await history.contextMessages()).length === 0)
-            throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
+          if (history.messages.count() === 0) throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
           const { work } = host.session
           let isTold = false
           try {

@@ -127,9 +127,9 @@ export class Catalog {
   async createFilled(state: SessionState, fill: (dir: string) => Promise<void>): Promise<void> {
     const name = `${unfinishedPrefix}${state.id}`
     const dir = join(this.#ports.root, state.workspace_id, name)
-    await mkdir(dir, { recursive: true, mode: 0o700 })
-    const lock = await acquireLock(`${dir}.lock`, {})
+    const lock = await acquireLock(`${dir}.lock`, {}) // first: without it the directory counts as left behind
     try {
+      await mkdir(dir, { recursive: true, mode: 0o700 })
       await fill(dir)
       await this.#ports.storeAt(dir).put('state', state)
       await rename(dir, this.dir(state))
@@ -145,9 +145,11 @@ export class Catalog {
   /** Directories of sessions that were being made by a process that is gone. */
   async removeUnfinished(): Promise<void> {
     for (const workspace_id of await directories(this.#ports.root)) {
-      for (const name of await directories(join(this.#ports.root, workspace_id))) {
+      const names = await readdir(join(this.#ports.root, workspace_id)).catch(() => []) // it left while we looked
+      const unfinished = names.filter(name => name.startsWith(unfinishedPrefix)).map(name => name.replace(/\.lock$/, ''))
+      for (const name of new Set(unfinished)) {
         const dir = join(this.#ports.root, workspace_id, name)
-        if (!name.startsWith(unfinishedPrefix) || (await lockHolder(`${dir}.lock`))) continue
+        if (await lockHolder(`${dir}.lock`)) continue
         await rm(dir, { recursive: true, force: true, maxRetries: 3 })
         await rm(`${dir}.lock`, { force: true })
       }
