@@ -3,11 +3,14 @@ import { test } from 'node:test'
 import compaction from '../../../features/compaction/pack.ts'
 import { defineRecord, Histories, type History, HistoryStates, type StateSpec } from '../../../features/history/index.ts'
 import { listMessages, readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
 import { readSession } from '../../../features/sessions/index.ts'
+import todo from '../../../features/todo/pack.ts'
+import tools from '../../../features/tools/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
-import { type ScriptedLlm, scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -192,4 +195,22 @@ test('the snapshot and the prompt queue agree after an undo, and the ids of what
   assert.deepEqual(kept, [...ids].reverse().slice(0, kept.length))
   assert.equal(new Set(after).size, after.length)
   assert.equal(snapshot.in_flight_turn, null)
+})
+
+test('the todo list and the summary that holds it: both are what they were before the turn', async t => {
+  const list = (title: string) => toolCalls({ id: title, name: 'TodoList', args: { todos: [{ title, status: 'pending' }] } })
+  const llm = scriptedLlm(list('first'), 'noted', list('second'), 'noted', 'answer')
+  const agent = await start(t, llm, { packs: [tools, permissions, todo] })
+  await turns(agent, 'one', 'two')
+  assert.equal((await agent.undo()).code, 0)
+
+  const { compactSession } = await import('../../../features/compaction/index.ts')
+  await agent.call(compactSession, { params: { session_id: agent.session_id } })
+  const { payload } = await agent.waitFor(({ type }) => type === 'compaction.completed')
+  await agent.prompt('three')
+  await agent.settled(3)
+
+  assert.equal((payload as { result: { keptUserMessageCount: number } }).result.keptUserMessageCount, 1)
+  const seen = JSON.stringify(llm.requests.at(-1)?.messages)
+  assert.ok(seen.includes('first') && !seen.includes('second'))
 })
