@@ -1255,6 +1255,19 @@ export interface GetAsyncapiDocumentData {
   asyncapi: string
   [k: string]: unknown
 }
+export interface GetAuthReadinessQuery {
+  /** Also warn of what else is in the way of a prompt to the default model: credential, address, protocol */
+  check_model?: boolean
+}
+export interface GetGuiStoreGetItemData {
+  value: string | null
+}
+export interface GetGuiStoreGetItemQuery {
+  key: string
+}
+export interface GetGuiStoreLengthData {
+  length: number
+}
 export interface GetHealthData {
   ok: true
 }
@@ -2656,6 +2669,13 @@ export interface UnsubscribeRequest {
 export interface UntrustWorkspaceData {
   trusted: false
 }
+export interface UpdateGuiStoreRemoveItemBody {
+  key: string
+}
+export interface UpdateGuiStoreSetItemBody {
+  key: string
+  value: string
+}
 export interface UpdateSessionProfileRequest {
   title?: string
   metadata?: {
@@ -2828,6 +2848,7 @@ interface Refused {
 export interface paths {
   '/api/v1/auth': {
     get: {
+      parameters: { query?: GetAuthReadinessQuery }
       responses: { 200: Content<Success<AuthReadiness> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
@@ -2870,6 +2891,34 @@ export interface paths {
     delete: {
       parameters: { path: { file_id: string } }
       responses: { 200: Content<Success<DeleteFileData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/gui/store/clear': {
+    post: {
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/gui/store/getItem': {
+    get: {
+      parameters: { query: GetGuiStoreGetItemQuery }
+      responses: { 200: Content<Success<GetGuiStoreGetItemData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/gui/store/length': {
+    get: {
+      responses: { 200: Content<Success<GetGuiStoreLengthData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/gui/store/removeItem': {
+    post: {
+      requestBody: { content: { 'application/json': UpdateGuiStoreRemoveItemBody } }
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/gui/store/setItem': {
+    post: {
+      requestBody: { content: { 'application/json': UpdateGuiStoreSetItemBody } }
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/healthz': {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Feature } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { listModels, listProviders, readAuth } from '../providers/index.ts'
+import { readAuth } from '../providers/index.ts'
 import { productVersion } from './version.ts'
 
 export interface BannerFacts {
@@ -45,10 +45,9 @@ export async function banner(kernel: Kernel, facts: BannerFacts): Promise<string
 /** What the default model is, or how to get one; nothing without the pack that knows. */
 async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promise<string[]> {
   if (!kernel.routeAt(readAuth.method, readAuth.path)) return []
-  const { code, data } = await kernel.inject(readAuth)
+  const { code, data } = await kernel.inject(readAuth, { query: { check_model: true } })
   if (code !== 0 || !data) return []
-  const { ready, default_model, providers_count, warnings: known = [] } = data
-  const warnings = [...known, ...(ready ? await withoutCredential(kernel, default_model) : [])]
+  const { ready, default_model, providers_count, warnings = [] } = data
   const remarks = warnings.map(text => `          warning: ${text}`)
   const others = demo && default_model !== 'demo/demo' ? '; the demo model is demo/demo' : ''
   if (ready) return [`  model   ${default_model}${warnings.length === 0 ? ' is ready' : ''}${others}`, ...remarks]
@@ -61,14 +60,6 @@ async function modelLines(kernel: Kernel, { command, demo }: BannerFacts): Promi
     `          SVC_CODE_MODEL_NAME=large-1 SVC_CODE_MODEL_API_KEY=... SVC_CODE_MODEL_PROVIDER_TYPE=compat_chat \\`,
     `          SVC_CODE_MODEL_BASE_URL=https://models.example/v1 ${command.replace(/ --$/, '')}`
   ]
-}
-
-/** The provider of the model, if it lacks a credential. */
-async function withoutCredential(kernel: Kernel, alias: string | null): Promise<string[]> {
-  const [models, providers] = [await kernel.inject(listModels), await kernel.inject(listProviders)]
-  const owner = models.data?.items.find(({ model }) => model === alias)?.provider
-  const provider = providers.data?.items.find(({ id, status }) => id === owner && status !== 'connected')
-  return provider ? [`provider ${provider.id} has no credential yet`] : []
 }
 
 /** A first prompt by hand, in lines for a shell: a command that asks, its approval, what the agent said. */

@@ -160,6 +160,11 @@ export const readAuth = defineRoute({
   operationId: 'getAuthReadiness',
   path: '/api/v1/auth',
   summary: 'Ready for a prompt?',
+  query: Type.Object({
+    check_model: Type.Optional(
+      Type.Boolean({ description: 'Also warn of what else is in the way of a prompt to the default model: credential, address, protocol' })
+    )
+  }),
   data: Readiness
 })
 

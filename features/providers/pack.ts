@@ -65,9 +65,9 @@ export default definePack({
 
     ctx.contribute(OutboundHosts, { pack: ctx.name, hosts: () => registryHosts(config.get(providersSection)) })
 
-    ctx.route(readAuth, async () => {
+    ctx.route(readAuth, async ({ query: { check_model } }) => {
       await config.reload()
-      return readiness({ ...source, config, llm })
+      return readiness({ ...source, config, llm }, check_model)
     })
     ctx.route(listModels, async () => {
       await config.reload()

@@ -30,9 +30,9 @@ export interface ReadinessSource extends ViewSource {
 
 /**
  * Providers and models that packs bring along count: a prompt can be sent to them. A default model that does not exist is none: with it
- * nothing is ready.
+ * nothing is ready. `check_model`: also warns of what else is in the way of a prompt to it.
  */
-export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource): Readiness {
+export function readiness({ config, contributed, loginStatus, llm }: ReadinessSource, check_model = false): Readiness {
   const providers: Readonly<Record<string, ProviderRecord>> = config.get(providersSection)
   const models = config.get(modelsSection)
   const extra = contributed()
@@ -45,7 +45,8 @@ export function readiness({ config, contributed, loginStatus, llm }: ReadinessSo
   const status = managed?.oauth === undefined ? 'unauthenticated' : loginStatus(MANAGED_PROVIDER)
   const managed_provider = managed ? { name: MANAGED_PROVIDER, status } : null
   const warnings = config.diagnostics().flatMap(({ domain, message }) => (domain === undefined ? [message] : []))
-  if (default_model !== null && count > 0 && !exists) warnings.push(problemOf(default_model, llm))
+  const problem = default_model !== null && count > 0 && (!exists || check_model) ? problemOf(default_model, llm) : undefined
+  if (problem !== undefined) warnings.push(problem)
   return {
     ready: count > 0 && exists && managed_provider?.status !== 'revoked',
     providers_count: count,
@@ -55,11 +56,11 @@ export function readiness({ config, contributed, loginStatus, llm }: ReadinessSo
   }
 }
 
-/** Why an alias that does not exist cannot be resolved. */
-function problemOf(alias: string, llm: Pick<Llm, 'resolve'>): string {
+/** Why a prompt to the model would be refused. */
+function problemOf(alias: string, llm: Pick<Llm, 'resolve'>): string | undefined {
   try {
     llm.resolve(alias)
-    return `the default model ${alias} does not exist`
+    return undefined
   } catch (error) {
     if (!AppError.is(error)) throw error
     return `the default model ${alias} cannot be used: ${error.message}`

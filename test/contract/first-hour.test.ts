@@ -182,7 +182,7 @@ test('a provider without a credential is told at the start', async t => {
   const toml = 'default_model = "a"\n[providers.work]\n[models.a]\nprovider = "work"\nmodel = "a"\nmax_context_size = 1\n'
   await writeFile(join(home, 'config.toml'), toml, { mode: 0o600 })
   const server = await serve(t, home, '--port', '0')
-  assert.match(seen(server, home), /^ {2}model {3}a\n {10}warning: provider work has no credential yet$/m)
+  assert.match(seen(server, home), /^ {2}model {3}a\n {10}warning: the default model a cannot be used: provider work has no base_url$/m)
 })
 
 test('a default model that does not exist is told at the start and by the readiness, which is not ready', async t => {

@@ -162,6 +162,13 @@ test('a default model that does not exist, and one whose provider is gone, are w
   assert.deepEqual({ ready, default_model }, { ready: false, default_model: 'acme/bigg' })
   assert.deepEqual(warnings, ['the default model acme/bigg cannot be used: model acme/bigg is not known'])
 
+  await write(toml.replace('api_key = "sk-secret"\n', ''))
+  assert.equal((await auth()).ready, true)
+  assert.equal('warnings' in (await auth()), false)
+  assert.deepEqual((await call(readAuth, { query: { check_model: true } })).data.warnings, [
+    'the default model acme/big cannot be used: provider acme has no credential'
+  ])
+
   await write(`default_model = "a/b"\n[providers.other]\n[models."a/b"]\nprovider = "gone"\nmodel = "b"\nmax_context_size = 1\n`)
   assert.equal((await auth()).ready, false)
   assert.match((await auth()).warnings?.[0] ?? '', /provider gone of model a\/b is not configured/)
