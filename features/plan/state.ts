@@ -1,5 +1,5 @@
 /** What the records say of plan mode: whether it is on, what the model was told of it, and how often each plan was put up for review. */
-import { coreRecord, type StateSpec } from '../history/index.ts'
+import { type CoreRecord, coreRecord, type StateSpec } from '../history/index.ts'
 import { planEntered, planLeft, planRevised } from './contract.ts'
 
 export const reminderVariant = 'plan_mode'
@@ -25,20 +25,34 @@ export const planState: StateSpec<PlanState> = {
   rewinds: true,
   initial: () => ({ told: false, due: false, sinceFull: 0, sinceAny: 0 }),
   reduce(state, record) {
-    if (planEntered.is(record)) return record.by === 'default' ? state : { ...state, active: true, id: record.id, due: true }
-    if (planLeft.is(record)) return { ...state, active: false, id: record.id }
-    const core = coreRecord(record)
-    if (core?.type === 'message' && core.origin?.variant === reminderVariant) {
-      const { form } = core.origin
-      if (form === 'short') return { ...state, sinceAny: 0 }
-      return { ...state, told: form === 'full', due: false, sinceFull: 0, sinceAny: 0 }
+    // Called for every record: by its type first.
+    switch (record.type) {
+      case planEntered.type:
+        return !planEntered.is(record) || record.by === 'default' ? state : { ...state, active: true, id: record.id, due: true }
+      case planLeft.type:
+        return planLeft.is(record) ? { ...state, active: false, id: record.id } : state
+      case 'step.message':
+        return reminds(state) ? { ...state, sinceFull: state.sinceFull + 1, sinceAny: state.sinceAny + 1 } : state
+      case 'message':
+        return heard(state, coreRecord(record))
+      default:
+        return state
     }
-    // Whoever does not plan keeps nothing.
-    if (!state.told || state.active === false) return state
-    if (core?.type === 'step.message') return { ...state, sinceFull: state.sinceFull + 1, sinceAny: state.sinceAny + 1 }
-    const isPrompt = core?.type === 'message' && core.role === 'user' && (core.origin?.kind ?? 'user') === 'user'
-    return isPrompt && !state.due ? { ...state, due: true } : state
   }
+}
+
+/** Whoever does not plan keeps nothing. */
+const reminds = ({ told, active }: PlanState): boolean => told && active !== false
+
+function heard(state: PlanState, record: CoreRecord | undefined): PlanState {
+  if (record?.type !== 'message') return state
+  if (record.origin?.variant === reminderVariant) {
+    const { form } = record.origin
+    if (form === 'short') return { ...state, sinceAny: 0 }
+    return { ...state, told: form === 'full', due: false, sinceFull: 0, sinceAny: 0 }
+  }
+  const isPrompt = record.role === 'user' && (record.origin?.kind ?? 'user') === 'user'
+  return isPrompt && reminds(state) && !state.due ? { ...state, due: true } : state
 }
 
 /** The plan with which the session began in plan mode. Undo does not take that back. */

@@ -17,12 +17,20 @@ export const todoState: StateSpec<TodoState> = {
   rewinds: true,
   initial: () => ({ todos: [], answers: 0 }),
   reduce(state, record) {
-    if (todoRecord.is(record)) return { todos: record.todos, answers: 0 }
-    const core = coreRecord(record)
-    const reminded = core?.type === 'message' && core.origin?.variant === reminderVariant
-    const called = core?.type === 'tool.begin' && core.tool_name === toolName
-    if (reminded || called) return { ...state, answers: 0 }
-    // An empty list is nothing to be reminded of.
-    return core?.type === 'step.message' && state.todos.length > 0 ? { ...state, answers: state.answers + 1 } : state
+    // Called for every record: by its type first.
+    switch (record.type) {
+      case todoRecord.type:
+        return todoRecord.is(record) ? { todos: record.todos, answers: 0 } : state
+      case 'step.message': // an empty list is nothing to be reminded of
+        return state.todos.length > 0 ? { ...state, answers: state.answers + 1 } : state
+      case 'tool.begin':
+        return state.answers > 0 && record.tool_name === toolName ? { ...state, answers: 0 } : state
+      case 'message': {
+        const core = state.answers > 0 ? coreRecord(record) : undefined
+        return core?.type === 'message' && core.origin?.variant === reminderVariant ? { ...state, answers: 0 } : state
+      }
+      default:
+        return state
+    }
   }
 }

@@ -7,7 +7,7 @@ import config from '../../../features/config/pack.ts'
 import { Histories } from '../../../features/history/index.ts'
 import { approvalRequested, resolveApproval } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
-import { readStatus } from '../../../features/messages/index.ts'
+import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import plan from '../../../features/plan/pack.ts'
 import { updateProfile } from '../../../features/sessions/index.ts'
@@ -16,7 +16,7 @@ import files from '../../../features/tools-files/pack.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { type Reply, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { insider, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
+import { copyOfHome, insider, type StartOptions, startAgent, wireOf } from '../agent/start.ts'
 
 interface Approval {
   readonly approval_id: string
@@ -68,7 +68,7 @@ async function start(t: TestContext, replies: readonly Reply[], options: StartOp
     },
     /** Submits, and answers the next approvals one after the other. */
     async turn(text: string, answers: readonly Record<string, unknown>[] = [], extra: Record<string, unknown> = {}): Promise<Turn> {
-      const before = server.events.filter(({ type }) => type === 'prompt.completed').length
+      const before = server.events.filter(({ type }) => /^prompt\.(completed|aborted)$/.test(type)).length
       await server.prompt(text, extra)
       const asked: Approval[] = []
       for (const answer of answers) {
@@ -402,6 +402,24 @@ test('undo does not take back that the session began in plan mode', async t => {
   assert.equal(await server.planMode(), false)
   await (await server.history()).append({ type: 'context.undone', from: 0, context_tokens: 0 })
   assert.equal(await server.planMode(), true)
+})
+
+test('a review that a killed server left open is over when the session is loaded: plan mode stays, and the plan can be put up again', async t => {
+  const first = await start(t, [writePlan('1. Do it.'), call('ExitPlanMode')])
+  await first.setPlan(true)
+  await first.prompt('plan it')
+  await first.waitFor(event => event.type === approvalRequested.type)
+  await first.call(readSnapshot, { params: first.params }) // answers when all events are on disk
+
+  const again = await start(t, [call('ExitPlanMode', {}, 'again')], { home: await copyOfHome(first.home), session_id: first.session_id })
+  assert.equal(await again.planMode(), true)
+  const resolved = again.events.find(({ type }) => type === 'event.approval.resolved')?.payload as { decision: string }
+  assert.equal(resolved.decision, 'cancelled')
+  const { asked, results } = await again.turn('go on', [{ decision: 'approved' }])
+  assert.equal(asked[0]?.tool_input_display.plan, '1. Do it.')
+  assert.match(results.at(-1)?.output ?? '', /## Approved Plan:/)
+  const versions = (await wireOf(again)).flatMap(record => (record.type === 'plan.revision' ? [record.version] : []))
+  assert.deepEqual(versions, [1, 2])
 })
 
 test('without the pack of approvals a plan cannot be approved: the turn ends and plan mode stays', async t => {
