@@ -1,5 +1,6 @@
 /** Wire shapes of forks and children (contract 2, session actions). */
 import { defineRoute, Type } from '../../kernel/index.ts'
+import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { SessionBusy, SessionMissing, SessionObject } from '../sessions/index.ts'
 
 const params = Type.Object({ session_id: Type.String() })
@@ -27,4 +28,14 @@ export const createChild = defineRoute({
   body: Copy,
   data: SessionObject,
   errors: [SessionMissing, SessionBusy]
+})
+
+/** A side conversation: an agent that knows what the main one knows, and runs no tools. Prompts go to its `agent_id`. */
+export const openSide = defineRoute({
+  method: 'POST',
+  path: `${item}:btw`,
+  summary: 'Open a side conversation',
+  params,
+  data: Type.Object({ agent_id: Type.String() }),
+  errors: [SessionMissing, SessionBusy, NoProvider, NoCredential, CredentialRejected, ModelUnresolved]
 })

@@ -1,11 +1,12 @@
-/** Copies the journal of an agent for another session. */
+/** Copies the journal of an agent for another session, or its context for another agent. */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LogStore } from '../../kernel/index.ts'
-import { logId } from './contract.ts'
+import { logId, protocolVersion } from './contract.ts'
 import type { HistoryRecord } from './define.ts'
-import { told } from './records.ts'
+import { type CoreRecord, told } from './records.ts'
+import type { HistoryMessage } from './types.ts'
 
 type Wire = LogStore<{ type: string; time?: number }>
 
@@ -39,6 +40,41 @@ export async function copyJournal({ from, to, source, target, end, now }: Journa
     await target.append(logId, { ...told.of({ at: records.length > 0 ? places.end : size, seq: 0, epoch: copiedEpoch }), time })
   } finally {
     await target.release(logId)
+  }
+}
+
+/** A new journal that begins with these messages; their events were told elsewhere. Resolves when it is on disk. */
+export async function copyContext(
+  target: Wire,
+  messages: readonly HistoryMessage[],
+  now: Date,
+  records: readonly HistoryRecord[]
+): Promise<void> {
+  const time = now.getTime()
+  const metadata = { type: 'metadata', protocol_version: protocolVersion, created_at: time }
+  try {
+    const places = await target.append(logId, ...[metadata, ...messages.map(recordOf), ...records].map(record => ({ time, ...record })))
+    await target.append(logId, { ...told.of({ at: places.end, seq: 0, epoch: copiedEpoch }), time })
+  } finally {
+    await target.release(logId)
+  }
+}
+
+/** The record of a message. It gets a number of its own, and no id: ids belong to one agent. */
+function recordOf(message: HistoryMessage): CoreRecord {
+  const { role, content, origin, turn_id = 0, step = 0, tool_calls = [], cut, tool_call_id, tool_name, is_error, note } = message
+  if (role === 'assistant' && origin === undefined)
+    return { type: 'step.message', turn_id, step, content, tool_calls: [...tool_calls], ...(cut ? { cut } : {}) }
+  if (role !== 'tool') return { type: 'message', role, content, ...(origin ? { origin } : {}) }
+  const call = { tool_call_id: tool_call_id ?? '', tool_name: tool_name ?? '' }
+  return {
+    type: 'tool.result',
+    turn_id,
+    step,
+    ...call,
+    content,
+    ...(is_error ? { is_error } : {}),
+    ...(note === undefined ? {} : { note })
   }
 }
 

@@ -3,7 +3,7 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
-import { copyJournal } from './copy.ts'
+import { copyContext, copyJournal } from './copy.ts'
 import { findMedium } from './media.ts'
 import { hasPrompt, historyOpener, wasClosed } from './open.ts'
 import { Histories } from './service.ts'
@@ -35,6 +35,10 @@ export default definePack({
         const end = await (await agent.peek(slot))?.recorded()
         const [source, target] = [agent.store(wireStore), ctx.storeAt(wireStore, dir)]
         await copyJournal({ from: agent.dir, to: dir, source, target, end, now: ctx.now }, records)
+      },
+      async copyContext(agent, dir, ...records) {
+        const messages = await (await agent.get(slot)).contextMessages()
+        await copyContext(ctx.storeAt(wireStore, dir), messages, ctx.now(), records)
       },
       hasPrompt: (agent, prompt_id) => hasPrompt(agent.store(wireStore), prompt_id)
     })

@@ -166,6 +166,11 @@ export interface Histories {
    * it counts as told. Large media lie in files beside it, which the caller copies afterwards.
    */
   copy(agent: AgentHost, dir: string, ...records: HistoryRecord[]): Promise<void>
+  /**
+   * Begins the journal of a new agent, in its directory (absolute), with what the model of this one sees now, and these records behind it. All
+   * of it counts as told. Large media lie in files beside it, which the caller copies.
+   */
+  copyContext(agent: AgentHost, dir: string, ...records: HistoryRecord[]): Promise<void>
   /** Whether the journal is empty or the process that wrote it closed it: nothing in it is untold. Reads its last record only. */
   wasClosed(agent: AgentHost): Promise<boolean>
   /** Whether a prompt of this id was ever accepted. Reads the journal back to its last checkpoint, and keeps nothing. */

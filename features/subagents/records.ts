@@ -1,6 +1,6 @@
 /** What an agent's journal says of the agents it started, the events that follow, and the list of those of its present turn. Pure. */
 import { Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
 import {
   Completed,
   Failed,
@@ -91,6 +91,7 @@ export const rosterState: StateSpec<Roster> = {
     }
     if (detached.is(record)) return change(record.subagentId, { hidden: true, run_in_background: true })
     if (state.entries.length === 0) return state
+    if (sessionForked.is(record)) return { entries: [] }
     const core = coreRecord(record)
     if (core?.type === 'turn.started') return { entries: state.entries.filter(({ over, hidden }) => !over && hidden) }
     if (core?.type === 'turn.ended' && core.reason !== 'completed') {

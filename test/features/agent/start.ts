@@ -140,6 +140,9 @@ export async function copyOfHome(home: string): Promise<string> {
 
 /** The history pack on logs of the test's own. */
 function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
+  const copy = async () => {
+    throw new Error('these logs are in memory')
+  }
   return definePack({
     name: 'history',
     provides: [Histories],
@@ -150,9 +153,8 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       ctx.slot(AttachmentsSlot)
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
-        copy: async () => {
-          throw new Error('these logs are in memory')
-        },
+        copy,
+        copyContext: copy,
         medium: findMedium,
         attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
         wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),

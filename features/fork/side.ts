@@ -1,0 +1,41 @@
+/** Side conversations: an agent that begins with what the main one sees, answers questions, and leaves everything as it is. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import { copyFiles } from './copy-files.ts'
+import type { ForkPorts } from './fork.ts'
+
+const reminder = `<system-reminder>
+This is a side conversation beside the main one, of which you see what happened so far. Answer from what you know. No tools run here; nothing that is said here gets
+into the main conversation, which goes on by itself.
+</system-reminder>`
+
+export const isSide = (agent: AgentHost): boolean => agent.record.labels?.side === 'btw'
+
+/** Throws what keeps the main agent's model from being used (40110 to 40113). A turn of the main agent goes on. */
+export async function openSideConversation({ agents, histories }: Omit<ForkPorts, 'sessions'>, session: Session): Promise<AgentHost> {
+  session.assertWritable()
+  const main = await agents.main(session.id)
+  main.model()
+  const { model, thinking, profile } = main.settings()
+  const side = await session.createAgent({ type: 'sub', parent_agent_id: main.host.id, labels: { side: 'btw' } })
+  await copyFilesOf(main.host, side)
+  await histories.copyContext(main.host, side.dir)
+  const engine = await agents.of(side)
+  await engine.configure({
+    ...(model === undefined ? {} : { model }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(profile === undefined ? {} : { profile })
+  })
+  await engine.inject({ content: reminder, origin: { kind: 'injection', variant: 'btw' }, admission: 'activeOrNextTurn' })
+  return side
+}
+
+/** Media of its messages. */
+async function copyFilesOf(from: AgentHost, to: AgentHost): Promise<void> {
+  const blobs = join(from.dir, 'blobs')
+  await mkdir(join(to.dir, 'blobs'), { recursive: true, mode: 0o700 })
+  await copyFiles(blobs, join(to.dir, 'blobs')).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error // it has none
+  })
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openSide } from '../../../features/fork/index.ts'
+import fork from '../../../features/fork/pack.ts'
+import { listMessages } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import tools from '../../../features/tools/pack.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { startAgent } from '../agent/start.ts'
+
+const packs = [tools, permissions, fork]
+
+test('a side conversation knows what was said, runs no tools, and leaves the main one as it is', async t => {
+  const llm = scriptedLlm('blue it is', toolCalls({ id: 'a', name: 'Bash', args: { command: 'ls' } }), 'blue, as you said')
+  const scene = await startAgent(t, llm, { packs })
+  const params = { session_id: scene.session_id }
+  await scene.prompt('my favourite colour is blue')
+  await scene.settled(1)
+  const before = (await scene.call(listMessages, { params })).data.items.length
+
+  const { agent_id } = (await scene.call(openSide, { params })).data
+  assert.equal(agent_id, 'agent-0')
+  await scene.prompt('which colour?', { agent_id })
+  await scene.settled(2)
+
+  const side = llm.requests.slice(1)
+  assert.match(JSON.stringify(side[0]?.messages), /my favourite colour is blue.*blue it is.*which colour/)
+  assert.match(JSON.stringify(side[0]?.messages), /side conversation/)
+  assert.deepEqual(side[0]?.tools, [])
+  assert.match(JSON.stringify(side[1]?.messages.at(-1)), /No tools run|not found/)
+  assert.equal((await scene.call(listMessages, { params })).data.items.length, before)
+  assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my favourite colour is blue')
+  // Nothing that was told before is told again for the new agent.
+  assert.equal(scene.events.filter(({ type }) => type === 'turn.started').length, 2)
+})
+
+test('it opens beside a running turn, which goes on', async t => {
+  const more = latch()
+  const held = [
+    { type: 'wait', until: more.opened } as const,
+    { type: 'text', text: 'main answer' } as const,
+    { type: 'finish', reason: 'completed' } as const
+  ]
+  const llm = scriptedLlm(held, 'side answer')
+  const scene = await startAgent(t, llm, { packs })
+  const params = { session_id: scene.session_id }
+  await scene.prompt('long work')
+  await llm.arrived(0)
+
+  const { agent_id } = (await scene.call(openSide, { params })).data
+  await scene.prompt('by the way?', { agent_id })
+  await scene.settled(1)
+  assert.match(JSON.stringify(llm.requests[1]?.messages), /long work.*by the way/)
+  assert.equal((await scene.call(readSession, { params })).data.main_turn_active, true)
+  more.open()
+  await scene.settled(2)
+})
