@@ -89,15 +89,17 @@ export const commands = {
       'Needs a running server. An end of the input (Ctrl+D) or Ctrl+C leaves; what runs goes on. The id may be shortened to what is unique.'
   },
   sessions: {
-    help: 'list, show or archive sessions',
+    help: 'list, show, archive or delete sessions',
     forms: [
       { verb: 'list', help: 'sessions of this home, the newest first (--all: archived ones, too)' },
       { verb: 'show', args: ['<session>'], help: 'facts of one session' },
       { verb: 'archive', args: ['<session...>'], help: 'hide sessions; running work ends' },
-      { verb: 'restore', args: ['<session...>'], help: 'show archived sessions again' }
+      { verb: 'restore', args: ['<session...>'], help: 'show archived sessions again' },
+      { verb: 'rm', args: ['<session...>'], help: 'delete sessions with all their data, for good' }
     ],
-    flags: ['all', 'json', ...own],
-    notes: 'A session id may be shortened to what is unique, with or without session_ in front.'
+    flags: ['all', 'json', 'yes', ...own],
+    notes:
+      'A session id may be shortened to what is unique, with or without session_ in front. rm asks at the terminal, unless --yes is given.'
   },
   login: {
     help: 'log in to the managed account, or store the key of a provider',

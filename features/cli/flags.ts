@@ -35,7 +35,7 @@ export const flags = {
   disable: { type: 'string', multiple: true, value: 'pack', help: 'leave a pack out (repeatable)' },
   require: { type: 'string', multiple: true, value: 'pack', help: 'refuse to start unless this pack is active (repeatable)' },
   json: { type: 'boolean', help: 'JSON instead of a table' },
-  yes: { type: 'boolean', short: 'y', help: 'approve what the agent asks for' },
+  yes: { type: 'boolean', short: 'y', help: 'do not ask: approve what the agent asks for, delete what rm names' },
   model: { type: 'string', short: 'm', value: 'alias', help: 'model alias (default: that of the session, else the default model)' },
   cwd: { type: 'string', short: 'C', value: 'dir', help: 'working directory of the session (default: this one)' },
   session: { type: 'string', short: 's', value: 'id', help: 'go on in this session instead of a new one' },

@@ -1,12 +1,15 @@
 /** `svc-code sessions`: the sessions of a home. */
 import { type Client, unwrap } from '../../client/index.ts'
+import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
+import { homeOf } from './deployment.ts'
 import { clip, type Io, json, shortTime, table } from './io.ts'
-import { withServer } from './servers.ts'
-import { type Session, sessionOf } from './session-id.ts'
+import { type Reached, withServer } from './servers.ts'
+import { ownerOf, type Session, sessionOf } from './session-id.ts'
 
 export const sessions: Runner = (line, io) =>
-  withServer(line.flags, io, async ({ client }) => {
+  withServer(line.flags, io, async reached => {
+    const { client } = reached
     switch (line.verb) {
       case 'list':
         return await list(client, line, io)
@@ -17,6 +20,8 @@ export const sessions: Runner = (line, io) =>
           await unwrap(client.rest.POST('/api/v1/sessions/{session_id}:archive', { params: { path: { session_id: id } } }))
           io.out(`archived ${id}\n`)
         })
+      case 'rm':
+        return await remove(reached, line, io)
       default:
         return await each(client, line, async ({ id }) => {
           await unwrap(client.rest.POST('/api/v1/sessions/{session_id}:restore', { params: { path: { session_id: id } } }))
@@ -30,6 +35,23 @@ async function each(client: Client, { words }: CommandLine, act: (session: Sessi
   const chosen: Session[] = []
   for (const word of words) chosen.push(await sessionOf(client, word))
   for (const session of chosen) await act(session)
+  return 0
+}
+
+/** Deletes sessions with both of their trees; the server that has one open does it. */
+async function remove(reached: Reached, { words, flags }: CommandLine, io: Io): Promise<number> {
+  const chosen: Session[] = []
+  for (const word of words) chosen.push(await sessionOf(reached.client, word))
+  const named = chosen.map(({ id, title }) => `  ${id}  ${clip(title, 60)}`).join('\n')
+  if (!flags.yes && !io.interactive) throw new CommandError('nobody can be asked here: rm needs --yes')
+  if (!flags.yes && !(await io.ask.confirm(`Delete with all their data, for good?\n${named}`)))
+    throw new CommandError('nothing was deleted')
+  for (const session of chosen) {
+    const owner = await ownerOf(homeOf(flags, io.env), reached, session)
+    const path = { session_id: session.id }
+    await unwrap(owner.client.rest.DELETE('/api/v1/sessions/{session_id}', { params: { path } }))
+    io.out(`deleted ${session.id}\n`)
+  }
   return 0
 }
 

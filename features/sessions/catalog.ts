@@ -59,7 +59,8 @@ export class Catalog {
   /** Facts of one session from the index, else from the disk. */
   async find(id: string): Promise<SessionState | undefined> {
     const row = this.#rows.get(id)
-    if (row) return row.state
+    if (row && (this.#pinned.has(id) || (await isThere(this.dir(row.state))))) return row.state
+    if (row) this.forget(id) // another process has deleted it
     if (!idForm.test(id)) return undefined
     const places = await Promise.all(
       (await directories(this.#ports.root)).map(async workspace_id =>
@@ -74,10 +75,16 @@ export class Catalog {
     return undefined
   }
 
-  /** Reads the facts from the disk again: another process may have changed them. */
-  async refresh(state: SessionState): Promise<SessionState> {
+  /** Reads the facts from the disk again: another process may have changed them, or (undefined) deleted the session. */
+  async refresh(state: SessionState): Promise<SessionState | undefined> {
     const fresh = await this.#read(state.workspace_id, state.id)
-    return fresh ? this.#index(state.id, { state: fresh, mtime: -1 }).state : state
+    return fresh && this.#index(state.id, { state: fresh, mtime: -1 }).state
+  }
+
+  /** Shows a session no more. */
+  forget(id: string): void {
+    this.#rows.delete(id)
+    this.#sorted = undefined
   }
 
   /** Sessions of this home that are open in some process, were left behind by one that died, or were closed with work that waits. */
@@ -191,10 +198,7 @@ export class Catalog {
     }
     await Promise.all(Array.from({ length: parallelReads }, worker))
     for (const id of this.#rows.keys()) {
-      if (!seen.has(id) && !this.#pinned.has(id) && !(await this.#stillThere(id))) {
-        this.#rows.delete(id)
-        this.#sorted = undefined
-      }
+      if (!seen.has(id) && !this.#pinned.has(id) && !(await this.#stillThere(id))) this.forget(id)
     }
     this.#scanned = performance.now()
     this.#complete = true

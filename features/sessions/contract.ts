@@ -196,6 +196,16 @@ export const restoreSession = defineRoute({
   errors: [SessionMissing, SessionBusy]
 })
 
+export const deleteSession = defineRoute({
+  method: 'DELETE',
+  path: item,
+  summary: 'Delete a session with all its data; its running work ends first',
+  description: 'For good: its directory and its event journal go. Clients hear of it as of an archived session (`event.session.archived`).',
+  params,
+  data: Type.Object({ deleted: Type.Literal(true) }),
+  errors: [SessionMissing, SessionBusy]
+})
+
 export const sessionCreated = defineEvent({
   type: 'event.session.created',
   scope: 'session',

@@ -1,7 +1,7 @@
 /** A loaded session and its agents: slot hosts with persisted state. */
 import { join } from 'node:path'
 import { AppError, type Hosts, SlotHost, type StoreOf, type StoreSpec } from '../../kernel/index.ts'
-import { SessionBusy } from './contract.ts'
+import { SessionBusy, SessionMissing } from './contract.ts'
 import type { AgentHost, AgentRecord, Session, SessionState } from './service.ts'
 import { lastPromptOf, titleOf } from './title.ts'
 import { Work, type WorkPorts } from './work.ts'
@@ -60,6 +60,8 @@ export class LiveSession extends SlotHost implements Session {
   /** Agents that were closed while something waited in them. */
   readonly #left = new Set<string>()
   #state: SessionState
+  /** Its data is gone: nothing is written or shown any more. */
+  #gone = false
   #later: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
   #next: Promise<void> | undefined
@@ -154,7 +156,15 @@ export class LiveSession extends SlotHost implements Session {
     return this.#create(`agent-${number}`, record)
   }
 
+  /** The data of the session was taken away: whoever still has it changes nothing any more. */
+  gone(): void {
+    this.#gone = true
+    clearTimeout(this.#later)
+    this.#later = undefined
+  }
+
   assertWritable(): void {
+    if (this.#gone) throw new AppError(SessionMissing)
     if (!this.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
   }
 
@@ -195,7 +205,7 @@ export class LiveSession extends SlotHost implements Session {
 
   #set(state: SessionState): void {
     this.#state = state
-    this.#ports.show(state)
+    if (!this.#gone) this.#ports.show(state)
   }
 
   #touched(state: SessionState, touch: boolean | undefined): SessionState {
@@ -213,6 +223,7 @@ export class LiveSession extends SlotHost implements Session {
   #save(): Promise<void> {
     clearTimeout(this.#later)
     this.#later = undefined
+    if (this.#gone) return Promise.resolve()
     if (!this.#saving) {
       this.#saving = this.#ports.save(this.#state).finally(() => {
         this.#saving = undefined

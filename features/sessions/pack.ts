@@ -7,6 +7,7 @@ import {
   agentDisposed,
   archiveSession,
   createSession,
+  deleteSession,
   listChildren,
   listSessions,
   readProfile,
@@ -21,6 +22,7 @@ import {
   workChanged
 } from './contract.ts'
 import { copiedState, customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
+import { discardLeft } from './removal.ts'
 import { AgentConfigHandlers, type Session, SessionChecks, type SessionLive, type SessionState, Sessions } from './service.ts'
 import { SessionTable } from './table.ts'
 import { type ListQuery, listPage, queryProblem, sessionObject } from './view.ts'
@@ -80,12 +82,13 @@ export default definePack({
       }
     })
     ctx.own(() => table.closeAll())
+    ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
     if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
 
     const isBusy = (id: string) => table.loaded(id)?.work.busy === true
     const object = async (id: string, live?: SessionLive) => {
-      const loaded = table.loaded(id)
+      const loaded = await table.stillThere(id)
       const state = loaded?.state ?? (await catalog.find(id))
       if (!state) throw new AppError(SessionMissing)
       return sessionObject(state, loaded?.work, live)
@@ -167,6 +170,12 @@ export default definePack({
       if (!session.state.archived) await session.update(state => ({ ...state, archived: true, archived_at }))
       emitArchived({ workspace_id: session.workspace_id, sessionId: session_id })
       return { archived: true }
+    })
+    ctx.route(deleteSession, async ({ params: { session_id } }) => {
+      const { workspace_id } = await table.load(session_id)
+      await table.remove(session_id)
+      emitArchived({ workspace_id, sessionId: session_id })
+      return { deleted: true as const }
     })
     ctx.route(restoreSession, async ({ params: { session_id } }) => {
       const session = await table.load(session_id)

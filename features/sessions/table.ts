@@ -1,15 +1,16 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
-import { rm, writeFile } from 'node:fs/promises'
+import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
+import { discard, takeAway } from './removal.ts'
 import type { Session, SessionState } from './service.ts'
 
 export interface TablePorts {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'close' | 'subscribers'>
+  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (path: string) => Promise<{ release(): Promise<void> } | undefined>
@@ -46,6 +47,8 @@ export class SessionTable {
   readonly #live = new Map<string, LiveSession>()
   readonly #loading = new Map<string, Promise<LiveSession>>()
   readonly #closing = new Map<string, Promise<void>>()
+  /** What takes the data away, of sessions that are closed for good. */
+  readonly #removals = new Map<string, () => Promise<void>>()
   readonly #loadListeners: Listener[] = []
   readonly #archiveListeners: Listener[] = []
   #timer: NodeJS.Timeout | undefined
@@ -57,6 +60,15 @@ export class SessionTable {
 
   loaded(id: string): LiveSession | undefined {
     return this.#live.get(id)
+  }
+
+  /** The session if it is loaded here; one that its owner, another process, has deleted is let go of. */
+  async stillThere(id: string): Promise<LiveSession | undefined> {
+    const live = this.#live.get(id)
+    if (!live || live.writable || (await isThere(live.dir))) return live
+    this.#ports.catalog.forget(id)
+    await this.unload(id)
+    return undefined
   }
 
   all(): readonly LiveSession[] {
@@ -120,6 +132,38 @@ export class SessionTable {
     return done
   }
 
+  /**
+   * Ends the work of a session, closes it and takes its data away, while it is still ours: no process can open it meanwhile. Throws
+   * SessionMissing, SessionBusy (another process owns it) and PersistenceFailed (then it is as before, closed).
+   */
+  async remove(id: string): Promise<void> {
+    const session = await this.load(id)
+    session.assertWritable()
+    await this.archiving(session)
+    const { catalog, streams } = this.#ports
+    let removed: string | undefined
+    let failure: unknown
+    const take = async () => {
+      session.gone()
+      try {
+        removed = await takeAway(session.dir, id)
+        catalog.forget(id)
+      } catch (error) {
+        failure = error
+      }
+    }
+    if (this.#removals.has(id)) throw new AppError(SessionMissing)
+    this.#removals.set(id, take)
+    try {
+      await this.unload(id)
+    } finally {
+      this.#removals.delete(id)
+    }
+    if (failure !== undefined) throw failure
+    if (removed === undefined) throw new AppError(SessionMissing) // somebody else has closed it in between
+    await discard(removed, id, streams)
+  }
+
   async closeAll(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -136,13 +180,22 @@ export class SessionTable {
     const dir = this.#ports.catalog.dir(known)
     const lock = await this.#ports.lock(join(dir, 'lock'))
     try {
-      const state = await withMainAgent(await this.#ports.catalog.refresh(known), dir)
+      const fresh = await this.#ports.catalog.refresh(known)
+      if (!fresh) throw new AppError(SessionMissing)
+      const state = await withMainAgent(fresh, dir)
       const session = this.#make(state, dir, lock !== undefined)
       if (lock) {
-        session.own(() => lock.release())
+        session.own(async () => {
+          await this.#removals.get(id)?.()
+          await lock.release()
+        })
         this.#ports.catalog.pin(id)
       }
       await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
+      if (!lock && !(await isThere(dir))) {
+        await this.#ports.streams.remove(id) // its owner deletes it right now
+        throw new AppError(SessionMissing)
+      }
       for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
       if (lock)
         await rm(join(dir, waitingFile), { force: true }).catch(err =>
@@ -154,6 +207,11 @@ export class SessionTable {
     } catch (error) {
       this.#ports.catalog.unpin(id)
       await lock?.release()
+      // Deleted by another process a moment ago: the lock has made its directory again.
+      if (AppError.is(error) && error.code === SessionMissing.code) {
+        this.#ports.catalog.forget(id)
+        await rmdir(dir).catch(() => undefined) // not there, or something is in it
+      }
       throw error
     }
   }
@@ -184,7 +242,8 @@ export class SessionTable {
     for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
     await session.settled()
     if (this.#ports.streams.subscribers(session.id) === 0 || session.writable) await this.#ports.streams.close(session.id)
-    if (session.hasLeft) await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
+    if (session.hasLeft && !this.#removals.has(session.id))
+      await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))
     this.#ports.catalog.unpin(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')

@@ -181,7 +181,18 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
 }
 
 /** What packs see of the hub. */
-const streamMethods = ['open', 'takeOver', 'watermark', 'written', 'flushed', 'close', 'read', 'backwards', 'subscribers'] as const
+const streamMethods = [
+  'open',
+  'takeOver',
+  'watermark',
+  'written',
+  'flushed',
+  'close',
+  'remove',
+  'read',
+  'backwards',
+  'subscribers'
+] as const
 /** Methods of streams and stores that do not answer with a promise. */
 const atOnce = ['watermark', 'written', 'backwards', 'subscribers', 'scan']
 

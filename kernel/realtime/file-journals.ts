@@ -1,6 +1,6 @@
 /** The journals of a home on files: `<home>/server/events/<id>.jsonl`. */
 import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { ensureDir, type FileCalls, removeFile } from '../storage/files.ts'
 import { LineFiles } from '../storage/line-file.ts'
 import { acquireLock } from '../storage/lock.ts'
@@ -37,6 +37,12 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
   return {
     open: async id => JournalFile.open(env, await pathOf(id), lines),
     find: async id => JournalFile.find(env, id === globalStream && !place ? shared : await pathOf(id), lines),
+    remove: async id => {
+      if (id === globalStream) return
+      const path = await pathOf(id)
+      await lines.release(path)
+      await removeWithAside(path)
+    },
     close: async () => {
       await lines.close()
       await (await place)?.release()
@@ -66,6 +72,14 @@ async function takeGlobalPlace(dir: string, shared: string, { server_id, log }: 
   }
   const path = join(dir, `${globalStream}.${server_id}.jsonl`)
   return { path, release: () => removeFile(path) }
+}
+
+/** A file and its copies that were damaged and moved out of the way. */
+async function removeWithAside(path: string): Promise<void> {
+  await removeFile(path)
+  const aside = `${basename(path)}.damaged-`
+  const names = await readdir(dirname(path)).catch(() => [] as string[]) // no journal was made yet
+  for (const name of names) if (name.startsWith(aside)) await removeFile(join(dirname(path), name))
 }
 
 /** Files of processes that were killed while another one had the shared file. */

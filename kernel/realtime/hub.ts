@@ -15,7 +15,7 @@ import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf 
 import { Fanout } from './fanout.ts'
 import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
-import { StreamTable } from './stream.ts'
+import { isStreamId, StreamTable } from './stream.ts'
 import type { ConnectionInfo, EmittedEvent, EventTarget, Streams } from './types.ts'
 
 export interface HubOptions {
@@ -30,6 +30,9 @@ export interface HubOptions {
 
 type Hear = (event: EmittedEvent) => unknown
 
+/** Deleted sessions that are remembered; who speaks of one does it within seconds. */
+const maxRemoved = 1000
+
 export class Hub implements Streams {
   readonly #env: Environment
   readonly #options: HubOptions
@@ -43,6 +46,8 @@ export class Hub implements Streams {
   readonly #connections: Connections
   /** Specs of everything that may be in a journal. */
   readonly #specs = new Map<string, EventSpec>()
+  /** Sessions whose data was deleted lately: what somebody still says of them brings no journal back. */
+  readonly #removed = new Set<string>()
   #rule: SubjectRule | undefined
   #ended = false
   #stopping: Promise<void> | undefined
@@ -78,7 +83,7 @@ export class Hub implements Streams {
     const rule = this.#rule
     const subject = subjectOf(payload, to, rule)
     const everyone = reachesEveryone(spec)
-    if (this.#ended) this.#env.log.debug({ event: spec.type }, 'an event came after the end')
+    if (this.#ended || this.#removed.has(session_id)) this.#env.log.debug({ event: spec.type, session_id }, 'an event came after the end')
     // Volatile session events that nobody would get are not even serialised.
     else if (spec.durable || everyone || this.#fanout.subscribers(session_id) > 0)
       this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, everyone, subject, at, rule }))
@@ -120,6 +125,7 @@ export class Hub implements Streams {
 
   async open(session_id: string): Promise<Watermark> {
     if (this.#ended) throw developerError('journals_closed')
+    this.#removed.delete(session_id)
     const stream = this.#table.get(session_id)
     stream.kept = true
     const { epoch, seq } = await stream.open()
@@ -150,6 +156,18 @@ export class Hub implements Streams {
     await this.#table.settled(session_id)
     this.#connections.endSubscriptions(session_id)
     await this.#table.close(session_id)
+  }
+
+  async remove(session_id: string): Promise<void> {
+    await this.#table.settled(session_id)
+    this.#connections.endSubscriptions(session_id)
+    if (!isStreamId(session_id)) return
+    this.#removed.add(session_id)
+    for (const oldest of this.#removed) {
+      if (this.#removed.size <= maxRemoved) break
+      this.#removed.delete(oldest)
+    }
+    await this.#table.remove(session_id)
   }
 
   async read(session_id: string, after: Cursor): Promise<JournalSlice | undefined> {

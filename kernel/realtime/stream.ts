@@ -320,6 +320,17 @@ export class StreamTable {
     return closing
   }
 
+  /** Closes the stream and deletes its journal; whoever opens the stream meanwhile waits for that. */
+  remove(id: string): Promise<void> {
+    const removing = this.close(id)
+      .then(() => this.#journals.remove(id))
+      .finally(() => {
+        if (this.#closing.get(id) === removing) this.#closing.delete(id)
+      })
+    this.#closing.set(id, removing)
+    return removing
+  }
+
   async closeAll(): Promise<void> {
     while (this.#streams.size > 0) await Promise.all([...this.#streams.keys()].map(id => this.close(id)))
     await Promise.all(this.#closing.values())

@@ -58,6 +58,8 @@ export interface Streams {
   flushed(session_id?: string): Promise<void>
   /** Flushes and closes a journal; subscriptions end silently. An event that comes later opens it only until it is written. */
   close(session_id: string): Promise<void>
+  /** As `close`, then deletes the journal: for a session whose data goes. Later events of it reach listeners only, until it is opened again. */
+  remove(session_id: string): Promise<void>
   /**
    * Journaled events after a cursor, under the rules of a replay (at most the newest 1000); those emitted before the call are among
    * them. Also of a session that is not open. Undefined when there is no journal; nothing is created.

@@ -76,6 +76,22 @@ export function journalSuite(name: string, open: (t: TestContext) => Promise<Ope
     await journal.close()
   })
 
+  it('a journal that was removed is gone, after a restart too, and the next one of its name begins a new epoch', async opened => {
+    const { journals, reopen } = opened
+    const journal = await journals.open('s1')
+    await journal.append(lines(1, 2), 1)
+    await journal.close()
+    await journals.remove('s1')
+    await journals.remove('never')
+    assert.equal(await journals.find('s1'), undefined)
+    const later = await reopen()
+    assert.equal(await later.find('s1'), undefined)
+    const again = await later.open('s1')
+    assert.equal(again.seq, 0)
+    assert.notEqual(again.epoch, journal.epoch)
+    await again.close()
+  })
+
   it('the newest events stay at hand, however many there are', async ({ journals, reopen }) => {
     const journal = await journals.open('s1')
     for (let seq = 1; seq <= 5000; seq += 250) {

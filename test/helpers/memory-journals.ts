@@ -11,6 +11,7 @@ export function memoryJournals(memory: MemoryOfJournals = new Map()): Journals {
       return journal
     },
     find: async id => memory.get(id),
+    remove: async id => void memory.delete(id),
     close: async () => undefined
   }
 }

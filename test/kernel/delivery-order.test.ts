@@ -33,7 +33,12 @@ const texts = (client: SocketClient) => client.frames.flatMap(frame => frame.pay
 
 test('an event that is on its way to disk when a client subscribes counts as past', async t => {
   const journal = new SlowJournal()
-  const journals: Journals = { open: async (): Promise<Journal> => journal, find: async () => journal, close: async () => undefined }
+  const journals: Journals = {
+    open: async (): Promise<Journal> => journal,
+    find: async () => journal,
+    remove: async () => undefined,
+    close: async () => undefined
+  }
   const { hub, connect } = await startHub(t, { journals })
   await hub.open('s1')
   const [client, other] = [await connect(), await connect()]
@@ -113,7 +118,12 @@ test('text of another subject, or from before a durable event, is never merged',
 
 test('text from before a flush is never merged with text from after it: a snapshot ends between them', async t => {
   const journal = new SlowJournal()
-  const journals: Journals = { open: async (): Promise<Journal> => journal, find: async () => journal, close: async () => undefined }
+  const journals: Journals = {
+    open: async (): Promise<Journal> => journal,
+    find: async () => journal,
+    remove: async () => undefined,
+    close: async () => undefined
+  }
   const { hub, connect } = await startHub(t, { journals })
   await hub.open('s1')
   const client = await connect()

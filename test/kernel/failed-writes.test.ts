@@ -29,7 +29,12 @@ class BrokenOnce extends MemoryJournal {
 
 test('events numbered while a write fails end with its epoch: they go out live and not into the new record', async t => {
   const journal = new BrokenOnce()
-  const journals: Journals = { open: async (): Promise<Journal> => journal, find: async () => journal, close: async () => undefined }
+  const journals: Journals = {
+    open: async (): Promise<Journal> => journal,
+    find: async () => journal,
+    remove: async () => undefined,
+    close: async () => undefined
+  }
   const { hub, connect } = await startHub(t, { journals })
   const { epoch } = await hub.open('s1')
   const client = await connect()

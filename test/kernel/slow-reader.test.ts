@@ -90,7 +90,7 @@ test('a replay is read from its journal as fast as its client takes it', async t
   }
   const journal = new Counted()
   const { hub, connect } = await startHub(t, {
-    journals: { open: async () => journal, find: async () => journal, close: async () => undefined }
+    journals: { open: async () => journal, find: async () => journal, remove: async () => undefined, close: async () => undefined }
   })
   for (let i = 0; i < 400; i++) hub.emit(noted, { text }, 's1')
   await hub.flushed('s1')

@@ -22,7 +22,12 @@ const changed = defineEvent({ type: 'event.thing.changed', scope: 'global', dura
 const text = 'x'.repeat(1000)
 const waitingBytes = 512 * 1024
 const turn = () => new Promise(resolve => setImmediate(resolve))
-const only = (journal: Journal): Journals => ({ open: async () => journal, find: async () => journal, close: async () => undefined })
+const only = (journal: Journal): Journals => ({
+  open: async () => journal,
+  find: async () => journal,
+  remove: async () => undefined,
+  close: async () => undefined
+})
 
 test('of events that come before their journal is open no more wait than afterwards; all have numbers, and none is replayed across the gap', async t => {
   const { hub, dir, connect } = await startHub(t, { waitingBytes })
@@ -138,6 +143,7 @@ test('a session that is opened while it is closed waits for the end of its journ
       return new Slow()
     },
     find: async () => undefined,
+    remove: async () => undefined,
     close: async () => undefined
   }
   const { hub } = await startHub(t, { journals })

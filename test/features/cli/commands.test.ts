@@ -38,6 +38,16 @@ test('commands talk to the running server of the home', async t => {
     assert.equal((JSON.parse((await command(home, ['sessions', '--json'])).stdout) as unknown[]).length, 2)
   })
 
+  await t.test('a session is deleted while the server runs', async () => {
+    const gone = await newSession(author, cwd)
+    assert.equal((await command(home, ['sessions', 'rm', gone, '--yes'])).stdout, `deleted ${gone}\n`)
+    assert.equal((await author.get(`/api/v1/sessions/${gone}`)).code, 40401)
+    assert.deepEqual(
+      (await readdir(home, { recursive: true })).filter(name => name.includes(gone)),
+      []
+    )
+  })
+
   await t.test('models and the default among them, and a name that is none', async () => {
     assert.match((await command(home, ['models'])).stdout, /^\* m +p +64000 +thinking +upstream-model$/m)
     assert.equal((await command(home, ['models', 'use', 'm'])).stdout, 'the default model is m\n')
@@ -104,6 +114,15 @@ test('commands talk to the running server of the home', async t => {
     assert.equal((await command(home, ['config', 'set', 'default_permission_mode', 'manual'])).stdout, 'manual\n')
     assert.equal((await command(home, ['sessions', 'archive', other])).code, 0)
     assert.match((await command(home, ['sessions', '--all'])).stdout, new RegExp(`^${other} .* archived `, 'm'))
+    assert.match((await command(home, ['sessions', 'rm', other])).stderr, /nobody can be asked here: rm needs --yes/)
+    const kept = await command(home, ['sessions', 'rm', other], { answers: () => false })
+    assert.match(kept.asked.join(), new RegExp(`for good\\?\\n {2}${other}`))
+    assert.deepEqual([kept.code, kept.stderr], [1, 'svc-code: nothing was deleted\n'])
+    assert.equal((await command(home, ['sessions', 'rm', other], { answers: () => true })).stdout, `deleted ${other}\n`)
+    assert.deepEqual(
+      (await readdir(home, { recursive: true })).filter(name => name.includes(other)),
+      []
+    )
     const token = await command(home, ['token'])
     assert.deepEqual([token.stdout, token.stderr], [`${server.token}\n`, `no server runs on ${home}\n`])
   })
@@ -177,7 +196,7 @@ test('the completions are scripts that the shells understand', async () => {
       }
     )
   assert.match(ask('svc-code').stdout, /serve run attach sessions/)
-  assert.match(ask('svc-code sessions').stdout, /^list show archive restore --all/)
+  assert.match(ask('svc-code sessions').stdout, /^list show archive restore rm --all/)
   assert.equal(ask('svc-code help').stderr, '')
   assert.match((await command(home, ['completion', 'zsh'])).stdout, /^#compdef svc-code\n/)
   assert.match((await command(home, ['completion', 'fish'])).stdout, /__fish_seen_subcommand_from run' -l model -s m -x/)

@@ -1,0 +1,44 @@
+/**
+ * Taking the data of a session away. One rename makes it: the directory gets a name that is no session's, so that no process finds it any
+ * more; then its journal of events and the directory itself are deleted. What a crash leaves of that goes at the next start.
+ */
+import { randomBytes } from 'node:crypto'
+import { readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { AppError, type Logger, PersistenceFailed, type Streams } from '../../kernel/index.ts'
+
+const removedForm = /^\.removed-(session_[A-Za-z0-9_-]{1,128})-[0-9a-f]{12}$/
+
+/** Gives the directory of a session its last name, and answers that. Throws PersistenceFailed when it cannot be renamed. */
+export async function takeAway(dir: string, id: string): Promise<string> {
+  const removed = join(dirname(dir), `.removed-${id}-${randomBytes(6).toString('hex')}`)
+  try {
+    await rename(dir, removed)
+    return removed
+  } catch (cause) {
+    throw new AppError(PersistenceFailed, { message: 'the directory of the session could not be taken away', cause })
+  }
+}
+
+/** Deletes what `takeAway` has put aside, and the journal of the session. */
+export async function discard(removed: string, id: string, streams: Pick<Streams, 'remove'>): Promise<void> {
+  await streams.remove(id)
+  await rm(removed, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** Deletes what a process that died has left of removals. */
+export async function discardLeft(root: string, streams: Pick<Streams, 'remove'>, log: Logger): Promise<void> {
+  for (const workspace of await names(root)) {
+    for (const name of await names(join(root, workspace))) {
+      const id = removedForm.exec(name)?.[1]
+      if (id === undefined) continue
+      await discard(join(root, workspace, name), id, streams).catch(err =>
+        log.warn({ err, session_id: id }, 'the rest of a deleted session could not be removed')
+      )
+    }
+  }
+}
+
+function names(dir: string): Promise<string[]> {
+  return readdir(dir).catch(() => []) // no sessions yet, or a file
+}
