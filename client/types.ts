@@ -1181,6 +1181,9 @@ export interface CronFiredEvent {
 export interface DeleteFileData {
   deleted: true
 }
+export interface DeleteSessionData {
+  deleted: true
+}
 export interface DeleteWorkspaceData {
   deleted: true
 }
@@ -3045,6 +3048,10 @@ export interface paths {
     get: {
       parameters: { path: { session_id: string } }
       responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+    delete: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<DeleteSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/approvals': {
