@@ -1,6 +1,6 @@
 /**
- * Runs what a page of the documents prints, as a reader would: one bash per page, in a project of its own and with a home of its own. `curl`
- * and `node` are real. `npm`, `npx` and `sleep` ask this process, which starts the server and knows when a turn is over.
+ * Runs what a page of the documents prints, as a reader would: one bash per page, in a project of its own and with a home of its own. `curl`,
+ * `node` and the command line are real. `npm` and `sleep` ask this process, which starts the server and knows when a turn is over.
  */
 import { spawn } from 'node:child_process'
 import { chmod, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -9,13 +9,15 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type Running, runWith, serveWith } from './cli.ts'
+import { type Running, serveWith } from './cli.ts'
 import { projectRoot } from './project-root.ts'
 import { freshDir } from './temp.ts'
 
 interface TestLike {
   after(fn: () => unknown): void
 }
+
+const main = fileURLToPath(new URL('../../bundle/main.js', import.meta.url))
 
 /** A fenced block: what it is, where it is to be saved (```js name), its text. */
 export interface Block {
@@ -48,6 +50,12 @@ const asking = `#!/bin/bash
   "$DOC_CURL" -sS --fail-with-body --data-binary @- "$DOC_CONTROL/\${0##*/}"
 `
 
+/** The command line that was built, where it is called. */
+const program = `#!/bin/bash
+[ "$1" = svc-code ] || { echo "nobody knows npx $1" >&2; exit 1; }
+exec "$DOC_NODE" "$DOC_MAIN" "\${@:2}"
+`
+
 /** Every answer of the API is a success, unless the line says which code it shows (\`# 40001\`). */
 const checkedCurl = `#!/bin/bash
 "$DOC_CURL" "$@" > "$DOC_PLACE/answer" || exit
@@ -67,7 +75,7 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
   await cp(fileURLToPath(new URL('examples/demo/project', projectRoot)), project, { recursive: true })
   await symlink(fileURLToPath(new URL('node_modules', projectRoot)), join(project, 'node_modules'))
   await Promise.all([bin, home].map(dir => mkdir(dir)))
-  for (const [name, text] of Object.entries({ npm: asking, npx: asking, sleep: asking, curl: checkedCurl })) {
+  for (const [name, text] of Object.entries({ npm: asking, npx: program, sleep: asking, curl: checkedCurl })) {
     await writeFile(join(bin, name), text)
     await chmod(join(bin, name), 0o755)
   }
@@ -84,11 +92,21 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
   const script = adapted([...begun, ...others].join('\n'))
   const control = await listen(t, new Desk(t, { home, project, port: ports[0] ?? 0 }))
   const curl = process.env.DOC_CURL ?? (await ended('sh', ['-c', 'command -v curl'])).trim()
-  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, HOME: home, DOC_CONTROL: control, DOC_CURL: curl, DOC_PLACE: place }
+  const env = {
+    SVC_CODE_CATALOG_URL: 'off', // nobody asks the public model directory
+    ...process.env,
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: home,
+    DOC_CONTROL: control,
+    DOC_CURL: curl,
+    DOC_PLACE: place,
+    DOC_NODE: process.execPath,
+    DOC_MAIN: main
+  }
   return await ended('bash', ['-c', `set -eEo pipefail\ntrap 'echo "FAILED: $BASH_COMMAND" >&2' ERR\n${script}`], { cwd: project, env })
 }
 
-/** Does what \`npm\`, \`npx\` and \`sleep\` ask for. */
+/** Does what `npm` and `sleep` ask for. */
 class Desk {
   readonly #t: TestLike
   readonly #at: { readonly home: string; readonly project: string; readonly port: number }
@@ -101,7 +119,6 @@ class Desk {
 
   async answer(command: string, words: readonly string[], variables: NodeJS.ProcessEnv): Promise<string> {
     const env = { ...variables, HOME: this.#at.home, SVC_CODE_HOME: join(this.#at.home, '.svc-code') }
-    if (command === 'npx') return await program(env, words)
     if (command === 'sleep') return await this.#settled()
     const [script, ...rest] = words
     if (script === 'start')
@@ -137,13 +154,6 @@ class Desk {
       await delay(10)
     }
   }
-}
-
-async function program(env: NodeJS.ProcessEnv, [name, ...words]: readonly string[]): Promise<string> {
-  if (name !== 'svc-code') throw new Error(`nobody knows npx ${name}`)
-  const { code, stdout, stderr } = await runWith(env, ...words)
-  if (code !== 0) throw new Error(`svc-code ${words.join(' ')} ended with ${code}: ${stderr}`)
-  return stdout
 }
 
 async function listen(t: TestLike, desk: Desk): Promise<string> {
