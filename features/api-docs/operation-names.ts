@@ -8,11 +8,14 @@ interface Step {
   readonly one: boolean
 }
 
+/** Last segments that say what is done, not what there is. */
+const deeds = new Set(['abort', 'clear', 'export', 'generate', 'import', 'install', 'reset', 'search', 'shutdown', 'stop', 'sync', 'test'])
+
 const verbs = { POST: 'create', PUT: 'replace', PATCH: 'update', DELETE: 'delete' } as const
 
 /**
  * The name that a route gives itself, or one from its path: verb, things, and the version when it is beyond v1. GET lists what is many and
- * gets what is one, POST creates one of many and updates what is one, an action is a verb of its own.
+ * gets what is one, POST creates one of many and updates what is one, an action is a verb of its own (`:abort`, `/export`, `/setItem`).
  */
 export function operationName({ operationId, method, path }: AnyRoute): string {
   if (operationId !== undefined) return operationId
@@ -44,8 +47,10 @@ function verbOf(
 
 function stepsOf(path: string): readonly [steps: readonly Step[], action: string | undefined] {
   const colon = path.lastIndexOf(':')
-  const action = colon < 0 ? undefined : path.slice(colon + 1)
   const segments = (colon < 0 ? path : path.slice(0, colon)).split('/').filter(segment => segment !== '')
+  const last = segments.at(-1) ?? ''
+  const deed = colon < 0 && (deeds.has(last) || /^[a-z]+[A-Z]/.test(last)) ? segments.pop() : undefined
+  const action = colon < 0 ? deed : path.slice(colon + 1)
   const steps = segments.flatMap((segment, index) =>
     segment.startsWith('{') ? [] : [{ words: wordsOf(segment), one: segments[index + 1]?.startsWith('{') === true }]
   )

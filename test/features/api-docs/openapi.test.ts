@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { serversAt } from '../../../features/api-docs/document-info.ts'
 import { openapiDocument } from '../../../features/api-docs/openapi.ts'
 import { type AnyRoute, cursorQuery, defineRoute, errorSpec, named, oneOf, page, Time, Type } from '../../../kernel/index.ts'
 import { type Document, failuresOf, openapiProblems, operationsOf, schemaJudge } from '../../helpers/documents.ts'
@@ -190,7 +191,10 @@ test('operation ids read as a verb and what it is about, and stay unique; a rout
     route('GET', '/api/v1/sessions/{session_id}/children'),
     route('POST', '/api/v1/sessions/{session_id}/children'),
     route('POST', '/api/v1/sessions/{session_id}:abort'),
-    route('POST', '/api/v1/sessions/{session_id}/abort'),
+    route('POST', '/api/v1/sessions/{session_id}/title/generate'),
+    route('GET', '/api/v1/gui/store/getItem'),
+    route('POST', '/api/v1/search'),
+    route('POST', '/api/v1/sessions/{session_id}/profile'),
     route('POST', '/api/v1/sessions/{session_id}/fs:git_status'),
     route('POST', '/api/v1/models/{model_id}:set_default'),
     route('PUT', '/api/v1/catalog/entries/{id}'),
@@ -208,6 +212,8 @@ test('operation ids read as a verb and what it is about, and stay unique; a rout
       'cancelLogin',
       'createSession',
       'createSessionChild',
+      'generateSessionTitle',
+      'getItemGuiStore',
       'getSession',
       'getSessionStatus',
       'getSessionV3',
@@ -216,9 +222,10 @@ test('operation ids read as a verb and what it is about, and stay unique; a rout
       'listSessions',
       'listSessionsV2',
       'replaceCatalogEntry',
+      'search',
       'setDefaultModel',
       'updateConfig',
-      'updateSessionAbort'
+      'updateSessionProfile'
     ]
   )
   const twice = documentOf(route('GET', '/api/v1/notes'), route('GET', '/notes'))
@@ -258,6 +265,15 @@ test('a shape with a name stands once in components, with its nested ones, and e
   assert.equal(post.requestBody.content['application/json'].schema.$ref, undefined, 'what is derived has no name')
   assert.equal(dataOf(post).$ref, undefined)
   assert.equal(await openapiProblems(document), '')
+})
+
+test('the servers of a document are addresses that a client can call', () => {
+  const at = (host: string) => serversAt({ host, port: 7 })?.map(server => server.host)
+  assert.deepEqual(at('127.0.0.1'), ['127.0.0.1:7'])
+  assert.deepEqual(at('0.0.0.0'), ['127.0.0.1:7'])
+  assert.deepEqual(at('::'), ['127.0.0.1:7'])
+  assert.deepEqual(at('::1'), ['[::1]:7'])
+  assert.deepEqual(serversAt(undefined), [])
 })
 
 test('a recursive shape may have a name', () => {
