@@ -1262,17 +1262,17 @@ export interface GetAuthReadinessQuery {
   /** Also warn of what else is in the way of a prompt to the default model: credential, address, protocol */
   check_model?: boolean
 }
-export interface GetGuiStoreGetItemData {
-  value: string | null
-}
-export interface GetGuiStoreGetItemQuery {
-  key: string
-}
 export interface GetGuiStoreLengthData {
   length: number
 }
 export interface GetHealthData {
   ok: true
+}
+export interface GetItemGuiStoreData {
+  value: string | null
+}
+export interface GetItemGuiStoreQuery {
+  key: string
 }
 export interface LoginFlow {
   /** oauth_<uuid> */
@@ -1945,6 +1945,9 @@ export interface RegisterWorkspaceBody {
   root: string
   name?: string
 }
+export interface RemoveItemGuiStoreBody {
+  key: string
+}
 export interface ReplaceProviderData {
   provider: Provider
 }
@@ -2176,6 +2179,10 @@ export interface SessionWorkChangedEvent {
 export interface SetDefaultModelData {
   default_model: string
   model: Model
+}
+export interface SetItemGuiStoreBody {
+  key: string
+  value: string
 }
 export interface ShutdownData {
   ok: true
@@ -2672,13 +2679,6 @@ export interface UnsubscribeRequest {
 export interface UntrustWorkspaceData {
   trusted: false
 }
-export interface UpdateGuiStoreRemoveItemBody {
-  key: string
-}
-export interface UpdateGuiStoreSetItemBody {
-  key: string
-  value: string
-}
 export interface UpdateSessionProfileRequest {
   title?: string
   metadata?: {
@@ -2903,8 +2903,8 @@ export interface paths {
   }
   '/api/v1/gui/store/getItem': {
     get: {
-      parameters: { query: GetGuiStoreGetItemQuery }
-      responses: { 200: Content<Success<GetGuiStoreGetItemData> | Failure<40001 | 50001 | 50003>> } & Refused
+      parameters: { query: GetItemGuiStoreQuery }
+      responses: { 200: Content<Success<GetItemGuiStoreData> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/gui/store/length': {
@@ -2914,13 +2914,13 @@ export interface paths {
   }
   '/api/v1/gui/store/removeItem': {
     post: {
-      requestBody: { content: { 'application/json': UpdateGuiStoreRemoveItemBody } }
+      requestBody: { content: { 'application/json': RemoveItemGuiStoreBody } }
       responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/gui/store/setItem': {
     post: {
-      requestBody: { content: { 'application/json': UpdateGuiStoreSetItemBody } }
+      requestBody: { content: { 'application/json': SetItemGuiStoreBody } }
       responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
