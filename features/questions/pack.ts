@@ -45,6 +45,11 @@ export default definePack({
         else emitDismissed(payload as Static<typeof questionDismissed.payload>, target)
       }
     })
+    ctx.on(questionRequested, ({ payload: { session_id, questions: items } }) => {
+      if (ctx.streams.subscribers(session_id) > 0) return
+      const where = `GET /api/v1/sessions/${session_id}/questions?status=pending`
+      ctx.operator.info({ session_id }, `${session_id}: asks a question (${items[0]?.question}), and no client listens; ${where} shows it`)
+    })
     ctx.contribute(Tools, createAskUserQuestion({ ask: (ask, signal) => interactions.ask(questions, ask, signal), tasks }))
 
     ctx.route(listQuestions, async ({ params }) => {

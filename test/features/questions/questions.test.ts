@@ -244,3 +244,13 @@ test('stopping the task of a question withdraws it; without tasks there is no ba
   assert.match(result(without).output, /background/)
   assert.equal(result(without).isError, true)
 })
+
+test('a question that no client hears of is told to whoever runs the server', async t => {
+  const told: string[] = []
+  const server = await start(t, ask(colour), { told })
+  await server.asked()
+  const { session_id } = server
+  assert.deepEqual(told, [
+    `info: ${session_id}: asks a question (Which colour?), and no client listens; GET /api/v1/sessions/${session_id}/questions?status=pending shows it`
+  ])
+})
