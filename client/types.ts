@@ -1101,7 +1101,14 @@ export interface Connection {
   has_client_hello: boolean
   subscriptions: string[]
 }
-export interface CreateFileBody {}
+export interface CreateFileBody {
+  /** bytes; the first file part counts, whatever its name */
+  file: string
+  /** default: the name of the uploaded file */
+  name?: string
+  /** seconds; default: never */
+  expires_in_sec?: number
+}
 export interface CreateProviderRequest {
   /** Letters, digits, -, _ and spaces; begins with a letter or digit */
   id: string

@@ -36,9 +36,15 @@ export const uploadFile = defineRoute({
   method: 'POST',
   path: '/api/v1/files',
   summary: 'Upload a file (multipart/form-data)',
-  description:
-    'Parts: `file` (required; the first file part counts, whatever its name), `name` (default: the uploaded file name) and `expires_in_sec` (a number, not negative; default: never).',
   bodyType: 'stream',
+  body: Type.Object({
+    file: Type.String({
+      contentMediaType: 'application/octet-stream',
+      description: 'bytes; the first file part counts, whatever its name'
+    }),
+    name: Type.Optional(Type.String({ maxLength: 255, description: 'default: the name of the uploaded file' })),
+    expires_in_sec: Type.Optional(Type.Number({ minimum: 0, description: 'seconds; default: never' }))
+  }),
   data: UploadObject,
   errors: [UploadsFailed]
 })

@@ -83,15 +83,22 @@ export default definePack({
       return { deleted: true as const }
     })
 
-    const sweep = setInterval(
-      () =>
-        ctx.background(signal =>
-          uploads.sweep(signal).catch((err: unknown) => ctx.log.warn({ err }, 'expired uploads could not be removed'))
-        ),
-      ctx.config.sweep_ms
-    )
-    sweep.unref()
-    ctx.own(() => clearInterval(sweep))
+    const { signal, log } = ctx
+    let sweeping: Promise<void> | undefined
+    const sweep = () => {
+      sweeping ??= uploads
+        .sweep(signal)
+        .catch((err: unknown) => void (signal.aborted || log.warn({ err }, 'expired uploads could not be removed')))
+        .finally(() => {
+          sweeping = undefined
+        })
+    }
+    const timer = setInterval(sweep, ctx.config.sweep_ms)
+    timer.unref()
+    ctx.own(async () => {
+      clearInterval(timer)
+      await sweeping
+    })
     ctx.provide(Uploads, { find: id => uploads.find(id) })
   }
 })

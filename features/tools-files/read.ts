@@ -86,7 +86,9 @@ async function scan(place: Place, size: number, window: LineWindow, ops: FileOps
     if (!decoder) {
       kind = fileKind(chunk)
       if (kind === 'image' || kind === 'video')
-        throw new ToolRefusal(`${place.path} is ${kind === 'image' ? 'an image' : 'a video'}, not a text file.`)
+        throw new ToolRefusal(
+          `${place.path} is ${kind === 'image' ? 'an image' : 'a video'}, not a text file. Models that can see it have ReadMediaFile for it.`
+        )
       if (kind === 'binary') throw new ToolRefusal(`${place.path} is a binary file.`)
       if (kind !== 'text' && size > UTF16_BYTES)
         throw new ToolRefusal(`${place.path} is a UTF-16 file above 10 MiB; convert it to UTF-8 first.`)

@@ -150,7 +150,8 @@ test('an upload whose client goes away leaves nothing', async t => {
   const abort = new AbortController()
   const stream = new Readable({ read() {} })
   const headers = { 'content-type': type }
-  const sent = kernel.kernel.inject(uploadFile, { headers, stream, signal: abort.signal }).catch(() => 'gone')
+  const body = { file: 'comes in the stream' }
+  const sent = kernel.kernel.inject(uploadFile, { body, headers, stream, signal: abort.signal }).catch(() => 'gone')
   stream.push(form(file('x'.repeat(100_000))).subarray(0, 90_000))
   stream.destroy()
   await sent
