@@ -447,6 +447,9 @@ export interface AuthReadiness {
   /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither */
   warnings?: string[]
 }
+export interface BtwSessionData {
+  agent_id: string
+}
 export interface CancelLoginData {
   cancelled: boolean
   status: 'pending' | 'authenticated' | 'denied' | 'expired' | 'cancelled'
@@ -3221,6 +3224,12 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       responses: { 200: Content<Success<ArchiveSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}:btw': {
+    post: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<BtwSessionData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40901 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:compact': {

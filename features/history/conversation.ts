@@ -1,9 +1,9 @@
 /**
  * What the records of an agent say so far, without the texts: prompts, the last turn, usage, context size, and where its messages are. Small
- * however long the history is, and saved in checkpoints. A pure fold.
+ * however long the history is, and saved in checkpoints (`conversation-saved.ts`). A pure fold.
  */
 import type { LlmToolCall, TokenUsage } from '../llm/index.ts'
-import type { HistoryRecord, StateSpec } from './define.ts'
+import type { HistoryRecord } from './define.ts'
 import { type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
 import { estimateMessage } from './tokens.ts'
@@ -12,7 +12,7 @@ import type { OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
 /** The position of every so many messages is known; those between are found by reading from there. */
 export const indexStep = 64
 
-interface KnownPrompt extends PromptRecord {
+export interface KnownPrompt extends PromptRecord {
   /** Position of its `prompt.accepted`. */
   at?: number
 }
@@ -24,6 +24,12 @@ interface Opening {
   readonly tokens: Conversation['tokens']
   /** The newest prompt of the user before it. */
   readonly prompt?: string | undefined
+}
+
+/** A reminder in the context. `number`: of its message. */
+export interface Reminder {
+  readonly number: number
+  readonly origin: Origin
 }
 
 /** So many turns of the user can be taken back, and so many reminders of a kind are remembered. */
@@ -78,7 +84,7 @@ export class Conversation {
   /** The newest undo. */
   undone: { readonly time: number; readonly last_prompt?: string } | undefined
   /** The newest reminders in the context, by variant, oldest first. */
-  readonly reminders = new Map<string, readonly { readonly number: number; readonly origin: Origin }[]>()
+  readonly reminders = new Map<string, readonly Reminder[]>()
   /** Time of the newest message, ms. */
   lastTime = 0
 
@@ -271,115 +277,6 @@ export class Conversation {
     const prompt = this.prompts.get(id)
     if (prompt) this.prompts.set(id, { ...prompt, ...change })
   }
-
-  save(): unknown {
-    return {
-      prompts: [...this.prompts.values()],
-      ...(this.turn ? { turn: this.turn } : {}),
-      turns: this.turns,
-      usage: this.usage,
-      usageByModel: this.usageByModel,
-      ...(this.openStep ? { openStep: this.openStep } : {}),
-      openCalls: [...this.openCalls.values()],
-      begun: [...this.begun],
-      callIds: Buffer.from(Uint32Array.from(this.callIds).buffer).toString('base64'),
-      messages: this.messages,
-      located: this.located,
-      index: this.index,
-      named: [...this.named],
-      hidden: this.hidden,
-      context: this.context,
-      tokens: this.tokens,
-      openings: this.openings,
-      ...(this.prompt === undefined ? {} : { prompt: this.prompt }),
-      openingsLost: this.openingsLost,
-      compactions: this.compactions,
-      ...(this.undone ? { undone: this.undone } : {}),
-      reminders: [...this.reminders],
-      lastTime: this.lastTime
-    }
-  }
-
-  static load(given: unknown): Conversation {
-    const saved = given as Saved // what `save` made; a damaged line of the journal is left out before
-    const made = new Conversation()
-    for (const prompt of saved.prompts) made.prompts.set(prompt.prompt_id, prompt)
-    made.turn = saved.turn
-    made.turns = saved.turns
-    made.usage = saved.usage
-    made.usageByModel = saved.usageByModel
-    made.openStep = saved.openStep
-    made.openCalls = new Map(saved.openCalls.map(call => [call.id, call]))
-    made.begun = new Set(saved.begun)
-    const bytes = Uint8Array.from(Buffer.from(saved.callIds, 'base64'))
-    for (const hash of new Uint32Array(bytes.buffer)) made.callIds.add(hash)
-    made.messages = saved.messages
-    made.located = saved.located
-    made.index.push(...saved.index)
-    for (const [id, number] of saved.named) made.named.set(id, number)
-    made.hidden.push(...saved.hidden)
-    made.context = saved.context
-    made.tokens = saved.tokens
-    made.openings = [...saved.openings]
-    made.prompt = saved.prompt
-    made.openingsLost = saved.openingsLost
-    made.compactions = saved.compactions
-    made.undone = saved.undone
-    for (const [variant, all] of saved.reminders) made.reminders.set(variant, all)
-    made.lastTime = saved.lastTime
-    return made
-  }
-}
-
-interface Saved
-  extends Pick<
-    Conversation,
-    | 'turn'
-    | 'turns'
-    | 'usage'
-    | 'usageByModel'
-    | 'openStep'
-    | 'messages'
-    | 'located'
-    | 'context'
-    | 'tokens'
-    | 'openings'
-    | 'prompt'
-    | 'openingsLost'
-    | 'compactions'
-    | 'undone'
-    | 'lastTime'
-  > {
-  readonly prompts: readonly KnownPrompt[]
-  readonly openCalls: readonly LlmToolCall[]
-  readonly begun: readonly string[]
-  /** Base64 of 32-bit numbers in the byte order of this machine. */
-  readonly callIds: string
-  readonly index: readonly number[]
-  readonly named: readonly [string, number][]
-  readonly hidden: readonly [number, number][]
-  readonly reminders: readonly [string, readonly { readonly number: number; readonly origin: Origin }[]][]
-}
-
-export const conversationState: StateSpec<Conversation> = {
-  name: 'conversation',
-  version: 4,
-  initial: () => new Conversation(),
-  reduce(state, record) {
-    state.apply(record)
-    return state
-  },
-  located: (state, record, at) => state.place(record, at),
-  save: state => state.save(),
-  load: Conversation.load
-}
-
-/** Ids of the prompts that a checkpoint knows; undefined when it does not hold them as this version does. */
-export function savedPrompts(
-  states: Readonly<Record<string, { readonly version: number; readonly value?: unknown }>>
-): string[] | undefined {
-  const saved = states[conversationState.name]
-  return saved?.version === conversationState.version ? (saved.value as Saved).prompts.map(({ prompt_id }) => prompt_id) : undefined
 }
 
 /** FNV-1a, 32 bits. */

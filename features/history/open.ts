@@ -3,7 +3,7 @@ import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.t
 import type { AgentHost } from '../sessions/index.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
-import { savedPrompts } from './conversation.ts'
+import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Conversation } from '../../../features/history/conversation.ts'
+import { saveConversation } from '../../../features/history/conversation-saved.ts'
 import type { CoreRecord, History, HistoryMessage, HistoryRecord, StateSpec } from '../../../features/history/index.ts'
 import { interruptedResult, project } from '../../../features/history/project.ts'
 import { estimateText } from '../../../features/history/tokens.ts'
@@ -250,11 +251,11 @@ test('calls stand where the model made them; of those that do not say it, behind
 
 test('damaged or unknown records change nothing', () => {
   const conversation = new Conversation()
-  const before = conversation.save()
+  const before = saveConversation(conversation)
   conversation.apply({ type: 'tool.result' })
   conversation.apply({ type: 'turn.ended', turn_id: 7, reason: 'completed' })
   conversation.apply({ type: 'something.new', value: 1 })
-  assert.deepEqual(conversation.save(), before)
+  assert.deepEqual(saveConversation(conversation), before)
 })
 
 test('tokens: a quarter per ascii character, one per other unit', () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { wireStore } from '../../../features/history/contract.ts'
-import { type Conversation, conversationState } from '../../../features/history/conversation.ts'
+import type { Conversation } from '../../../features/history/conversation.ts'
+import { conversationState, saveConversation } from '../../../features/history/conversation-saved.ts'
 import type { HistoryMessage, HistoryRecord } from '../../../features/history/index.ts'
 import { createStorage } from '../../../kernel/storage/index.ts'
 import { silent } from '../../features/tools/fakes.ts'
@@ -221,7 +222,7 @@ class Play {
 
 /** Without positions, which only the journal knows. */
 function saved(conversation: Conversation) {
-  const { prompts, context, ...rest } = JSON.parse(JSON.stringify(conversation.save())) as ReturnType<Conversation['save']> & {
+  const { prompts, context, ...rest } = JSON.parse(JSON.stringify(saveConversation(conversation))) as {
     prompts: { at?: number }[]
     context: { at: number; message: number }
   } & Record<string, unknown>

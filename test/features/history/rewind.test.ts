@@ -182,3 +182,46 @@ test('a very long conversation offers its newest 2000 turns', async () => {
 
   assert.deepEqual([turns.length, end], [2000, 'lost'])
 })
+
+test('whatever happens in which order: a state is what it was, live and after a restart, with and without checkpoints', async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    let state = seed * 7919
+    const dice = (sides: number) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+      return (state >> 8) % sides
+    }
+    const log = memoryLog()
+    const ports = { states: [list, kept], checkpoints: { bytes: 8, share: 1 } }
+    let history = await openHistory(log, ports)
+    let value: string[] = []
+    let before: string[][] = []
+    for (let at = 0; at < 60; at++) {
+      const change = [`${seed}.${at}`]
+      const what = dice(10)
+      if (what < 3) {
+        value = change
+        await history.append(items(...value))
+      } else if (what < 6) {
+        before.push(value)
+        const changes = dice(2) > 0 ? [items(`${at}`), items(...change)] : []
+        if (changes.length > 0) value = change
+        await history.append(...turn(at, 100, ...changes))
+      } else if (what === 6) {
+        await history.append(compacted)
+        before = []
+      } else if (what === 7) history = await openHistory(log, ports)
+      else if (before.length > 0) {
+        const count = 1 + dice(before.length)
+        await history.append(undone(froms(history).at(-count)!))
+        value = before.at(-count)!
+        before = before.slice(0, -count)
+      }
+      assert.deepEqual((await history.track(list)).value, value, `seed ${seed}, ${at}`)
+      assert.equal(froms(history).length, before.length, `seed ${seed}, ${at}`)
+    }
+    const again = await openHistory(log, ports)
+    assert.deepEqual((await again.track(list)).value, value)
+    assert.deepEqual(again.undoable(), history.undoable())
+    assert.deepEqual(await again.project(), await history.project())
+  }
+})
