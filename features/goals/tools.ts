@@ -1,6 +1,6 @@
 /** The tools by which the model sets, reads and ends goals. */
 import { AppError, oneOf, type Static, Type } from '../../kernel/index.ts'
-import { approvals, type Interactions } from '../interactions/index.ts'
+import { approvals, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { PermissionMode, Permissions } from '../permissions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { type Tool, type ToolEnv, ToolRefusal, type ToolResult } from '../tools/index.ts'
@@ -187,5 +187,6 @@ async function review(
   const feedback = end.how === 'answered' && end.answer.feedback !== undefined ? ` They say: ${end.answer.feedback}` : ''
   const what =
     end.how !== 'answered' ? 'nobody decided' : end.answer.decision === 'rejected' ? 'the user declined' : 'the user dismissed it'
-  return { output: `The goal was not started: ${what}.${feedback}`, is_error: true }
+  const fault = end.how === 'unattended' && end.fail ? { stop_turn: true, fail_turn: unattendedFailure('the review of a goal') } : {}
+  return { output: `The goal was not started: ${what}.${feedback}`, is_error: true, ...fault }
 }

@@ -1,6 +1,6 @@
 /** Wires permissions: state per agent, rules from the configuration, and the gate before every tool call. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
-import { StepInjectors } from '../agent/index.ts'
+import { Agents, StepInjectors } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
@@ -16,9 +16,9 @@ export default definePack({
   name: 'permissions',
   description: 'Decides which tool calls run, which are denied and which are asked for',
   area: 'Agent',
-  optional: { config: Config, histories: Histories, interactions: Interactions },
+  optional: { config: Config, histories: Histories, interactions: Interactions, agents: Agents },
   provides: [Permissions, ToolAuthority],
-  setup(ctx, { config, histories, interactions }) {
+  setup(ctx, { config, histories, interactions, agents }) {
     ctx.contribute(ConfigSections, permissionSection)
     ctx.contribute(ConfigSections, defaultModeSection)
     ctx.contribute(HistoryStates, permissionState)
@@ -48,9 +48,15 @@ export default definePack({
       },
       async setMode(agent, mode) {
         const its = await agent.get(slot)
+        const atWork = agent.session.agents().filter(host => agents()?.isOpen(host))
+        const before = await Promise.all(atWork.map(host => permissions.mode(host)))
         const now = ctx.now().getTime()
         if (agent.record.type === 'main') await its.setForAll(mode, now)
         else await its.setForOne(mode, now, await mainOf(agent))
+        for (const [at, host] of atWork.entries()) {
+          const permission = await permissions.mode(host)
+          if (permission !== before[at]) (await agents()?.of(host))?.announce({ permission })
+        }
       },
       async remember(agent, approval) {
         await (await agent.get(slot)).remember(approval)

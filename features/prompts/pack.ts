@@ -8,7 +8,7 @@ import { Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, type Session, Sessions } from '../sessions/index.ts'
 import { abortPrompt, abortSession, listPrompts, steerPrompt, steerPrompts, submitPrompt } from './contract.ts'
 import { PromptMedia, PromptSkills, SkillMissing, SkillNotForUsers } from './service.ts'
-import { setPermissionMode, submit } from './submit.ts'
+import { submit } from './submit.ts'
 
 export default definePack({
   name: 'prompts',
@@ -83,7 +83,8 @@ export default definePack({
       field: 'permission_mode',
       order: 30,
       async apply(session, value) {
-        await setPermissionMode(await agents.of(await session.main()), value as 'manual' | 'auto' | 'yolo', { permissions, agents })
+        const { host } = await agents.of(await session.main())
+        await permissions()?.setMode(host, value as 'manual' | 'auto' | 'yolo')
       }
     })
   }

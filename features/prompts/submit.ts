@@ -124,27 +124,9 @@ async function override(session: Session, agent: Agent, given: Overrides, ports:
     .catch((error: unknown) => {
       throw within('body', error)
     })
-  if (permission_mode) await setPermissionMode(agent, permission_mode, ports)
+  if (permission_mode) await ports.permissions()?.setMode(agent.host, permission_mode)
   // Those of the main agent bind all agents of the session, also those to come.
   if (disabled_tools) await (await ports.agents.of(await session.main())).configure({ disabled_tools })
-}
-
-/** Changes the mode of an agent and shows it, also of the agents at work that it reaches: from the main agent all. */
-export async function setPermissionMode(
-  agent: Agent,
-  mode: 'manual' | 'auto' | 'yolo',
-  { permissions, agents }: Pick<SubmitPorts, 'permissions' | 'agents'>
-): Promise<void> {
-  const service = permissions()
-  if (!service) return
-  const { session } = agent.host
-  const reached = [agent.host, ...session.agents().filter(host => host !== agent.host && agents.isOpen(host))]
-  const before = await Promise.all(reached.map(host => service.mode(host)))
-  await service.setMode(agent.host, mode)
-  for (const [at, host] of reached.entries()) {
-    const now = await service.mode(host)
-    if (now !== before[at]) (await agents.of(host)).announce({ permission: now })
-  }
 }
 
 /** Ids that the parts refer to in one way: uploads (`file`), or media of the session. */
