@@ -1,6 +1,6 @@
 /** What a task printed: the end of it in memory, all of it in a file when somebody may want it later. */
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs'
-import { open, rm } from 'node:fs/promises'
+import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Bytes that are kept in memory. */
@@ -136,4 +136,9 @@ export async function endOfFile(path: string, bytes: number): Promise<string | u
   } catch {
     return undefined // gone; what the record says of its end is left
   }
+}
+
+/** Bytes of a file; 0 when there is none. */
+export async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0 // absent: nothing was printed
 }

@@ -8,6 +8,7 @@ export const startedRecord = defineRecord(
   'task.started',
   Type.Object({
     session_id: Type.String({ description: 'a fork has the records, not the task' }),
+    agent_id: Type.String(),
     info: TaskInfo,
     tool_call_id: Type.Optional(Type.String())
   })
@@ -19,6 +20,7 @@ export const terminatedRecord = defineRecord(
     tail: Type.String({ description: 'end of its output, at most 4 KiB' }),
     output_size: Type.Integer({ description: 'bytes of all of its output' }),
     saved: Type.Boolean({ description: 'all of it is in its file' }),
+    elsewhere: Type.Optional(Type.Boolean({ description: 'for this journal alone, which was copied: the task is that of another agent' })),
     quiet: Type.Optional(Type.Boolean({ description: 'the agent is told with its next turn; no turn begins for it' })),
     hint: Type.Optional(Type.String({ description: 'for the agent: how to go on' }))
   })
@@ -33,7 +35,9 @@ export const reportedRecord = defineRecord(
 
 /** A task that ever ran in the background. */
 export interface TaskEntry {
+  /** Whose it is: a copied journal has tasks of others. */
   readonly session_id: string
+  readonly agent_id: string
   readonly info: TaskInfo
   readonly tool_call_id?: string
   /** Compactions of the context before it began. */
@@ -74,8 +78,8 @@ export const taskState: StateSpec<TaskState> = {
     const { compactions } = state
     if (record.type === 'context.compacted') return { ...state, compactions: compactions + 1 }
     if (startedRecord.is(record)) {
-      const { session_id, info, tool_call_id } = record
-      const entry = { session_id, info, compactions, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+      const { session_id, agent_id, info, tool_call_id } = record
+      const entry = { session_id, agent_id, info, compactions, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
       return { ...state, entries: [...state.entries, entry] }
     }
     if (state.entries.length === 0) return state
@@ -129,5 +133,6 @@ function trimmed(entries: readonly TaskEntry[]): readonly TaskEntry[] {
 /** Pure: the events of a record. */
 export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
   const spec = startedRecord.is(record) ? taskStarted : terminatedRecord.is(record) ? taskTerminated : undefined
+  if (record.elsewhere) return []
   return spec ? [{ type: spec.type, payload: { info: record.info }, at: new Date(record.time ?? 0) }] : []
 }

@@ -7,7 +7,7 @@ import type { Admission, Agent } from '../agent/index.ts'
 import type { History, HistoryRecord, Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { LiveTask } from './live-task.ts'
-import { endOf, endOfFile } from './output.ts'
+import { endOf, endOfFile, sizeOf } from './output.ts'
 import {
   isUntold,
   leftRecord,
@@ -73,36 +73,43 @@ export class TaskTable {
     const table = new TaskTable(agent, history, await history.track(taskState), ports)
     if (!agent.session.writable) return table
     await table.#closeLost()
-    void table.#tellAll(entry => entry.end?.quiet !== true)
+    void table.#tellAll(entry => entry.end?.quiet !== true && table.#isOwn(entry))
     return table
+  }
+
+  #isOwn({ session_id, agent_id }: TaskEntry): boolean {
+    return session_id === this.agent.session.id && agent_id === this.agent.id
   }
 
   async #closeLost(): Promise<void> {
     const lost = this.#state.value.entries.filter(({ end }) => !end)
     if (lost.length === 0) return
+    const own = lost.some(entry => this.#isOwn(entry))
     const { work } = this.agent.session
     // Clients saw the session at work for them.
-    work.background(1)
+    if (own) work.background(1)
     try {
       const records = await Promise.all(lost.map(entry => this.#lostRecord(entry)))
       await this.#history.append(...records)
     } finally {
-      work.background(-1)
+      if (own) work.background(-1)
     }
   }
 
-  async #lostRecord(entry: TaskEntry): Promise<HistoryRecord> {
+  async #lostRecord({ left, ...entry }: TaskEntry): Promise<HistoryRecord> {
+    const endedAt = this.#ports.now().getTime()
+    const lost = (stopReason: string) => ({ ...entry.info, status: 'lost' as const, endedAt, stopReason })
+    if (!this.#isOwn(entry)) {
+      const info = lost('It belongs to the conversation that this one was copied from.')
+      return terminatedRecord.of({ info, tail: '', output_size: 0, saved: false, quiet: true, elsewhere: true })
+    }
+    const process = entry.info.kind === 'process' ? ` (process ${entry.info.pid})` : ''
+    const info = lost(
+      left ? `The server was stopped and left it running${process}; it is not followed any more.` : 'The server ended while it ran.'
+    )
     const path = this.#pathOf(entry.info.taskId)
-    const isOwn = entry.session_id === this.agent.session.id
-    const tail = isOwn ? await endOfFile(path, TAIL_BYTES) : undefined
-    const stopReason = !isOwn
-      ? 'It stayed with the session that this one was forked from.'
-      : entry.left
-        ? `The server was stopped and left it running${entry.info.kind === 'process' ? ` (process ${entry.info.pid})` : ''}; it is not followed any more.`
-        : 'The server ended while it ran.'
-    const info = { ...entry.info, status: 'lost' as const, endedAt: this.#ports.now().getTime(), stopReason }
-    const output_size = Buffer.byteLength(tail ?? '')
-    return terminatedRecord.of({ info, tail: tail ?? '', output_size, saved: tail !== undefined, quiet: true })
+    const tail = await endOfFile(path, TAIL_BYTES)
+    return terminatedRecord.of({ info, tail: tail ?? '', output_size: await sizeOf(path), saved: tail !== undefined, quiet: true })
   }
 
   /** As `Tasks.start`. */
@@ -158,7 +165,8 @@ export class TaskTable {
     const { tool_call_id } = spec
     this.#ports.background.count++
     try {
-      const facts = { session_id: this.agent.session.id, info, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+      const { id, session } = this.agent
+      const facts = { session_id: session.id, agent_id: id, info, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
       await this.#history.append(startedRecord.of(facts))
     } catch (error) {
       this.#ports.background.count--
@@ -249,9 +257,10 @@ export class TaskTable {
     for (const entry of this.#state.value.entries) if (isUntold(entry)) await this.#tell(entry, 'activeOrNextTurn')
   }
 
+  /** Own ones; `find` also knows those that a copied journal tells of. */
   list(): readonly TaskView[] {
     const { entries } = this.#state.value
-    const ended = entries.filter(({ info }) => !this.#live.has(info.taskId)).map(entry => this.#viewOf(entry))
+    const ended = entries.filter(entry => this.#isOwn(entry) && !this.#live.has(entry.info.taskId)).map(entry => this.#viewOf(entry))
     const all = [...ended, ...this.#past, ...[...this.#live.values()].map(task => task.view)]
     return all.sort((a, b) => a.info.startedAt - b.info.startedAt)
   }

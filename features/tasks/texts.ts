@@ -42,7 +42,7 @@ export function describeTask({ info, output_path, output_size }: TaskView, now: 
 }
 
 /** The result of a call whose work goes on in the background. */
-export function backgroundResult({ info, output_path }: TaskView, before?: string): string {
+export function backgroundResult({ info, output_path, agent }: TaskView, before?: string): string {
   const facts = lines({
     task_id: info.taskId,
     ...(info.kind === 'process' ? { pid: info.pid } : {}),
@@ -53,7 +53,9 @@ export function backgroundResult({ info, output_path }: TaskView, before?: strin
     output_file: output_path
   })
   const next = [
-    'next_step: Go on with other work. You get a message when it ends; do not sleep and do not poll.',
+    agent.record.type === 'sub'
+      ? 'next_step: Go on with other work. You get a message when it ends while you are at work; if your report needs it, WaitFor it first.'
+      : 'next_step: Go on with other work. You get a message when it ends; do not sleep and do not poll.',
     'next_step: TaskOutput shows its output so far, TaskStop ends it. WaitFor waits, for when you can do nothing without it.'
   ]
   return [...(before === undefined ? [] : [before]), facts, ...next].join('\n')

@@ -79,6 +79,7 @@ test('a task of a subagent is listed when it is in the background, told with the
   )
   const started = await scene.waitFor(({ type }) => type === 'task.started')
   assert.equal(started.subject, child.id)
+  assert.match(scene.tasks.backgroundResult(task.view), /while you are at work; if your report needs it, WaitFor it first/)
   assert.equal((await scene.call(detachTask, { params: { ...params, task_id: foreground.task.id } })).data.detached, true)
   end()
   foreground.end()
@@ -87,18 +88,24 @@ test('a task of a subagent is listed when it is in the background, told with the
   assert.equal(llm.requests.length, 0)
 })
 
-test('a fork has the records and not the tasks: they are lost for it, and it says where they are', async t => {
+test('a copied journal has the records and not the tasks: its agent is told, clients are not', async t => {
   const first = await startTasks(t, scriptedLlm('ok'))
   const { task } = await first.hold({ background: true, description: 'of the other session' })
   const history = await first.history()
   const info = { ...task.view.info, taskId: 'bash-forked00' }
-  await history.append(startedRecord.of({ session_id: 'session_other', info }))
+  await history.append(startedRecord.of({ session_id: 'session_other', agent_id: 'main', info }))
   const llm = scriptedLlm('ok')
   const scene = await startTasks(t, llm, { home: await copyOfHome(first.home), session_id: first.session_id })
   await scene.prompt('go')
   await scene.settled(1)
   assert.equal(told(llm).length, 2)
-  assert.match(told(llm).find(text => text.includes('bash-forked00')) ?? '', /stayed with the session that this one was forked from/)
+  assert.match(told(llm).find(text => text.includes('bash-forked00')) ?? '', /belongs to the conversation that this one was copied from/)
+  const { items } = (await scene.call(listTasks, { params: { session_id: scene.session_id }, query: {} })).data
+  assert.deepEqual(
+    items.map(({ id }) => id),
+    [task.id]
+  )
+  assert.deepEqual(ends(scene), ['lost'], 'nobody is told of the end of a task that goes on elsewhere')
 })
 
 test('two sessions count their tasks apart', async t => {

@@ -267,7 +267,7 @@ test('no more tasks than configured are started in the background; one that is m
 test('after a kill a task is lost: told as ended at once, and to the agent with its next turn, once', async t => {
   const first = await startTasks(t, scriptedLlm('ok'))
   const { task, run } = await first.hold({ background: true })
-  run.output('half way')
+  run.output('x'.repeat(9000))
   await first.prompt('go')
   await first.settled(1)
   const home = await copyOfHome(first.home)
@@ -291,7 +291,7 @@ test('after a kill a task is lost: told as ended at once, and to the agent with 
     await scene.settled(n)
     assert.equal(told(llm).length, 1)
   }
-  assert.match(told(llm)[0] ?? '', /is lost\. The server ended while it ran/)
+  assert.match(told(llm)[0] ?? '', /is lost\. The server ended while it ran[\s\S]*bytes="9000"/)
 })
 
 test('an end that is on record when the server is killed is told by the next one, once', async t => {
