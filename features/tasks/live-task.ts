@@ -37,6 +37,7 @@ export class LiveTask implements Task {
   #end: { readonly at: number; readonly outcome: TaskOutcome } | undefined
   #settled: (view: TaskView) => void = () => {}
   #detached = false
+  #recorded = false
   #detaching: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
   /** The call that waits in the foreground goes on. */
@@ -63,6 +64,11 @@ export class LiveTask implements Task {
 
   get detached(): boolean {
     return this.#detached
+  }
+
+  /** Nobody sees a task that was started in the background before its begin is on disk. */
+  get visible(): boolean {
+    return !this.spec.background || this.#recorded
   }
 
   get outcome(): TaskOutcome | undefined {
@@ -123,6 +129,7 @@ export class LiveTask implements Task {
       this.#detached = false
       throw error
     }
+    this.#recorded = true
     this.output.save()
     const { timeout_ms = 0 } = this.spec
     if (timeout_ms > 0 && !this.#end) this.#after(timeout_ms, () => this.stop('timeout', overtimeText(timeout_ms)))

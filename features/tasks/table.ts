@@ -217,7 +217,7 @@ export class TaskTable {
 
   #over(task: LiveTask): void {
     this.#live.delete(task.id)
-    if (task.detached) return
+    if (task.detached || !task.visible) return
     this.#past = [...this.#past, task.view].slice(-PAST)
     for (const claim of this.#claimed(task.id)) claim.take(task.id)
   }
@@ -261,22 +261,26 @@ export class TaskTable {
   list(): readonly TaskView[] {
     const { entries } = this.#state.value
     const ended = entries.filter(entry => this.#isOwn(entry) && !this.#live.has(entry.info.taskId)).map(entry => this.#viewOf(entry))
-    const all = [...ended, ...this.#past, ...[...this.#live.values()].map(task => task.view)]
+    const live = [...this.#live.values()].filter(task => task.visible)
+    const all = [...ended, ...this.#past, ...live.map(task => task.view)]
     return all.sort((a, b) => a.info.startedAt - b.info.startedAt)
   }
 
   find(id: string): TaskView | undefined {
+    const live = this.#live.get(id)
+    if (live) return live.visible ? live.view : undefined
     const entry = this.#entry(id)
-    return this.#live.get(id)?.view ?? (entry ? this.#viewOf(entry) : this.#past.find(({ info }) => info.taskId === id))
+    return entry ? this.#viewOf(entry) : this.#past.find(({ info }) => info.taskId === id)
   }
 
   live(id: string): LiveTask | undefined {
-    return this.#live.get(id)
+    const task = this.#live.get(id)
+    return task?.visible ? task : undefined
   }
 
   /** As `Tasks.stop`. */
   async stop(id: string, cause: StopCause, { reason, silent }: { readonly reason: string; readonly silent?: boolean }): Promise<boolean> {
-    const task = this.#live.get(id)
+    const task = this.live(id)
     if (!task || task.outcome) return false
     if (silent) task.silent = true
     task.stop(cause, reason)

@@ -1,6 +1,6 @@
 /** Commands in the background whose server is killed, stopped, or stopped and told to leave them running. */
 import assert from 'node:assert/strict'
-import { appendFile, readFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Running, serve } from '../helpers/cli.ts'
@@ -57,7 +57,7 @@ async function ticking(t: TestContext) {
       for (;;) {
         const pid = Number(await readFile(join(cwd, 'pid'), 'utf8').catch(() => ''))
         const [task] = await this.tasks(server)
-        if (pid > 0 && task && (await this.output(server, task.id)).includes('tick 1')) return { pid, task: task.id }
+        if (pid > 0 && task && (await saved(home, task.id)).includes('tick 1')) return { pid, task: task.id }
         await new Promise(setImmediate)
       }
     },
@@ -68,6 +68,12 @@ async function ticking(t: TestContext) {
     output: async (server: Running, task: string) =>
       (await api<Task>(server, 'GET', `/sessions/${id}/tasks/${task}?with_output=true`)).output_preview ?? ''
   }
+}
+
+/** What a task printed, as it is on disk. */
+async function saved(home: string, task: string): Promise<string> {
+  const file = (await readdir(home, { recursive: true })).find(name => name.endsWith(join(task, 'output.log')))
+  return file === undefined ? '' : await readFile(join(home, file), 'utf8')
 }
 
 /** What the model was told of tasks in its last request. */
