@@ -1,6 +1,7 @@
 /** Which server a command talks to: the one that runs on the home, or one that this process starts for itself. */
 import { type Client, createClient, unwrap } from '../../client/index.ts'
 import { readToken } from '../../kernel/access/token.ts'
+import type { KernelOptions } from '../../kernel/environment.ts'
 import type { Pack } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import { type Instance, listInstances } from '../instances/index.ts'
@@ -55,6 +56,8 @@ export interface OwnServerOptions {
   readonly visible?: boolean
   /** It may call hosts; else whoever tries is refused. */
   readonly outbound?: boolean
+  /** What a server would say at its terminal. */
+  readonly onOperatorLine?: KernelOptions['onOperatorLine']
 }
 
 /** Uses the running server of the home; without one, packs of this process that end with `use`. */
@@ -87,7 +90,7 @@ export async function withKernel<T>(
   flags: FlagValues,
   env: NodeJS.ProcessEnv,
   use: (kernel: Kernel) => T | Promise<T>,
-  { more = [], visible = false, outbound = false }: OwnServerOptions = {}
+  { more = [], visible = false, outbound = false, onOperatorLine }: OwnServerOptions = {}
 ): Promise<T> {
   if (env === process.env) blankEnvironment(env)
   const deployment = await readDeployment(flags, env)
@@ -106,7 +109,8 @@ export async function withKernel<T>(
       host: '127.0.0.1',
       port: 0,
       required: visible ? (options.required ?? []) : [],
-      packs: [...own, ...more]
+      packs: [...own, ...more],
+      ...(onOperatorLine ? { onOperatorLine } : {})
     })
     try {
       await kernel.start()

@@ -38,7 +38,7 @@ import { Refresher } from './refresh.ts'
 import { registryOf } from './registry.ts'
 import { scheduleRefresh } from './schedule.ts'
 import { Providers } from './service.ts'
-import { registryHosts, registryKeys } from './sources.ts'
+import { probeProvider, registryHosts, registryKeys } from './sources.ts'
 import { rowsOf, save } from './tables.ts'
 import { View, type ViewSource } from './view.ts'
 
@@ -126,7 +126,12 @@ export default definePack({
       return null
     })
 
+    const upstream = createUpstream()
+    ctx.own(() => upstream.close())
+    const parts = { upstream, login, adapters: adapters.items, user_agent: `svc-code/${info.version}` }
     ctx.provide(Providers, {
+      ids: () => Object.keys(config.get(providersSection)),
+      probe: (id, signal) => probeProvider(id, config.get(providersSection)[id], parts, signal),
       importAll: async (imported, { registry } = {}) => {
         for (const { id } of imported) ofTheFile(id, '')
         const ids = await save(config, file => importProviders(file, imported, { registry, hasDefault: hasDefault() }))
@@ -139,14 +144,9 @@ export default definePack({
     })
 
     const emitChanged = ctx.event(modelCatalogChanged)
-    const upstream = createUpstream()
-    ctx.own(() => upstream.close())
     const refresher = new Refresher({
+      ...parts,
       config,
-      upstream,
-      login,
-      adapters: adapters.items,
-      user_agent: `svc-code/${info.version}`,
       log: ctx.log,
       fromEnvironment,
       managed_url: nonBlank(env.SVC_CODE_API_BASE_URL),

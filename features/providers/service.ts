@@ -20,6 +20,11 @@ export interface ImportedProvider {
   readonly models: readonly FoundModel[]
 }
 
+/** What a provider said to one question. */
+export type Probed =
+  | { readonly ok: true; readonly models: number }
+  | { readonly ok: false; readonly problem: string; readonly refused: boolean; readonly offline: boolean }
+
 /** For packs that bring providers along. */
 export interface Providers {
   /**
@@ -28,6 +33,13 @@ export interface Providers {
    * configuration cannot be saved.
    */
   importAll(providers: readonly ImportedProvider[], options?: { readonly registry?: string }): Promise<ProviderItem[]>
+  /** Ids of all configured providers. */
+  ids(): readonly string[]
+  /**
+   * Asks a provider once for its models, with its credential; changes nothing. Never rejects for what the provider does: `problem` is a
+   * text without secrets, `refused` tells that it did not take the credential, `offline` that nothing was sent.
+   */
+  probe(id: string, signal: AbortSignal): Promise<Probed>
   /** Key of an earlier import of this registry. */
   registryKey(url: string): string | undefined
 }

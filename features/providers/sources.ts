@@ -14,6 +14,7 @@ import {
 import { type FoundModel, readModelList } from './discovery.ts'
 import { FetchProblem, fetchJson } from './fetch.ts'
 import { type RegistryEntry, readRegistry } from './registry.ts'
+import type { Probed } from './service.ts'
 
 /** `static`: nobody is asked. `login`: its model list with the token of its login. `list`: with its key. `registry`: the api.json it came from. */
 export type SourceKind = 'static' | 'login' | 'list' | 'registry'
@@ -53,9 +54,20 @@ export async function askProvider(
   id: string,
   record: ProviderRecord,
   by: 'key' | 'login',
-  { upstream, login, adapters, user_agent }: SourceParts,
+  parts: SourceParts,
   signal: AbortSignal
 ): Promise<FoundModel[]> {
+  return askModelList(parts.upstream, await questionTo(id, record, by, parts, signal), signal)
+}
+
+/** The request for the models of a provider. Rejects with FetchProblem. */
+async function questionTo(
+  id: string,
+  record: ProviderRecord,
+  by: 'key' | 'login',
+  { login, adapters, user_agent }: SourceParts,
+  signal: AbortSignal
+): Promise<ModelListRequest> {
   const base_url = providerUrl(record)
   if (base_url === undefined) throw new FetchProblem('it has no base_url')
   if (!URL.canParse(base_url)) throw new FetchProblem('its base_url is not an http(s) address')
@@ -64,7 +76,27 @@ export async function askProvider(
   const ask = adapters().find(({ protocol }) => protocol === type)?.modelList ?? modelListRequest
   const { url, headers } = ask({ base_url, api_key, bearer: by === 'login' || api_key === providerToken(record) })
   const own = Object.entries(record.custom_headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
-  return askModelList(upstream, { url, headers: { ...headers, 'user-agent': user_agent, ...Object.fromEntries(own) } }, signal)
+  return { url, headers: { ...headers, 'user-agent': user_agent, ...Object.fromEntries(own) } }
+}
+
+/** See `Providers.probe`. What the list says of its models does not matter here. */
+export async function probeProvider(
+  id: string,
+  record: ProviderRecord | undefined,
+  parts: SourceParts,
+  signal: AbortSignal
+): Promise<Probed> {
+  const failed = (problem: string, refused = false, offline = false): Probed => ({ ok: false, problem, refused, offline })
+  if (!record) return failed('it is not configured')
+  try {
+    const { url, headers } = await questionTo(id, record, record.oauth ? 'login' : 'key', parts, signal)
+    const answer = (await fetchJson(parts.upstream, url, headers, signal)) as { data?: unknown; models?: unknown } | null
+    const list = answer?.data ?? answer?.models
+    return { ok: true, models: Array.isArray(list) ? list.length : 0 }
+  } catch (error) {
+    if (error instanceof FetchProblem) return failed(error.message, error.credential, error.offline)
+    throw error
+  }
 }
 
 async function tokenOf(id: string, login: LlmLogin | undefined, signal: AbortSignal): Promise<string> {

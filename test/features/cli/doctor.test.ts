@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { run, serve } from '../../helpers/cli.ts'
+import { command } from '../../helpers/cli-io.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -38,4 +39,45 @@ test('doctor --network lists hosts with pack and reason, without secrets, calls 
 test('a server that was started offline says so', async t => {
   const server = await serve(t, await freshDir(), '--port', '0', '--offline')
   assert.match(server.printed(), /^ {2}network offline: only configured providers on this machine are called$/m)
+})
+
+test('doctor without a subject checks everything: what is well, what to look at, and what fails with code 1', async t => {
+  const upstream = await fakeUpstream(t, (_body, _n, { headers }) =>
+    headers.authorization === 'Bearer right' ? [{ status: 200, body: { data: [{ id: 'a' }, { id: 'b' }] } }] : [{ status: 401, body: {} }]
+  )
+  const home = await freshDir()
+  const provider = (id: string, url: string, key: string) =>
+    `[providers.${id}]\ntype = "compat_chat"\nbase_url = "${url}"\napi_key = "${key}"\n`
+  const model = '[models.m]\nprovider = "good"\nmodel = "a"\nmax_context_size = 1000\n'
+  const config = join(home, 'config.toml')
+  await writeFile(config, `default_model = "m"\n${provider('good', upstream.url, 'right')}${model}`, { mode: 0o600 })
+
+  const well = await command(home, ['doctor'])
+  assert.equal(well.code, 0, well.stdout)
+  assert.match(well.stdout, /^ok +home +\//m)
+  assert.match(well.stdout, /^ok +disk +[\d.]+ GiB are free$/m)
+  assert.match(well.stdout, /^(ok|warning) +port +/m)
+  assert.match(well.stdout, /^ok +packs +\d+ active$/m)
+  assert.match(well.stdout, /^ok +model +the default model is m$/m)
+  assert.match(well.stdout, /^ok +provider good +answers, and lists 2 models$/m)
+  assert.match(well.stdout, /^ok +network +packs may call \d+ hosts/m)
+  assert.equal(upstream.requests.length, 1)
+
+  const bad = provider('wrong', upstream.url, 'wrong-key') + provider('away', 'http://127.0.0.1:1/v1', 'k')
+  await writeFile(config, `offlin = true\ndefault_model = "m"\n${provider('good', upstream.url, 'right')}${model}${bad}`)
+  const ill = await command(home, ['doctor', '--json'])
+  assert.equal(ill.code, 1)
+  const { checks } = JSON.parse(ill.stdout) as { checks: { subject: string; state: string; text: string }[] }
+  const of = (subject: string) => checks.filter(one => one.subject === subject).map(one => `${one.state} ${one.text}`)
+  assert.match(of('provider wrong').join(), /^failed the credential was refused \(HTTP 401\)$/)
+  assert.match(of('provider away').join(), /^failed .*ECONNREFUSED/)
+  assert.match(of('configuration').join(), /warning .*offlin/)
+  assert.doesNotMatch(ill.stdout, /wrong-key/)
+
+  await writeFile(config, 'default_model = "m"\nthinking = {\n')
+  const broken = await command(home, ['doctor'])
+  assert.equal(broken.code, 1)
+  assert.match(broken.stdout, /^failed +configuration +.*config\.toml:\d+:\d+: /m)
+  const fresh = await command(join(home, 'none'), ['doctor'])
+  assert.deepEqual([fresh.code, /is not there yet/.test(fresh.stdout)], [0, true])
 })
