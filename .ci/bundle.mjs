@@ -27,6 +27,7 @@ const bundle = await rolldown({
     'resolve-self': 'features/cli/resolve-self.ts',
     'walker-worker': 'features/tools-files/walker-worker.ts',
     'extract-worker': 'features/tools-web/extract-worker.ts',
+    'recode-worker': 'features/media/recode-worker.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))
   },
   platform: 'node',

@@ -43,9 +43,9 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
   }
 
   /** Throws 40001 when an image is too large as it is, and nothing can be done about it. */
-  const checkSize = async (head: Buffer, declared: string, size: number, path: string) => {
+  const checkSize = (head: Buffer, declared: string, size: number, path: string) => {
     if (!isShown(mediaTypeOf(head) ?? declared) || fits(imageHeader(head), size, bounds())) return
-    if (size <= decodedBytes && (await recoder.isAble())) return
+    if (size <= decodedBytes && recoder.isAble()) return
     const why = size > decodedBytes ? 'images above 64 MiB are not decoded' : 'the optional package sharp is not installed'
     const most = `at most ${bounds().edge} px an edge and ${fullBytes} bytes`
     throw invalid([
@@ -65,8 +65,8 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
     const header = imageHeader(bytes)
     if (fits(header, bytes.length, bounds())) return { media_type }
     try {
-      const { data, ...shown } = await recoder.shrink(bytes, bounds())
-      const note = `The image above was made smaller: ${measured(header, bytes.length)} became ${measured(shown, data.length)}.`
+      const { data, original, ...shown } = await recoder.shrink(bytes, bounds())
+      const note = `The image above was made smaller: ${measured(original, bytes.length)} became ${measured(shown, data.length)}.`
       return { media_type, shown: { data, media_type: shown.media_type }, note }
     } catch (error) {
       if (!(error instanceof ImageProblem)) throw error
@@ -120,10 +120,10 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
           const type = mediaTypeOf(head) ?? upload.media_type
           if (!type.startsWith(`${part.type}/`))
             throw new AppError(FileMissing, { message: `file ${file_id} is no ${part.type} but ${type}` })
-          if (part.type === 'image') await checkSize(head, type, upload.size, path)
+          if (part.type === 'image') checkSize(head, type, upload.size, path)
         } else if (kind === 'base64' && part.type === 'image') {
           const bytes = Buffer.from(data, 'base64')
-          await checkSize(bytes.subarray(0, headBytes), media_type, bytes.length, path)
+          checkSize(bytes.subarray(0, headBytes), media_type, bytes.length, path)
         }
       }
     },

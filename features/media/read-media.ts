@@ -5,7 +5,7 @@ import { type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { assertSame, locate, type Place, type PlacePorts, pathRule, refusal } from '../tools-files/index.ts'
 import { fullBytes, type ImageLimits, readMediaParameters } from './contract.ts'
 import { imageHeader, mediaTypeOf, shownTypes } from './image-header.ts'
-import { fits, ImageProblem, type Recoder, type Region } from './recode.ts'
+import { fits, ImageProblem, type Recoder } from './recode.ts'
 
 type Arguments = Static<typeof readMediaParameters>
 
@@ -108,26 +108,20 @@ async function image(
 ): Promise<ToolResult> {
   const { max_edge_px: edge, read_byte_budget } = limits()
   const header = imageHeader(bytes)
-  const size = header && (await recoder.turned(bytes, header))
-  const original = `Original: ${media_type}, ${size ? `${size.width}x${size.height} px, ` : ''}${bytes.length} bytes.`
-  const asItIs = () => framed('image', path, { type: 'image', media_type, data: bytes.toString('base64') }, `${original} Shown as it is.`)
+  const facts = (size: { readonly width: number; readonly height: number } | undefined = header) =>
+    `Original: ${media_type}, ${size ? `${size.width}x${size.height} px, ` : ''}${bytes.length} bytes.`
+  const asItIs = () => framed('image', path, { type: 'image', media_type, data: bytes.toString('base64') }, `${facts()} Shown as it is.`)
   if (args.full_resolution && !args.region) {
     if (bytes.length > fullBytes)
       throw new ImageProblem(`it has ${bytes.length} bytes, and full_resolution takes at most ${fullBytes}; look at regions of it`)
     return asItIs()
   }
   if (!args.region && fits(header, bytes.length, { edge, bytes: read_byte_budget })) return asItIs()
-  if (args.region && size) checkRegion(args.region, size)
-  const bounds = args.region ? { edge, bytes: fullBytes } : { edge, bytes: Math.min(read_byte_budget, fullBytes) }
-  const { data, width, height, media_type: shown } = await recoder.shrink(bytes, bounds, args.region)
+  const bounds = { edge, bytes: args.region ? fullBytes : Math.min(read_byte_budget, fullBytes) }
+  const { data, width, height, media_type: shown, original } = await recoder.shrink(bytes, bounds, args.region)
   const what = args.region ? `Region ${Object.values(args.region).join(', ')} shown` : 'Shown'
-  const note = `${original} ${what} as ${shown}, ${width}x${height} px, ${data.length} bytes.`
+  const note = `${facts(original)} ${what} as ${shown}, ${width}x${height} px, ${data.length} bytes.`
   return framed('image', path, { type: 'image', media_type: shown, data: data.toString('base64') }, note)
-}
-
-function checkRegion({ x, y, width, height }: Region, size: { readonly width: number; readonly height: number }): void {
-  if (x + width <= size.width && y + height <= size.height) return
-  throw new ImageProblem(`the region leads out of it (${size.width}x${size.height} px)`)
 }
 
 function framed(tag: string, path: string, part: LlmContent, note: string): ToolResult {
