@@ -93,7 +93,7 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
   const control = await listen(t, new Desk(t, { home, project, port: ports[0] ?? 0 }))
   const curl = process.env.DOC_CURL ?? (await ended('sh', ['-c', 'command -v curl'])).trim()
   const env = {
-    SVC_CODE_CATALOG_URL: 'off', // nobody asks the public model directory
+    SVC_CODE_OFFLINE: '1', // nobody is called, whatever a page configures
     ...process.env,
     PATH: `${bin}:${process.env.PATH}`,
     HOME: home,
