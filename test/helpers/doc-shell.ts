@@ -65,8 +65,8 @@ code=$(grep -o '^{"code":[0-9]*' "$DOC_PLACE/answer" | grep -o '[0-9]*$')
 `
 
 /**
- * Runs every shell block of these pages in order: after the start of a server (with the demo model, unless the first block starts one), with
- * the variables of the first page. Resolves to what was printed; rejects with the command that failed.
+ * Runs every shell block of these pages in order: after the start of a server (with the demo model, unless the first block starts one or
+ * goes without), which the variables of the first page follow. Resolves to what was printed; rejects with the command that failed.
  */
 export async function runPages(t: TestLike, pages: readonly string[]): Promise<string> {
   const blocks = pages.flatMap(blocksOf)
@@ -87,9 +87,10 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
       .replaceAll('/tmp/other-home', join(place, 'other'))
       .replaceAll(/^(curl .*)# (\d{5})$/gm, 'EXPECTED=$2 $1')
   for (const { file, text } of blocks) if (file !== undefined) await writeFile(join(project, file), adapted(text))
-  const [first = '', ...others] = blocks.filter(({ kind }) => kind === 'sh').map(({ text }) => text)
-  const begun = first.includes('npm start') ? [first, variables] : ['npm start -- --demo >/dev/null', variables, first]
-  const script = adapted([...begun, ...others].join('\n'))
+  const shells = blocks.filter(({ kind }) => kind === 'sh').map(({ text }) => text)
+  if (!/npm start|svc-code run/.test(shells[0] ?? '')) shells.unshift('npm start -- --demo >/dev/null')
+  shells.splice(shells.findIndex(text => text.includes('npm start')) + 1, 0, variables)
+  const script = adapted(shells.join('\n'))
   const control = await listen(t, new Desk(t, { home, project, port: ports[0] ?? 0 }))
   const curl = process.env.DOC_CURL ?? (await ended('sh', ['-c', 'command -v curl'])).trim()
   const env = {
