@@ -11,7 +11,7 @@ import { AgentPlan } from './agent-plan.ts'
 import { planRevised, planRevision, revisionStore } from './contract.ts'
 import { type Planning, refusalOf } from './guard.ts'
 import { beginState, planState, reminderVariant, revisionState } from './state.ts'
-import { helperReminder, reminderOf } from './texts.ts'
+import { reminderOf, subagentReminder } from './texts.ts'
 import { createEnterPlanMode, createExitPlanMode, type PlanPorts } from './tools.ts'
 
 /** What hangs on an agent. `plan`: as soon as its records are read. */
@@ -45,7 +45,11 @@ export default definePack({
         plan => {
           opening.plan = plan
         },
-        err => ctx.log.error({ err, session_id: agent.session.id }, 'the plan mode of an agent could not be read')
+        err => {
+          if (agent.scope.closed || ctx.signal.aborted) return
+          ctx.log.error({ err, session_id: agent.session.id }, 'the plan mode of an agent could not be read')
+          void agent.drop(slot) // the next look tries again
+        }
       )
       return opening
     })
@@ -53,12 +57,17 @@ export default definePack({
     const planOf = (agent: AgentHost) => agent.get(slot).ready
     ctx.on(agentCreated, ({ session_id, subject }) => {
       const agent = sessions.loaded(session_id)?.agent(subject)
-      if (!agent) return
+      if (agent?.record.type !== 'main') return
       created.add(agent)
       agent.get(slot)
     })
     // The status shows plan mode as soon as the session can be seen.
-    ctx.own(sessions.onLoad(session => Promise.all(session.agents().flatMap(agent => (agent.id === 'main' ? [planOf(agent)] : [])))))
+    ctx.own(
+      sessions.onLoad(async session => {
+        const main = session.agent('main')
+        if (main) await planOf(main).catch(() => undefined) // it is logged
+      })
+    )
 
     const callerOf = ({ record, session }: AgentHost) =>
       record.parent_agent_id === undefined ? undefined : session.agent(record.parent_agent_id)
@@ -96,7 +105,7 @@ export default definePack({
       async inject({ agent }, history) {
         const plan = await planOf(agent)
         const last = history.reminder(reminderVariant)
-        if (!plan.active && callerOf(agent)) return helperReminder((await planning(agent)) !== undefined, last?.form)
+        if (!plan.active && callerOf(agent)) return subagentReminder((await planning(agent)) !== undefined, last?.form)
         const written = async () => (await plan.read().catch(() => '')) !== '' // what cannot be read, the review says
         return await reminderOf({ state: plan.state, file: plan.file ?? '', lost: last === undefined, written })
       }

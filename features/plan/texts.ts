@@ -22,9 +22,9 @@ const short = (file: string) =>
 
 const over = 'Plan mode is off: files may be changed again, and commands run, under the usual rules.'
 
-const forHelper =
+const forSubagent =
   'The agent that gave you this task is in plan mode: look around and report, change nothing. Writing and editing files is refused.'
-const helperFree = 'Plan mode is off: you may change files again, under the usual rules.'
+const subagentFree = 'Plan mode is off: you may change files again, under the usual rules.'
 
 /** A short reminder after so many answers, a full one after so many. */
 const shortAfter = 2
@@ -49,7 +49,7 @@ export async function reminderOf({ state, file, lost, written }: Occasion): Prom
 }
 
 /** For an agent that works for one that plans. `last`: the form of its newest reminder. */
-export function helperReminder(planning: boolean, last: unknown): Injection | undefined {
-  if (planning) return last === 'helper' ? undefined : { text: forHelper, facts: { form: 'helper' } }
-  return last === 'helper' ? { text: helperFree, facts: { form: 'exit' } } : undefined
+export function subagentReminder(planning: boolean, last: unknown): Injection | undefined {
+  if (planning) return last === 'subagent' ? undefined : { text: forSubagent, facts: { form: 'subagent' } }
+  return last === 'subagent' ? { text: subagentFree, facts: { form: 'exit' } } : undefined
 }
