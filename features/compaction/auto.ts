@@ -1,9 +1,9 @@
 /** Compaction inside turns: before a context is too large for the next step, and when the provider said that it is. */
 import { type Agent, type Agents, errorInfo, TurnFailure, type TurnInfo } from '../agent/index.ts'
-import type { Histories, History, Tracked } from '../history/index.ts'
+import { estimateText, type Histories, type History, type Tracked } from '../history/index.ts'
 import type { LlmError, ResolvedModel } from '../llm/index.ts'
 import { type CompactorPorts, compact } from './compactor.ts'
-import { isFull, type Limits, observedWindow, windowOf } from './measure.ts'
+import { isFull, type Limits, observedWindow, windowOf, worthwhile } from './measure.ts'
 import { type CompactionState, compactionState } from './records.ts'
 
 /** Refusals in a row of one step that are answered by a compaction. */
@@ -64,7 +64,8 @@ export async function beforeStep(ports: AutoPorts, info: TurnInfo): Promise<unde
   const { history, model, state } = found
   const memory = ports.memory(info)
   const used = history.contextSize().total
-  if (!isFull(used, memory.window(model), ports.limits()) || used <= (memory.floor ?? state.value.after ?? 0)) return
+  const window = memory.window(model)
+  if (!isFull(used, window, ports.limits()) || used < worthwhile(memory.floor ?? state.value.after, window)) return
   // What the user wrote stays anyway: without an answer there is nothing to summarise.
   if (!(await history.contextMessages()).some(({ role }) => role === 'assistant')) return
   await run(ports, found, info)
@@ -85,10 +86,11 @@ export async function onModelError(ports: AutoPorts, error: LlmError, info: Turn
 }
 
 async function run(ports: AutoPorts, { agent, history }: Found, info: TurnInfo): Promise<'done' | 'aborted'> {
-  const { total, estimated } = history.contextSize()
   const outcome = await compact(ports, { agent, history, turn_id: info.turn_id }, info.signal)
   if (typeof outcome === 'object') throw new TurnFailure(outcome)
-  // The system prompt and the tools are measured and not estimated.
-  if (outcome === 'done') ports.memory(info).floor = history.contextSize().total + Math.max(0, total - estimated)
+  if (outcome === 'aborted') return outcome
+  // The provider counts the system prompt and the tools, too.
+  const { system, tools } = await agent.draft()
+  ports.memory(info).floor = history.contextSize().total + estimateText(system) + estimateText(JSON.stringify(tools))
   return outcome
 }

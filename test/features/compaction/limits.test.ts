@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import { listMessages, readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import { toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { copyOfHome } from '../agent/start.ts'
+import { copyOfHome, echoRunner } from '../agent/start.ts'
 import { counted, startCompacting, windowed } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
@@ -75,4 +76,23 @@ test('a killed server: a turn that waited for a compaction ends after it, each t
   await again.prompt('third')
   await again.settled(2)
   assert.equal(again.told().at(-1)?.[0], 'compaction.completed')
+})
+
+test('in a small window the reserve does not ask for a compaction before every step', async t => {
+  let step = 0
+  // A provider that counts 300 tokens for every message, and the rest as it is.
+  const llm = windowed(52_000, ({ messages }) =>
+    ++step > 60
+      ? 'done'
+      : [
+          ...toolCalls({ id: `c${step}`, name: 'Echo' }).slice(0, 2),
+          ...counted('', 700 + 300 * messages.length).slice(1, 2),
+          { type: 'finish', reason: 'tool_calls' }
+        ]
+  )
+  const agent = await startCompacting(t, llm, { packs: [echoRunner()] })
+  await agent.prompt('work')
+  await agent.settled(1)
+  const count = agent.told().filter(([type]) => type === 'compaction.completed').length
+  assert.ok(count >= 2 && count <= 8, `${count}`)
 })
