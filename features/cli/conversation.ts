@@ -49,7 +49,11 @@ export class Conversation {
     this.#client = client
     this.#io = io
     this.#options = options
-    this.#questioner = new Questioner(client, io, options)
+    this.#questioner = new Questioner(client, io, {
+      ...options,
+      note: text => this.#remark(text),
+      asking: () => this.endLine()
+    })
     this.lost = new Promise((_, reject) => {
       this.#fail = reject
     })

@@ -18,10 +18,22 @@ const decisions: readonly Choice<Answer>[] = [
   { value: { decision: 'rejected' }, label: 'Reject' }
 ]
 
+export interface QuestionerOptions {
+  readonly session_id: string
+  /** Approve by itself. */
+  readonly yes: boolean
+  /** Nothing is asked and nothing is said. */
+  readonly json: boolean
+  /** Says what was decided. */
+  readonly note: (text: string) => void
+  /** Called before the terminal is asked. */
+  readonly asking: () => void
+}
+
 export class Questioner {
   readonly #client: Client
   readonly #io: Io
-  readonly #options: { readonly session_id: string; readonly yes: boolean; readonly json: boolean }
+  readonly #options: QuestionerOptions
   /** What is open, with what ends its prompt at the terminal when somebody else has answered. */
   readonly #open = new Map<string, AbortController>()
   #turn: Promise<unknown> = Promise.resolve()
@@ -29,7 +41,7 @@ export class Questioner {
   /** Something was refused because nobody could be asked. */
   unasked = false
 
-  constructor(client: Client, io: Io, options: { readonly session_id: string; readonly yes: boolean; readonly json: boolean }) {
+  constructor(client: Client, io: Io, options: QuestionerOptions) {
     this.#client = client
     this.#io = io
     this.#options = options
@@ -82,15 +94,16 @@ export class Questioner {
       unwrap(this.#client.rest.POST('/api/v1/sessions/{session_id}/approvals/{approval_id}', { params: { path }, body }))
     const subject = `${tool_name}: ${action}${details(tool_input_display, action)}`
     if (this.#options.yes) {
-      this.#note(`allowed by --yes: ${clip(subject, 200)}`)
+      this.#options.note(`allowed by --yes: ${clip(subject, 200)}`)
       await send({ decision: 'approved' })
     } else if (this.#canAsk) {
+      this.#options.asking()
       const answer = await this.#io.ask.choose(`The agent asks for ${subject}`, decisions, signal)
       if (signal.aborted) return
       await send(answer ?? { decision: 'rejected' })
     } else {
       this.unasked = true
-      this.#note(`rejected, because nobody can be asked here (--yes allows): ${clip(subject, 200)}`)
+      this.#options.note(`rejected, because nobody can be asked here (--yes allows): ${clip(subject, 200)}`)
       await send({ decision: 'rejected', feedback: 'Nobody is there to approve this.' })
     }
   }
@@ -101,10 +114,11 @@ export class Questioner {
       unwrap(this.#client.rest.POST('/api/v1/sessions/{session_id}/questions/{question_id}:dismiss', { params: { path } }))
     if (!this.#canAsk) {
       this.unasked = true
-      this.#note(`dismissed, because nobody can be asked here: ${clip(questions.map(one => one.question).join(' '), 200)}`)
+      this.#options.note(`dismissed, because nobody can be asked here: ${clip(questions.map(one => one.question).join(' '), 200)}`)
       await dismiss()
       return
     }
+    this.#options.asking()
     const answers: Record<string, ItemAnswer> = {}
     for (const item of questions) {
       const answer = await this.#item(item, signal)
@@ -134,10 +148,6 @@ export class Questioner {
     if (option_id !== '') return option_id === undefined ? undefined : { kind: 'single', option_id }
     const text = await this.#io.ask.text(question, signal)
     return text === undefined ? undefined : text === '' ? { kind: 'skipped' } : { kind: 'other', text }
-  }
-
-  #note(text: string): void {
-    if (!this.#options.json) this.#io.err(`${text}\n`)
   }
 }
 

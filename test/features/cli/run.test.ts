@@ -86,6 +86,7 @@ test('run against a running server', async t => {
     const yes = await run('touch it', {}, '--yes')
     assert.equal(yes.code, 0)
     assert.match(yes.stderr, /^allowed by --yes: Bash: /m)
+    assert.match(yes.stdout, /^I try\.\nresult: /)
   })
 
   await t.test('questions are answered by one choice or several, and dismissed where nobody sits', async () => {
