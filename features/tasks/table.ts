@@ -218,7 +218,9 @@ export class TaskTable {
   #over(task: LiveTask): void {
     this.#live.delete(task.id)
     if (task.detached || !task.visible) return
-    this.#past = [...this.#past, task.view].slice(-PAST)
+    const { output: _output, ...view } = task.view
+    const text = task.output.tail(Number.POSITIVE_INFINITY) // nothing else of the task is kept
+    this.#past = [...this.#past, { ...view, output: async (bytes: number) => endOf(Buffer.from(text), bytes) }].slice(-PAST)
     for (const claim of this.#claimed(task.id)) claim.take(task.id)
   }
 
