@@ -44,7 +44,10 @@ export class LiveTask implements Task {
   #release: (how: 'ended' | 'detached' | 'overtime') => void = () => {}
   readonly #released: Promise<'ended' | 'detached' | 'overtime'>
   #overtime = false
+  #leaving: Promise<boolean> | undefined
   #left = false
+  /** The work is. */
+  #over = false
   /** The agent is not told of the end. */
   silent = false
 
@@ -83,17 +86,7 @@ export class LiveTask implements Task {
 
   /** Begins the work, in this tick. */
   begin(): void {
-    const { background, foreground_ms, overtime = 'stop' } = this.spec
-    if (!background && foreground_ms !== undefined) {
-      this.#after(foreground_ms, () => {
-        if (overtime === 'stop') return this.stop('timeout', overtimeText(foreground_ms))
-        this.#overtime = true
-        this.detach().catch(err => {
-          this.#ports.log.error({ err, task_id: this.id }, 'a task could not be moved to the background; it is stopped')
-          this.stop('timeout', overtimeText(foreground_ms))
-        })
-      })
-    }
+    this.#limitForeground()
     let work: Promise<TaskOutcome>
     try {
       work = this.spec.run({ id: this.id, signal: this.#controller.signal, output: text => this.#print(text) })
@@ -101,6 +94,19 @@ export class LiveTask implements Task {
       work = Promise.reject(error)
     }
     void this.#settle(work)
+  }
+
+  #limitForeground(): void {
+    const { background, foreground_ms, overtime = 'stop' } = this.spec
+    if (background || foreground_ms === undefined) return
+    this.#after(foreground_ms, () => {
+      if (overtime === 'stop') return this.stop('timeout', overtimeText(foreground_ms))
+      this.#overtime = true
+      this.detach().catch(err => {
+        this.#ports.log.error({ err, task_id: this.id }, 'a task could not be moved to the background; it is stopped')
+        this.stop('timeout', overtimeText(foreground_ms))
+      })
+    })
   }
 
   #print(text: string): void {
@@ -127,6 +133,7 @@ export class LiveTask implements Task {
       await this.#ports.started(this)
     } catch (error) {
       this.#detached = false
+      if (!this.#end) this.#limitForeground()
       throw error
     }
     this.#recorded = true
@@ -155,23 +162,28 @@ export class LiveTask implements Task {
 
   /** The first reason counts. Does nothing once it is over. */
   stop(cause: StopCause, reason: string, grace_ms?: number): void {
-    if (this.#end || this.#left) return
+    if (this.#over || this.#left) return
     const grace = grace_ms ?? (cause === 'close' ? CLOSE_GRACE_MS : this.#ports.graceMs())
     this.#controller.abort(new TaskStopped(cause, reason, grace))
   }
 
   /** Lets it go on without this server. False: it cannot. Nothing of it is heard after that. */
-  async leave(): Promise<boolean> {
+  leave(): Promise<boolean> {
+    this.#leaving ??= this.#leave()
+    return this.#leaving
+  }
+
+  async #leave(): Promise<boolean> {
     if (this.#end || !this.#detached || !this.spec.leave) return false
-    this.#left = true
-    clearTimeout(this.#timer)
     try {
-      if (await this.spec.leave(this.output.path, () => this.output.finish(true, 0))) return true
+      if (!(await this.spec.leave(this.output.path, () => this.output.finish(true, 0)))) return false
     } catch (err) {
       this.#ports.log.error({ err, task_id: this.id }, 'a task could not be left running; it is stopped')
+      return false
     }
-    this.#left = false
-    return false
+    this.#left = true
+    clearTimeout(this.#timer)
+    return true
   }
 
   #after(ms: number, then: () => void): void {
@@ -187,7 +199,8 @@ export class LiveTask implements Task {
       this.#ports.log.error({ err, task_id: this.id }, 'the work of a task failed')
       outcome = { status: 'failed', reason: err instanceof Error ? err.message : String(err) }
     }
-    if (this.#left) return
+    this.#over = true
+    if (await this.#leaving) return
     const { stopped } = this
     if (stopped) outcome = { ...outcome, status: stopped.why === 'timeout' ? 'timed_out' : 'killed', reason: stopped.message }
     this.#end = { at: this.#ports.now().getTime(), outcome }

@@ -24,6 +24,7 @@ export class TaskOutput {
   #bytes = 0
   #file: WriteStream | undefined
   #failed = false
+  #finished = false
 
   /** `path`: of the file, which is made when it is needed. */
   constructor(path: string) {
@@ -44,7 +45,7 @@ export class TaskOutput {
     const chunk = Buffer.from(text)
     this.#bytes += chunk.length
     this.#hold(chunk)
-    this.#file?.write(chunk)
+    if (!this.#finished) this.#file?.write(chunk)
     if (this.#held > KEEP_BYTES && !this.#file) this.save()
     while (this.#held - (this.#blocks[0]?.used ?? 0) >= KEEP_BYTES) this.#held -= this.#blocks.shift()?.used ?? 0
   }
@@ -98,7 +99,8 @@ export class TaskOutput {
   /** Closes the file; without `keep` it goes. Then only `memory` bytes stay in memory. */
   async finish(keep: boolean, memory: number): Promise<void> {
     const file = this.#file
-    if (file) {
+    if (file && !this.#finished) {
+      this.#finished = true
       await new Promise<void>(resolve => {
         file.once('close', resolve)
         file.end()

@@ -348,6 +348,11 @@ test('when the disk refuses the begin, nothing runs and nothing is told; when it
   await assert.rejects(scene.hold({ background: true }), /no space/)
   assert.deepEqual(await scene.tasks.list(await scene.main()), [])
   assert.equal((await scene.call(readSession, { params: params(scene) })).data.busy, false)
+  refuse = 'task.started'
+  const waiting = await scene.hold({ foreground_ms: 50 })
+  const { code } = await scene.call(detachTask, { params: { ...params(scene), task_id: waiting.task.id } })
+  assert.notEqual(code, 0)
+  assert.equal((await waiting.task.ended).info.status, 'timed_out', 'its time in the foreground still counts')
   refuse = 'task.terminated'
   const { task, end } = await scene.hold({ background: true })
   end()
@@ -355,5 +360,41 @@ test('when the disk refuses the begin, nothing runs and nothing is told; when it
   assert.deepEqual(
     infos(scene, 'task.terminated').map(({ status }) => status),
     ['completed']
+  )
+})
+
+test('work that cannot be left running, or ends while it is left, is stopped when the server ends', { timeout: 20_000 }, async t => {
+  const home = await freshDir()
+  await writeFile(`${home}/config.toml`, '[background]\nkeep_alive_on_exit = true\n')
+  const scene = await startTasks(t, scriptedLlm('ok'), { packs: [config], home })
+  const held = [
+    await scene.hold({ background: true, description: 'question' }),
+    await scene.hold({ background: true, leave: async () => false }),
+    await scene.hold({
+      background: true,
+      async leave(_file, flushed) {
+        await flushed()
+        throw new Error('no helper')
+      }
+    })
+  ]
+  let end: () => void = () => {}
+  const ending = await scene.hold({
+    background: true,
+    async leave() {
+      end()
+      await new Promise(setImmediate)
+      return false
+    }
+  })
+  end = ending.end
+  const left = await scene.hold({ background: true, leave: async () => true })
+  await scene.stop()
+  for (const { task } of held) assert.equal((await task.ended).info.status, 'killed')
+  assert.equal((await ending.task.ended).info.status, 'completed')
+  const types = (await wireOf(scene)).filter(({ type }) => type.startsWith('task.')).map(({ type, task_id }) => [type, task_id])
+  assert.deepEqual(
+    types.filter(([type]) => type === 'task.left'),
+    [['task.left', left.task.id]]
   )
 })
