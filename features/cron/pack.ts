@@ -17,6 +17,7 @@ const LATER_MS = 60_000
 export default definePack({
   name: 'cron',
   description: 'Scheduled prompts: CronCreate, CronList and CronDelete for main agents',
+  area: 'Agent',
   needs: { sessions: Sessions, histories: Histories, agents: Agents },
   optional: { config: Config },
   setup(ctx, { sessions, histories, agents, config }) {

@@ -32,6 +32,30 @@ export interface Surface {
   readonly errors: readonly ErrorSpec[]
 }
 
+/** What an owner takes for itself: no other may have the same. */
+interface Claims {
+  /** Key to its name in words, `route GET /api/v1/meta`. */
+  readonly names: ReadonlyMap<string, string>
+  /** The first that it takes twice, in words. */
+  readonly twice: string | undefined
+  readonly shapes: readonly NamedShape[]
+}
+
+function claimsOf(surface: Surface): Claims {
+  const { routes, events, frames, outFrames } = surface
+  const typed = (what: string, specs: readonly { readonly type: string }[]) =>
+    specs.map(({ type }) => [`${what} ${type}`, `${what} ${type}`] as const)
+  const all: (readonly [key: string, words: string])[] = [
+    ...routes.map(spec => [`route ${clashKey(spec)}`, `route ${spec.method} ${spec.path}`] as const),
+    ...typed('event type', events),
+    ...typed('frame type', frames),
+    ...typed('sent frame type', outFrames),
+    ...routes.flatMap(({ operationId: id }) => (id === undefined ? [] : [[`operation id ${id}`, `operation id ${id}`] as const]))
+  ]
+  const twice = all.find(([key], index) => all.findIndex(([other]) => other === key) !== index)?.[1]
+  return { names: new Map(all), twice, shapes: shapesOf(surface) }
+}
+
 /** The named shapes in what an owner has on the wire. */
 function shapesOf({ routes, events, frames, outFrames }: Surface): NamedShape[] {
   const schemas = [
@@ -52,7 +76,7 @@ export class Registrations {
   readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
   /** Of the lists as they are now. */
-  #shapes: readonly NamedShape[] | undefined
+  #claims: Claims | undefined
 
   /** `errors` of the pack: specs that no route lists. */
   constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
@@ -89,16 +113,16 @@ export class Registrations {
     return { pack, routes, events, frames, outFrames, errors }
   }
 
-  shapes(): readonly NamedShape[] {
-    this.#shapes ??= shapesOf(this.surface())
-    return this.#shapes
+  claims(): Claims {
+    this.#claims ??= claimsOf(this.surface())
+    return this.#claims
   }
 
   #added<T>(list: T[], item: T): () => void {
-    this.#shapes = undefined
+    this.#claims = undefined
     const remove = added(list, item)
     return () => {
-      this.#shapes = undefined
+      this.#claims = undefined
       remove()
     }
   }
@@ -160,50 +184,25 @@ export class Unit {
 /** The wire surface of all active packs. */
 export class Registry {
   readonly #active: Registrations[] = []
-  readonly #kernel: Surface
-  readonly #kernelShapes: readonly NamedShape[]
+  readonly #kernel: { readonly pack: string; claims(): Claims; surface(): Surface }
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
-    this.#kernel = kernel
-    this.#kernelShapes = shapesOf(kernel)
+    const claims = claimsOf(kernel)
+    this.#kernel = { pack: kernel.pack, claims: () => claims, surface: () => kernel }
   }
 
   /** Text of the first clash with what is mounted, or within the candidate itself. */
-  clash(registrations: Registrations): string | undefined {
-    const candidate = registrations.surface()
-    const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack).map(entry => entry.surface())]
-    return (
-      duplicate(candidate, others, 'route', one => one.routes.map(spec => [clashKey(spec), `${spec.method} ${spec.path}`])) ??
-      duplicate(candidate, others, 'event type', one => one.events.map(spec => [spec.type, spec.type])) ??
-      duplicate(candidate, others, 'frame type', one => one.frames.map(spec => [spec.type, spec.type])) ??
-      duplicate(candidate, others, 'sent frame type', one => one.outFrames.map(spec => [spec.type, spec.type])) ??
-      duplicate(candidate, others, 'operation id', one =>
-        one.routes.flatMap(({ operationId }) => (operationId === undefined ? [] : [[operationId, operationId]]))
-      ) ??
-      codeClash(candidate, others) ??
-      this.#shapeClash(registrations)
-    )
-  }
-
-  /** One name, one shape: clients are generated from it. Copies that say the same are fine. */
-  #shapeClash(candidate: Registrations): string | undefined {
-    const others = this.#active.filter(entry => entry.pack !== candidate.pack)
-    const known = new Map<string, { readonly shape: TSchema; readonly pack: string }>()
-    const all = [
-      { pack: this.#kernel.pack, shapes: this.#kernelShapes },
-      ...[...others, candidate].map(one => ({ pack: one.pack, shapes: one.shapes() }))
-    ]
-    for (const { pack, shapes } of all) {
-      for (const { name, shape } of shapes) {
-        const first = known.get(name)
-        if (!first) known.set(name, { shape, pack })
-        else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
-          return `shape ${name} of ${pack} differs from that of ${first.pack}`
-        }
-      }
+  clash(candidate: Registrations): string | undefined {
+    const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack)]
+    const { names, twice } = candidate.claims()
+    for (const [key, words] of names) {
+      const owner = others.find(other => other.claims().names.has(key))
+      if (owner) return `${words} of ${candidate.pack} clashes with ${owner.pack}`
     }
-    return undefined
+    if (twice !== undefined) return `${twice} of ${candidate.pack} clashes with ${candidate.pack}`
+    const all = [...others, candidate]
+    return codeClash(all.map(one => one.surface())) ?? shapeClash(all)
   }
 
   publish(entry: Registrations): () => void {
@@ -241,32 +240,31 @@ function clashKey(spec: AnyRoute): string {
   return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
 }
 
-function codeClash(candidate: Surface, others: readonly Surface[]): string | undefined {
+function codeClash(surfaces: readonly Surface[]): string | undefined {
   const known = new Map<number, { spec: ErrorSpec; pack: string }>()
-  for (const entry of [...others, candidate]) {
-    for (const spec of entry.errors) {
+  for (const { pack, errors } of surfaces) {
+    for (const spec of errors) {
       const first = known.get(spec.code)
-      if (!first) known.set(spec.code, { spec, pack: entry.pack })
+      if (!first) known.set(spec.code, { spec, pack })
       else if (first.spec.name !== spec.name) {
-        return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${entry.pack}`
+        return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${pack}`
       }
     }
   }
   return undefined
 }
 
-function duplicate(
-  candidate: Surface,
-  others: readonly Surface[],
-  what: string,
-  keysOf: (one: Surface) => (readonly [key: string, shown: string])[]
-): string | undefined {
-  const taken = new Map<string, string>()
-  for (const other of others) for (const [key] of keysOf(other)) taken.set(key, other.pack)
-  for (const [key, shown] of keysOf(candidate)) {
-    const owner = taken.get(key)
-    if (owner !== undefined) return `${what} ${shown} of ${candidate.pack} clashes with ${owner}`
-    taken.set(key, candidate.pack)
+/** One name, one shape: clients are generated from it. Copies that say the same are fine. */
+function shapeClash(owners: readonly { readonly pack: string; claims(): Claims }[]): string | undefined {
+  const known = new Map<string, { readonly shape: TSchema; readonly pack: string }>()
+  for (const { pack, claims } of owners.map(owner => ({ pack: owner.pack, claims: owner.claims() }))) {
+    for (const { name, shape } of claims.shapes) {
+      const first = known.get(name)
+      if (!first) known.set(name, { shape, pack })
+      else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
+        return `shape ${name} of ${pack} differs from that of ${first.pack}`
+      }
+    }
   }
   return undefined
 }
