@@ -1,5 +1,5 @@
 /**
- * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`,
+ * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
  * `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
  */
 import { basename } from 'node:path'
@@ -16,7 +16,7 @@ const compiled = import.meta.url.endsWith('.js')
 const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
 
 export async function resolve(specifier: string, context: unknown, next: Next): Promise<Resolved> {
-  const named = /^svc-code\/(kernel|kernel\/testing|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
+  const named = /^svc-code\/(kernel|kernel\/testing|client|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
   if (named !== undefined) return { url: door(named), shortCircuit: true }
   const resolved = await next(specifier, context)
   if (!resolved.url.startsWith(root)) return resolved

@@ -13,6 +13,7 @@ test('whichever way a pack names a door, it gets the instance that runs', async 
     pack,
     `import * as named from 'svc-code/kernel'
 import * as file from '${new URL('dist/kernel/index.js', projectRoot).href}'
+import { createClient } from 'svc-code/client'
 import { Sessions } from 'svc-code/features/sessions'
 import { Sessions as SessionsOfFile } from '${new URL('dist/features/sessions/index.js', projectRoot).href}'
 const { AppError, definePack, defineRoute, KernelInfo, SessionMissing, Type, ValidationFailed } = named
@@ -22,7 +23,7 @@ export default definePack({
   name: 'same',
   needs: { kernel: KernelInfo, sessions: Sessions },
   setup(ctx) {
-    ctx.route(same, () => ({ kernel: named.AppError === file.AppError, pack: Sessions === SessionsOfFile }))
+    ctx.route(same, () => ({ kernel: named.AppError === file.AppError, pack: Sessions === SessionsOfFile && createClient !== undefined }))
     ctx.route(refuse, () => { throw new AppError(ValidationFailed, { message: 'no' }) })
   }
 })
