@@ -43,6 +43,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   media: () => import('./media/pack.ts'),
   messages: () => import('./messages/pack.ts'),
   undo: () => import('./undo/pack.ts'),
+  terminals: () => import('./terminals/pack.ts'),
   fork: () => import('./fork/pack.ts')
 }
 

@@ -15,6 +15,10 @@ import {
 } from '../../kernel/index.ts'
 import { PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
 
+/** Where the work of sessions runs: this machine is the only runtime. */
+export const localRuntime = 'local'
+export const RuntimeMissing = errorSpec('runtime_missing', 40420, 'no such runtime')
+export const RuntimeUnavailable = errorSpec('runtime_unavailable', 40926, 'the runtime is not available')
 export const SessionMissing = errorSpec('session_missing', 40401, 'session not found')
 export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
 
@@ -176,6 +180,28 @@ export const listChildren = defineRoute({
   query: Type.Composite([cursorQuery(100), Type.Object({ busy: Type.Optional(Type.Boolean()) })]),
   data: page(SessionObject),
   errors: [SessionMissing]
+})
+
+const Binding = named('RuntimeBinding', Type.Object({ workspace_id: Type.String(), runtime_id: Type.String() }))
+
+/** Where the work of a session runs (contract 2, Runtime binding). Loads a cold session. */
+export const readRuntime = defineRoute({
+  method: 'GET',
+  path: `${item}/runtime`,
+  summary: 'Read the runtime of a session',
+  params,
+  data: Binding,
+  errors: [SessionMissing]
+})
+
+export const setRuntime = defineRoute({
+  method: 'POST',
+  path: `${item}/runtime`,
+  summary: 'Bind a session to a runtime',
+  params,
+  body: Type.Object({ runtime_id: Type.String({ minLength: 1 }) }),
+  data: Binding,
+  errors: [SessionMissing, SessionBusy, RuntimeMissing, RuntimeUnavailable]
 })
 
 export const archiveSession = defineRoute({

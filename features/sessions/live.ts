@@ -59,6 +59,8 @@ export class LiveSession extends SlotHost implements Session {
   readonly #agents = new Map<string, LiveAgent>()
   /** Agents that were closed while something waited in them. */
   readonly #left = new Set<string>()
+  /** Who keeps it loaded. */
+  readonly #holds = new Set<object>()
   #state: SessionState
   /** Its data is gone: nothing is written or shown any more. */
   #gone = false
@@ -131,6 +133,18 @@ export class LiveSession extends SlotHost implements Session {
   leaves(agent_id: string, waiting: boolean): void {
     if (waiting) this.#left.add(agent_id)
     else this.#left.delete(agent_id)
+  }
+
+  keep(): () => void {
+    const hold = {}
+    this.#holds.add(hold)
+    return () => {
+      if (this.#holds.delete(hold) && !this.isKept) this.#ports.idle()
+    }
+  }
+
+  get isKept(): boolean {
+    return this.#holds.size > 0
   }
 
   get hasLeft(): boolean {

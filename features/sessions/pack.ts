@@ -10,13 +10,17 @@ import {
   deleteSession,
   listChildren,
   listSessions,
+  localRuntime,
+  RuntimeMissing,
   readProfile,
+  readRuntime,
   readSession,
   restoreSession,
   SessionMissing,
   sessionArchived,
   sessionCreated,
   sessionMetaUpdated,
+  setRuntime,
   stateStore,
   updateProfile,
   workChanged
@@ -162,6 +166,16 @@ export default definePack({
     ctx.route(profile, async ({ params: { session_id }, body }) => {
       if (body.title !== undefined || body.metadata || body.agent_config) await applyProfile(session_id, body)
       return await object(session_id)
+    })
+    ctx.route(readRuntime, async ({ params: { session_id } }) => {
+      const { workspace_id } = await table.load(session_id)
+      return { workspace_id, runtime_id: localRuntime }
+    })
+    ctx.route(setRuntime, async ({ params: { session_id }, body: { runtime_id } }) => {
+      const session = await table.load(session_id)
+      session.assertWritable()
+      if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing)
+      return { workspace_id: session.workspace_id, runtime_id }
     })
     ctx.route(archiveSession, async ({ params: { session_id } }) => {
       const session = await table.load(session_id)

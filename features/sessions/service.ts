@@ -82,6 +82,8 @@ export interface Session extends SlotHost {
    * starts.
    */
   leaves(agent_id: string, waiting: boolean): void
+  /** Keeps the session loaded until the returned undo. */
+  keep(): () => void
   agents(): readonly AgentHost[]
   agent(id: string): AgentHost | undefined
   /** The main agent, created (agent.created) at the first call. */

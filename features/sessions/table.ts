@@ -261,7 +261,11 @@ export class SessionTable {
     const now = performance.now()
     for (const session of this.all()) {
       if (this.#live.size <= this.#ports.maxIdle) return
-      const idle = !session.work.busy && session.work.pending_interaction === 'none' && this.#ports.streams.subscribers(session.id) === 0
+      const idle =
+        !session.isKept &&
+        !session.work.busy &&
+        session.work.pending_interaction === 'none' &&
+        this.#ports.streams.subscribers(session.id) === 0
       if (idle && now - session.usedAt >= this.#ports.idleMs) {
         void this.unload(session.id).catch(err => this.#ports.log.warn({ err, session_id: session.id }, 'unloading a session failed'))
       }

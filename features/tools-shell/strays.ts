@@ -65,6 +65,12 @@ export function signalTo(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** Signals every process of a session, by the process id of the shell that led it; where there is no /proc, that shell's group. */
+export function signalSession(session: number, signal: NodeJS.Signals): void {
+  for (const pid of processIds()) if (Number(statOf(pid)[3]) === session) signalTo(pid, signal)
+  signalTo(-session, signal)
+}
+
 const isNumber = (name: string) => /^\d+$/.test(name)
 
 /** State, parent, group, session and more; empty when the process is gone. */

@@ -3,6 +3,7 @@ import { errorSpec, serviceToken } from '../../kernel/index.ts'
 
 export const WorkspaceMissing = errorSpec('workspace_missing', 40410, 'workspace not found')
 /** Shared with every route that takes a directory. */
+export const PathOutside = errorSpec('path_outside', 41304, 'the path leads out of the workspace')
 export const PathMissing = errorSpec('path_missing', 40409, 'path not found')
 
 export interface WorkspaceRecord {

@@ -37,6 +37,10 @@ export class FakeSession extends SlotHost implements Session {
 
   assertWritable(): void {}
 
+  keep(): () => void {
+    return () => undefined
+  }
+
   constructor(place: { readonly cwd: string; readonly dir?: string; readonly id?: string; readonly hosts?: Hosts }) {
     const hosts = place.hosts ?? testEnvironment().hosts
     super(hosts)

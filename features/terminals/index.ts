@@ -1,0 +1,2 @@
+/** Public face of the terminals pack. */
+export * from './contract.ts'

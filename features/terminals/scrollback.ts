@@ -1,0 +1,41 @@
+/** The last output of a terminal, in numbered frames: bounded in frames and in bytes. */
+export interface OutputFrame {
+  /** From 1. */
+  readonly seq: number
+  readonly data: string
+  readonly at: string
+}
+
+export class Scrollback {
+  readonly #maxFrames: number
+  readonly #maxBytes: number
+  #frames: OutputFrame[] = []
+  /** Frames before this index were dropped. */
+  #from = 0
+  #bytes = 0
+  #seq = 0
+
+  constructor(maxFrames: number, maxBytes: number) {
+    this.#maxFrames = maxFrames
+    this.#maxBytes = maxBytes
+  }
+
+  add(data: string, at: string): OutputFrame {
+    const frame = { seq: ++this.#seq, data, at }
+    this.#frames.push(frame)
+    this.#bytes += data.length
+    while (this.#frames.length - this.#from > this.#maxFrames || (this.#bytes > this.#maxBytes && this.#frames.length - this.#from > 1)) {
+      this.#bytes -= this.#frames[this.#from++]!.data.length
+    }
+    if (this.#from > 1024) {
+      this.#frames = this.#frames.slice(this.#from)
+      this.#from = 0
+    }
+    return frame
+  }
+
+  /** Kept frames behind `seq`. */
+  since(seq: number): readonly OutputFrame[] {
+    return this.#frames.slice(this.#from).filter(frame => frame.seq > seq)
+  }
+}

@@ -1,0 +1,195 @@
+/** One terminal: a shell on a pseudo terminal, what it printed last, and who watches. */
+import type { IPty } from 'node-pty'
+import type { Connection } from '../../kernel/index.ts'
+import { signalSession } from '../tools-shell/index.ts'
+import { exit, output, type TerminalObject } from './contract.ts'
+import { type OutputFrame, Scrollback } from './scrollback.ts'
+
+/** Frames that are kept, besides their bound in characters. */
+const keptFrames = 2000
+/** Characters of one frame; output that comes in one pass of the event loop goes out together. */
+const frameChars = 64 * 1024
+/** A client that does not take its output for so long is detached; it may attach again from where it was. */
+const slowMs = 10_000
+/** Between SIGHUP and SIGKILL at the end. */
+const graceMs = 500
+
+export interface TerminalOptions {
+  readonly id: string
+  readonly session_id: string
+  readonly cwd: string
+  readonly shell: string
+  readonly cols: number
+  readonly rows: number
+  readonly scrollback: number
+  readonly now: () => Date
+  /** It has ended. */
+  readonly over: () => void
+}
+
+export class Terminal {
+  readonly #pty: IPty
+  readonly #options: TerminalOptions
+  readonly #scrollback: Scrollback
+  readonly #watchers = new Map<Connection, () => void>()
+  readonly #created: string
+  #cols: number
+  #rows: number
+  #ended: { readonly at: string; readonly code: number | null } | undefined
+  #pending: string[] = []
+  #pendingChars = 0
+  #scheduled = false
+  #paused = false
+  #killer: NodeJS.Timeout | undefined
+  readonly ended: Promise<void>
+
+  constructor(pty: IPty, options: TerminalOptions) {
+    this.#pty = pty
+    this.#options = options
+    this.#cols = options.cols
+    this.#rows = options.rows
+    this.#created = options.now().toISOString()
+    this.#scrollback = new Scrollback(keptFrames, options.scrollback)
+    pty.onData(data => this.#read(data))
+    this.ended = new Promise(resolve => {
+      pty.onExit(({ exitCode, signal }) => {
+        this.#end(signal ? null : exitCode)
+        resolve()
+      })
+    })
+  }
+
+  get running(): boolean {
+    return this.#ended === undefined
+  }
+
+  object(): TerminalObject {
+    const { id, session_id, cwd, shell } = this.#options
+    const end = this.#ended
+    return {
+      id,
+      session_id,
+      cwd,
+      shell,
+      cols: this.#cols,
+      rows: this.#rows,
+      status: end ? 'exited' : 'running',
+      created_at: this.#created,
+      ...(end ? { exited_at: end.at, exit_code: end.code } : {})
+    }
+  }
+
+  write(data: string): void {
+    this.#pty.write(data)
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.running) this.#pty.resize(cols, rows)
+    this.#cols = cols
+    this.#rows = rows
+  }
+
+  /** Sends what is kept behind `since`, then everything that comes; how many frames were sent. */
+  attach(connection: Connection, since: number): number {
+    this.detach(connection)
+    this.#flush()
+    const frames = this.#scrollback.since(since)
+    for (const frame of frames) this.#send(connection, frame)
+    if (this.#ended) this.#sendExit(connection, this.#ended)
+    else
+      this.#watchers.set(
+        connection,
+        connection.own(() => void this.#watchers.delete(connection))
+      )
+    return frames.length + (this.#ended ? 1 : 0)
+  }
+
+  detach(connection: Connection): void {
+    const release = this.#watchers.get(connection)
+    this.#watchers.delete(connection)
+    void release?.()
+  }
+
+  /** Ends the shell and everything that it started; clients are told at once. */
+  kill(): void {
+    if (this.#killer || !this.running) return
+    const { pid } = this.#pty
+    signalSession(pid, 'SIGHUP')
+    this.#killer = setTimeout(signalSession, graceMs, pid, 'SIGKILL')
+    this.#end(null)
+  }
+
+  /** As `kill`, at once; resolves when the shell is gone. */
+  async close(): Promise<void> {
+    this.kill()
+    clearTimeout(this.#killer)
+    signalSession(this.#pty.pid, 'SIGKILL')
+    await this.ended
+  }
+
+  #read(data: string): void {
+    if (this.#ended) return
+    this.#pending.push(data)
+    this.#pendingChars += data.length
+    if (this.#pendingChars >= frameChars) this.#flush()
+    else if (!this.#scheduled) {
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#flush()
+      })
+    }
+  }
+
+  #flush(): void {
+    if (this.#pendingChars === 0) return
+    const frame = this.#scrollback.add(this.#pending.join(''), this.#options.now().toISOString())
+    this.#pending = []
+    this.#pendingChars = 0
+    for (const connection of this.#watchers.keys()) this.#send(connection, frame)
+    this.#slowDown()
+  }
+
+  /** Nothing is read from the shell while a client has not taken what was sent. */
+  #slowDown(): void {
+    const slow = [...this.#watchers.keys()].filter(connection => !connection.writable)
+    if (slow.length === 0 || this.#paused) return
+    this.#paused = true
+    this.#pty.pause()
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(() => {
+        for (const connection of slow) if (!connection.writable) this.detach(connection)
+        resolve()
+      }, slowMs)
+      timer.unref()
+    })
+    void Promise.race([Promise.all(slow.map(connection => connection.drained())), late]).then(() => {
+      clearTimeout(timer)
+      this.#paused = false
+      if (this.running) this.#pty.resume()
+    })
+  }
+
+  #send(connection: Connection, { seq, data, at }: OutputFrame): void {
+    const { id: terminal_id, session_id } = this.#options
+    // Output is frequent and has an order of its own: the batching of events stays as it is.
+    connection.send({ type: output.type, seq, session_id, terminal_id, timestamp: at, payload: { data } }, { after: null })
+  }
+
+  #sendExit(connection: Connection, { at, code }: { readonly at: string; readonly code: number | null }): void {
+    const { id: terminal_id, session_id } = this.#options
+    connection.send({ type: exit.type, session_id, terminal_id, timestamp: at, payload: { exit_code: code } }, { after: null })
+  }
+
+  #end(code: number | null): void {
+    if (this.#ended) return
+    this.#flush()
+    this.#ended = { at: this.#options.now().toISOString(), code }
+    for (const connection of [...this.#watchers.keys()]) {
+      this.#sendExit(connection, this.#ended)
+      this.detach(connection)
+    }
+    this.#options.over()
+  }
+}

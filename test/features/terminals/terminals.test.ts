@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { mkdir, realpath, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { archiveSession, createSession, readRuntime, setRuntime } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import { closeTerminal, createTerminal, listTerminals, readTerminal } from '../../../features/terminals/index.ts'
+import terminals from '../../../features/terminals/pack.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+const bodyOf = (given: Record<string, unknown>) => ({ runtime_id: 'local', cols: 80, rows: 24, ...given })
+
+async function start(t: TestContextLike, config: Record<string, Record<string, unknown>> = {}) {
+  const cwd = await realpath(await freshDir())
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, terminals], config })
+  const session_id = (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
+  const params = { session_id }
+  const open = async (body: Record<string, unknown> = {}) => {
+    const reply = await kernel.call(createTerminal, { params, body: bodyOf({ shell: '/bin/sh', ...body }) })
+    assert.equal(reply.code, 0, reply.msg)
+    return reply.data
+  }
+  const socket = async () => {
+    const client = await kernel.connect()
+    const ask = (type: string, terminal_id: string, payload: object = {}) => client.request(type, { session_id, terminal_id, ...payload })
+    /** What was printed so far, as one text. */
+    const printed = () =>
+      client.frames.flatMap(({ type, payload }) => (type === 'terminal_output' ? [(payload as { data: string }).data] : [])).join('')
+    const shows = (text: string | RegExp) =>
+      client.next(({ type }) => type === 'terminal_output' && new RegExp(text).test(printed().slice(-4000)))
+    return { client, ask, printed, shows }
+  }
+  return { ...kernel, cwd, session_id, params, open, socket }
+}
+
+test('a terminal runs a shell in the directory of the session, takes keys, and shows its end', async t => {
+  const { open, socket, cwd, call, params } = await start(t)
+  const terminal = await open({ cols: 100, rows: 30 })
+  assert.match(terminal.id, /^term_/)
+  assert.deepEqual([terminal.cwd, terminal.shell, terminal.cols, terminal.rows, terminal.status], [cwd, '/bin/sh', 100, 30, 'running'])
+
+  const { client, ask, shows, printed } = await socket()
+  assert.deepEqual((await ask('terminal_attach', terminal.id)).payload?.attached, true)
+  await ask('terminal_input', terminal.id, { data: 'pwd; stty size; echo "SVC=[$SVC_CODE_PASSWORD]" grüß\n' })
+  await shows('SVC=\\[\\] grüß')
+  assert.ok(printed().includes(cwd))
+  assert.match(printed(), /30 100/)
+  await ask('terminal_resize', terminal.id, { cols: 120, rows: 40 })
+  await ask('terminal_input', terminal.id, { data: 'stty size\n' })
+  await shows('40 120')
+  await ask('terminal_input', terminal.id, { data: 'exit 3\n' })
+  const exit = await client.next(({ type }) => type === 'terminal_exit')
+  assert.deepEqual(exit.payload, { exit_code: 3 })
+  const { data } = await call(readTerminal, { params: { ...params, terminal_id: terminal.id } })
+  assert.deepEqual([data.status, data.exit_code, data.cols, typeof data.exited_at], ['exited', 3, 120, 'string'])
+  assert.equal((await ask('terminal_input', terminal.id, { data: 'x' })).code, 40414)
+})
+
+test('whoever attaches gets what is kept, from where it was, and several may watch', async t => {
+  const { open, socket } = await start(t)
+  const { id } = await open()
+  const one = await socket()
+  await one.ask('terminal_attach', id)
+  await one.ask('terminal_input', id, { data: 'echo first\n' })
+  await one.shows('first\\r\\n')
+  const seen = one.client.frames.filter(({ type }) => type === 'terminal_output')
+  const seqs = seen.map(({ seq }) => seq)
+  assert.deepEqual(
+    seqs,
+    [...seqs.keys()].map(n => n + 1)
+  )
+
+  const two = await socket()
+  const attached = await two.ask('terminal_attach', id, { since_seq: 1 })
+  assert.equal(attached.payload?.replayed, two.client.frames.filter(({ type }) => type === 'terminal_output').length)
+  await one.ask('terminal_detach', id)
+  const known = one.printed()
+  await two.ask('terminal_input', id, { data: 'echo second\n' })
+  await two.shows('second\\r\\n')
+  assert.equal(one.printed(), known)
+})
+
+test('closing a terminal ends what runs in it, is told at once, and can be done again', async t => {
+  const { open, socket, call, params } = await start(t)
+  const { id } = await open()
+  const { client, ask, shows, printed } = await socket()
+  await ask('terminal_attach', id)
+  await ask('terminal_input', id, { data: 'sleep 1000 & echo "pid=$!"; wait\n' })
+  await shows('pid=\\d+')
+  const pid = Number(/pid=(\d+)/.exec(printed())?.[1])
+
+  assert.deepEqual((await call(closeTerminal, { params: { ...params, terminal_id: id } })).data, { closed: true })
+  assert.deepEqual((await client.next(({ type }) => type === 'terminal_exit')).payload, { exit_code: null })
+  assert.equal((await call(closeTerminal, { params: { ...params, terminal_id: id } })).code, 0)
+  assert.equal((await call(listTerminals, { params })).data.items[0]?.status, 'exited')
+  const gone = () => {
+    try {
+      process.kill(pid, 0)
+      return false
+    } catch {
+      return true
+    }
+  }
+  while (!gone()) await new Promise(resolve => setImmediate(resolve))
+})
+
+test('archiving the session and the end of the server end its terminals', async t => {
+  const { open, socket, call, params, stop } = await start(t)
+  const { id } = await open()
+  const { client, ask } = await socket()
+  await ask('terminal_attach', id)
+  await call(archiveSession, { params })
+  await client.next(({ type }) => type === 'terminal_exit')
+  await open()
+  await stop()
+})
+
+test('a flood of output neither fills memory nor holds up others, and what is kept is bounded', async t => {
+  const { open, socket, call, params } = await start(t, { terminals: { scrollback_chars: 4096 } })
+  const { id } = await open()
+  const { ask, shows, client } = await socket()
+  await ask('terminal_attach', id)
+  await ask('terminal_input', id, { data: 'head -c 500000 /dev/zero | tr "\\\\0" x; echo; echo d""one\n' })
+  assert.equal((await call(listTerminals, { params })).code, 0)
+  await shows('done\\r')
+  assert.ok(client.frames.length > 10)
+  const late = await socket()
+  await late.ask('terminal_attach', id)
+  const kept = late.printed().length
+  assert.ok(kept > 0 && kept <= 70_000, `${kept}`)
+})
+
+test('wrong places and shells are refused with their codes', async t => {
+  const { call, params, cwd, session_id } = await start(t)
+  await mkdir(join(cwd, 'sub'))
+  await symlink('/', join(cwd, 'out'))
+  const codeOf = async (body: Record<string, unknown>) => (await call(createTerminal, { params, body: bodyOf(body) })).code
+  assert.equal(await codeOf({ cwd: 'sub', shell: '/bin/sh' }), 0)
+  for (const bad of ['/tmp', '\\x', 'C:\\x', 'nope']) assert.equal(await codeOf({ cwd: bad }), 40001, bad)
+  for (const bad of ['..', 'out', 'out/tmp', 'sub/../..']) assert.equal(await codeOf({ cwd: bad }), 41304, bad)
+  assert.equal(await codeOf({ shell: '/no/such/shell' }), 40001)
+  assert.equal(await codeOf({ runtime_id: 'other' }), 40420)
+  assert.equal(await codeOf({ cols: 0 }), 40001)
+  assert.equal((await call(readTerminal, { params: { session_id, terminal_id: 'nope' } })).code, 40414)
+  assert.equal((await call(listTerminals, { params: { session_id: 'session_nope' } })).code, 40401)
+})
+
+test('this machine is the only runtime of a session', async t => {
+  const { call, params } = await start(t)
+  const { workspace_id, runtime_id } = (await call(readRuntime, { params })).data
+  assert.deepEqual([workspace_id.slice(0, 3), runtime_id], ['wd_', 'local'])
+  assert.deepEqual((await call(setRuntime, { params, body: { runtime_id: 'local' } })).data, { workspace_id, runtime_id })
+  assert.equal((await call(setRuntime, { params, body: { runtime_id: 'cloud' } })).code, 40420)
+  assert.equal((await call(setRuntime, { params, body: { runtime_id: '' } })).code, 40001)
+})
+
+test('more terminals than are allowed are refused', async t => {
+  const { call, params, open } = await start(t, { terminals: { max_per_session: 1 } })
+  await open()
+  assert.equal((await call(createTerminal, { params, body: bodyOf({}) })).code, 40926)
+})
