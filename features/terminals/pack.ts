@@ -15,8 +15,8 @@ import {
   resize,
   TerminalMissing
 } from './contract.ts'
-import { directoryOf, environmentOf, shellOf } from './place.ts'
-import { Terminal } from './terminal.ts'
+import { directoryOf, shellOf } from './place.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
 
 export default definePack({
   name: 'terminals',
@@ -79,11 +79,9 @@ export default definePack({
       const running = [...held.terminals.values()].filter(terminal => terminal.running).length
       if (running >= max_per_session)
         throw new AppError(RuntimeUnavailable, { message: `${max_per_session} terminals run in this session already` })
-      const { spawn } = await import('node-pty')
       const id = `term_${ctx.newId()}`
-      const pty = spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) })
       const options = { id, session_id, cwd, shell, cols, rows, scrollback: scrollback_chars, now: ctx.now, over: () => held.changed() }
-      const terminal = new Terminal(pty, options)
+      const terminal = await openTerminal(options)
       held.terminals.set(id, terminal)
       held.changed()
       return terminal.object()

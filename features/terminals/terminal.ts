@@ -3,6 +3,7 @@ import type { IPty } from 'node-pty'
 import type { Connection } from '../../kernel/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
 import { exit, output, type TerminalObject } from './contract.ts'
+import { environmentOf } from './place.ts'
 import { type OutputFrame, Scrollback } from './scrollback.ts'
 
 /** Frames that are kept, besides their bound in characters. */
@@ -25,6 +26,13 @@ export interface TerminalOptions {
   readonly now: () => Date
   /** It has ended. */
   readonly over: () => void
+}
+
+/** Starts the shell. */
+export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
+  const { shell, cwd, cols, rows } = options
+  const { spawn } = await import('node-pty')
+  return new Terminal(spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) }), options)
 }
 
 export class Terminal {
