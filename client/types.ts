@@ -510,6 +510,9 @@ export interface Cursor {
   seq: number
   epoch?: string
 }
+export interface CloseSessionTerminalData {
+  closed: boolean
+}
 export interface CompactSessionBody {
   /** what the summary should mind; blank: nothing */
   instruction?: string
@@ -1161,6 +1164,15 @@ export interface CreateSessionRequest {
     [k: string]: unknown
   }
 }
+export interface CreateSessionTerminalBody {
+  runtime_id: string
+  /** relative to the working directory of the session; default: that directory */
+  cwd?: string
+  /** default: the user's shell */
+  shell?: string
+  cols: number
+  rows: number
+}
 export interface CronFiredEvent {
   type: 'cron.fired'
   /** own number */
@@ -1662,6 +1674,25 @@ export interface Task {
 export interface ListSessionTasksQuery {
   status?: 'running' | 'completed' | 'failed' | 'cancelled'
 }
+export interface ListSessionTerminalsData {
+  items: Terminal[]
+}
+export interface Terminal {
+  /** term_<ULID> */
+  id: string
+  session_id: string
+  /** absolute */
+  cwd: string
+  shell: string
+  cols: number
+  rows: number
+  status: 'running' | 'exited'
+  /** ISO 8601, UTC */
+  created_at: string
+  /** ISO 8601, UTC */
+  exited_at?: string
+  exit_code?: number | null
+}
 export interface ListSessionWarningsData {
   warnings: {
     /** `agents-md-oversized` */
@@ -1991,6 +2022,10 @@ export interface ResyncRequiredFrame {
     current_seq: number
     epoch?: string
   }
+}
+export interface RuntimeBinding {
+  workspace_id: string
+  runtime_id: string
 }
 export interface ServerCapabilities {
   websocket: true
@@ -2404,6 +2439,63 @@ export interface TaskTerminatedEvent {
     type: 'task.terminated'
   }
 }
+export interface TerminalAttachAck {
+  attached: true
+  /** frames that were sent first */
+  replayed: number
+}
+export interface TerminalAttachRequest {
+  session_id: string
+  terminal_id: string
+  /** output up to here is known */
+  since_seq: number
+}
+export interface TerminalCloseAck {
+  closed: true
+}
+export interface TerminalCloseRequest {
+  session_id: string
+  terminal_id: string
+}
+export interface TerminalDetachAck {
+  detached: true
+}
+export interface TerminalDetachRequest {
+  session_id: string
+  terminal_id: string
+}
+export interface TerminalExitFrame {
+  type: 'terminal_exit'
+  timestamp?: string
+  payload: {
+    exit_code?: number | null
+  }
+}
+export interface TerminalInputAck {
+  accepted: true
+}
+export interface TerminalInputRequest {
+  session_id: string
+  terminal_id: string
+  /** raw keystrokes */
+  data: string
+}
+export interface TerminalOutputFrame {
+  type: 'terminal_output'
+  timestamp?: string
+  payload: {
+    data: string
+  }
+}
+export interface TerminalResizeAck {
+  resized: true
+}
+export interface TerminalResizeRequest {
+  session_id: string
+  terminal_id: string
+  cols: number
+  rows: number
+}
 export interface ThinkingDeltaEvent {
   type: 'thinking.delta'
   /** number of the last durable event */
@@ -2717,6 +2809,9 @@ export interface UpdateSessionProfileRequest {
   }
   /** not applied */
   permission_rules?: unknown[]
+}
+export interface UpdateSessionRuntimeBody {
+  runtime_id: string
 }
 export interface UpdateWorkspaceBody {
   name: string
@@ -3172,6 +3267,17 @@ export interface paths {
       responses: { 200: Content<Success<DismissQuestionData, 40909> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/runtime': {
+    get: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody: { content: { 'application/json': UpdateSessionRuntimeBody } }
+      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/snapshot': {
     get: {
       parameters: { path: { session_id: string } }
@@ -3206,6 +3312,29 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string; task_id: string } }
       responses: { 200: Content<Success<DetachSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/terminals': {
+    get: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<ListSessionTerminalsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody: { content: { 'application/json': CreateSessionTerminalBody } }
+      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/terminals/{terminal_id}': {
+    get: {
+      parameters: { path: { session_id: string; terminal_id: string } }
+      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40414 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/terminals/{terminal_id}:close': {
+    post: {
+      parameters: { path: { session_id: string; terminal_id: string } }
+      responses: { 200: Content<Success<CloseSessionTerminalData> | Failure<40001 | 40401 | 40414 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/warnings': {
@@ -3377,12 +3506,19 @@ export interface Events {
 export interface SystemFrames {
   'server_hello': ServerHelloFrame
   'resync_required': ResyncRequiredFrame
+  'terminal_exit': TerminalExitFrame
+  'terminal_output': TerminalOutputFrame
 }
 
 /** Control frames: what is sent, and the payload of the ack. */
 export interface Requests {
   'client_hello': { payload: ClientHelloRequest; ack: ClientHelloAck }
   'subscribe': { payload: SubscribeRequest; ack: SubscribeAck }
+  'terminal_attach': { payload: TerminalAttachRequest; ack: TerminalAttachAck }
+  'terminal_close': { payload: TerminalCloseRequest; ack: TerminalCloseAck }
+  'terminal_detach': { payload: TerminalDetachRequest; ack: TerminalDetachAck }
+  'terminal_input': { payload: TerminalInputRequest; ack: TerminalInputAck }
+  'terminal_resize': { payload: TerminalResizeRequest; ack: TerminalResizeAck }
   'unsubscribe': { payload: UnsubscribeRequest; ack: UnsubscribeAck }
 }
 

@@ -1,6 +1,6 @@
 /** What keeps a prompt from being accepted: told by its answer, over HTTP, with nothing left behind. */
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import agent from '../../../features/agent/pack.ts'
@@ -28,7 +28,8 @@ const managed = 'managed:svc-code'
 const far = 'https://models.invalid/v1'
 const model = (provider: string, more: object = {}) => ({ provider, model: 'm', max_context_size: 64_000, ...more })
 
-async function start(t: TestContext, file: Readonly<Record<string, unknown>> = {}) {
+/** `byHand`: written into the file behind everything else, as nobody checks it. */
+async function start(t: TestContext, file: Readonly<Record<string, unknown>> = {}, byHand = '') {
   let settings: Config | undefined
   const reader = definePack({
     name: 'reader',
@@ -45,6 +46,8 @@ async function start(t: TestContext, file: Readonly<Record<string, unknown>> = {
   assert.ok(settings)
   const change = settings.patch.bind(settings)
   await change(file)
+  if (byHand !== '') await appendFile(join(home, 'config.toml'), `\n${byHand}\n`)
+  await settings.reload()
   const cwd = join(home, 'project')
   await mkdir(cwd)
   const newSession = async () => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
@@ -91,7 +94,7 @@ test('without a provider the answer is 40110, with and without a model', async t
 
 test('a model that cannot be resolved answers 40113 and says which', async t => {
   const file = {
-    providers: { p: { base_url: far, api_key: 'k' }, bare: { api_key: 'k' }, odd: { base_url: 'ftp://x', api_key: 'k' } },
+    providers: { p: { base_url: far, api_key: 'k' }, bare: { api_key: 'k' } },
     models: {
       'p/m': model('p'),
       orphan: model('gone'),
@@ -100,7 +103,7 @@ test('a model that cannot be resolved answers 40113 and says which', async t => 
       pigeon: model('p', { protocol: 'carrier_pigeon' })
     }
   }
-  const { refusal, change } = await start(t, file)
+  const { refusal, change } = await start(t, file, '[providers.odd]\nbase_url = "ftp://x"\napi_key = "k"')
   const unresolved = (details?: object) => ({ code: 40113, details })
 
   assert.deepEqual(await refusal(), unresolved())
