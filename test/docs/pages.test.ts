@@ -26,10 +26,10 @@ const seen: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/providers.md': [/"default_model":"local\/qwen3:32b"/]
 }
 
-// Pages that start no server of their own share one: starting takes longer than what they print.
+// Pages that need no other server than the one with the demo model share it: starting takes longer than what they print. The first prompt stops it.
 const shells = printing('sh')
-const starting = shells.filter(page => text(page).includes('npm start'))
-const sharing = shells.filter(page => !starting.includes(page))
+const starting = shells.filter(page => /svc-code run|npm start(?! -- --demo\s*(#|$))/m.test(text(page)))
+const sharing = shells.filter(page => !starting.includes(page)).sort((a, b) => Number(a.includes('first-')) - Number(b.includes('first-')))
 
 for (const pages of [...starting.map(page => [page]), sharing]) {
   test(`${pages.join(', ')}: every command runs, and every answer is what the page says`, {

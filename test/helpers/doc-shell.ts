@@ -112,6 +112,8 @@ class Desk {
   readonly #t: TestLike
   readonly #at: { readonly home: string; readonly project: string; readonly port: number }
   #server: Running | undefined
+  /** What the server was started with; asked for again, it stays. */
+  #words = ''
 
   constructor(t: TestLike, at: { readonly home: string; readonly project: string; readonly port: number }) {
     this.#t = t
@@ -134,6 +136,7 @@ class Desk {
   /** One server at a time, as in a terminal; one on a home of its own runs beside it. */
   async #start(env: NodeJS.ProcessEnv, words: readonly string[]): Promise<string> {
     const beside = words.includes('--home')
+    if (this.#server?.child.exitCode === null && words.join(' ') === this.#words) return this.#server.printed()
     if (!beside && this.#server) {
       this.#server.child.kill('SIGTERM')
       await this.#server.ended
@@ -141,7 +144,10 @@ class Desk {
     const port = words.includes('--port') ? [] : ['--port', String(this.#at.port)]
     const args = words.map(word => (word.startsWith('./') ? join(this.#at.project, word) : word))
     const running = await serveWith(this.#t, env, ...args, ...port)
-    if (!beside) this.#server = running
+    if (!beside) {
+      this.#server = running
+      this.#words = words.join(' ')
+    }
     return running.printed()
   }
 
