@@ -92,7 +92,7 @@ export default definePack({
       statusReminder(tableOf, () => ctx.now())
     )
     ctx.tap(hooks.stepBegin, async ({ agent }) => {
-      await (await tableOf(agent)).tellWithStep()
+      await (await tableOf(agent)).telling.tellWithStep()
       return undefined
     })
 

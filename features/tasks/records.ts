@@ -3,6 +3,9 @@ import { Type } from '../../kernel/index.ts'
 import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
 import { TaskInfo, taskStarted, taskTerminated } from './contract.ts'
 
+/** Bytes of the output in a terminal record. */
+export const TAIL_BYTES = 4096
+
 /** It runs in the background from here on. */
 export const startedRecord = defineRecord(
   'task.started',

@@ -3,23 +3,25 @@ import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../kernel/index.ts'
-import type { Admission, Agent } from '../agent/index.ts'
+import type { Agent } from '../agent/index.ts'
 import type { History, HistoryRecord, Tracked } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { LiveTask } from './live-task.ts'
-import { endOf, endOfFile, sizeOf } from './output.ts'
+import { lostRecord } from './lost.ts'
+import { endOf, endOfFile } from './output.ts'
 import {
   isUntold,
   leftRecord,
   reportedRecord,
   startedRecord,
+  TAIL_BYTES,
   type TaskEntry,
   type TaskState,
   taskState,
   terminatedRecord
 } from './records.ts'
 import { type StopCause, TaskRefused, type TaskSpec, type TaskView } from './service.ts'
-import { notification, notificationId } from './texts.ts'
+import { Telling } from './telling.ts'
 
 export interface TableLimits {
   /** Tasks of the session that may run in the background when another one is started there; undefined: any number. */
@@ -36,28 +38,19 @@ export interface TablePorts {
   readonly background: { count: number }
 }
 
-/** A call that waits for one of these tasks; its result tells of the end. */
-export interface Claim {
-  readonly task_ids: ReadonlySet<string>
-  readonly tool_call_id: string
-  readonly take: (task_id: string) => void
-}
-
 const prefixes = { process: 'bash', agent: 'agent', question: 'question' } as const
-/** Of the output in a terminal record. */
-const TAIL_BYTES = 4096
 /** Tasks that ended in the foreground and are still listed. */
 const PAST = 50
 
 export class TaskTable {
   readonly agent: AgentHost
+  readonly telling: Telling
   readonly #history: History
   readonly #state: Tracked<TaskState>
   readonly #ports: TablePorts
   readonly #live = new Map<string, LiveTask>()
   /** Ended in the foreground. */
   #past: TaskView[] = []
-  readonly #claims = new Set<Claim>()
   #closed = false
   readonly #closing = new AbortController()
 
@@ -66,6 +59,7 @@ export class TaskTable {
     this.#history = history
     this.#state = state
     this.#ports = ports
+    this.telling = new Telling(agent, history, state, { engine: ports.engine, log: ports.log, pathOf: id => this.#pathOf(id) })
   }
 
   /** What a dead process left running is lost, and ends that nobody was told of are told. */
@@ -73,7 +67,7 @@ export class TaskTable {
     const table = new TaskTable(agent, history, await history.track(taskState), ports)
     if (!agent.session.writable) return table
     await table.#closeLost()
-    void table.#tellAll(entry => entry.end?.quiet !== true && table.#isOwn(entry))
+    void table.telling.tellAll(entry => entry.end?.quiet !== true && table.#isOwn(entry))
     return table
   }
 
@@ -89,27 +83,12 @@ export class TaskTable {
     // Clients saw the session at work for them.
     if (own) work.background(1)
     try {
-      const records = await Promise.all(lost.map(entry => this.#lostRecord(entry)))
+      const at = this.#ports.now().getTime()
+      const records = await Promise.all(lost.map(entry => lostRecord(entry, this.#isOwn(entry), this.#pathOf(entry.info.taskId), at)))
       await this.#history.append(...records)
     } finally {
       if (own) work.background(-1)
     }
-  }
-
-  async #lostRecord({ left, ...entry }: TaskEntry): Promise<HistoryRecord> {
-    const endedAt = this.#ports.now().getTime()
-    const lost = (stopReason: string) => ({ ...entry.info, status: 'lost' as const, endedAt, stopReason })
-    if (!this.#isOwn(entry)) {
-      const info = lost('It belongs to the conversation that this one was copied from.')
-      return terminatedRecord.of({ info, tail: '', output_size: 0, saved: false, quiet: true, elsewhere: true })
-    }
-    const process = entry.info.kind === 'process' ? ` (process ${entry.info.pid})` : ''
-    const info = lost(
-      left ? `The server was stopped and left it running${process}; it is not followed any more.` : 'The server ended while it ran.'
-    )
-    const path = this.#pathOf(entry.info.taskId)
-    const tail = await endOfFile(path, TAIL_BYTES)
-    return terminatedRecord.of({ info, tail: tail ?? '', output_size: await sizeOf(path), saved: tail !== undefined, quiet: true })
   }
 
   /** As `Tasks.start`. */
@@ -184,7 +163,7 @@ export class TaskTable {
   /** Again and again while the disk refuses; what is not on record when the session closes is lost for the next load. */
   async #terminated(task: LiveTask): Promise<void> {
     const { info, output, outcome, stopped, id } = task
-    const claims = this.#claimed(id)
+    const claims = this.telling.claimed(id)
     const [claim] = claims
     const end = terminatedRecord.of({
       info,
@@ -199,7 +178,7 @@ export class TaskTable {
     this.#gone(task)
     for (const each of claims) each.take(id)
     const entry = this.#entry(id)
-    if (saved && entry && isUntold(entry) && entry.end?.quiet !== true) void this.#tell(entry, this.#admission())
+    if (saved && entry && isUntold(entry) && entry.end?.quiet !== true) void this.telling.tell(entry)
   }
 
   async #insist(records: readonly HistoryRecord[]): Promise<boolean> {
@@ -221,42 +200,7 @@ export class TaskTable {
     const { output: _output, ...view } = task.view
     const text = task.output.tail(Number.POSITIVE_INFINITY) // nothing else of the task is kept
     this.#past = [...this.#past, { ...view, output: async (bytes: number) => endOf(Buffer.from(text), bytes) }].slice(-PAST)
-    for (const claim of this.#claimed(task.id)) claim.take(task.id)
-  }
-
-  /** Calls that wait for the task; they do not any more. */
-  #claimed(id: string): readonly Claim[] {
-    const claims = [...this.#claims].filter(each => each.task_ids.has(id))
-    for (const claim of claims) this.#claims.delete(claim)
-    return claims
-  }
-
-  /** A subagent begins nothing by itself. */
-  #admission(): Admission {
-    return this.agent.record.type === 'sub' ? 'activeOrNextTurn' : 'activeOrNewTurn'
-  }
-
-  async #tell({ info, ...entry }: TaskEntry, admission: Admission): Promise<void> {
-    try {
-      const engine = await this.#ports.engine(this.agent)
-      await engine.inject({
-        id: noticeId(info.taskId),
-        content: notification({ info, ...entry }, this.#pathOf(info.taskId)),
-        origin: { kind: 'task', taskId: info.taskId, status: info.status, notificationId: notificationId(info) },
-        admission
-      })
-    } catch (err) {
-      if (!this.#closed) this.#ports.log.warn({ err, task_id: info.taskId }, 'the end of a task is told with the next step')
-    }
-  }
-
-  async #tellAll(which: (entry: TaskEntry) => boolean): Promise<void> {
-    for (const entry of this.#state.value.entries) if (isUntold(entry) && which(entry)) await this.#tell(entry, this.#admission())
-  }
-
-  /** What the agent was not told of yet comes with the step that begins: after an undo, a close, a disk that refused. */
-  async tellWithStep(): Promise<void> {
-    for (const entry of this.#state.value.entries) if (isUntold(entry)) await this.#tell(entry, 'activeOrNextTurn')
+    for (const claim of this.telling.claimed(task.id)) claim.take(task.id)
   }
 
   /** Own ones; `find` also knows those that a copied journal tells of. */
@@ -313,21 +257,6 @@ export class TaskTable {
     }
   }
 
-  /** The next end of one of the tasks is told by the result of this call. Returns the undo. */
-  claim(claim: Claim): () => void {
-    this.#claims.add(claim)
-    return () => this.#claims.delete(claim)
-  }
-
-  /** The result of this call tells of the end: it is told in no other way, unless it was already. */
-  async report(task_id: string, tool_call_id: string): Promise<void> {
-    const entry = this.#entry(task_id)
-    if (!entry || !isUntold(entry)) return
-    const engine = await this.#ports.engine(this.agent)
-    await engine.withdrawNotice(noticeId(task_id))
-    if (isUntold(this.#entry(task_id) ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
-  }
-
   /** Stops what runs and waits for it; `leave`: what can goes on without this server. */
   async end(leave = false): Promise<void> {
     await Promise.all(
@@ -346,6 +275,7 @@ export class TaskTable {
   /** Nothing is started any more. */
   async shutDown(leave: boolean): Promise<void> {
     this.#closed = true
+    this.telling.close()
     this.#closing.abort()
     await this.end(leave)
   }
@@ -354,6 +284,3 @@ export class TaskTable {
     return this.shutDown(false)
   }
 }
-
-/** Of the message that tells of an end. */
-const noticeId = (task_id: string) => `msg_${task_id}`

@@ -60,7 +60,7 @@ async function firstEnd(
   const known = task_id === undefined ? undefined : table.find(task_id)
   if (task_id !== undefined && !known) throw unknownTask(task_id)
   if (known && known.info.status !== 'running') {
-    await table.report(known.info.taskId, tool_call_id)
+    await table.telling.report(known.info.taskId, tool_call_id)
     return known.info.taskId
   }
   const running = known ? [known] : table.list().filter(({ info }) => info.detached && info.status === 'running')
@@ -75,7 +75,7 @@ async function firstEnd(
       resolve(how)
     }
     const onAbort = () => done('aborted')
-    const undo = table.claim({ task_ids: new Set(running.map(({ info }) => info.taskId)), tool_call_id, take: done })
+    const undo = table.telling.claim({ task_ids: new Set(running.map(({ info }) => info.taskId)), tool_call_id, take: done })
     const timer = setTimeout(done, timeout * 1000, 'late')
     let seconds = 0
     const ticks = setInterval(() => {

@@ -1,0 +1,97 @@
+/** How an agent hears of the ends of its tasks: by a notice, by the result of a call, and in whatever order, once. */
+import type { Logger } from '../../kernel/index.ts'
+import type { Admission, Agent } from '../agent/index.ts'
+import type { History, Tracked } from '../history/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
+import { isUntold, reportedRecord, type TaskEntry, type TaskState } from './records.ts'
+import { notification, notificationId } from './texts.ts'
+
+/** A call that waits for one of these tasks; its result tells of the end. */
+export interface Claim {
+  readonly task_ids: ReadonlySet<string>
+  readonly tool_call_id: string
+  readonly take: (task_id: string) => void
+}
+
+export interface TellingPorts {
+  readonly engine: (agent: AgentHost) => Promise<Agent>
+  readonly log: Logger
+  /** Of the output of a task. */
+  readonly pathOf: (task_id: string) => string
+}
+
+export class Telling {
+  readonly #agent: AgentHost
+  readonly #history: History
+  readonly #state: Tracked<TaskState>
+  readonly #ports: TellingPorts
+  readonly #claims = new Set<Claim>()
+  #closed = false
+
+  constructor(agent: AgentHost, history: History, state: Tracked<TaskState>, ports: TellingPorts) {
+    this.#agent = agent
+    this.#history = history
+    this.#state = state
+    this.#ports = ports
+  }
+
+  /** What cannot be told any more is told after the next load. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** A subagent begins nothing by itself. */
+  #admission(): Admission {
+    return this.#agent.record.type === 'sub' ? 'activeOrNextTurn' : 'activeOrNewTurn'
+  }
+
+  /** Never rejects: what cannot be told now is told with the next step. */
+  async tell({ info, ...entry }: TaskEntry, admission = this.#admission()): Promise<void> {
+    try {
+      const engine = await this.#ports.engine(this.#agent)
+      await engine.inject({
+        id: noticeId(info.taskId),
+        content: notification({ info, ...entry }, this.#ports.pathOf(info.taskId)),
+        origin: { kind: 'task', taskId: info.taskId, status: info.status, notificationId: notificationId(info) },
+        admission
+      })
+    } catch (err) {
+      if (!this.#closed) this.#ports.log.warn({ err, task_id: info.taskId }, 'the end of a task is told with the next step')
+    }
+  }
+
+  async tellAll(which: (entry: TaskEntry) => boolean): Promise<void> {
+    for (const entry of this.#state.value.entries) if (isUntold(entry) && which(entry)) await this.tell(entry)
+  }
+
+  /** What the agent was not told of yet comes with the step that begins: after an undo, a close, a disk that refused. */
+  async tellWithStep(): Promise<void> {
+    for (const entry of this.#state.value.entries) if (isUntold(entry)) await this.tell(entry, 'activeOrNextTurn')
+  }
+
+  /** Calls that wait for the task; they do not any more. */
+  claimed(id: string): readonly Claim[] {
+    const claims = [...this.#claims].filter(each => each.task_ids.has(id))
+    for (const claim of claims) this.#claims.delete(claim)
+    return claims
+  }
+
+  /** The next end of one of the tasks is told by the result of this call. Returns the undo. */
+  claim(claim: Claim): () => void {
+    this.#claims.add(claim)
+    return () => this.#claims.delete(claim)
+  }
+
+  /** The result of this call tells of the end: it is told in no other way, unless it was already. */
+  async report(task_id: string, tool_call_id: string): Promise<void> {
+    const find = () => this.#state.value.entries.find(({ info }) => info.taskId === task_id)
+    const entry = find()
+    if (!entry || !isUntold(entry)) return
+    const engine = await this.#ports.engine(this.#agent)
+    await engine.withdrawNotice(noticeId(task_id))
+    if (isUntold(find() ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
+  }
+}
+
+/** Of the message that tells of an end. */
+const noticeId = (task_id: string) => `msg_${task_id}`
