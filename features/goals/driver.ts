@@ -14,6 +14,8 @@ export class GoalDriver {
   readonly #agents: Agents
   /** Id of the continuation that waits for its turn. */
   #waiting: string | undefined
+  /** The newest turn, and the signal that cancels it. */
+  #turn: Pick<TurnInfo, 'turn_id' | 'signal'> | undefined
   /** The turn in which the goal was resumed while it was being cancelled. */
   #resumedIn: number | undefined
   /** The turn that may take one more step to write its end, and why. */
@@ -32,8 +34,9 @@ export class GoalDriver {
   }
 
   /** At a step boundary. */
-  async stepBegin({ turn_id, step }: TurnInfo): Promise<'stop' | undefined> {
+  async stepBegin({ turn_id, step, signal }: TurnInfo): Promise<'stop' | undefined> {
     const { keeper } = this
+    this.#turn = { turn_id, signal }
     const active = keeper.goal?.status === 'active'
     if (step === 1) {
       const continues = this.#history.lastTurn()?.origin.name === origin.name
@@ -80,7 +83,8 @@ export class GoalDriver {
     const busy = keeper.host.session.work.activeTurns().includes(keeper.host.id)
     const turn_id = this.#history.lastTurn()?.turn_id
     if (busy && turn_id !== undefined) {
-      this.#resumedIn = turn_id
+      // An abort that comes later is meant: it pauses the goal.
+      if (this.#turn?.turn_id === turn_id && this.#turn.signal.aborted) this.#resumedIn = turn_id
       if (was !== 'active' && !keeper.drives(turn_id)) await keeper.join(turn_id, false)
     } else if (was !== 'active') await this.#goOn(`resumed_${Date.now()}_${++this.#resumes}`)
   }

@@ -115,6 +115,20 @@ test("a user's abort pauses the goal, and so does a turn that fails", async t =>
   assert.deepEqual([(await scene.goal())?.status, (await scene.goal())?.terminalReason], ['paused', 'the provider withheld the answer'])
 })
 
+test("a user's abort pauses the goal also when it was resumed in the turn before", async t => {
+  const llm = scriptedLlm(held(new Promise(() => undefined)), 'nobody asked for this')
+  const scene = await start(t, llm)
+  await scene.set({ goal_objective: 'a' })
+  const { prompt_id } = await scene.prompt('go')
+  await llm.arrived(0)
+  for (const goal_control of ['pause', 'resume', 'resume']) assert.equal((await scene.set({ goal_control })).code, 0)
+
+  await scene.call(abortPrompt, { params: { session_id: scene.session_id, prompt_id } })
+
+  assert.equal((await scene.goal())?.status, 'paused')
+  assert.deepEqual(turnsBy(scene), ['user'])
+})
+
 test('cancelling a goal ends the turn that works on it', async t => {
   const llm = scriptedLlm(held(new Promise(() => undefined)))
   const scene = await start(t, llm)
