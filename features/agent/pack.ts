@@ -192,7 +192,9 @@ export default definePack({
       apply: async (session, value) => (await of(await session.main())).configure({ thinking: String(value) })
     })
 
-    const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
+    const children = defineSlot('agent-children', (session: Session) =>
+      recoverChildren(session, { of, histories, streams: ctx.streams, log: ctx.log })
+    )
     ctx.slot(children)
     // Repairs and the restored queue of the main agent happen before anyone else sees the session. Its children, who may be many, follow.
     ctx.own(

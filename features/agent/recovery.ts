@@ -1,7 +1,7 @@
 /** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
-import type { Logger } from '../../kernel/index.ts'
+import type { Logger, Streams } from '../../kernel/index.ts'
 import type { Histories, History, HistoryRecord } from '../history/index.ts'
-import type { AgentHost, Session } from '../sessions/index.ts'
+import { type AgentHost, type Session, type SessionWork, workChanged } from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
@@ -57,9 +57,25 @@ export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, kn
   else if (event.name === 'session.undo') session.promptsUndone(event.text, { announce: !known })
   else if (event.name !== 'session.work') {
     if (!known) emit(event.name, event.payload, { at: event.at })
+  } else if (id !== 'main') {
+    // Events of the session's work are of all agents together: `tellWork` compares.
+    if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { goesOn })
   } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn })
   else if (!known) session.work.turnStarted(id) // it is closed by what is on record behind it, or by the repair
 }
+
+/** Tells the work of a session when clients heard something else last: what was at work beside the main agent ended with its process. */
+async function tellWork({ id, work }: Session, streams: Pick<Streams, 'backwards'>): Promise<void> {
+  const now = workOf(work)
+  for await (const { type, payload } of streams.backwards(id)) {
+    if (type !== workChanged.type) continue
+    // What changed meanwhile was told.
+    if (workOf(payload as unknown as SessionWork) !== now && workOf(work) === now) work.announce()
+    return
+  }
+}
+
+const workOf = ({ busy, main_turn_active, pending_interaction }: SessionWork) => [busy, main_turn_active, pending_interaction].join()
 
 /** The state of the session is saved a little later than its events are told. */
 async function catchUpPrompts({ session }: AgentHost, history: History): Promise<void> {
@@ -83,14 +99,16 @@ export const workReason = (reason: string | undefined): 'completed' | 'cancelled
 export interface ChildrenPorts {
   readonly of: (agent: AgentHost) => Promise<unknown>
   readonly histories: Histories
+  readonly streams: Pick<Streams, 'backwards'>
   readonly log: Logger
 }
 
 /**
  * Opens the agents beside the main one that have something to make up for, one after the other: independent ones go on with what waits, and
- * what a subagent left open when its process died is closed. The others are opened when somebody asks for them. Never rejects.
+ * what a subagent left open when its process died is closed. The others are opened when somebody asks for them. Then clients hear of the
+ * session's work what is. Never rejects.
  */
-export async function recoverChildren(session: Session, { of, histories, log }: ChildrenPorts): Promise<void> {
+export async function recoverChildren(session: Session, { of, histories, streams, log }: ChildrenPorts): Promise<void> {
   for (const agent of session.agents()) {
     if (agent.id === 'main') continue
     try {
@@ -99,5 +117,10 @@ export async function recoverChildren(session: Session, { of, histories, log }: 
       if (session.scope.closed || agent.scope.closed) return
       log.error({ err, session_id: session.id, agent_id: agent.id }, 'an agent could not be opened')
     }
+  }
+  try {
+    await tellWork(session, streams)
+  } catch (err) {
+    if (!session.scope.closed) log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
   }
 }

@@ -49,6 +49,8 @@ export interface SessionWork {
   pending(kind: 'approval' | 'question', change: 1 | -1): void
   /** One more or one less piece of background work. */
   background(change: 1 | -1): void
+  /** Emits what is, although nothing changed: clients heard something else from an earlier process. */
+  announce(): void
 }
 
 /** A loaded session. Packs hang their state on it with slots; `own` and slots end when it is unloaded. */

@@ -63,6 +63,10 @@ export class Work implements SessionWork {
     this.#changed()
   }
 
+  announce(): void {
+    this.#changed(true)
+  }
+
   #changed(announce?: boolean): void {
     const key = this.#key()
     const changed = key !== this.#last

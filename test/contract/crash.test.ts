@@ -7,6 +7,7 @@ import { serve } from '../helpers/cli.ts'
 import { CrashClient, ignoreDeath, newLedger, type SessionNote } from '../helpers/crash-client.ts'
 import { judgeHome, judgeSession } from '../helpers/crash-judge.ts'
 import { crashScene } from '../helpers/crash-scene.ts'
+import { randomSource } from '../helpers/random.ts'
 
 const kills = Number(process.env.SVC_CODE_TEST_KILLS ?? 7)
 const seed = Number(process.env.SVC_CODE_TEST_SEED ?? 20)
@@ -55,17 +56,6 @@ async function busy(client: CrashClient, place: string, round: number, old: Sess
     }
   }
   await Promise.all([settings(), places(), talks(old, 0), talks(undefined, 1), talks(undefined, 2)].map(work => work.catch(ignoreDeath)))
-}
-
-/** mulberry32: the same numbers for the same seed. */
-function randomSource(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }
 
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))

@@ -5,8 +5,12 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { type Frame, startTestKernel, type TestKernel } from '../../kernel/testing.ts'
+import { copyOfHome } from '../features/agent/start.ts'
+import { busyModel } from '../helpers/busy-model.ts'
+import { CrashClient, newLedger, newNote } from '../helpers/crash-client.ts'
 import { journal, judgeEvents } from '../helpers/crash-judge.ts'
 import { crashScene } from '../helpers/crash-scene.ts'
+import { eventFile, journalsOf, tellingJudge } from '../helpers/record-events.ts'
 import { freshDir } from '../helpers/temp.ts'
 
 test('events that stop anywhere in a turn, with approved calls or without, are completed at the next start', async t => {
@@ -28,13 +32,60 @@ test('events that stop anywhere in a turn, with approved calls or without, are c
       await writeFile(eventsOf(copy, id), `${lines.slice(0, kept).join('\n')}\n`)
       const events = await reopened(t, packs, copy, id)
       const known = new Map(lines.slice(1, kept).map((line, at) => [at + 1, line]))
-      const note = { id, title: '', prompts, approved: new Set<string>(), events: known, epoch: '' }
+      const note = { ...newNote(id, ''), prompts, events: known }
       assert.deepEqual(judgeEvents(events, note), [], `${text}: with ${kept - 1} of ${lines.length - 1} events`)
       if (kept === lines.length) assert.equal(events.length, lines.length - 1)
     }
     told = lines.length
   }
 })
+
+test('work that ended beside the main agent is told at the next start when it was not, and not again when it was', async t => {
+  const scene = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
+  const packs = await loadDefaultPacks()
+  const judge = await tellingJudge(t)
+  const kernel = await startTestKernel(t, { packs, home: scene.home })
+  const client = new CrashClient(kernel.url, kernel.token, newLedger())
+  t.after(() => client.rest.close())
+  const socket = await client.connect(kernel.url, kernel.token, [])
+  const { id } = await client.session(scene.place, 'background')
+  const over = async (script: string, turn: number) => {
+    await client.prompt(newNote(id, ''), `do:${script}:part${turn}`)
+    await socket.next(({ type, payload }) => type === 'turn.ended' && payload.turnId === turn && payload.agentId === 'main')
+    await socket.next(({ type, payload, seq = 0 }) => type === 'event.session.work_changed' && !payload.main_turn_active && seq > turn * 9)
+  }
+  /** What the next process tells of the session's work, when this one dies now. */
+  const next = async (change?: (home: string) => Promise<void>) => {
+    const home = await copyOfHome(scene.home)
+    await change?.(home)
+    const before = await eventFile(home, id)
+    const again = await startTestKernel(t, { packs, home })
+    await again.rest.json('GET', `/api/v1/sessions/${id}/snapshot`)
+    // Archiving waits until all agents were looked at.
+    await again.rest.json('POST', `/api/v1/sessions/${id}:archive`, {})
+    await again.stop()
+    assert.deepEqual(await judge(home, id), [])
+    const told = (await eventFile(home, id)).slice(before.length).filter(({ type }) => type === 'event.session.work_changed')
+    return told.map(({ payload }) => payload.busy as boolean)
+  }
+
+  await over('agent', 0)
+  // The journals do not say how far things were told.
+  const unmarked = async (home: string) => {
+    for (const { file } of (await journalsOf(home, id)).values()) await cutAfter(file, line => !line.includes('"type":"told"'))
+  }
+  assert.deepEqual(await next(unmarked), [])
+  await over('left', 1)
+  assert.equal((await next()).at(-1), false)
+  await kernel.stop()
+})
+
+/** Ends a file with the last line that fits; one without such a line stays. */
+async function cutAfter(file: string, fits: (line: string) => boolean): Promise<void> {
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  const end = lines.findLastIndex(fits)
+  if (end >= 0) await writeFile(file, `${lines.slice(0, end + 1).join('\n')}\n`)
+}
 
 async function talk({ rest, waitFor }: TestKernel, id: string, text: string): Promise<string> {
   const body = { content: [{ type: 'text', text }] }

@@ -7,8 +7,12 @@ export interface SessionNote {
   readonly title: string
   /** Accepted prompts by id, in order of acceptance. */
   readonly prompts: Map<string, string>
-  /** Approval ids whose decision was accepted. */
-  readonly approved: Set<string>
+  /** Decisions that were accepted, by approval id. */
+  readonly decided: Map<string, 'approved' | 'rejected'>
+  /** Questions whose answer was accepted. */
+  readonly answered: Set<string>
+  /** Prompts that were taken back: for sure, or perhaps, because the answer never came. */
+  readonly undone: Map<string, 'done' | 'perhaps'>
   /** Durable events as they came, by number. */
   readonly events: Map<number, string>
   epoch: string
@@ -22,16 +26,30 @@ export interface Ledger {
   readonly hoped: Set<number>
 }
 
+export const newNote = (id: string, title: string): SessionNote => ({
+  id,
+  title,
+  prompts: new Map(),
+  decided: new Map(),
+  answered: new Set(),
+  undone: new Map(),
+  events: new Map(),
+  epoch: ''
+})
+
 export const newLedger = (): Ledger => ({ workspaces: new Set(), sessions: new Map(), steps: undefined, hoped: new Set() })
 
 export class CrashClient {
   readonly rest: RestClient
   readonly #ledger: Ledger
+  readonly #random: () => number
   #socket: SocketClient | undefined
 
-  constructor(url: string, token: string, ledger: Ledger) {
+  /** `random`: by which it decides what it is asked; default: it approves, and chooses the first option. */
+  constructor(url: string, token: string, ledger: Ledger, random: () => number = () => 1) {
     this.rest = new RestClient(url, token)
     this.#ledger = ledger
+    this.#random = random
   }
 
   /** Says hello for these sessions with their cursors and notes every event from there on. */
@@ -41,7 +59,7 @@ export class CrashClient {
     socket.ws.on('message', data => this.#note(String(data)))
     const known = [...notes]
     const cursors = Object.fromEntries(
-      known.filter(note => note.epoch !== '').map(note => [note.id, { seq: Math.max(0, ...note.events.keys()), epoch: note.epoch }])
+      known.map(({ id, events, epoch }) => [id, { seq: Math.max(0, ...events.keys()), ...(epoch === '' ? {} : { epoch }) }])
     )
     const ack = await socket.request('client_hello', { client_id: 'crash', subscriptions: known.map(note => note.id), cursors })
     if (ack.payload.not_found.length + ack.payload.resync_required.length > 0) throw new Error(`lost: ${JSON.stringify(ack.payload)}`)
@@ -62,21 +80,54 @@ export class CrashClient {
 
   async session(cwd: string, title: string): Promise<SessionNote> {
     const { id } = await this.#data('POST', '/api/v1/sessions', { metadata: { cwd }, title })
-    const note: SessionNote = { id, title, prompts: new Map(), approved: new Set(), events: new Map(), epoch: '' }
+    const note = newNote(id, title)
     this.#ledger.sessions.set(id, note)
     await this.#socket?.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
     return note
   }
 
-  async prompt(note: SessionNote, text: string): Promise<void> {
-    const { prompt_id } = await this.#data('POST', `/api/v1/sessions/${note.id}/prompts`, { content: [{ type: 'text', text }] })
+  /** Answers the id. */
+  async prompt(note: SessionNote, text: string, more: object = {}): Promise<string> {
+    const { prompt_id } = await this.#data('POST', `/api/v1/sessions/${note.id}/prompts`, { content: [{ type: 'text', text }], ...more })
     note.prompts.set(prompt_id, text)
+    return prompt_id
   }
 
-  async #approve(session_id: string, id: string): Promise<void> {
-    const path = `/api/v1/sessions/${session_id}/approvals/${id}`
-    await this.#data('POST', path, { decision: 'approved' })
-    this.#ledger.sessions.get(session_id)?.approved.add(id)
+  /** Into the running turn, if it still runs. */
+  async steer(note: SessionNote, prompt_id: string): Promise<void> {
+    await this.#data('POST', `/api/v1/sessions/${note.id}/prompts/${prompt_id}:steer`, {})
+  }
+
+  /** Takes back the newest turn, which this prompt began. */
+  async undo(note: SessionNote, prompt_id: string): Promise<void> {
+    note.undone.set(prompt_id, 'perhaps')
+    try {
+      await this.#data('POST', `/api/v1/sessions/${note.id}:undo`, { count: 1 })
+      note.undone.set(prompt_id, 'done')
+    } catch (error) {
+      if (error instanceof Refused) note.undone.delete(prompt_id)
+      throw error
+    }
+  }
+
+  async compact(note: SessionNote): Promise<void> {
+    await this.#data('POST', `/api/v1/sessions/${note.id}:compact`, {})
+  }
+
+  async abort(note: SessionNote): Promise<void> {
+    await this.#data('POST', `/api/v1/sessions/${note.id}:abort`, {})
+  }
+
+  async #decide(note: SessionNote, id: string): Promise<void> {
+    const decision = this.#random() < 0.1 ? 'rejected' : 'approved'
+    await this.#data('POST', `/api/v1/sessions/${note.id}/approvals/${id}`, { decision })
+    note.decided.set(id, decision)
+  }
+
+  async #answer(note: SessionNote, id: string): Promise<void> {
+    const answers = { q_0: { kind: 'single', option_id: 'opt_0_0' } }
+    await this.#data('POST', `/api/v1/sessions/${note.id}/questions/${id}`, { answers })
+    note.answered.add(id)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
@@ -95,7 +146,8 @@ export class CrashClient {
     if (note.epoch !== '' && note.epoch !== frame.epoch) throw new Error(`the epoch of ${note.id} changed`)
     note.epoch = frame.epoch ?? ''
     note.events.set(frame.seq, text)
-    if (frame.type === 'event.approval.requested') this.#approve(note.id, frame.payload.approval_id).catch(ignoreDeath)
+    if (frame.type === 'event.approval.requested') this.#decide(note, frame.payload.approval_id).catch(ignoreDeath)
+    if (frame.type === 'event.question.requested') this.#answer(note, frame.payload.question_id).catch(ignoreDeath)
   }
 }
 
@@ -104,5 +156,5 @@ export class Refused extends Error {}
 
 /** For requests that a dying server leaves unanswered. An approval of a turn that a crash ended is gone, too. */
 export function ignoreDeath(error: unknown): void {
-  if (error instanceof Refused && !/4040[24]|40902|41001/.test(error.message)) throw error
+  if (error instanceof Refused && !/4040[245]|40902|4100[12]/.test(error.message)) throw error
 }

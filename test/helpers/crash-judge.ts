@@ -33,14 +33,32 @@ export async function judgeSession(
   // Prompts can be accepted without that their answer arrived.
   const { active, queued } = await queue(rest, note)
   for (const id of [...note.prompts.keys(), ...[active ?? [], queued].flat().map(prompt => prompt.prompt_id)]) {
-    const seen = [...note.events.values()].some(text => ended(id)(JSON.parse(text)))
+    const known = [...note.events.values()].map(text => JSON.parse(text) as Frame)
+    // One that joined a turn ends with it, told or not; where it did not, it is in the queue.
+    const joined = known.some(({ type, payload }) => type === 'prompt.steered' && payload.promptIds.includes(id))
+    const seen = joined || known.some(ended(id))
     if (!seen && !(await within(socket.next(ended(id))))) return [`${note.id}: prompt ${id} never ends`]
   }
+  if (!(await atRest(socket, rest, note))) return [`${note.id}: never comes to rest`]
   const events = await journal(url, token, note.id)
   const complaints = [...judgeEvents(events, note), ...(await judgeMessages(rest, note))]
   const left = await queue(rest, note)
   if (left.active !== null || left.queued.length > 0) complaints.push('the queue is not empty')
   return complaints.map(text => `${note.id}: ${text}`)
+}
+
+/** Waits until nothing of a session is at work, also in the background. False when that does not come. */
+export async function atRest(socket: SocketClient, rest: RestClient, { id, events }: SessionNote): Promise<boolean> {
+  for (;;) {
+    const seen = Math.max(0, ...events.keys())
+    const { busy } = (await data(rest, `/api/v1/sessions/${id}`)) as { busy: boolean }
+    const tasks = (await data(rest, `/api/v1/sessions/${id}/tasks?status=running`)) as { items: unknown[] }
+    const goal = (await data(rest, `/api/v1/sessions/${id}/goal`)) as { status: string } | null
+    const { as_of_seq } = (await data(rest, `/api/v1/sessions/${id}/snapshot`)) as { as_of_seq: number }
+    const still = !busy && tasks.items.length === 0 && goal?.status !== 'active'
+    if (still && as_of_seq === seen) return true
+    if (!(await within(socket.next(frame => frame.session_id === id && !frame.volatile && (frame.seq ?? 0) > seen)))) return still
+  }
 }
 
 async function queue(rest: RestClient, note: SessionNote) {
@@ -67,26 +85,44 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
   const now = new Map(events.map(event => [event.seq, JSON.stringify(event)]))
   for (const [seq, text] of note.events) if (now.get(seq) !== text) complaints.push(`event ${seq} was ${text}, is ${now.get(seq)}`)
   const of = (type: string) => events.filter(event => event.type === type)
-  const pair = (first: string, second: string, key: string, also: readonly string[] = []) => {
-    const begun = of(first).map(event => String(event.payload[key]))
-    const ended = [second, ...also].flatMap(type => of(type)).map(event => String(event.payload[key]))
+  type Key = (payload: Frame['payload']) => unknown
+  /** `over`: keys of what may have no end. */
+  const pair = (first: string, second: string, key: Key, also: readonly string[] = [], over: readonly unknown[] = []) => {
+    // Turns and calls are numbered per agent.
+    const keyOf = ({ payload }: Frame) => `${payload.agentId ?? 'main'} ${key(payload)}`
+    const ended = [second, ...also].flatMap(type => of(type)).map(keyOf)
+    const begun = of(first).flatMap(event => (over.includes(key(event.payload)) && !ended.includes(keyOf(event)) ? [] : keyOf(event)))
     if ([...begun].sort().join() !== [...ended].sort().join()) complaints.push(`${first} ${begun.join()} but ${second} ${ended.join()}`)
     if (new Set(begun).size !== begun.length) complaints.push(`${first} repeats: ${begun.join()}`)
   }
-  pair('turn.started', 'turn.ended', 'turnId')
-  pair('prompt.submitted', 'prompt.completed', 'promptId', ['prompt.aborted'])
-  pair('tool.call.started', 'tool.result', 'toolCallId')
-  pair('event.approval.requested', 'event.approval.resolved', 'approval_id')
+  // One that joined a turn ends with it; one whose turn ended before runs as any other.
+  const steered = of('prompt.steered').flatMap(event => event.payload.promptIds as string[])
+  pair('turn.started', 'turn.ended', ({ turnId }) => turnId)
+  pair('prompt.submitted', 'prompt.completed', ({ promptId }) => promptId, ['prompt.aborted'], steered)
+  pair('tool.call.started', 'tool.result', ({ toolCallId }) => toolCallId)
+  pair('event.approval.requested', 'event.approval.resolved', ({ approval_id }) => approval_id)
+  pair('event.question.requested', 'event.question.answered', ({ question_id }) => question_id, ['event.question.dismissed'])
+  pair('task.started', 'task.terminated', ({ info }) => info.taskId)
+  const compactions = of('compaction.completed').length + of('compaction.cancelled').length
+  if (of('compaction.started').length !== compactions)
+    complaints.push(`${compactions} ends of ${of('compaction.started').length} compactions`)
   const submitted = of('prompt.submitted').map(event => event.payload.promptId as string)
   const ran = of('turn.started').map(event => event.payload.promptId as string)
   const accepted = [...note.prompts.keys()]
   if (accepted.some(id => !submitted.includes(id))) complaints.push('an accepted prompt was never submitted')
   const order = ran.filter(id => note.prompts.has(id))
-  if (order.join() !== accepted.join()) complaints.push(`turns ran as ${order.join()}, accepted as ${accepted.join()}`)
-  for (const id of note.approved) {
+  const expected = accepted.filter(id => !steered.includes(id) || order.includes(id))
+  if (order.join() !== expected.join()) complaints.push(`turns ran as ${order.join()}, accepted as ${expected.join()}`)
+  for (const [id, decision] of note.decided) {
     const answers = of('event.approval.resolved').filter(event => event.payload.approval_id === id)
-    if (answers[0]?.payload.decision !== 'approved') complaints.push(`approval ${id} is told as ${answers[0]?.payload.decision}`)
+    if (answers[0]?.payload.decision !== decision)
+      complaints.push(`approval ${id} is told as ${answers[0]?.payload.decision}, not ${decision}`)
   }
+  const answered = of('event.question.answered').map(event => event.payload.question_id as string)
+  for (const id of note.answered) if (!answered.includes(id)) complaints.push(`the answer to question ${id} is not told`)
+  for (const { payload } of of('tool.result'))
+    if (payload.synthetic && !(payload.isError && /interrupted|aborted|cancelled/i.test(JSON.stringify(payload.output))))
+      complaints.push(`the call ${payload.toolCallId} was cut, and ended as ${JSON.stringify(payload.output)}`)
   const last = of('event.session.work_changed').at(-1)?.payload
   if (last && (last.busy || last.pending_interaction !== 'none')) complaints.push(`the last work_changed says ${JSON.stringify(last)}`)
   return complaints
@@ -97,8 +133,16 @@ async function judgeMessages(rest: RestClient, note: SessionNote): Promise<strin
   const { items } = (await data(rest, `/api/v1/sessions/${note.id}/messages?page_size=100`)) as { items: Message[] }
   const messages = items.reverse()
   const user = messages.filter(message => note.prompts.has(message.prompt_id ?? '') && message.role === 'user')
+  const there = new Set(user.map(message => message.prompt_id))
+  for (const [id, how] of note.undone) {
+    if (how === 'done' && there.has(id)) complaints.push(`the prompt ${id} was taken back, and is there`)
+    // Whether it was taken back shows now; from here on it stays so.
+    if (there.has(id)) note.undone.delete(id)
+    else note.undone.set(id, 'done')
+  }
   const texts = user.map(message => message.content[0]?.text).join()
-  if (texts !== [...note.prompts.values()].join()) complaints.push(`prompts in the history: ${texts}`)
+  const expected = [...note.prompts].flatMap(([id, text]) => (note.undone.has(id) ? [] : text)).join()
+  if (texts !== expected) complaints.push(`prompts in the history: ${texts}; accepted: ${expected}`)
   const parts = messages.flatMap(message => message.content)
   const calls = parts.filter(part => part.type === 'tool_use').map(part => part.tool_call_id)
   const results = parts.filter(part => part.type === 'tool_result').map(part => part.tool_call_id)

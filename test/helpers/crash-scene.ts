@@ -11,12 +11,21 @@ export interface Scene {
   /** An existing directory for workspaces. */
   readonly place: string
   readonly upstream: FakeUpstream
-  /** Requests that a provider would refuse: a tool call without exactly one result. */
+  /** What is wrong with requests: a tool call without exactly one result, a notification that stands there twice. */
   readonly refusals: string[]
 }
 
-/** `talk` streams, `tools` (`sleep`: a long one) calls Bash twice at once and talks afterwards, `hang` waits for a release in mid-stream. */
-export async function crashScene(t: TestContext): Promise<Scene> {
+export interface SceneOptions {
+  /** What the model says; default: `talk` streams, `tools` (`sleep`: a long one) calls Bash twice at once and talks afterwards, `hang` waits
+   * for a release in mid-stream. */
+  readonly model?: (messages: readonly Said[]) => readonly Step[]
+  /** Further lines of `config.toml`, before its first table. */
+  readonly toml?: string
+  /** Tables of `config.toml`. */
+  readonly tables?: string
+}
+
+export async function crashScene(t: TestContext, { model = answer, toml = '', tables = '' }: SceneOptions = {}): Promise<Scene> {
   const dir = await freshDir()
   const home = join(dir, 'home')
   const place = join(dir, 'place')
@@ -25,14 +34,15 @@ export async function crashScene(t: TestContext): Promise<Scene> {
   const refusals: string[] = []
   const upstream = await fakeUpstream(t, body => {
     const messages = body.messages as readonly Said[]
-    refusals.push(...unpaired(messages))
-    return answer(messages)
+    refusals.push(...unpaired(messages), ...repeated(messages))
+    return model(messages)
   })
-  await writeFile(join(home, 'config.toml'), modelConfig(upstream.url, { key: 'k', model: 'm', max_context_size: 1_000_000 }))
+  const settings = modelConfig(upstream.url, { key: 'k', model: 'm', max_context_size: 1_000_000 })
+  await writeFile(join(home, 'config.toml'), `${toml}\n${settings}\n${tables}`)
   return { home, place, upstream, refusals }
 }
 
-interface Said {
+export interface Said {
   readonly role: string
   readonly content?: unknown
   readonly tool_call_id?: string
@@ -62,4 +72,12 @@ function unpaired(messages: readonly Said[]): string[] {
     if (wanted.join() !== given.join()) problems.push(`calls ${wanted.join()} got ${given.join()}`)
   }
   return problems
+}
+
+/** Notifications of tasks that the model is told a second time. */
+function repeated(messages: readonly Said[]): string[] {
+  const ids = messages.flatMap(({ role, content }) =>
+    role === 'user' ? [...JSON.stringify(content).matchAll(/<notification id=\\"([^"\\]+)/g)].map(found => found[1]) : []
+  )
+  return ids.filter((id, at) => ids.indexOf(id) < at).map(id => `the notification ${id} is told again`)
 }

@@ -72,7 +72,8 @@ export class FakeSession extends SlotHost implements Session {
     turnEnded: () => undefined,
     activeTurns: () => [],
     pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
-    background: () => undefined
+    background: () => undefined,
+    announce: () => undefined
   }
 
   add(id: string, record: AgentRecord = { type: 'main' }): FakeAgent {
