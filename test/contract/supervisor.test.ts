@@ -1,0 +1,222 @@
+/**
+ * Full servers that are killed at random moments of everything an agent does. Twenty servers with homes of their own live in one process, so that
+ * one `kill -9` is a death for each of them, somewhere else in its sessions: starting a process costs more than all the rest.
+ */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import type { SocketClient } from '../../kernel/testing.ts'
+import { busyModel, type ScriptName, scripts } from '../helpers/busy-model.ts'
+import { startChild } from '../helpers/child.ts'
+import { CrashClient, ignoreDeath, type Ledger, newLedger, newNote, Refused, type SessionNote } from '../helpers/crash-client.ts'
+import { atRest, judgeHome, judgeSession } from '../helpers/crash-judge.ts'
+import { crashScene, type Scene } from '../helpers/crash-scene.ts'
+import { randomSource } from '../helpers/random.ts'
+import { type TellingJudge, tellingJudge } from '../helpers/record-events.ts'
+
+const kills = Number(process.env.SVC_CODE_TEST_KILLS ?? 200)
+const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
+const homes = 20
+/** Frames that a life of all servers tells, about. */
+const usual = 1000
+/** Between two lives, on the clock of the servers: what is due meanwhile fires at the next start. */
+const apart = 120_000
+
+test('whatever its agents were doing when it was killed, a server loses nothing it acknowledged, does nothing twice, and goes on', async t => {
+  t.diagnostic(`SVC_CODE_TEST_SEED=${seed}`)
+  const random = randomSource(seed)
+  const telling = await tellingJudge(t)
+  const places = await Promise.all(Array.from({ length: homes }, (_, at) => openPlace(t, at, random)))
+  const rounds = Math.ceil(kills / homes)
+  let idle = 0
+  for (let round = 0; round <= rounds; round++) {
+    const child = startChild(t, 'servers', String(round * apart), ...places.map(({ scene }) => scene.home))
+    await child.atLeast(homes)
+    const life = new Life(round < rounds ? Math.floor(random() * usual) : Number.POSITIVE_INFINITY)
+    const lives = places.map(async (place, at) => {
+      const { url, token } = JSON.parse(child.lines[at] ?? '') as Server
+      await live(place, { url, token, life, telling, last: round === rounds, round }).catch(error => {
+        // A life that is over may leave anything unsaid.
+        if (error instanceof Complaint || !life.over) throw error
+        ignoreDeath(error)
+      })
+    })
+    const all = Promise.all(lives)
+    await Promise.race([all, life.end])
+    if (!life.over) idle++
+    life.stop()
+    await new Promise(resolve => setTimeout(resolve, random() * 4))
+    await child.kill()
+    await all
+    assert.deepEqual(child.lines.slice(homes), [], `what was told does not fit its declaration; seed ${seed}`)
+  }
+  for (const { scene } of places) assert.deepEqual(scene.refusals, [], `seed ${seed}`)
+  t.diagnostic(`${rounds * homes} deaths, ${idle * homes} of them of idle servers`)
+})
+
+interface Server {
+  readonly url: string
+  readonly token: string
+}
+
+/** One life of all servers: it is over when so many frames have come. */
+class Life {
+  over = false
+  stop: () => void = () => undefined
+  readonly end = new Promise<void>(resolve => {
+    this.stop = () => {
+      this.over = true
+      resolve()
+    }
+  })
+  #left: number
+
+  constructor(frames: number) {
+    this.#left = frames
+  }
+
+  count(): void {
+    if (--this.#left < 0) this.stop()
+  }
+}
+
+/** What is wrong with a server, unless it had died meanwhile. */
+class Complaint extends Error {}
+
+interface Place {
+  readonly scene: Scene
+  readonly ledger: Ledger
+  readonly random: () => number
+  /** Sessions in which something happened since they were judged. */
+  readonly touched: Set<SessionNote>
+}
+
+async function openPlace(t: TestContext, at: number, random: () => number): Promise<Place> {
+  // Hooks of the user cost a process per call: five homes have them.
+  const hook = (event: string, field: string) => `[[hooks]]\nevent = "${event}"\ncommand = '''grep -o '"${field}":"[^"]*"' >> hooks'''\n`
+  const scene = await crashScene(t, {
+    model: busyModel,
+    tables: `[cron]\nno_jitter = true\npoll_interval_ms = 20\n${at < 5 ? hook('PreToolUse', 'tool_call_id') : ''}`
+  })
+  return { scene, ledger: newLedger(), random: randomSource(Math.floor(random() * 2 ** 31)), touched: new Set() }
+}
+
+interface Now extends Server {
+  readonly life: Life
+  readonly telling: TellingJudge
+  readonly last: boolean
+  readonly round: number
+}
+
+/** Judges what the lives before left behind, then uses the server. */
+async function live(place: Place, now: Now): Promise<void> {
+  const { ledger, random, touched, scene } = place
+  const { url, token, life, round } = now
+  const client = new CrashClient(url, token, ledger, random)
+  try {
+    const old = [...touched].slice(-1)
+    const socket = await client.connect(url, token, now.last ? ledger.sessions.values() : touched)
+    socket.ws.on('message', () => life.count())
+    const check = (complaints: readonly string[]) => {
+      if (complaints.length > 0 && !life.over) throw new Complaint(`life ${round}, seed ${seed}: ${complaints.join('\n')}`)
+    }
+    check(await judgeHome(client.rest, ledger))
+    for (const note of [...touched]) {
+      check(await judge(place, now, client, socket, note))
+      if (!life.over) touched.delete(note)
+    }
+    if (now.last) {
+      check(await everySession(place, client, socket))
+      return
+    }
+    const fresh = await client.session(scene.place, `life ${round}`)
+    const work = [...old, fresh].map(async (note, at) => {
+      touched.add(note)
+      await use(place, client, socket, note, `l${round}s${at}`)
+    })
+    const ended = await Promise.allSettled(work)
+    for (const end of ended) if (end.status === 'rejected') throw end.reason
+  } finally {
+    client.rest.close()
+  }
+}
+
+async function judge({ scene }: Place, { url, token, telling }: Now, client: CrashClient, socket: SocketClient, note: SessionNote) {
+  // What runs in the background may begin a turn while it is judged.
+  for (let more = 3; ; more--) {
+    const complaints = await judgeSession(socket, url, token, client.rest, note)
+    const told = await telling(scene.home, note.id)
+    complaints.push(...told.map(text => `${note.id}: ${text}`), ...(await effects(scene, note)))
+    if (complaints.length === 0 || more === 0) return complaints
+    await atRest(socket, client.rest, note)
+  }
+}
+
+/** Lines that commands wrote: none twice, and one for every call that ended well. */
+async function effects({ place }: Scene, note: SessionNote): Promise<string[]> {
+  const complaints: string[] = []
+  const lines = async (file: string) => (await readFile(join(place, file), 'utf8').catch(() => '')).split('\n').filter(line => line !== '')
+  const done = await lines('effects')
+  const asked = await lines('hooks')
+  for (const list of [done, asked]) {
+    const twice = list.filter((line, at) => list.indexOf(line) < at)
+    if (twice.length > 0) complaints.push(`${note.id}: done twice: ${twice.join()}`)
+  }
+  for (const text of note.events.values()) {
+    const { type, payload } = JSON.parse(text) as { type: string; payload: Record<string, unknown> & { info?: Info } }
+    const { toolCallId, isError, output, info } = payload
+    const well = type === 'tool.result' && !isError && String(output).endsWith('its output is empty)') ? String(toolCallId) : undefined
+    const later = type === 'task.terminated' && info?.status === 'completed' ? /^effect (\S+)$/.exec(info.description)?.[1] : undefined
+    for (const id of [well, later]) if (id !== undefined && !done.includes(id)) complaints.push(`${note.id}: the effect of ${id} is lost`)
+  }
+  return complaints
+}
+
+interface Info {
+  readonly status: string
+  readonly description: string
+}
+
+const names = (Object.keys(scripts) as ScriptName[]).filter(name => name !== 'child')
+
+/** Two prompts after each other, and what else a user does meanwhile. */
+async function use({ random }: Place, client: CrashClient, socket: SocketClient, note: SessionNote, name: string): Promise<void> {
+  const permission_mode = random() < 0.4 ? 'manual' : 'yolo'
+  for (let at = 0; at < 2; at++) {
+    const script = names[Math.floor(random() * names.length)]
+    const id = await client.prompt(note, `do:${script}:${name}p${at}`, { permission_mode })
+    const wish = random()
+    if (wish < 0.1) {
+      const steered = await client.prompt(note, `and do:talk:${name}p${at}s`)
+      await client.steer(note, steered)
+    } else if (wish < 0.15) await client.abort(note)
+    const ended = ({ type, payload }: { type: string; payload: { promptId?: string } }) =>
+      (type === 'prompt.completed' || type === 'prompt.aborted') && payload.promptId === id
+    await socket.next(ended)
+    if (wish > 0.9) await calm(client.undo(note, id))
+    else if (wish > 0.8) await calm(client.compact(note))
+  }
+}
+
+/** A session may be at work again by itself, or have nothing to take back. */
+async function calm(action: Promise<void>): Promise<void> {
+  await action.catch(error => {
+    if (!(error instanceof Refused && /: 409(?:01|1[012])/.test(error.message))) throw error
+  })
+}
+
+/** Every session opens and takes a prompt, also those whose creation was never answered. */
+async function everySession({ ledger }: Place, client: CrashClient, socket: SocketClient): Promise<string[]> {
+  const { items } = (await client.rest.json('GET', '/api/v1/sessions?page_size=100')).data as { items: { id: string; title: string }[] }
+  for (const { id, title } of items) if (!ledger.sessions.has(id)) ledger.sessions.set(id, newNote(id, title))
+  const strange = [...ledger.sessions.values()].filter(note => note.epoch === '').map(note => note.id)
+  await socket.request('subscribe', { session_ids: strange, cursors: Object.fromEntries(strange.map(id => [id, { seq: 0 }])) })
+  const answered = async (note: SessionNote) => {
+    const id = await client.prompt(note, 'do:talk:last')
+    const over = (type: string) => type === 'prompt.completed' || type === 'prompt.aborted'
+    const { type, payload } = await socket.next(frame => over(frame.type) && frame.payload.promptId === id)
+    return payload.reason === 'completed' ? [] : [`${note.id}: a prompt ends with ${type} ${payload.reason}`]
+  }
+  return (await Promise.all([...ledger.sessions.values()].map(answered))).flat()
+}
