@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { busySessions } from './busy-sessions.ts'
 import { compaction } from './compaction.ts'
 import { fanOut, journal, replay } from './events.ts'
 import { longHistory } from './history.ts'
@@ -19,6 +20,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   rest: restReads,
   providers: manyProviders,
   turns,
+  'busy-sessions': busySessions,
   latency,
   'long-turn': longTurn,
   history: longHistory,
