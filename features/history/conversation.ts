@@ -203,7 +203,12 @@ export class Conversation {
   /** A turn begins with it that the user began. What is steered into a turn belongs to it. */
   #opens({ origin, turn_id, prompt_id }: Extract<CoreRecord, { type: 'message' }>): boolean {
     const { turn } = this
-    const begins = turn_id === undefined || turn?.turn_id !== turn_id || (prompt_id !== undefined && turn.prompt_id === prompt_id)
+    if (turn_id === undefined) {
+      // A prompt that a hook blocked: while a turn runs it came to be steered into that one, and goes with it.
+      const steered = prompt_id !== undefined && turn !== undefined && turn.reason === undefined
+      return !steered && isUserInput(origin)
+    }
+    const begins = turn?.turn_id !== turn_id || (prompt_id !== undefined && turn.prompt_id === prompt_id)
     return begins && isUserInput(origin)
   }
 

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TurnHooks } from '../../../features/agent/index.ts'
 import compaction from '../../../features/compaction/pack.ts'
 import { defineRecord, Histories, type History, HistoryStates, type StateSpec } from '../../../features/history/index.ts'
 import { listMessages, readSnapshot, readStatus } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
+import { steerPrompts } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import todo from '../../../features/todo/pack.ts'
 import tools from '../../../features/tools/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
 import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
@@ -102,6 +105,37 @@ test('an undo takes back turns, answers with what is left, and everything that f
   const last = JSON.stringify(llm.requests.at(-1)?.messages)
   assert.ok(last.includes('one') && last.includes('four') && !last.includes('two') && !last.includes('three'))
   assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'four')
+})
+
+test('a prompt that a hook blocked on its way into the running turn goes with that turn; one that was blocked alone goes alone', async t => {
+  const more = latch()
+  const llm = scriptedLlm('answer', [
+    { type: 'wait', until: more.opened },
+    { type: 'text', text: 'long' },
+    { type: 'finish', reason: 'completed' }
+  ])
+  const guard = definePack({
+    name: 'guard',
+    needs: { hooks: TurnHooks },
+    setup: (ctx, { hooks }) =>
+      ctx.tap(hooks.beforePrompt, ({ content }) => (String(content[0]?.text) === 'bad' ? { event: 'Guard', reason: 'no' } : undefined))
+  })
+  const agent = await start(t, llm, { packs: [guard] })
+  const params = { session_id: agent.session_id }
+  await turns(agent, 'one')
+  await agent.prompt('two')
+  await llm.arrived(1)
+  const { prompt_id } = await agent.prompt('bad')
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })).code, 40402)
+  more.open()
+  await agent.settled(3)
+  await turns(agent, 'bad')
+
+  assert.equal((await agent.undo()).code, 0)
+  assert.deepEqual((await agent.texts()).slice(0, 3), ['one', 'answer', 'two'])
+  assert.equal((await agent.undo()).code, 0)
+  assert.deepEqual(await agent.texts(), ['one', 'answer'])
+  assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'one')
 })
 
 test('after a restart what was taken back stays away, and the newest prompt that is left is known', async t => {
