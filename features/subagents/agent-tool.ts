@@ -135,7 +135,7 @@ async function runChild(child: Child, args: Arguments, env: ToolEnv, signal: Abo
       end = await child.work(args.prompt, stop)
       output(end.text)
       if (end.status === 'completed') return { status: 'completed' }
-      return { status: 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child) }
+      return { status: end.status === 'cancelled' ? 'killed' : 'failed', reason: end.error ?? 'it failed', hint: resumeHint(child) }
     }
   })
   const task: Task = await starting.finally(begin).catch((error: unknown) => {

@@ -210,6 +210,30 @@ test('who aborts a turn ends the agents that it waits for', async t => {
   assert.equal((await scene.call(readSession, { params: { session_id: scene.session_id } })).data.busy, false)
 })
 
+test('who aborts the prompt of an agent in the background has cancelled its task', async t => {
+  const llm = script(text =>
+    text.includes('start somebody')
+      ? toolCalls(call({ prompt: 'for ever', run_in_background: true }))
+      : text.includes('for ever')
+        ? held(new Promise(() => undefined))
+        : 'fine'
+  )
+  const scene = await start(t, llm)
+  await scene.prompt('start somebody')
+  await scene.waitFor(event => event.type === 'turn.step.started' && event.subject === 'agent-0')
+  const submitted = await scene.waitFor(event => event.type === 'prompt.submitted' && event.subject === 'agent-0')
+  const prompt_id = String((submitted.payload as { promptId: string }).promptId)
+  const params = { session_id: scene.session_id }
+  await scene.call(abortPrompt, { params: { ...params, prompt_id } })
+  await scene.waitFor(event => event.type === 'task.terminated')
+  const { items } = (await scene.call(listTasks, { params, query: {} })).data
+  assert.deepEqual(
+    items.map(({ status }) => status),
+    ['cancelled']
+  )
+  assert.equal(scene.of('subagent.failed').length, 0)
+})
+
 test('who was started by another one starts nobody, and nobody goes deeper than is allowed', async t => {
   const dir = await freshDir()
   await mkdir(join(dir, 'agents'))
