@@ -65,6 +65,8 @@ test('no secret of the configuration or the environment shows in any answer, eve
     catalog_id: 'local-chat',
     file_id: 'none',
     task_id: 'bash-00000000',
+    terminal_id: 'none',
+    key: 'none',
     status: 'pending'
   }
   const own: Record<string, string[]> = { plain: ['provider api_key'], token: ['key of a provider called token'] }

@@ -95,6 +95,7 @@ export async function runPages(t: TestLike, pages: readonly string[]): Promise<s
   const curl = process.env.DOC_CURL ?? (await ended('sh', ['-c', 'command -v curl'])).trim()
   const env = {
     SVC_CODE_OFFLINE: '1', // nobody is called, whatever a page configures
+    SVC_CODE_CATALOG_URL: 'off',
     ...process.env,
     PATH: `${bin}:${process.env.PATH}`,
     HOME: home,
