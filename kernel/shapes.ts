@@ -66,16 +66,19 @@ function walk(node: unknown, above: Set<object>): readonly NamedShape[] | string
     return `uses the unregistered format '${schema.format}'`
   }
   const own = namedShape(schema)
-  const shapes = new Set(own ? [own] : none)
+  let shapes: Set<NamedShape> | undefined = own && new Set([own])
   above.add(node)
-  for (const [key, value] of Object.entries(schema)) {
-    if (key === 'default' || key === 'const' || key === 'examples') continue
+  for (const key of Object.keys(schema)) {
+    const value = schema[key]
+    if (typeof value !== 'object' || key === 'default' || key === 'const' || key === 'examples') continue
     const found = walk(value, above)
     if (typeof found === 'string') return found
+    if (found.length === 0) continue
+    shapes ??= new Set()
     for (const shape of found) shapes.add(shape)
   }
   above.delete(node)
-  const found = shapes.size === 0 ? none : [...shapes]
+  const found = shapes ? [...shapes] : none
   walked.set(node, found)
   return found
 }

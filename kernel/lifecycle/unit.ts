@@ -3,7 +3,6 @@
  * packs have on the wire, where clashes are found before anything is published.
  */
 
-import type { TSchema } from '@sinclair/typebox'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.ts'
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
@@ -38,22 +37,37 @@ interface Claims {
   readonly names: ReadonlyMap<string, string>
   /** The first that it takes twice, in words. */
   readonly twice: string | undefined
+  /** Each spec once. */
+  readonly errors: readonly ErrorSpec[]
+  /** The first spec of each code. */
+  readonly codes: ReadonlyMap<number, ErrorSpec>
   readonly shapes: readonly NamedShape[]
+  /** The first shape of each name. */
+  readonly shapeOf: ReadonlyMap<string, NamedShape>
 }
 
 function claimsOf(surface: Surface): Claims {
   const { routes, events, frames, outFrames } = surface
-  const typed = (what: string, specs: readonly { readonly type: string }[]) =>
-    specs.map(({ type }) => [`${what} ${type}`, `${what} ${type}`] as const)
-  const all: (readonly [key: string, words: string])[] = [
-    ...routes.map(spec => [`route ${clashKey(spec)}`, `route ${spec.method} ${spec.path}`] as const),
-    ...typed('event type', events),
-    ...typed('frame type', frames),
-    ...typed('sent frame type', outFrames),
-    ...routes.flatMap(({ operationId: id }) => (id === undefined ? [] : [[`operation id ${id}`, `operation id ${id}`] as const]))
-  ]
-  const twice = all.find(([key], index) => all.findIndex(([other]) => other === key) !== index)?.[1]
-  return { names: new Map(all), twice, shapes: shapesOf(surface) }
+  const names = new Map<string, string>()
+  let twice: string | undefined
+  const take = (key: string, words: string) => {
+    if (names.has(key)) twice ??= words
+    else names.set(key, words)
+  }
+  for (const spec of routes) take(`route ${clashKey(spec)}`, `route ${spec.method} ${spec.path}`)
+  for (const { type } of events) take(`event type ${type}`, `event type ${type}`)
+  for (const { type } of frames) take(`frame type ${type}`, `frame type ${type}`)
+  for (const { type } of outFrames) take(`sent frame type ${type}`, `sent frame type ${type}`)
+  for (const { operationId: id } of routes) if (id !== undefined) take(`operation id ${id}`, `operation id ${id}`)
+  const errors = [...new Set(surface.errors)]
+  const shapes = shapesOf(surface)
+  return { names, twice, errors, codes: firsts(errors, spec => spec.code), shapes, shapeOf: firsts(shapes, shape => shape.name) }
+}
+
+function firsts<T, K>(items: readonly T[], key: (item: T) => K): Map<K, T> {
+  const found = new Map<K, T>()
+  for (const item of items) if (!found.has(key(item))) found.set(key(item), item)
+  return found
 }
 
 /** The named shapes in what an owner has on the wire. */
@@ -181,18 +195,23 @@ export class Unit {
   }
 }
 
+interface Owner {
+  readonly pack: string
+  claims(): Claims
+}
+
 /** The wire surface of all active packs. */
 export class Registry {
   readonly #active: Registrations[] = []
-  readonly #kernel: { readonly pack: string; claims(): Claims; surface(): Surface }
+  readonly #kernel: Owner
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
     const claims = claimsOf(kernel)
-    this.#kernel = { pack: kernel.pack, claims: () => claims, surface: () => kernel }
+    this.#kernel = { pack: kernel.pack, claims: () => claims }
   }
 
-  /** Text of the first clash with what is mounted, or within the candidate itself. */
+  /** Text of the first clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
   clash(candidate: Registrations): string | undefined {
     const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack)]
     const { names, twice } = candidate.claims()
@@ -201,8 +220,7 @@ export class Registry {
       if (owner) return `${words} of ${candidate.pack} clashes with ${owner.pack}`
     }
     if (twice !== undefined) return `${twice} of ${candidate.pack} clashes with ${candidate.pack}`
-    const all = [...others, candidate]
-    return codeClash(all.map(one => one.surface())) ?? shapeClash(all)
+    return codeClash(candidate, others) ?? shapeClash(candidate, others)
   }
 
   publish(entry: Registrations): () => void {
@@ -240,31 +258,24 @@ function clashKey(spec: AnyRoute): string {
   return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
 }
 
-function codeClash(surfaces: readonly Surface[]): string | undefined {
-  const known = new Map<number, { spec: ErrorSpec; pack: string }>()
-  for (const { pack, errors } of surfaces) {
-    for (const spec of errors) {
-      const first = known.get(spec.code)
-      if (!first) known.set(spec.code, { spec, pack })
-      else if (first.spec.name !== spec.name) {
-        return `error code ${spec.code} is '${first.spec.name}' of ${first.pack} and '${spec.name}' of ${pack}`
-      }
-    }
+function codeClash(candidate: Owner, others: readonly Owner[]): string | undefined {
+  const owners = [...others, candidate]
+  for (const { code, name } of candidate.claims().errors) {
+    const owner = owners.find(one => (one.claims().codes.get(code)?.name ?? name) !== name)
+    if (owner) return `error code ${code} is '${owner.claims().codes.get(code)?.name}' of ${owner.pack} and '${name}' of ${candidate.pack}`
   }
   return undefined
 }
 
 /** One name, one shape: clients are generated from it. Copies that say the same are fine. */
-function shapeClash(owners: readonly { readonly pack: string; claims(): Claims }[]): string | undefined {
-  const known = new Map<string, { readonly shape: TSchema; readonly pack: string }>()
-  for (const { pack, claims } of owners.map(owner => ({ pack: owner.pack, claims: owner.claims() }))) {
-    for (const { name, shape } of claims.shapes) {
-      const first = known.get(name)
-      if (!first) known.set(name, { shape, pack })
-      else if (first.shape !== shape && JSON.stringify(first.shape) !== JSON.stringify(shape)) {
-        return `shape ${name} of ${pack} differs from that of ${first.pack}`
-      }
-    }
+function shapeClash(candidate: Owner, others: readonly Owner[]): string | undefined {
+  const owners = [...others, candidate]
+  for (const { name, shape } of candidate.claims().shapes) {
+    const owner = owners.find(one => {
+      const first = one.claims().shapeOf.get(name)?.shape
+      return first !== undefined && first !== shape && JSON.stringify(first) !== JSON.stringify(shape)
+    })
+    if (owner) return `shape ${name} of ${candidate.pack} differs from that of ${owner.pack}`
   }
   return undefined
 }
