@@ -139,7 +139,8 @@ export class Settings implements Config {
         this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
     }
     for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
-    this.#values.clear()
+    const there = new Set(this.sections())
+    for (const section of this.#values.keys()) if (!there.has(section)) this.#values.delete(section)
     this.#revision++
     this.#warn()
   }
