@@ -19,12 +19,16 @@ export type AddressRule = (address: string) => boolean
 
 /** `allowed`: networks (`10.1.0.0/16`, or single addresses) that may be called although they are private. Throws for what is no network. */
 export function addressRule(allowed: readonly string[]): AddressRule {
-  const refused = listOf(privateNetworks)
+  let built: BlockList | undefined
+  const refused = () => {
+    built ??= listOf(privateNetworks) // at the first call: building it takes some milliseconds
+    return built
+  }
   const excepted = listOf(allowed)
   return address => {
     const plain = unmapped(address.replace(/%.*$/, ''))
     const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4'
-    return isIP(plain) !== 0 && (excepted.check(plain, family) || !refused.check(plain, family))
+    return isIP(plain) !== 0 && (excepted.check(plain, family) || !refused().check(plain, family))
   }
 }
 
