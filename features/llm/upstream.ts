@@ -97,6 +97,7 @@ interface Outgoing {
 class Pools {
   readonly #env: NodeJS.ProcessEnv
   readonly #options: Agent.Options
+  #undici: Undici | undefined
   #direct: Dispatcher | undefined
   #outside: Dispatcher | undefined
   #closed = false
@@ -111,7 +112,9 @@ class Pools {
   /** The one way out: every request of every pack passes here. */
   async send(url: URL, { headers, ...outgoing }: Outgoing, signal: AbortSignal): Promise<UpstreamReply> {
     await assertOutbound(url)
-    const undici = await import('undici')
+    // An import walks through the loader each time.
+    this.#undici ??= await import('undici')
+    const undici = this.#undici
     if (this.#closed) throw new Error('the connection pool is closed')
     signal.throwIfAborted()
     const dispatcher = isLoopback(url.href) ? this.#near(undici) : this.#far(undici)

@@ -1,4 +1,4 @@
-/** Reads over HTTP while 200 sessions have running turns: each streams a piece of text every 100 ms and reads a file every 2 s, over and over. */
+/** Reads over HTTP while 200 sessions have running turns: each streams a piece of text every 100 ms and reads a file every 5 s, over and over. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fakeUpstream, type Step } from '../helpers/fake-upstream.ts'
@@ -8,7 +8,7 @@ import { median, type Row, spread } from './table.ts'
 const count = 200
 
 function script(_body: Record<string, unknown>, n: number): Step[] {
-  return [{ text: 'word '.repeat(20), chunks: 20, every_ms: 100 }, { tool: { name: 'Read', args: { path: 'a.txt', limit: n + 1 } } }]
+  return [{ text: 'word '.repeat(50), chunks: 50, every_ms: 100 }, { tool: { name: 'Read', args: { path: 'a.txt', limit: n + 1 } } }]
 }
 
 export async function busySessions(runs: number): Promise<Row[]> {
