@@ -20,7 +20,6 @@ export class GoalDriver {
   #resumedIn: number | undefined
   /** The turn that may take one more step to write its end, and why. */
   #grace: { readonly turn_id: number; readonly step: number; readonly limit: string } | undefined
-  #resumes = 0
 
   constructor(keeper: GoalKeeper, history: History, agents: Agents) {
     this.keeper = keeper
@@ -86,7 +85,7 @@ export class GoalDriver {
       // An abort that comes later is meant: it pauses the goal.
       if (this.#turn?.turn_id === turn_id && this.#turn.signal.aborted) this.#resumedIn = turn_id
       if (was !== 'active' && !keeper.drives(turn_id)) await keeper.join(turn_id, false)
-    } else if (was !== 'active') await this.#goOn(`resumed_${Date.now()}_${++this.#resumes}`)
+    } else if (was !== 'active') await this.#goOn(keeper.newId())
   }
 
   async pause(): Promise<void> {

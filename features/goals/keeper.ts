@@ -69,6 +69,10 @@ export class GoalKeeper {
     return keeper
   }
 
+  newId(): string {
+    return this.#ports.newId()
+  }
+
   close(): void {
     clearTimeout(this.#deadline)
   }
