@@ -28,6 +28,30 @@ test('a deny rule holds for a command hidden in a line, in every mode', async t 
   }
 })
 
+test('no approval is shown for a call that is not made anyway', async t => {
+  const toml = `permission.deny = [{ tool = "Bash", match = "rm *" }]
+hooks = [{ event = "PreToolUse", matcher = "Write", command = "echo not now >&2; exit 2" }]`
+  const { turn } = await conversation(t, { toml })
+  const { asked, results } = await turn([
+    ['Bash', { command: 'rm x' }],
+    ['Write', { path: 'a', content: 'x' }],
+    ['Bash', { command: 1 }],
+    ['Absent', {}],
+    ['ExitPlanMode', {}],
+    ['Bash', { command: 'touch made' }]
+  ])
+  assert.deepEqual(asked, ['Running: touch made'])
+  assert.equal(results.length, 6)
+})
+
+test('calls of one response that change the same file do so in the order of the response', async t => {
+  const { turn, cwd } = await conversation(t)
+  const append = (content: string): [string, Record<string, unknown>] => ['Write', { path: 'log', content, mode: 'append' }]
+  const calls = [...'abcdefgh'].map(append)
+  await turn([calls[0]!, ['Edit', { path: 'log', old_string: 'a', new_string: 'A' }], ...calls.slice(1)], { permission_mode: 'yolo' })
+  assert.equal(await readFile(join(cwd, 'log'), 'utf8'), 'Abcdefgh')
+})
+
 test('an approval for the session counts for the same line in the same directory only, and survives a restart', async t => {
   const first = await conversation(t)
   await mkdir(join(first.cwd, 'sub'))
