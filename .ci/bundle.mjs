@@ -32,7 +32,7 @@ const bundle = await rolldown({
   },
   platform: 'node',
   // Native parts and programs are found beside their own package.json.
-  external: ['level', '@vscode/ripgrep'],
+  external: ['level', '@vscode/ripgrep', 'node-pty'],
   logLevel: 'warn'
 })
 await bundle.write({

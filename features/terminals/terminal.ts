@@ -1,6 +1,7 @@
 /** One terminal: a shell on a pseudo terminal, what it printed last, and who watches. */
 import type { IPty } from 'node-pty'
-import type { Connection } from '../../kernel/index.ts'
+import { AppError, type Connection } from '../../kernel/index.ts'
+import { RuntimeUnavailable } from '../sessions/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
 import { exit, output, type TerminalObject } from './contract.ts'
 import { environmentOf } from './place.ts'
@@ -28,10 +29,12 @@ export interface TerminalOptions {
   readonly over: () => void
 }
 
-/** Starts the shell. */
+/** Starts the shell. Throws RuntimeUnavailable (40926) where the optional package is missing. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
   const { shell, cwd, cols, rows } = options
-  const { spawn } = await import('node-pty')
+  const { spawn } = await import('node-pty').catch((cause: unknown) => {
+    throw new AppError(RuntimeUnavailable, { message: 'no terminals here: the optional package node-pty could not be loaded', cause })
+  })
   return new Terminal(spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) }), options)
 }
 

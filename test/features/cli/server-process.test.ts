@@ -225,3 +225,16 @@ test('a pack that forgets a promise disturbs nobody; one that throws from a time
   assert.match(log, /nobody waits/)
   assert.match(log, /out of a timer/)
 })
+
+test('what is loaded on first use is found by the program as it is installed: a terminal opens', async t => {
+  const home = await freshDir()
+  const server = await serve(t, home, '--port', '0')
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${server.url}/api/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    return (await answer.json()) as { code: number; data: { id: string; status: string } }
+  }
+  const session = await post('/sessions', { metadata: { cwd: await freshDir() } })
+  const terminal = await post(`/sessions/${session.data.id}/terminals`, { shell: '/bin/sh' })
+  assert.deepEqual([terminal.code, terminal.data.status], [0, 'running'])
+})
