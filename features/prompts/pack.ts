@@ -29,11 +29,6 @@ export default definePack({
       ;(await sessions.load(session_id)).assertWritable()
       return await mainOf(session_id)
     }
-    const agentOf = async (session_id: string) => {
-      const agent = await owned(session_id)
-      if (!agent) throw new AppError(PromptMissing)
-      return agent
-    }
     /** Agents that are open come first: what runs is theirs. Of the others, only the one whose journal knows the id is opened. */
     const acceptedBy = async (session: Session, prompt_id: string) => {
       const hosts = session.agents()
@@ -48,7 +43,11 @@ export default definePack({
       return undefined
     }
     const steer = async (session_id: string, prompt_ids: readonly string[]) => {
-      await (await agentOf(session_id)).steer(prompt_ids)
+      const session = await sessions.load(session_id)
+      session.assertWritable()
+      const agent = await acceptedBy(session, prompt_ids[0] ?? '')
+      if (!agent) throw new AppError(PromptMissing)
+      await agent.steer(prompt_ids)
       return { steered: true, prompt_ids: [...prompt_ids] }
     }
 

@@ -141,6 +141,43 @@ test('steering needs a running turn and queued ids', async t => {
   assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'one')
 })
 
+test('a prompt that waits for another agent is steered into the turn of that one', async t => {
+  const more = latch()
+  const held = [
+    { type: 'wait', until: more.opened } as const,
+    { type: 'text', text: 'a' } as const,
+    { type: 'finish', reason: 'completed' } as const
+  ]
+  const llm = scriptedLlm('main', held, held, 'b')
+  let sessions: Sessions | undefined
+  const spy = definePack({
+    name: 'spy',
+    needs: { sessions: Sessions },
+    setup(_ctx, services) {
+      sessions = services.sessions
+    }
+  })
+  const agent = await startAgent(t, llm, { packs: [spy] })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('one')
+  await agent.settled(1)
+  const { id: agent_id } = await (await sessions!.load(agent.session_id)).createAgent({ type: 'sub', parent_agent_id: 'main' })
+  const ask = async (value: string, to: object) =>
+    (await agent.call(submitPrompt, { params, body: { content: text(value), ...to } })).data.prompt_id
+  await ask('two', { agent_id })
+  await ask('three', {})
+  await llm.arrived(2)
+  const [side, main] = [await ask('more for it', { agent_id }), await ask('more for the main one', {})]
+
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [side, main] } })).code, 40402)
+  const { code, data } = await agent.call(steerPrompt, { params: { ...params, prompt_id: side } })
+
+  assert.deepEqual([code, data], [0, { steered: true, prompt_ids: [side] }])
+  const steered = agent.events.find(({ type }) => type === 'prompt.steered')
+  assert.deepEqual((steered?.payload as { promptIds?: string[] } | undefined)?.promptIds, [side])
+  more.open()
+})
+
 test('a prompt with an id that is used up changes nothing: its overrides come after that check', async t => {
   const agent = await startAgent(t, scriptedLlm('x'))
   const params = { session_id: agent.session_id }
