@@ -1,5 +1,4 @@
 /** Where a command reads and writes: the process's own streams, or those of a test. */
-import { createInterface } from 'node:readline/promises'
 import { type Ask, terminalAsk } from './ask.ts'
 
 export interface Io {
@@ -26,6 +25,7 @@ export function processIo(): Io {
     interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     ask: terminalAsk,
     async input() {
+      const { createInterface } = await import('node:readline')
       const lines: string[] = []
       for await (const line of createInterface({ input: process.stdin })) lines.push(line)
       return lines.join('\n')

@@ -1,5 +1,4 @@
 /** The ways out of the web tools: one for pages, which reaches public addresses only, and one for the services that the user configured. */
-import { lookup } from 'node:dns/promises'
 import { createUpstream, proxyUrls, type Upstream } from '../llm/index.ts'
 import { addressRule, PrivateAddress, publicLookup } from './addresses.ts'
 import type { DownloadPorts } from './download.ts'
@@ -19,6 +18,7 @@ export function webOf(env: NodeJS.ProcessEnv, allowed: readonly string[]): Web {
   const pages = proxied ? createUpstream(env, timeouts) : createUpstream(env, timeouts, publicLookup(rule))
   const services = createUpstream(env, timeouts)
   const checkName = async (hostname: string) => {
+    const { lookup } = await import('node:dns/promises')
     const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true }).catch(() => []) // perhaps the proxy knows the name
     if (found.some(({ address }) => !rule(address))) throw new PrivateAddress(`${hostname} leads to a private address`)
   }
