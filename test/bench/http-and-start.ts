@@ -29,7 +29,7 @@ export async function startUp(runs: number): Promise<Row[]> {
       budget: '<= 3.00x',
       holds: median(ready) <= 3 * median(empty)
     },
-    { what: 'idle memory (RSS)', ours: median(memory), spread: spread(memory), unit: 'MB', budget: '<= 120', holds: median(memory) <= 120 }
+    { what: 'idle memory (RSS)', ours: median(memory), spread: spread(memory), unit: 'MB', budget: '<= 70', holds: median(memory) <= 70 }
   ]
 }
 
