@@ -144,6 +144,11 @@ test('a prompt that is steered into the running turn is asked about, too', async
   more.open()
   await agent.settled(2)
   assert.equal(llm.requests.length, 1)
+  await agent.prompt('three')
+  await agent.settled(3)
+  const answers = llm.requests[1]?.messages.filter(({ role }) => role === 'assistant') ?? []
+  const said = answers.flatMap(({ content }) => content.map(part => (part.type === 'text' ? part.text : ''))).join('')
+  assert.match(said, /.\n\na$/, 'why it was blocked is not run together with the answer')
 })
 
 test('a hook denies a tool call, another one changes its arguments', async t => {
