@@ -306,6 +306,9 @@ export class AgentEngine implements Agent {
   }
 
   async abort(user: boolean): Promise<void> {
+    // The prompt about which packs are asked is the one that the user sees at work.
+    const { asked } = this.#turns
+    if (user && asked !== undefined && (await this.#withdraw([asked]))) return
     // What waits for exclusive work begins when it has ended, and nobody wants that to be aborted.
     if (user && !this.#turns.current) await this.#turns.endExclusive()
     else await this.#turns.cancel(user)

@@ -82,6 +82,11 @@ export class Turns {
     return !this.#agent.deps.hooks.nobodyHears('beforePrompt')
   }
 
+  /** The prompt about which packs are being asked. */
+  get asked(): string | undefined {
+    return this.#asking?.item.prompt_id
+  }
+
   /** Begins with what has waited longest. */
   start(): void {
     if (this.#turn || this.#stopped || this.#exclusive || this.#asking) return

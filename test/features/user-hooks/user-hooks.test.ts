@@ -8,7 +8,7 @@ import { patchConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
-import { listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
+import { abortSession, listPrompts, steerPrompts } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import subagents from '../../../features/subagents/pack.ts'
 import tasks from '../../../features/tasks/pack.ts'
@@ -279,4 +279,19 @@ test('hooks hear before and after the context is made smaller', async t => {
     .map(line => JSON.parse(line))
   const [before] = lines.filter(({ hook_event_name }) => hook_event_name === 'PreCompact')
   assert.deepEqual([before.trigger, before.instruction, lines.length], ['manual', 'mind it', 2])
+})
+
+test('an abort of the session while a hook is asked ends the prompt that it is asked about', async t => {
+  const llm = scriptedLlm('never asked')
+  const agent = await start(t, llm, [{ event: 'UserPromptSubmit', command: 'touch asked; sleep 60' }])
+  const params = { session_id: agent.session_id }
+  const sent = agent.prompt('go')
+  await agent.waitFor(event => event.type === 'prompt.submitted')
+
+  assert.deepEqual((await agent.call(abortSession, { params })).data, { aborted: true })
+
+  assert.equal((await sent).status, 'queued')
+  assert.equal(of(agent, 'prompt.aborted').length, 1)
+  assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
+  assert.equal(llm.requests.length, 0)
 })
