@@ -17,9 +17,9 @@ import { type TellingJudge, tellingJudge } from '../helpers/record-events.ts'
 
 const kills = Number(process.env.SVC_CODE_TEST_KILLS ?? 200)
 const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
-const homes = 20
+const homes = 40
 /** Frames that a life of all servers tells, about. */
-const usual = 1000
+const usual = 1400
 /** Between two lives, on the clock of the servers: what is due meanwhile fires at the next start. */
 const apart = 120_000
 
@@ -189,7 +189,7 @@ async function use({ random }: Place, client: CrashClient, socket: SocketClient,
     const wish = random()
     if (wish < 0.1) {
       const steered = await client.prompt(note, `and do:talk:${name}p${at}s`)
-      await client.steer(note, steered)
+      await calm(client.steer(note, steered)) // the turn may be over
     } else if (wish < 0.15) await client.abort(note)
     const ended = ({ type, payload }: { type: string; payload: { promptId?: string } }) =>
       (type === 'prompt.completed' || type === 'prompt.aborted') && payload.promptId === id
@@ -202,7 +202,7 @@ async function use({ random }: Place, client: CrashClient, socket: SocketClient,
 /** A session may be at work again by itself, or have nothing to take back. */
 async function calm(action: Promise<void>): Promise<void> {
   await action.catch(error => {
-    if (!(error instanceof Refused && /: 409(?:01|1[012])/.test(error.message))) throw error
+    if (!(error instanceof Refused && /: 40(?:402|9(?:01|1[012]))/.test(error.message))) throw error
   })
 }
 
