@@ -75,7 +75,8 @@ export class AgentEngine implements Agent {
       deps,
       emit,
       notices,
-      bind: () => binding.forTurn(),
+      look: () => binding.look(),
+      bind: looked => binding.forTurn(looked),
       measured: () => emit('agentStatusUpdated', statusOf({ host, history, binding, deps, turn: turns.current }))
     })
     const engine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })
@@ -390,7 +391,10 @@ export class AgentEngine implements Agent {
     const turn_id = this.#turns.nextId()
     const start = begins ? startRecords(turn_id, { prompt_id: id, origin }) : []
     const waits = starts ? { starts } : { queue_length: this.#turns.queue.length + 1 }
-    const written = await this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
+    const writing = this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
+    await null // the disk is at work from here on
+    const looked = begins ? this.#binding.look() : undefined
+    const written = await writing
     const known = this.#history.prompt(id)
     let launched: QueuedPrompt['launched']
     const launch = new Promise<Prompt['status']>(resolve => {
@@ -407,7 +411,7 @@ export class AgentEngine implements Agent {
     written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
     if (begins) {
-      this.#turns.begin(turn_id, item, async () => written)
+      this.#turns.begin(turn_id, item, async () => written, { looked })
       return { prompt }
     }
     this.#turns.queue.push(item)
@@ -434,8 +438,10 @@ export class AgentEngine implements Agent {
     }
     if (startsTurn(notice) && this.#turns.free) {
       const turn_id = this.#turns.nextId()
-      const written = await this.#history.write(...startRecords(turn_id, notice))
-      this.#turns.begin(turn_id, notice, async () => written)
+      const writing = this.#history.write(...startRecords(turn_id, notice))
+      const looked = this.#binding.look()
+      const written = await writing
+      this.#turns.begin(turn_id, notice, async () => written, { looked })
       return 'starts'
     }
     await this.#history.append(noticeAccepted.of(notice))

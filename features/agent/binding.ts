@@ -27,6 +27,12 @@ export interface TurnSetup {
   readonly system: string
 }
 
+/** What the system prompt follows from, looked up ahead of the turn. */
+export interface LookedUp {
+  readonly profile: string
+  readonly basis: Promise<string>
+}
+
 export interface TurnBinding {
   /** To be recorded with the turn's start. */
   readonly records: readonly HistoryRecord[]
@@ -92,8 +98,14 @@ export class AgentBinding {
     }
   }
 
+  /** Begins to look up what the prompt of the next turn follows from, so that it is there when the turn is; undefined without a profile. */
+  look(): LookedUp | undefined {
+    const profile = this.#profile()
+    return profile && { profile: profile.name, basis: this.#deps.promptBasis(this.#host, profile) }
+  }
+
   /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
-  async forTurn(): Promise<TurnBinding> {
+  async forTurn(looked?: LookedUp): Promise<TurnBinding> {
     const records: HistoryRecord[] = []
     try {
       const settings = bound(this.#settings, this.#deps.llm)
@@ -101,7 +113,7 @@ export class AgentBinding {
       this.#settings = settings
       this.#limitTools()
       const profile = this.#profile()
-      const warnings = profile ? await this.#render(profile, records) : []
+      const warnings = profile ? await this.#render(profile, records, looked) : []
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
       const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#rendered.text }
@@ -118,10 +130,10 @@ export class AgentBinding {
    * Renders the system prompt where that has not happened, or what it follows from has changed: tools that are off, files and other things that
    * blocks tell, a context that began anew. While that fails, the old text stays.
    */
-  async #render(profile: AgentProfile, records: HistoryRecord[]): Promise<readonly PromptWarning[]> {
+  async #render(profile: AgentProfile, records: HistoryRecord[], looked?: LookedUp): Promise<readonly PromptWarning[]> {
     const disabled = disabledTools(this.#host).join()
     const compactions = this.#history.compactions()
-    const basis = await this.#deps.promptBasis(this.#host, profile)
+    const basis = await (looked?.profile === profile.name ? looked.basis : this.#deps.promptBasis(this.#host, profile))
     const old = this.#rendered
     if (old && old.disabled === disabled && (old.compactions ?? 0) === compactions && (old.basis ?? '') === basis) return []
     const rendered = await this.#deps.renderPrompt(this.#host, profile).catch((error: unknown) => {

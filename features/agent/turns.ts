@@ -2,7 +2,7 @@
 import { AppError, type ErrorSpec } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Tracked, Written } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import type { TurnBinding } from './binding.ts'
+import type { LookedUp, TurnBinding } from './binding.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import { type Notice, startsTurn } from './notices.ts'
@@ -27,8 +27,10 @@ export interface TurnsHost {
   readonly emit: AgentEmit
   /** Those that wait; the records say which. */
   readonly notices: Tracked<readonly Notice[]>
+  /** Begins to look up what the system prompt of the next turn follows from. */
+  look(): LookedUp | undefined
   /** Model, effort and system prompt of the next turn. */
-  bind(): Promise<TurnBinding>
+  bind(looked: LookedUp | undefined): Promise<TurnBinding>
   /** Tokens were spent. */
   measured(): void
 }
@@ -115,7 +117,7 @@ export class Turns {
       const turn_id = this.nextId()
       const more = texts.map(({ event, text }) => hookResult(event, text, { turn_id }))
       await new Promise<void>(begun => {
-        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item), ...more]), begun)
+        this.begin(turn_id, item, () => this.#insist([...startRecords(turn_id, item), ...more]), { begun })
       })
       item.launched?.('running')
     }
@@ -157,16 +159,21 @@ export class Turns {
 
   /**
    * `start`: the begin of the turn on record, not told; undefined when the agent was closed first. `begun`: called when it is told, or will
-   * not be.
+   * not be. `looked`: where the caller has looked already.
    */
-  begin(turn_id: number, head: QueuedPrompt | Notice, start: () => Promise<Written | undefined>, begun = () => {}): void {
+  begin(
+    turn_id: number,
+    head: QueuedPrompt | Notice,
+    start: () => Promise<Written | undefined>,
+    { begun = () => {}, looked = this.#agent.look() }: { readonly begun?: () => void; readonly looked?: LookedUp | undefined } = {}
+  ): void {
     const { host, history, deps, emit, notices, bind, measured } = this.#agent
     const turn = new Turn(turn_id, head, {
       host,
       history,
       deps,
       emit,
-      bind,
+      bind: () => bind(looked),
       measured,
       notices: () => notices.value,
       insist: records => this.#insist(records),

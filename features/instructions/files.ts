@@ -1,4 +1,5 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
+import { type Stats, stat as statOf } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -40,7 +41,7 @@ export async function stampOf(places: readonly (readonly string[])[]): Promise<s
   const stamps = await Promise.all(
     places.map(async names => {
       for (const path of names) {
-        const found = await stat(path).catch(() => undefined) // absent or unreadable: what it says is asked for when it is read
+        const found = await look(path) // absent or unreadable: what it says is asked for when it is read
         if (found) return `${path} ${found.ino} ${found.size} ${found.mtimeMs}`
       }
       return ''
@@ -80,11 +81,15 @@ export async function collect(places: readonly (readonly string[])[]): Promise<I
 /** From the git root down to the directory. */
 async function chain(cwd: string): Promise<string[]> {
   const dirs = [cwd]
-  for (let dir = cwd; ; dir = dirname(dir)) {
-    if (dir !== cwd) dirs.unshift(dir)
-    if (await exists(join(dir, '.git'))) return dirs
-    if (dirname(dir) === dir) return [cwd]
-  }
+  for (let dir = cwd; dirname(dir) !== dir; dir = dirname(dir)) dirs.push(dirname(dir))
+  const marks = await Promise.all(dirs.map(dir => look(join(dir, '.git')))) // at once: a turn waits for them
+  const root = marks.findIndex(mark => mark !== undefined)
+  return dirs.slice(0, Math.max(0, root) + 1).reverse()
+}
+
+/** Undefined where there is nothing, or nothing to be seen. Cheaper than a rejection, of which a turn would see a dozen. */
+function look(path: string): Promise<Stats | undefined> {
+  return new Promise(resolve => statOf(path, (_error, found) => resolve(found)))
 }
 
 async function readText(path: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
@@ -99,19 +104,12 @@ async function readText(path: string): Promise<{ readonly text: string; readonly
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false
-  )
-}
-
 /** The first file of each place that has something in it. */
 export async function filled(places: readonly (readonly string[])[]): Promise<string[]> {
   const found = await Promise.all(
     places.map(async names => {
       for (const path of names) {
-        const info = await stat(path).catch(() => undefined) // absent
+        const info = await look(path)
         if (info) return info.isFile() && info.size > 0 ? [path] : []
       }
       return []

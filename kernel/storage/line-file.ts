@@ -2,7 +2,7 @@
  * Files of JSON lines, for logs and for journals: appended in whole lines, cut back after a write that failed or tore, read in slices,
  * with damaged lines copied aside.
  */
-import { constants } from 'node:fs'
+import { constants, fstatSync } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
@@ -48,8 +48,6 @@ interface OpenFile {
   readonly handle: FileHandle
   /** Bytes that are known to be good. */
   end: number
-  /** When it was last seen to be ours. */
-  seenAt: number
   /** Its name is not flushed yet. */
   fresh: boolean
   unflushed: boolean
@@ -57,8 +55,6 @@ interface OpenFile {
 }
 
 const flushEveryMs = 1000
-/** A file that is flushed later is looked at so often at most; where each append waits for the medium, the look costs nothing. */
-const sureMs = 100
 
 /** The files of one kind of store. Work on one file is done in the order of the calls. */
 export class LineFiles {
@@ -207,8 +203,7 @@ export class LineFiles {
     if (kept) {
       const { end } = kept
       const isMeant = known === undefined || (known === 'empty' ? end === 0 : known.end === end)
-      const isSure = this.#options.flush === 'later' && performance.now() - kept.seenAt < sureMs
-      if (isMeant && (isSure || (await this.#isOurs(kept)))) {
+      if (isMeant && isOurs(kept)) {
         this.#open.delete(file)
         this.#open.set(file, kept)
         return kept
@@ -221,13 +216,6 @@ export class LineFiles {
     return opened
   }
 
-  /** Lines for a removed file would be lost, and what somebody else has written must not be mixed with ours. */
-  async #isOurs(opened: OpenFile): Promise<boolean> {
-    opened.seenAt = performance.now()
-    const { nlink, size } = await opened.handle.stat()
-    return nlink > 0 && size === opened.end
-  }
-
   async #make(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
     const handle = await this.#openAppend(file, known)
     try {
@@ -238,7 +226,7 @@ export class LineFiles {
         await this.#cut(handle, file, end)
       }
       if (size === 0 && this.#options.flush === 'each') await syncDir(dirname(file), this.#files)
-      return { handle, end, seenAt: performance.now(), fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
+      return { handle, end, fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
     } catch (error) {
       await handle.close()
       throw error
@@ -323,6 +311,15 @@ export class LineFiles {
     opened.flushing = opened.flushing.then(flush)
     return opened.flushing
   }
+}
+
+/**
+ * Lines for a removed file would be lost, and what somebody else has written must not be mixed with ours. The system answers for an open file
+ * from memory, sooner than another thread could be asked.
+ */
+function isOurs({ handle, end }: OpenFile): boolean {
+  const { nlink, size } = fstatSync(handle.fd)
+  return nlink > 0 && size === end
 }
 
 /** Where the good lines end: a last line that never got its newline gets it now when it is complete JSON of an object. */

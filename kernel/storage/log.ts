@@ -120,8 +120,8 @@ export class Logs {
       const fresh: Queue = { tasks: [], bytes: 0 }
       queue = fresh
       this.#queues.set(file, fresh)
-      // After this turn of the loop, so that everything appended in it goes out with one write.
-      setImmediate(() => void this.#drain(file, fresh))
+      // What is appended in one go shares a write. What follows while that is under way shares the next one.
+      queueMicrotask(() => void this.#drain(file, fresh))
     }
     queue.tasks.push(task)
     queue.bytes += bytes

@@ -84,15 +84,16 @@ export interface SystemPrompt {
 
 /** What the text would follow from now. A block that fails has nothing to say. */
 export async function promptBasis(agent: AgentHost, profile: AgentProfile, { home, blocks, failed }: PromptPorts): Promise<string> {
-  const parts = [takesSystemFile(agent, profile) ? await systemFileStamp(home) : '']
-  for (const { pack, item: block } of blocks) {
+  const basisOf = async ({ pack, item: block }: Contribution<PromptBlock>) => {
     try {
-      const basis = await block.basis?.(agent)
-      if (basis !== undefined) parts.push(`${block.name} ${basis}`)
+      return `${block.name} ${await block.basis?.(agent)}`
     } catch (error) {
       failed(pack, block.name, error)
+      return ''
     }
   }
+  const having = blocks.filter(({ item }) => item.basis)
+  const parts = await Promise.all([takesSystemFile(agent, profile) ? systemFileStamp(home) : '', ...having.map(basisOf)])
   const basis = parts.filter(part => part !== '').join('\n')
   return basis === '' ? '' : createHash('sha256').update(basis).digest('hex').slice(0, 32)
 }
