@@ -3,33 +3,6 @@
  * Made by .ci/client-types.mjs from the documents that the server serves. Do not edit.
  */
 
-export type QuestionItemAnswer =
-  | {
-      kind: 'single'
-      option_id: string
-    }
-  | {
-      kind: 'multi'
-      option_ids: string[]
-    }
-  | {
-      kind: 'other'
-      text: string
-    }
-  | {
-      kind: 'multi_with_other'
-      option_ids: string[]
-      other_text: string
-    }
-  | {
-      kind: 'skipped'
-    }
-export type ApprovalDecision = 'approved' | 'rejected' | 'cancelled'
-/**
- * Wire protocol
- *
- */
-export type ProviderType = 'svc' | 'compat_chat' | 'compat_responses' | 'compat_messages' | 'compat_genai' | 'compat_cloud'
 export type ContentPart =
   | {
       type: 'text'
@@ -88,6 +61,33 @@ export type MediaSource =
       /** a medium that belongs to the session */
       file_id: string
     }
+export type QuestionItemAnswer =
+  | {
+      kind: 'single'
+      option_id: string
+    }
+  | {
+      kind: 'multi'
+      option_ids: string[]
+    }
+  | {
+      kind: 'other'
+      text: string
+    }
+  | {
+      kind: 'multi_with_other'
+      option_ids: string[]
+      other_text: string
+    }
+  | {
+      kind: 'skipped'
+    }
+export type ApprovalDecision = 'approved' | 'rejected' | 'cancelled'
+/**
+ * Wire protocol
+ *
+ */
+export type ProviderType = 'svc' | 'compat_chat' | 'compat_responses' | 'compat_messages' | 'compat_genai' | 'compat_cloud'
 export type GetLoginData = LoginFlow | null
 export type GetOauthUsageData = AccountUsage | AccountError
 export type GetOauthUserinfoData = AccountProfile | AccountError
@@ -245,6 +245,15 @@ export interface AccountUsage {
     monthly_used_cents: number
     currency: string
   } | null
+}
+export interface ActivateSessionSkillBody {
+  args?: string
+  /** images, videos and files */
+  attachments?: ContentPart[]
+}
+export interface ActivateSessionSkillData {
+  activated: boolean
+  skill_name: string
 }
 export interface AgentCreatedEvent {
   type: 'agent.created'
@@ -807,6 +816,7 @@ export interface Config {
     /** How often it is looked for jobs that are due */
     pollIntervalMs?: number
   }
+  builtin_product_skills: boolean
   extra_agent_dirs: string[]
   image: {
     /** Longest edge of images that models get */
@@ -1091,6 +1101,7 @@ export interface ConfigPatch {
     noStale?: boolean | null
     pollIntervalMs?: number | null
   } | null
+  builtin_product_skills?: boolean | null
   extra_agent_dirs?: string[] | null
   image?: {
     maxEdgePx?: number | null
@@ -1644,6 +1655,19 @@ export interface QuestionOption {
 export interface ListSessionQuestionsQuery {
   status: 'pending'
 }
+export interface ListSessionSkillsData {
+  skills: Skill[]
+}
+export interface Skill {
+  name: string
+  description: string
+  path: string
+  source: 'project' | 'user' | 'extra' | 'builtin'
+  /** `reference` cannot be activated */
+  type?: 'prompt' | 'inline' | 'flow' | 'reference'
+  /** the model does not see it */
+  disable_model_invocation?: boolean
+}
 export interface ListSessionTasksData {
   items: Task[]
 }
@@ -1731,6 +1755,9 @@ export interface Tool {
 }
 export interface ListToolsQuery {
   session_id?: string
+}
+export interface ListWorkspaceSkillsData {
+  skills: Skill[]
 }
 export interface ListWorkspacesData {
   items: Workspace[]
@@ -2231,6 +2258,29 @@ export interface SetItemGuiStoreBody {
 }
 export interface ShutdownData {
   ok: true
+}
+export interface SkillActivatedEvent {
+  type: 'skill.activated'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    activationId: string
+    skillName: string
+    skillArgs?: string
+    trigger: 'user-slash' | 'model-tool' | 'nested-skill'
+    skillType?: string
+    skillPath?: string
+    skillSource?: 'project' | 'user' | 'extra' | 'builtin'
+    type: 'skill.activated'
+  }
 }
 export interface StartLoginBody {
   provider?: string
@@ -3278,6 +3328,19 @@ export interface paths {
       responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/skills': {
+    get: {
+      parameters: { path: { session_id: string } }
+      responses: { 200: Content<Success<ListSessionSkillsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/skills/{skill_name}:activate': {
+    post: {
+      parameters: { path: { session_id: string; skill_name: string } }
+      requestBody: { content: { 'application/json': ActivateSessionSkillBody } }
+      responses: { 200: Content<Success<ActivateSessionSkillData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40407 | 40415 | 40901 | 40912 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/snapshot': {
     get: {
       parameters: { path: { session_id: string } }
@@ -3419,6 +3482,12 @@ export interface paths {
       responses: { 200: Content<Success<DeleteWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/workspaces/{workspace_id}/skills': {
+    get: {
+      parameters: { path: { workspace_id: string } }
+      responses: { 200: Content<Success<ListWorkspaceSkillsData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/workspaces/{workspace_id}/trust': {
     get: {
       parameters: { path: { workspace_id: string } }
@@ -3481,6 +3550,7 @@ export interface Events {
   'prompt.steered': PromptSteeredEvent
   'prompt.submitted': PromptSubmittedEvent
   'session.meta.updated': SessionMetaUpdatedEvent
+  'skill.activated': SkillActivatedEvent
   'subagent.completed': SubagentCompletedEvent
   'subagent.failed': SubagentFailedEvent
   'subagent.spawned': SubagentSpawnedEvent

@@ -32,6 +32,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   tasks: () => import('./tasks/pack.ts'),
   cron: () => import('./cron/pack.ts'),
   instructions: () => import('./instructions/pack.ts'),
+  skills: () => import('./skills/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

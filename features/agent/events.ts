@@ -1,8 +1,8 @@
 /** The events that follow from the records of an agent: one pure function, for what happens now and for what a crash left untold. */
-import { type ConversationView, type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
+import { type ConversationView, type CoreRecord, coreRecord, type HistoryRecord, isUserInput, type WirePart } from '../history/index.ts'
 import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
 import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo } from './contract.ts'
-import { metadataText, textOf } from './media.ts'
+import { inputText, ownParts, textOf } from './media.ts'
 
 /** An event of this pack. */
 type OwnEvent = {
@@ -41,9 +41,9 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       const { prompt_id: promptId, origin, starts, queue_length } = record
       const facts = { promptId, content: [...record.content] }
       const status = starts ? 'running' : 'queued'
-      const isUser = (origin?.kind ?? 'user') === 'user'
+      const isUser = isUserInput(origin)
       const queued = !starts && isUser
-      const text = metadataText(record.content)
+      const text = inputText(record.content, origin)
       const patch = { lastPrompt: lastPromptOf(text) }
       return [
         ...(isUser && id === 'main'
@@ -76,7 +76,7 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
     }
     case 'turn.started': {
       const { turn_id: turnId, origin, prompt_id: promptId } = record
-      const prompt = textOf(before.prompts.get(promptId ?? '')?.content ?? [])
+      const prompt = textOf(ownParts(before.prompts.get(promptId ?? '')?.content ?? [], origin))
       return [
         event('turnStarted', {
           turnId,

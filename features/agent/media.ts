@@ -1,5 +1,5 @@
 /** Texts and media of prompts, as titles and events show them. */
-import type { WirePart } from '../history/index.ts'
+import type { Origin, WirePart } from '../history/index.ts'
 
 /** Text parts joined by newlines. */
 export function textOf(content: readonly WirePart[]): string {
@@ -13,4 +13,18 @@ export function metadataText(content: readonly WirePart[]): string {
       part.type === 'text' ? [String(part.text)] : ['image', 'video', 'audio'].includes(part.type) ? [`[${part.type}]`] : []
     )
     .join('\n')
+}
+
+/** A prompt as its user wrote it: without the skills that ride in front of it. */
+export function ownParts(content: readonly WirePart[], origin: Origin | undefined): readonly WirePart[] {
+  const skills = origin?.skillActivations
+  return Array.isArray(skills) ? content.slice(skills.length) : content
+}
+
+/** What the user wrote or called, as titles and `last_prompt` show it: a text, `/skill arguments`. */
+export function inputText(content: readonly WirePart[], origin: Origin | undefined): string {
+  const called = origin?.kind === 'skill_activation' ? [origin.skillName, origin.skillArgs] : undefined
+  const command = origin?.kind === 'plugin_command' ? [`${origin.pluginId}:${origin.commandName}`, origin.commandArgs] : undefined
+  const words = called ?? command
+  return words ? `/${words.filter(Boolean).join(' ')}` : metadataText(ownParts(content, origin))
 }

@@ -1,11 +1,11 @@
 /** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
 import type { Logger, Streams } from '../../kernel/index.ts'
-import type { Histories, History, HistoryRecord } from '../history/index.ts'
+import { type Histories, type History, type HistoryRecord, isUserInput } from '../history/index.ts'
 import { type AgentHost, type Session, type SessionWork, workChanged } from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
-import { metadataText } from './media.ts'
+import { inputText } from './media.ts'
 import { noticeDropped, noticeState, startsTurn } from './notices.ts'
 import { repairOf } from './turn-records.ts'
 
@@ -87,9 +87,9 @@ async function catchUpPrompts({ session }: AgentHost, history: History): Promise
   for (const prompt of history.prompts()) {
     if (prompt.created_at <= undone) continue
     const isOwed = prompt.created_at > saved && (untold === undefined || prompt.created_at < untold)
-    if (!isOwed || (prompt.origin?.kind ?? 'user') !== 'user') continue
+    if (!isOwed || !isUserInput(prompt.origin)) continue
     const content = prompt.content.length > 0 ? prompt.content : ((await history.messages.find(prompt.prompt_id))?.content ?? [])
-    session.promptSubmitted(metadataText(content), { announce: false })
+    session.promptSubmitted(inputText(content, prompt.origin), { announce: false })
   }
 }
 

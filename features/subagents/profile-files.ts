@@ -1,9 +1,10 @@
 /** Agent profiles in files: Markdown with front matter, in directories of the project and of the user. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Logger } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
+import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
 const maxDepth = 8
 const maxFiles = 500
@@ -18,22 +19,13 @@ export async function profileDirs(
   userHome: string = homedir()
 ): Promise<readonly string[]> {
   const root = await projectRoot(cwd)
-  const own = (dir: string) => (dir.startsWith('~/') ? join(userHome, dir.slice(2)) : isAbsolute(dir) ? dir : resolve(root, dir))
   return [
     join(root, '.svc-code', 'agents'),
     join(root, '.agents', 'agents'),
-    ...extra.map(own),
+    ...extra.map(dir => configuredDir(dir, root, userHome)),
     join(home, 'agents'),
     join(userHome, '.agents', 'agents')
   ]
-}
-
-/** The nearest directory with `.git`, else the working directory. */
-async function projectRoot(cwd: string): Promise<string> {
-  for (let dir = cwd; ; dir = dirname(dir)) {
-    if (await stat(join(dir, '.git')).catch(() => undefined)) return dir
-    if (dirname(dir) === dir) return cwd
-  }
 }
 
 /** Profiles of these directories; of two with one name the first counts. What cannot be used is left out with a warning. */
@@ -66,12 +58,9 @@ async function markdownIn(dir: string, depth = 0): Promise<string[]> {
 async function readProfile(file: string): Promise<AgentProfile> {
   if ((await stat(file)).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
   const text = await readFile(file, 'utf8')
-  const fenced = /^---\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(text)
-  if (!fenced) throw new Error('it has no front matter')
-  const { parse } = await import('yaml')
-  const fields: unknown = parse(fenced[1] ?? '', { maxAliasCount: 20 })
-  if (typeof fields !== 'object' || fields === null) throw new Error('its front matter is no table')
-  const field = (...names: string[]) => names.map(name => (fields as Record<string, unknown>)[name]).find(value => value !== undefined)
+  const parsed = await frontMatter(text)
+  if (!parsed) throw new Error('it has no front matter')
+  const field = (...names: string[]) => fieldOf(parsed.fields, ...names)
   const name = String(field('name') ?? basename(file, '.md'))
   if (!nameForm.test(name)) throw new Error(`the name ${name} is not in kebab-case`)
   const description = field('description')
@@ -82,7 +71,7 @@ async function readProfile(file: string): Promise<AgentProfile> {
     disallowed_tools: listOf(field('disallowedTools', 'disallowed_tools')),
     subagents: listOf(field('subagents'))
   }
-  const body = text.slice(fenced[0].length).trim()
+  const body = parsed.body.trim()
   return {
     name,
     description: typeof when === 'string' && when.trim() !== '' ? `${description.trim()} ${when.trim()}` : description.trim(),

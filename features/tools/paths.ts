@@ -40,12 +40,12 @@ export function isProtected(path: string, around: Surroundings): boolean {
 export const plansDir = (agent_dir: string): string => join(agent_dir, 'plans')
 
 /**
- * Whether a path is the server's own: all in its home but the results kept for this agent and its plans, the attachments of the session's agents, and
- * a working directory that the home contains.
+ * Whether a path is the server's own: all in its home but the user's skills, the results kept for this agent and its plans, the attachments of the
+ * session's agents, and a working directory that the home contains.
  */
 export function belongsToHome(path: string, { home, cwd, agent_dir }: Surroundings): boolean {
   const inside = (dir: string) => isInside(path.toLowerCase(), dir.toLowerCase())
-  if (!inside(home) || inside(join(agent_dir, 'tool-results')) || inside(plansDir(agent_dir))) return false
+  if (!inside(home) || inside(join(agent_dir, 'tool-results')) || inside(plansDir(agent_dir)) || inside(join(home, 'skills'))) return false
   if (isAttachment(path, dirname(agent_dir))) return false
   return cwd === home || !isInside(cwd, home) || !inside(cwd)
 }

@@ -1,6 +1,6 @@
 /** Takes the newest turns of an agent back. */
 import { AppError, type Static } from '../../kernel/index.ts'
-import { type Agent, metadataText } from '../agent/index.ts'
+import { type Agent, inputText } from '../agent/index.ts'
 import { contextUndone, type History, type Undoable } from '../history/index.ts'
 import { type UndoRefusal, UndoUnavailable } from './contract.ts'
 
@@ -25,7 +25,7 @@ export function undo(agent: Agent, history: History, count: number): Promise<voi
     if (!first) throw refusal(count, undoable)
     const { from, tokens: context_tokens, prompt_id } = first
     const prompt = prompt_id === undefined ? undefined : await history.messages.find(prompt_id)
-    const left = prompt && { last_prompt: metadataText(prompt.content) }
+    const left = prompt && { last_prompt: inputText(prompt.content, prompt.origin) }
     await history.append(contextUndone.of({ from, context_tokens, turns: count, ...left }))
     agent.announce()
   })

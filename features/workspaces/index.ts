@@ -1,3 +1,4 @@
 /** Public face of the workspaces pack. */
 export * from './contract.ts'
+export { configuredDir, type FrontMatter, fieldOf, frontMatter, projectRoot } from './project.ts'
 export * from './service.ts'

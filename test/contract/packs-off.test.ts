@@ -19,6 +19,7 @@ const optional = [
   'terminals',
   'gui-store',
   'instructions',
+  'skills',
   'user-hooks',
   'tools-web',
   'tools-files',

@@ -1,0 +1,128 @@
+/** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
+import { stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Logger } from '../../kernel/index.ts'
+import { configuredDir, projectRoot } from '../workspaces/index.ts'
+import { builtinSkills } from './builtin.ts'
+import type { Skill, SkillOrigin, SkillSource } from './service.ts'
+import { readSkill, type Scan, scanSkills } from './skill-files.ts'
+
+export interface CatalogPorts {
+  /** The server's home. */
+  readonly home: string
+  /** The user's. */
+  readonly userHome?: string
+  readonly log: Logger
+  /** `merge`: of the places of a project, and of the user, all count, and not only the first that is there. */
+  readonly settings: () => { readonly extra: readonly string[]; readonly merge: boolean; readonly builtin: boolean }
+  /** Skills of packs. */
+  readonly sources: () => readonly SkillSource[]
+}
+
+interface Found {
+  readonly skills: readonly Skill[]
+  /** Changes when a scan may find something else. */
+  readonly stamp: string
+  readonly visited: readonly string[]
+}
+
+/** Working directories that are remembered. */
+const kept = 100
+
+interface Place extends SkillOrigin {
+  readonly path: string
+  readonly file?: boolean
+}
+
+export class SkillCatalog {
+  readonly #ports: CatalogPorts
+  readonly #found = new Map<string, Promise<Found>>()
+
+  constructor(ports: CatalogPorts) {
+    this.#ports = ports
+  }
+
+  async list(cwd: string): Promise<readonly Skill[]> {
+    const levels = await this.#levels(cwd)
+    const key = JSON.stringify([levels, this.#ports.settings().builtin])
+    const known = this.#found.get(key)
+    if (known) {
+      const { skills, stamp, visited } = await known
+      if ((await stampOf(visited)) === stamp) return skills
+    }
+    const search = this.#search(levels)
+    this.#found.delete(key)
+    this.#found.set(key, search)
+    for (const oldest of this.#found.keys()) if (this.#found.size > kept) this.#found.delete(oldest)
+    search.catch(() => this.#found.delete(key)) // whoever asked hears of it
+    return (await search).skills
+  }
+
+  async find(cwd: string, name: string): Promise<Skill | undefined> {
+    const wanted = name.toLowerCase()
+    return (await this.list(cwd)).find(skill => skill.name.toLowerCase() === wanted)
+  }
+
+  /** Another text whenever another skill may be listed. */
+  async basis(cwd: string): Promise<string> {
+    const listed = await this.list(cwd)
+    return listed.map(({ path, description }) => `${path} ${description}`).join('\n')
+  }
+
+  /** Places in order, the most important first. Of the places of one level that are not merged, only the first that is there counts. */
+  async #levels(cwd: string): Promise<readonly (readonly Place[])[]> {
+    const { home, userHome = homedir(), settings, sources } = this.#ports
+    const { extra, merge } = settings()
+    const root = await projectRoot(cwd)
+    const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {
+      const places = paths.map(path => ({ source, path }))
+      if (merge) return places
+      const there = await Promise.all(paths.map(async path => (await stat(path).catch(() => undefined)) !== undefined))
+      return places.filter((_, at) => there.indexOf(true) === at)
+    }
+    return [
+      await level('project', [join(root, '.svc-code', 'skills'), join(root, '.agents', 'skills')]),
+      await level('user', [join(home, 'skills'), join(userHome, '.agents', 'skills')]),
+      extra.map(dir => ({ source: 'extra' as const, path: configuredDir(dir, root, userHome) })),
+      sources().flatMap(source => source.places().map(place => ({ source: 'extra' as const, ...place })))
+    ]
+  }
+
+  async #search(levels: readonly (readonly Place[])[]): Promise<Found> {
+    const byName = new Map<string, Skill>()
+    const visited: string[] = []
+    const add = (skill: Skill) => {
+      const key = skill.name.toLowerCase()
+      if (!byName.has(key)) byName.set(key, skill)
+    }
+    for (const { path, file, ...origin } of levels.flat()) {
+      const scan = file ? await single(path, origin) : await scanSkills(path, origin)
+      for (const skill of scan.skills) add(skill)
+      for (const problem of scan.problems) this.#ports.log.warn(problem, 'a skill is not used')
+      visited.push(...scan.visited)
+    }
+    if (this.#ports.settings().builtin) for (const skill of builtinSkills) add(skill)
+    const skills = [...byName.values()].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1))
+    return { skills, visited, stamp: await stampOf(visited) }
+  }
+}
+
+/** A file that is one skill. */
+async function single(path: string, origin: SkillOrigin): Promise<Scan> {
+  try {
+    return { skills: [await readSkill(path, origin)], visited: [path, dirname(path)], problems: [] }
+  } catch (error) {
+    return { skills: [], visited: [path], problems: [{ file: path, reason: error instanceof Error ? error.message : String(error) }] }
+  }
+}
+
+async function stampOf(paths: readonly string[]): Promise<string> {
+  const stamps = await Promise.all(
+    paths.map(async path => {
+      const found = await stat(path).catch(() => undefined) // not there: another stamp when it comes
+      return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : '-'
+    })
+  )
+  return stamps.join('\n')
+}

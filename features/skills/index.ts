@@ -1,0 +1,4 @@
+/** Public face of the skills pack. */
+export * from './contract.ts'
+export { splitArguments } from './expand.ts'
+export * from './service.ts'

@@ -1,0 +1,140 @@
+/** Skills in files: `<name>/SKILL.md` with front matter, or a flat `<name>.md` at the top of a directory of skills. */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { fieldOf, frontMatter } from '../workspaces/index.ts'
+import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './service.ts'
+
+const maxDepth = 8
+const maxSkills = 1000
+export const maxBytes = 512 * 1024
+const flatDescription = 240
+
+/** What a scan found, and by which places another one could find more. */
+export interface Scan {
+  readonly skills: Skill[]
+  /** Every directory and file that was looked at, absolute. */
+  readonly visited: string[]
+  /** Files that are no skills although they are meant to be. */
+  readonly problems: { readonly file: string; readonly reason: string }[]
+}
+
+/** Skills of one directory. Sorted; entries that begin with a dot and `node_modules` are skipped; links are followed. */
+export async function scanSkills(root: string, origin: SkillOrigin): Promise<Scan> {
+  const scan: Scan = { skills: [], visited: [], problems: [] }
+  await visit(root, { scan, origin, depth: 0 })
+  return scan
+}
+
+interface Place {
+  readonly scan: Scan
+  readonly origin: SkillOrigin
+  readonly depth: number
+  /** Name of the skill in whose directory this one lies. */
+  readonly parent?: string
+}
+
+async function visit(dir: string, place: Place): Promise<void> {
+  const { scan, origin, depth, parent } = place
+  scan.visited.push(dir)
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
+  const names = entries
+    .filter(entry => !entry.name.startsWith('.') && entry.name !== 'node_modules')
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const inDirectories = new Set<string>()
+  for (const entry of names) {
+    if (scan.skills.length >= maxSkills || depth >= maxDepth) return
+    if (!entry.isDirectory() && !entry.isSymbolicLink()) continue
+    const below = join(dir, entry.name)
+    if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing
+    inDirectories.add(entry.name)
+    const file = join(below, 'SKILL.md')
+    const skill = await attempt(file, scan, () => readSkill(file, origin, parent))
+    if (skill === undefined) await visit(below, { ...place, depth: depth + 1 })
+    else if (skill !== 'broken') {
+      scan.visited.push(below)
+      scan.skills.push(skill)
+      if (skill.has_sub_skills) await visit(below, { ...place, depth: depth + 1, parent: skill.name })
+    }
+  }
+  if (depth > 0) return
+  for (const entry of names) {
+    const name = entry.name.endsWith('.md') ? entry.name.slice(0, -3) : ''
+    if (name === '' || name === 'SKILL' || entry.isDirectory() || inDirectories.has(name) || scan.skills.length >= maxSkills) continue
+    const skill = await attempt(join(dir, entry.name), scan, () => readSkill(join(dir, entry.name), origin, parent, name))
+    if (skill !== undefined && skill !== 'broken') scan.skills.push(skill)
+  }
+}
+
+/** Undefined: there is no such file. */
+async function attempt(file: string, { visited, problems }: Scan, read: () => Promise<Skill>): Promise<Skill | 'broken' | undefined> {
+  try {
+    const skill = await read()
+    visited.push(file)
+    return skill
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    visited.push(file)
+    problems.push({ file, reason: error instanceof Error ? error.message : String(error) })
+    return 'broken'
+  }
+}
+
+/** `flat`: name of a file that need not have front matter. Throws where the file is no skill. */
+export async function readSkill(file: string, origin: SkillOrigin, parent?: string, flat?: string): Promise<Skill> {
+  const text = await textOf(file)
+  const parsed = await frontMatter(text)
+  if (!parsed && flat === undefined) throw new Error('it has no front matter')
+  const { fields, body } = parsed ?? { fields: {}, body: text }
+  const field = (...names: string[]) => fieldOf(fields, ...names)
+  const name = String(field('name') ?? flat ?? '').trim()
+  if (name === '' || name.length > 200 || /[\s:/\\]/.test(name)) throw new Error('it has no name, or one with blanks, colons or slashes')
+  const description = String(field('description') ?? (flat === undefined ? '' : firstLine(body))).trim()
+  if (description === '') throw new Error('it has no description')
+  const type = String(field('type') ?? 'prompt')
+  if (!skillTypes.includes(type as SkillType)) throw new Error(`the type ${type} is not known`)
+  const when = field('whenToUse', 'when-to-use', 'when_to_use')
+  const metadata = field('metadata') as Record<string, unknown> | undefined
+  const nested = field('has-sub-skill', 'hasSubSkill') ?? metadata?.['has-sub-skill'] ?? metadata?.hasSubSkill
+  return {
+    ...origin,
+    name: parent === undefined ? name : `${parent}.${name}`,
+    description,
+    path: file,
+    dir: dirname(file),
+    type: type as SkillType,
+    arguments: argumentNames(field('arguments')),
+    ...(typeof when === 'string' && when.trim() !== '' ? { when_to_use: when.trim() } : {}),
+    ...(field('disableModelInvocation', 'disable-model-invocation', 'disable_model_invocation') === true
+      ? { disable_model_invocation: true }
+      : {}),
+    ...(parent === undefined ? {} : { sub: true }),
+    ...(flat === undefined && basename(file) === 'SKILL.md' && nested === true ? { has_sub_skills: true } : {})
+  }
+}
+
+/** What the skill says, without its front matter. Read when it is used: an edit counts at once. */
+export async function skillBody(file: string): Promise<string> {
+  const text = await textOf(file)
+  return ((await frontMatter(text))?.body ?? text).trim()
+}
+
+async function textOf(file: string): Promise<string> {
+  const found = await stat(file)
+  if (!found.isFile()) throw new Error('it is not a regular file')
+  if (found.size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
+  return await readFile(file, 'utf8')
+}
+
+const firstLine = (body: string) =>
+  (
+    body
+      .split('\n')
+      .map(line => line.replace(/^#+\s*/, '').trim())
+      .find(line => line !== '') ?? ''
+  ).slice(0, flatDescription)
+
+/** A list, or names between blanks. Numbers are places, not names. */
+function argumentNames(value: unknown): readonly string[] {
+  const names = typeof value === 'string' ? value.split(/\s+/) : Array.isArray(value) ? value.map(String) : []
+  return names.map(name => name.trim()).filter(name => /^[A-Za-z_][\w-]*$/.test(name))
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import interactions from '../../../features/interactions/pack.ts'
+import { listMessages } from '../../../features/messages/index.ts'
+import permissions from '../../../features/permissions/pack.ts'
+import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import { activateSkill, listSessionSkills, listWorkspaceSkills } from '../../../features/skills/index.ts'
+import skills from '../../../features/skills/pack.ts'
+import tools from '../../../features/tools/pack.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import undo from '../../../features/undo/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type ScriptedLlm, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { type Started, startAgent } from '../agent/start.ts'
+
+const packs = [tools, interactions, permissions, undo, skills]
+
+interface Scene extends Started {
+  skill(path: string, text: string): Promise<string>
+  activate(skill_name: string, body?: { args?: string; attachments?: never[] }): Promise<{ code: number; msg: string; data: unknown }>
+  names(): Promise<string[]>
+  of(type: string): Record<string, unknown>[]
+}
+
+const front = (name: string, more = '') => `---\nname: ${name}\ndescription: Does ${name}\n${more}---\n`
+
+async function start(t: TestContextLike, llm: ScriptedLlm = scriptedLlm('ok', 'ok', 'ok', 'ok')): Promise<Scene> {
+  const scene = await startAgent(t, llm, { packs })
+  const params = { session_id: scene.session_id }
+  await mkdir(join(scene.cwd, '.git'))
+  return {
+    ...scene,
+    async skill(path, text) {
+      const file = join(scene.cwd, path)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, text)
+      return file
+    },
+    activate: (skill_name, body = {}) => scene.call(activateSkill, { params: { ...params, skill_name }, body }),
+    names: async () => (await scene.call(listSessionSkills, { params })).data.skills.map(({ name }) => name),
+    of: type => scene.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
+  }
+}
+
+test('skills of the project, of the home and those built in are listed by name, and the most specific of one name counts', async t => {
+  const scene = await start(t)
+  const path = await scene.skill(
+    '.svc-code/skills/deploy/SKILL.md',
+    `${front('Deploy', 'type: inline\ndisable-model-invocation: true\n')}Do it.`
+  )
+  await scene.skill('.agents/skills/deploy/SKILL.md', `${front('deploy')}Another.`)
+  await scene.skill('.agents/skills/flat.md', '\n# Flat one\nBody')
+  await scene.skill('.agents/skills/node_modules/x/SKILL.md', front('hidden'))
+  await scene.skill('.agents/skills/broken/SKILL.md', 'no front matter')
+  await scene.skill('.agents/skills/guide/SKILL.md', front('guide', 'type: reference\nhas-sub-skill: true\n'))
+  await scene.skill('.agents/skills/guide/more/part/SKILL.md', front('part'))
+  await mkdir(join(scene.home, 'skills'))
+  await writeFile(join(scene.home, 'skills', 'mine.md'), 'About mine')
+  const { data } = await scene.call(listSessionSkills, { params: { session_id: scene.session_id } })
+  assert.deepEqual(
+    data.skills.map(({ name, source }) => `${name} ${source}`),
+    [
+      'Deploy project',
+      'flat project',
+      'guide project',
+      'guide.part project',
+      'mine user',
+      'write-instructions builtin',
+      'write-skill builtin'
+    ]
+  )
+  assert.deepEqual(data.skills[0], {
+    name: 'Deploy',
+    description: 'Does Deploy',
+    path,
+    source: 'project',
+    type: 'inline',
+    disable_model_invocation: true
+  })
+  assert.equal(data.skills[1]?.description, 'Flat one')
+  assert.equal(data.skills[5]?.path, 'builtin://write-instructions')
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  assert.deepEqual((await scene.call(listWorkspaceSkills, { params: { workspace_id } })).data, data)
+  assert.equal((await scene.call(listWorkspaceSkills, { params: { workspace_id: 'wd_none' } })).code, 40410)
+  assert.equal((await scene.call(listSessionSkills, { params: { session_id: 'session_none' } })).code, 40401)
+})
+
+test('a skill that comes, changes or goes is seen by the next look', async t => {
+  const scene = await start(t)
+  const builtin = ['write-instructions', 'write-skill']
+  assert.deepEqual(await scene.names(), builtin)
+  const file = await scene.skill('.svc-code/skills/a/SKILL.md', front('a'))
+  assert.deepEqual(await scene.names(), ['a', ...builtin])
+  await writeFile(file, front('renamed'))
+  assert.deepEqual(await scene.names(), ['renamed', ...builtin])
+  await rm(dirname(file), { recursive: true })
+  assert.deepEqual(await scene.names(), builtin)
+})
+
+test('links that go round end, and a skill that is larger than it may be is none', async t => {
+  const scene = await start(t)
+  await scene.skill('.svc-code/skills/big/SKILL.md', front('big') + 'x'.repeat(600 * 1024))
+  await scene.skill('.svc-code/skills/group/a/SKILL.md', front('a'))
+  await symlink(join(scene.cwd, '.svc-code', 'skills'), join(scene.cwd, '.svc-code', 'skills', 'group', 'round'))
+  assert.ok((await scene.names()).includes('a'))
+  assert.ok(!(await scene.names()).includes('big'))
+})
+
+test('an activation runs a turn with the text of the skill, its arguments filled in, and is told just before the turn', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await start(t, llm)
+  const path = await scene.skill(
+    '.svc-code/skills/greet/SKILL.md',
+    `${front('greet', 'arguments: [who, how]\n')}Greet $who $how. First: $0. All: $ARGUMENTS. Cost: $price. In \${SVC_SKILL_DIR}.`
+  )
+  assert.deepEqual((await scene.activate('GREET', { args: '"Ann & Bob" warmly' })).data, { activated: true, skill_name: 'greet' })
+  await scene.settled(1)
+  const sent = JSON.stringify(llm.requests[0]?.messages)
+  assert.match(sent, /Greet Ann &amp; Bob warmly\. First: Ann &amp; Bob\. All: &quot;Ann &amp; Bob&quot; warmly\. Cost: \$price\./)
+  assert.ok(sent.includes(`In ${dirname(path)}.`))
+  const [activated] = scene.of('skill.activated')
+  const { activationId, ...facts } = activated ?? {}
+  assert.ok(activationId)
+  assert.deepEqual(facts, {
+    skillName: 'greet',
+    skillArgs: '"Ann & Bob" warmly',
+    trigger: 'user-slash',
+    skillType: 'prompt',
+    skillPath: path,
+    skillSource: 'project'
+  })
+  const order = scene.events.map(({ type }) => type).filter(type => ['skill.activated', 'turn.started', 'prompt.completed'].includes(type))
+  assert.deepEqual(order, ['skill.activated', 'turn.started', 'prompt.completed'])
+  const [turn] = scene.of('turn.started')
+  assert.deepEqual(turn?.origin, { kind: 'skill_activation', ...activated })
+  const session = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  assert.equal(session.last_prompt, '/greet "Ann & Bob" warmly')
+  assert.equal(session.title, '/greet "Ann & Bob" warmly')
+  const undone = await scene.call(undoSession, { params: { session_id: scene.session_id }, body: {} })
+  assert.deepEqual([undone.code, undone.data.messages.items.length], [0, 0])
+})
+
+test('arguments that the text does not take follow it', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/plain.md', 'Just do it.')
+  await scene.activate('plain', { args: '<now>' })
+  await scene.settled(1)
+  assert.match(JSON.stringify(llm.requests[0]?.messages), /Just do it\.\\n\\nARGUMENTS: &lt;now&gt;/)
+})
+
+test('what cannot be activated answers with its code, and nothing runs', async t => {
+  const scene = await start(t)
+  await scene.skill('.svc-code/skills/book/SKILL.md', front('book', 'type: reference\n'))
+  assert.equal((await scene.activate('nothing')).code, 40415)
+  assert.equal((await scene.activate('book')).code, 40912)
+  const params = { session_id: scene.session_id }
+  const content = [{ type: 'text' as const, text: 'hi' }]
+  for (const [name, code] of [
+    ['nothing', 40415],
+    ['book', 40912]
+  ] as const) {
+    assert.equal((await scene.call(submitPrompt, { params, body: { content, skills: [{ name }] } })).code, code)
+  }
+  assert.equal(
+    (await scene.call(submitPrompt, { params, body: { content, prompt_id: 'p', skills: [{ name: 'write-skill' }] } })).code,
+    40001
+  )
+  const file = { type: 'image', source: { kind: 'file', file_id: 'f_none' } } as const
+  const with_file = await scene.call(activateSkill, { params: { ...params, skill_name: 'write-skill' }, body: { attachments: [file] } })
+  assert.equal(with_file.code, 40407)
+  assert.deepEqual(scene.of('turn.started'), [])
+  assert.deepEqual((await scene.call(listPrompts, { params })).data, { active: null, queued: [] })
+})
+
+test('a skill that is activated while a turn runs joins it', async t => {
+  const gate = latch()
+  const llm = scriptedLlm(
+    [
+      { type: 'wait', until: gate.opened },
+      { type: 'text', text: 'first' },
+      { type: 'finish', reason: 'completed' }
+    ],
+    'second'
+  )
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/late.md', 'Late words.')
+  await scene.prompt('go')
+  await scene.waitFor(event => event.type === 'turn.step.started')
+  assert.equal((await scene.activate('late')).code, 0)
+  gate.open()
+  await scene.settled(1)
+  assert.match(JSON.stringify(llm.requests[1]?.messages), /Late words/)
+  assert.equal(scene.of('turn.started').length, 1)
+  assert.equal(scene.of('skill.activated').length, 1)
+})
+
+test('skills of a prompt stand in front of it, and the prompt is told without them', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/one.md', 'Words of one $0.')
+  await scene.skill('.svc-code/skills/two.md', 'Words of two.')
+  const params = { session_id: scene.session_id }
+  const body = { content: [{ type: 'text' as const, text: 'my own text' }], skills: [{ name: 'one', args: 'x' }, { name: 'two' }] }
+  assert.equal((await scene.call(submitPrompt, { params, body })).code, 0)
+  await scene.settled(1)
+  assert.match(JSON.stringify(llm.requests[0]?.messages), /Words of one x[\s\S]*Words of two[\s\S]*my own text/)
+  const [turn] = scene.of('turn.started')
+  assert.equal(turn?.prompt, 'my own text')
+  assert.ok(turn)
+  const { kind, skillActivations } = turn.origin as { kind: string; skillActivations: { skillName: string; activationId: string }[] }
+  assert.deepEqual([kind, skillActivations.map(each => each.skillName)], ['user', ['one', 'two']])
+  assert.deepEqual(
+    scene.of('skill.activated').map(({ skillName, trigger, activationId }) => [skillName, trigger, activationId]),
+    skillActivations.map(({ skillName, activationId }) => [skillName, 'user-slash', activationId])
+  )
+  assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my own text')
+})
+
+test('the model sees which skills there are, loads one by its tool, and reads it with the next step', async t => {
+  const llm = scriptedLlm(
+    toolCalls({ id: 'c1', name: 'Skill', args: { skill: 'help', args: 'now' } }),
+    toolCalls({ id: 'c2', name: 'Skill', args: { skill: 'flow' } }, { id: 'c3', name: 'Skill', args: { skill: 'none' } }),
+    'done'
+  )
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/help/SKILL.md', `${front('help', 'whenToUse: when stuck\n')}Help $0.`)
+  await scene.skill('.svc-code/skills/flow/SKILL.md', front('flow', 'type: flow\n'))
+  await scene.skill('.svc-code/skills/secret/SKILL.md', front('secret', 'disable_model_invocation: true\n'))
+  await scene.prompt('go')
+  await scene.settled(1)
+  const system = JSON.stringify(llm.requests[0]?.system)
+  assert.match(system, /- help: Does help\\n {2}When to use: when stuck\\n {2}Path: /)
+  assert.doesNotMatch(system, /- (flow|secret):/)
+  assert.match(JSON.stringify(llm.requests[1]?.messages), /loaded inline[\s\S]*skill-loaded name=\\\\?\\?"help[\s\S]*Help now\./)
+  const results = scene.of('tool.result').map(({ toolCallId, isError, output }) => [toolCallId, isError ?? false, output])
+  assert.deepEqual(
+    results.map(([id, failed]) => [id, failed]),
+    [
+      ['c1', false],
+      ['c2', true],
+      ['c3', true]
+    ]
+  )
+  assert.match(String(results[1]?.[2]), /not for you to load/)
+  assert.match(String(results[2]?.[2]), /no skill "none". Known: .*help/)
+  assert.deepEqual(
+    scene.of('skill.activated').map(({ skillName, trigger }) => [skillName, trigger]),
+    [['help', 'model-tool']]
+  )
+  const { display } = scene.of('tool.call.started')[0] ?? {}
+  assert.deepEqual(display, { kind: 'skill_call', skill_name: 'help', args: 'now' })
+  const { data } = await scene.call(listMessages, { params: { session_id: scene.session_id } })
+  assert.ok(data.items.some(({ metadata }) => (metadata as { origin?: { kind: string } })?.origin?.kind === 'skill_activation'))
+})
+
+test('a skill that makes the model load it again and again is loaded three times in a turn', async t => {
+  const call = (id: string) => toolCalls({ id, name: 'Skill', args: { skill: 'again' } })
+  const scene = await start(t, scriptedLlm(call('a'), call('b'), call('c'), call('d'), 'done'))
+  await scene.skill('.svc-code/skills/again.md', 'Load the skill again.')
+  await scene.prompt('go')
+  await scene.settled(1)
+  assert.deepEqual(
+    scene.of('tool.result').map(({ isError }) => isError ?? false),
+    [false, false, false, true]
+  )
+  assert.deepEqual(
+    scene.of('skill.activated').map(({ trigger }) => trigger),
+    ['model-tool', 'nested-skill', 'nested-skill']
+  )
+})
+
+test('who may not use the tool is not told of skills', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await start(t, llm)
+  await scene.skill('.svc-code/skills/help.md', 'Help.')
+  await scene.prompt('go', { disabled_tools: ['Skill'] })
+  await scene.settled(1)
+  assert.doesNotMatch(JSON.stringify(llm.requests[0]?.system), /- help:/)
+})
