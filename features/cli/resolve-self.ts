@@ -26,7 +26,7 @@ export async function resolve(specifier: string, context: unknown, next: Next): 
 
 /** File of a door in the form in which this module itself runs: bundled, compiled, or as source. */
 function door(name: string): string {
-  if (bundled) return new URL(`${name.replace('/', '-')}.js`, here).href
+  if (bundled) return new URL(`${name.replace('/', '-')}.mjs`, here).href
   const file = name === 'kernel/testing' ? name : `${name}/index`
   return new URL(`../../${file}.${compiled ? 'js' : 'ts'}`, here).href
 }

@@ -133,7 +133,7 @@ test('the client door loads nothing of the server', async () => {
     const text = await readFile(join(bundle, file), 'utf8')
     for (const [, name] of text.matchAll(/(?:from|import) ?\(?"(\.\/[^"]+)"/g)) await follow(name!.slice(2))
   }
-  await follow('client.js')
+  await follow('client.mjs')
   assert.ok(loaded.size > 0)
   assert.deepEqual(
     [...loaded].filter(name => /^(base|kernel|features)/.test(name)),
