@@ -151,6 +151,9 @@ Use it only for limits that the user has named.`,
   return [create, get, update, budget]
 }
 
+/** Labels of an approval: the goal starts, in this mode. */
+const modes: readonly PermissionMode[] = ['manual', 'yolo', 'auto']
+
 /** The user decides whether a goal starts, and may switch the permission mode with it. Undefined: it may. */
 async function review(
   { objective, completionCriterion }: Static<typeof createParameters>,
@@ -175,13 +178,14 @@ async function review(
         objective,
         ...(completionCriterion === undefined ? {} : { completionCriterion }),
         mode: mode ?? 'manual'
-      }
+      },
+      labels: { approved: modes, rejected: [] }
     },
     signal
   )
   if (end.how === 'answered' && end.answer.decision === 'approved') {
-    const label = end.answer.selected_label
-    if (label === 'auto' || label === 'yolo' || label === 'manual') await permissions()?.setMode(env.agent, label satisfies PermissionMode)
+    const chosen = modes.find(each => each === end.answer.selected_label)
+    if (chosen !== undefined) await permissions()?.setMode(env.agent, chosen)
     return undefined
   }
   const feedback = end.how === 'answered' && end.answer.feedback !== undefined ? ` They say: ${end.answer.feedback}` : ''

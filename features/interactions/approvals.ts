@@ -10,6 +10,8 @@ export interface ApprovalAsk extends InteractionAsk {
   /** Short phrase: `Running: ls`. */
   readonly action: string
   readonly display: ToolDisplay
+  /** Labels that clients offer, by the decision that they stand for: an answer names none, or one of its decision. Absent: any is noted. */
+  readonly labels?: { readonly approved: readonly string[]; readonly rejected: readonly string[] }
 }
 
 export const approvals = defineInteraction({
@@ -33,6 +35,13 @@ export const approvals = defineInteraction({
     created_at,
     expires_at
   }),
+  faults({ labels }, { decision, selected_label: label }) {
+    if (!labels || label === undefined) return []
+    const offered = decision === 'cancelled' ? [] : labels[decision]
+    if (offered.includes(label)) return []
+    const which = offered.length > 0 ? `one of ${offered.map(each => `'${each}'`).join(', ')}` : 'absent'
+    return [{ path: 'selected_label', message: `with '${decision}' must be ${which}` }]
+  },
   asked: request => ({ type: approvalRequested.type, payload: request }),
   ended(approval_id, end, at) {
     const answer = end.how === 'answered' ? end.answer : { decision: 'cancelled' as const }

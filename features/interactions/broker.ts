@@ -1,6 +1,6 @@
 /** The open requests of one session, of all kinds: announced, waited for, ended once. */
 import { randomUUID } from 'node:crypto'
-import { AppError, type Logger } from '../../kernel/index.ts'
+import { AppError, invalid, type Logger } from '../../kernel/index.ts'
 import type { HistoryRecord, Written } from '../history/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { Attendance } from './attendance.ts'
@@ -30,6 +30,7 @@ interface Open {
   readonly id: string
   readonly kind: AnyInteractionKind
   readonly agent: AgentHost
+  readonly ask: InteractionAsk
   readonly request: unknown
   readonly signal: AbortSignal
   readonly settle: (end: InteractionEnd<unknown>) => void
@@ -86,7 +87,7 @@ export class Broker {
         clearTimeout(timer)
         signal.removeEventListener('abort', withdraw)
       }
-      this.#open.set(id, { id, kind, agent, request, signal, settle, release, answering: false })
+      this.#open.set(id, { id, kind, agent, ask, request, signal, settle, release, answering: false })
       this.#session.work.pending(kind.pending, 1)
       written.tell()
       this.#watch()
@@ -102,9 +103,11 @@ export class Broker {
     throw new AppError(known === 'expired' ? kind.expired : AlreadyResolved, { data: { resolved: false } })
   }
 
-  /** The user's answer. Throws as `find`. Returns the instant. */
+  /** The user's answer. Throws as `find`, and 40001 for one that the kind does not take. Returns the instant. */
   async answer(kind: AnyInteractionKind, id: string, answer: unknown): Promise<string> {
     const open = this.find(kind, id)
+    const faults = kind.faults?.(open.ask, answer) ?? []
+    if (faults.length > 0) throw invalid(faults)
     open.answering = true
     let written: Written
     const at = this.#ports.now()

@@ -1,5 +1,13 @@
 /** Kinds of requests to the human: what the broker is told of approvals, questions and whatever else a pack lets people decide. */
-import { type ErrorSpec, type EventTarget, extensionPoint, type Static, type TObject, type TSchema } from '../../kernel/index.ts'
+import {
+  type Detail,
+  type ErrorSpec,
+  type EventTarget,
+  extensionPoint,
+  type Static,
+  type TObject,
+  type TSchema
+} from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 
 /** Who asks; kinds add what they ask. */
@@ -53,6 +61,8 @@ export interface InteractionKind<Ask extends InteractionAsk, Q extends TObject, 
   readonly missing: ErrorSpec
   readonly expired: ErrorSpec
   describe(ask: Ask, base: RequestBase): Static<Q>
+  /** What is wrong with an answer to this request, by field: it is refused (40001), and the request stays open. Default: nothing. */
+  faults?(ask: Ask, answer: Static<A>): readonly Detail[]
   /** Pure: the events follow from records, also after a crash. */
   asked(request: Static<Q>): InteractionEvent
   ended(id: string, end: InteractionEnd<Static<A>>, at: Date): InteractionEvent

@@ -1,5 +1,5 @@
 /** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
-import { definePack, defineSlot, type EventTarget, oneOf, type Static, Type } from '../../kernel/index.ts'
+import { definePack, defineSlot, type EventTarget, oneOf, type Static, Type, within } from '../../kernel/index.ts'
 import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { approvals } from './approvals.ts'
@@ -139,7 +139,11 @@ export default definePack({
       const session = await sessions.load(session_id)
       const { scope, ...answer } = body
       const kept = answer.decision === 'approved' && scope ? { ...answer, scope } : answer
-      return { resolved: true as const, resolved_at: await interactions.answer(session, approvals, approval_id, kept) }
+      try {
+        return { resolved: true as const, resolved_at: await interactions.answer(session, approvals, approval_id, kept) }
+      } catch (error) {
+        throw within('body', error)
+      }
     })
   }
 })

@@ -1,10 +1,17 @@
 /** The review of a plan: how the user's answer is read, and what the model hears of it. Pure. */
-import { type ApprovalAnswer, type InteractionEnd, unattendedFailure } from '../interactions/index.ts'
+import { type ApprovalAnswer, type ApprovalAsk, type InteractionEnd, unattendedFailure } from '../interactions/index.ts'
 import type { ToolResult } from '../tools/index.ts'
 import type { PlanOption } from './contract.ts'
 
 /** Labels that clients offer of their own accord; no option may have one. */
-export const ownLabels = ['Approve', 'Reject', 'Reject and Exit', 'Revise']
+const own = { approved: ['Approve'], rejected: ['Reject', 'Reject and Exit', 'Revise'] } as const
+export const ownLabels: readonly string[] = [...own.approved, ...own.rejected]
+
+/** What the user can choose when these options are shown. */
+export const labelsOf = (options: readonly PlanOption[]): NonNullable<ApprovalAsk['labels']> => ({
+  approved: [...own.approved, ...options.map(({ label }) => label)],
+  rejected: own.rejected
+})
 
 /** `carryOut`: plan mode ends and the call answers with the plan; else the call is settled with `result`. */
 export type Verdict =

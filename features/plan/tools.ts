@@ -5,7 +5,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { mayChange, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import type { AgentPlan } from './agent-plan.ts'
 import { enterParameters, exitParameters, type PlanOption } from './contract.ts'
-import { approvedText, ownLabels, type Reviewed, verdictOf } from './review.ts'
+import { approvedText, labelsOf, ownLabels, type Reviewed, verdictOf } from './review.ts'
 
 export interface PlanPorts {
   readonly planOf: (agent: AgentHost) => Promise<AgentPlan>
@@ -60,7 +60,8 @@ export function createExitPlanMode(ports: PlanPorts): Tool<typeof exitParameters
       }
       const text = await plan.read()
       if (text === '') throw new ToolRefusal(`The plan file ${file} is empty. Write the plan there first.`)
-      const display = { kind: 'plan_review', plan: text, path: file, ...(options.length > 1 ? { options } : {}) }
+      const shown = options.length > 1 ? options : []
+      const display = { kind: 'plan_review', plan: text, path: file, ...(shown.length > 0 ? { options: shown } : {}) }
       const description = 'Reviewing the plan'
       let how: Reviewed = { reviewed: false }
       return {
@@ -73,7 +74,8 @@ export function createExitPlanMode(ports: PlanPorts): Tool<typeof exitParameters
             await leave(plan, 'unreviewed', env, ports)
             return undefined
           }
-          const verdict = verdictOf(await ports.ask(approvalOf(env, description, display), signal), options)
+          const ask = { ...approvalOf(env, description, display), labels: labelsOf(shown) }
+          const verdict = verdictOf(await ports.ask(ask, signal), shown)
           if (!verdict.carryOut) {
             if (verdict.leave) await leave(plan, 'rejected', env, ports)
             return verdict.result

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import { Histories } from '../../../features/history/index.ts'
-import { approvalRequested, resolveApproval } from '../../../features/interactions/index.ts'
+import { approvalRequested, listApprovals, resolveApproval } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
 import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
@@ -270,6 +270,37 @@ test('of several approaches the user chooses one; a single one is not offered as
   const one = await reviewed(t, { decision: 'approved', selected_label: 'Approve' }, { options: options.slice(0, 1) })
   assert.equal(one.asked[0]?.tool_input_display.options, undefined)
   assert.doesNotMatch(one.result.output, /only this one/)
+})
+
+test('an answer with a label that nobody offered, or that means the opposite, is refused and changes nothing', async t => {
+  const options = [
+    { label: 'Small', description: 'a little' },
+    { label: 'Large', description: 'a lot' }
+  ]
+  const server = await start(t, [writePlan('1. Do it.'), call('ExitPlanMode', { options })])
+  await server.setPlan(true)
+  await server.prompt('plan it', { permission_mode: 'manual' })
+  const { payload } = await server.waitFor(event => event.type === approvalRequested.type)
+  const params = { ...server.params, approval_id: (payload as Approval).approval_id }
+  const before = await server.call(listApprovals, { params: server.params, query: { status: 'pending' } })
+  for (const body of [
+    { decision: 'approved', selected_label: 'Medium' },
+    { decision: 'approved', selected_label: 'small' },
+    { decision: 'approved', selected_label: 'Reject and Exit' },
+    { decision: 'rejected', selected_label: 'Large' }
+  ] as const) {
+    const { code, details } = await server.call(resolveApproval, { params, body })
+    assert.deepEqual([code, details?.map(({ path }) => path)], [40001, ['body.selected_label']], body.selected_label)
+  }
+  assert.deepEqual((await server.call(listApprovals, { params: server.params, query: { status: 'pending' } })).data, before.data)
+  assert.deepEqual(
+    server.events.filter(({ type }) => type === 'event.approval.resolved'),
+    []
+  )
+  assert.equal(await server.planMode(), true)
+  assert.equal((await server.call(resolveApproval, { params, body: { decision: 'approved', selected_label: 'Small' } })).code, 0)
+  await server.settled(1)
+  assert.match(resultsOf(server).at(-1)?.output ?? '', /only this one: Small/)
 })
 
 const ends: readonly [string, Record<string, unknown>, { error: boolean; plan_mode: boolean; goesOn: boolean; text: RegExp }][] = [
