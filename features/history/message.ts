@@ -38,6 +38,10 @@ const messageTypes: ReadonlySet<string> = new Set(['message', 'step.message', 't
 /** Whether records of this type are messages. */
 export const isMessage = (record: { readonly type: string }): boolean => messageTypes.has(record.type)
 
+/** The number that a record was given as a message; undefined: it is none, or one of an older journal. */
+export const givenNumber = (record: { readonly type: string; readonly number?: unknown }): number | undefined =>
+  isMessage(record) && typeof record.number === 'number' ? record.number : undefined
+
 const widestGap = 1_000_000
 
 /** The number of a message. `next`: the one after the last; records of older journals have none of their own. */

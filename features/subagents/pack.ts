@@ -2,7 +2,7 @@
 import { definePack, defineSlot, Type } from '../../kernel/index.ts'
 import { AgentProfileSources, AgentRepairs, Agents, promptCompleted, StatusFacts, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { Config, ConfigSections, subagentSection } from '../config/index.ts'
-import { Histories, type HistoryRecord, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, type HistoryRecord, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { AgentConfigHandlers, type AgentHost, type Session, SessionChecks, Sessions } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
@@ -12,7 +12,7 @@ import { createChildren, RunningSlot } from './children.ts'
 import { subagentCompleted, subagentFailed, subagentSpawned, subagentStarted, subagentSuspended } from './contract.ts'
 import { checkPool, poolOf } from './pool.ts'
 import { profileDirs, readProfiles } from './profile-files.ts'
-import { eventsOf, failed, rosterState, shownOf } from './records.ts'
+import { begunState, eventsOf, failed, rosterState, shownOf } from './records.ts'
 import { usualPace } from './schedule.ts'
 import { Subagents } from './service.ts'
 import { SwarmMode, swarmState } from './swarm-mode.ts'
@@ -46,6 +46,7 @@ export default definePack({
   setup(ctx, { sessions, histories, agents, turns, toolHooks, llm, config, tasks }) {
     ctx.contribute(ConfigSections, extraAgentDirsSection)
     ctx.contribute(HistoryStates, rosterState)
+    ctx.contribute(HistoryStates, begunState)
     ctx.contribute(HistoryStates, swarmState)
     ctx.slot(RunningSlot)
 
@@ -67,6 +68,17 @@ export default definePack({
         return entries.flatMap((entry): HistoryRecord[] =>
           entry.over ? [] : [failed.of({ subagentId: entry.id, error: 'the server ended meanwhile' })]
         )
+      }
+    })
+
+    // Of an agent that nobody knows any more nothing goes on, whatever it began.
+    const followers = ctx.collect(UndoFollowers)
+    ctx.contribute(UndoFollowers, {
+      name: 'subagents',
+      async undone(agent, from) {
+        const { agents: begun } = (await (await histories.of(agent)).track(begunState)).value
+        const children = begun.flatMap(each => (each.begun >= from ? (agent.session.agent(each.id) ?? []) : []))
+        await Promise.all(children.flatMap(child => followers.items().map(follower => follower.undone(child, 0))))
       }
     })
 

@@ -1,6 +1,15 @@
 /** What an agent's journal says of the agents it started, the events that follow, and the list of those of its present turn. Pure. */
 import { Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec, sessionForked } from '../history/index.ts'
+import {
+  contextCompacted,
+  coreRecord,
+  defineRecord,
+  givenNumber,
+  type HistoryRecord,
+  type RecordEvent,
+  type StateSpec,
+  sessionForked
+} from '../history/index.ts'
 import {
   Completed,
   Failed,
@@ -99,6 +108,26 @@ export const rosterState: StateSpec<Roster> = {
       return { entries: state.entries.map(entry => (entry.hidden || entry.over ? entry : { ...entry, ...end })) }
     }
     return state
+  }
+}
+
+/** Agents that were started since the last compaction, with the number of the newest message then. */
+export interface Begun {
+  readonly newest: number
+  readonly agents: readonly { readonly id: string; readonly begun: number }[]
+}
+
+export const begunState: StateSpec<Begun> = {
+  name: 'subagents.begun',
+  version: 1,
+  initial: () => ({ newest: -1, agents: [] }),
+  reduce(given, record) {
+    const number = givenNumber(record)
+    const state = number === undefined ? given : { ...given, newest: number }
+    // No undo reaches behind them.
+    if (contextCompacted.is(record) || sessionForked.is(record)) return { ...state, agents: [] }
+    if (!spawned.is(record)) return state
+    return { ...state, agents: [...state.agents, { id: record.subagentId, begun: state.newest }] }
   }
 }
 

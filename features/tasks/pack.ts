@@ -2,7 +2,7 @@
 import { AppError, definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { backgroundSection, Config, experimentalSection } from '../config/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
 import { type AgentHost, type Session, SessionMissing, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, Tools } from '../tools/index.ts'
 import {
@@ -95,6 +95,8 @@ export default definePack({
       await (await tableOf(agent)).telling.tellWithStep()
       return undefined
     })
+
+    ctx.contribute(UndoFollowers, { name: 'tasks', undone: async (agent, from) => (await tableOf(agent)).undone(from) })
 
     ctx.own(
       sessions.onLoad(async session => {

@@ -1,6 +1,6 @@
 /** Tasks in the journal of their agent: begun in the background, over, reported; what is known of them by it; the events that follow. */
 import { Type } from '../../kernel/index.ts'
-import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { defineRecord, givenNumber, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
 import { TaskInfo, taskStarted, taskTerminated } from './contract.ts'
 
 /** Bytes of the output in a terminal record. */
@@ -53,6 +53,10 @@ export interface TaskEntry {
     readonly quiet?: boolean
     readonly hint?: string
   }
+  /** Number of the newest message when it began. */
+  readonly begun: number
+  /** The turn that began it was taken back: the agent knows nothing of it, and is told nothing. */
+  readonly undone?: boolean
   /** Number of the message that told the agent of its end. */
   readonly told?: number
   /** The call whose result will. */
@@ -64,25 +68,29 @@ export interface TaskState {
   readonly entries: readonly TaskEntry[]
   /** Compactions of the context so far. */
   readonly compactions: number
+  /** Number of the newest message. */
+  readonly newest: number
 }
 
 /** Tasks that are over and told of; older ones are forgotten. */
 const kept = 100
 
-/** Its end is on record, and the agent was not told of it. */
-export const isUntold = ({ info, end, told, reported_by }: TaskEntry): boolean =>
-  end !== undefined && told === undefined && reported_by === undefined && info.terminalNotificationSuppressed !== true
+/** Its end is on record, and the agent was not told of it and is to be. */
+export const isUntold = ({ info, end, told, reported_by, undone }: TaskEntry): boolean =>
+  end !== undefined && !undone && told === undefined && reported_by === undefined && info.terminalNotificationSuppressed !== true
 
 export const taskState: StateSpec<TaskState> = {
   name: 'tasks',
-  version: 1,
-  initial: () => ({ entries: [], compactions: 0 }),
-  reduce(state, record) {
-    const { compactions } = state
+  version: 2,
+  initial: () => ({ entries: [], compactions: 0, newest: -1 }),
+  reduce(given, record) {
+    const number = givenNumber(record)
+    const state = number === undefined ? given : { ...given, newest: number }
+    const { compactions, newest } = state
     if (record.type === 'context.compacted') return { ...state, compactions: compactions + 1 }
     if (startedRecord.is(record)) {
       const { session_id, agent_id, info, tool_call_id } = record
-      const entry = { session_id, agent_id, info, compactions, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+      const entry = { session_id, agent_id, info, compactions, begun: newest, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
       return { ...state, entries: [...state.entries, entry] }
     }
     if (state.entries.length === 0) return state
@@ -112,6 +120,8 @@ function changeBy(record: HistoryRecord): ((entry: TaskEntry) => TaskEntry) | un
   if (type === 'context.undone') {
     const from = Number(record.from)
     return entry => {
+      // The first message that goes is the one that opens the turn: its work begins behind it.
+      if (entry.begun >= from) return { ...entry, undone: true }
       if (entry.told === undefined || entry.told < from) return entry
       const { told: _told, ...rest } = entry
       return rest

@@ -234,6 +234,17 @@ export class TaskTable {
     return info.status === 'killed' && task.stopped?.why === cause
   }
 
+  /** As `UndoFollower.undone`. */
+  async undone(from: number): Promise<void> {
+    const begun = this.#state.value.entries.filter(entry => entry.begun >= from && this.#isOwn(entry))
+    await Promise.all(
+      begun.map(async ({ info: { taskId }, end, told }) => {
+        await this.stop(taskId, 'user', { reason: 'The turn that began it was taken back.', silent: true })
+        if (end && told === undefined) await this.telling.withdraw(taskId)
+      })
+    )
+  }
+
   /** Tasks in the background that began before the last compaction, and how many compactions there were. */
   overlooked(): { readonly tasks: readonly TaskView[]; readonly compactions: number } {
     const { entries, compactions } = this.#state.value

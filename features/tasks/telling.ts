@@ -49,6 +49,7 @@ export class Telling {
   async tell({ info, ...entry }: TaskEntry, admission = this.#admission()): Promise<void> {
     try {
       const engine = await this.#ports.engine(this.#agent)
+      if (this.#entry(info.taskId)?.undone) return // meanwhile
       await engine.inject({
         id: noticeId(info.taskId),
         content: notification({ info, ...entry }, this.#ports.pathOf(info.taskId)),
@@ -82,14 +83,22 @@ export class Telling {
     return () => this.#claims.delete(claim)
   }
 
-  /** The result of this call tells of the end: it is told in no other way, unless it was already. */
-  async report(task_id: string, tool_call_id: string): Promise<void> {
-    const find = () => this.#state.value.entries.find(({ info }) => info.taskId === task_id)
-    const entry = find()
-    if (!entry || !isUntold(entry)) return
+  #entry(task_id: string): TaskEntry | undefined {
+    return this.#state.value.entries.find(({ info }) => info.taskId === task_id)
+  }
+
+  /** A notice of the end that waits is not given to the model. */
+  async withdraw(task_id: string): Promise<void> {
     const engine = await this.#ports.engine(this.#agent)
     await engine.withdrawNotice(noticeId(task_id))
-    if (isUntold(find() ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
+  }
+
+  /** The result of this call tells of the end: it is told in no other way, unless it was already. */
+  async report(task_id: string, tool_call_id: string): Promise<void> {
+    const entry = this.#entry(task_id)
+    if (!entry || !isUntold(entry)) return
+    await this.withdraw(task_id)
+    if (isUntold(this.#entry(task_id) ?? entry)) await this.#history.append(reportedRecord.of({ task_ids: [task_id], tool_call_id }))
   }
 }
 

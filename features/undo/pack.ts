@@ -1,9 +1,9 @@
 /** Wires undo: its route, one after the other per session. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
-import { Histories } from '../history/index.ts'
+import { Histories, UndoFollowers } from '../history/index.ts'
 import { SessionViews } from '../messages/index.ts'
-import { type Session, Sessions } from '../sessions/index.ts'
+import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { UndoUnavailable, undoSession } from './contract.ts'
 import { refusal, undo } from './undo.ts'
 
@@ -19,6 +19,12 @@ export default definePack({
   errors: [UndoUnavailable],
   setup(ctx, { sessions, agents, histories, views }) {
     ctx.slot(OrderSlot)
+    const followers = ctx.collect(UndoFollowers)
+    const endWork = async (agent: AgentHost, from: number) => {
+      const work = followers.items().map(async follower => follower.undone(agent, from))
+      for (const { reason } of (await Promise.allSettled(work)).filter(end => end.status === 'rejected'))
+        ctx.log.error({ err: reason, session_id: agent.session.id }, 'work of turns that were taken back could not be ended')
+    }
     ctx.route(undoSession, async ({ params: { session_id }, body }) => {
       const { count = 1, page_size: size = 50 } = body ?? {}
       const session = await sessions.load(session_id)
@@ -26,7 +32,8 @@ export default definePack({
       const main = session.agent('main')
       if (!main) throw refusal(count, { turns: [], end: 'beginning' })
       const order = session.get(OrderSlot)
-      const done = order.last.then(async () => undo(await agents.of(main), await histories.of(main), count))
+      const ended = (from: number) => endWork(main, from)
+      const done = order.last.then(async () => undo(await agents.of(main), await histories.of(main), count, ended))
       order.last = done.catch(() => undefined) // whoever asked hears of it
       await done
       return { messages: await views.messages(session_id, { size }), status: await views.status(session_id) }

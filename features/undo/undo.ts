@@ -17,8 +17,8 @@ export function refusal(requestedCount: number, { turns, end }: Undoable): AppEr
   return new AppError(UndoUnavailable, { data })
 }
 
-/** Resolves when it is on record. Throws SessionBusy (40901) while the agent is at work, UndoUnavailable (40911). */
-export function undo(agent: Agent, history: History, count: number): Promise<void> {
+/** Resolves when it is on record, and what the turns began and goes on is over (`ended`). Throws SessionBusy (40901) while the agent is at work, UndoUnavailable (40911). */
+export function undo(agent: Agent, history: History, count: number, ended: (from: number) => Promise<void>): Promise<void> {
   return agent.exclusive(async () => {
     const undoable = history.undoable()
     const first = undoable.turns.at(-count)
@@ -28,5 +28,6 @@ export function undo(agent: Agent, history: History, count: number): Promise<voi
     const left = prompt && { last_prompt: inputText(prompt.content, prompt.origin) }
     await history.append(contextUndone.of({ from, context_tokens, turns: count, ...left }))
     agent.announce()
+    await ended(from)
   })
 }
