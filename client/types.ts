@@ -1230,6 +1230,10 @@ export interface DismissQuestionData {
   /** ISO 8601, UTC */
   dismissed_at: string
 }
+export interface DownloadFromSessionQuery {
+  /** where it is done; `local` is the only runtime */
+  runtime_id?: string
+}
 export interface EngineError {
   code: string
   message: string
@@ -1279,6 +1283,28 @@ export interface Feature {
       last: string
     }
   }
+}
+export interface FileEntry {
+  /** relative to the workspace, with slashes */
+  path: string
+  name: string
+  /** by itself: a link stays a link */
+  kind: 'file' | 'directory' | 'symlink'
+  /** bytes; files only */
+  size?: number
+  /** ISO 8601, UTC */
+  modified_at: string
+  etag?: string
+  /** stat of a file only */
+  mime?: string
+  language_id?: string
+  /** stat of a file only */
+  is_binary?: boolean
+  /** what the link says */
+  is_symlink_to?: string
+  git_status?: 'clean' | 'modified' | 'added' | 'deleted' | 'renamed' | 'untracked' | 'ignored' | 'conflicted'
+  /** what a listing of the directory with the same options would show */
+  child_count?: number
 }
 export interface ForkSessionBody {
   title?: string
@@ -1503,6 +1529,63 @@ export interface ListCatalogProvidersData {
 }
 export interface ListConnectionsData {
   connections: Connection[]
+}
+export interface ListFilesBody {
+  path: string
+  depth: number
+  /** entries per directory */
+  limit: number
+  /** names that begin with a dot */
+  show_hidden: boolean
+  follow_gitignore: boolean
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  sort: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
+  include_git_status: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface ListFilesData {
+  items: FileEntry[]
+  /** depth above 1: entries of the directories below, by path */
+  children_by_path?: {
+    [k: string]: FileEntry[]
+  }
+  truncated: boolean
+}
+export interface ListManyFilesBody {
+  paths: string[]
+  depth: number
+  /** entries per directory */
+  limit: number
+  /** names that begin with a dot */
+  show_hidden: boolean
+  follow_gitignore: boolean
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  sort: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
+  include_git_status: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface ListManyFilesData {
+  /** by path, as it was asked for; depth above 1: the directories below, too */
+  results: {
+    [k: string]: FileEntry[]
+  }
+  truncated_paths: string[]
+  partial_errors: {
+    [k: string]: {
+      code: number
+      msg: string
+    }
+  }
 }
 export interface ListModelsData {
   items: Model[]
@@ -1782,6 +1865,13 @@ export interface LogoutData {
   logged_out: true
   provider: string
 }
+export interface MakeDirectoryBody {
+  /** relative to the working directory of the session */
+  path: string
+  recursive: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
 export interface ModelCatalogChangedEvent {
   type: 'event.model_catalog.changed'
   /** own number */
@@ -1813,6 +1903,29 @@ export interface RefreshReport {
     provider: string
     reason: string
   }[]
+}
+export interface OpenFileBody {
+  /** relative to the working directory of the session */
+  path: string
+  /** where the application can show one */
+  line?: number
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface OpenFileData {
+  opened: true
+}
+export interface OpenFileInBody {
+  app_id: 'finder' | 'editor_a' | 'editor_b' | 'terminal_app' | 'terminal'
+  /** relative to the working directory of the session */
+  path: string
+  /** where the application can show one */
+  line?: number
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface OpenFileInData {
+  opened: true
 }
 export interface PlanRevisionEvent {
   type: 'plan.revision'
@@ -2008,6 +2121,33 @@ export interface QuestionRequestedEvent {
     time?: number
   } & Question
 }
+export interface ReadFileBody {
+  /** relative to the working directory of the session */
+  path: string
+  /** bytes of the content as it is returned */
+  offset: number
+  /** bytes; a character that begins in them is whole */
+  length: number
+  encoding: 'auto' | 'utf-8' | 'base64'
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface ReadFileData {
+  path: string
+  content: string
+  /** of the content */
+  encoding: 'utf-8' | 'base64'
+  /** bytes of the file */
+  size: number
+  /** more follows */
+  truncated: boolean
+  etag: string
+  mime: string
+  language_id?: string
+  /** lines of the content; text only */
+  line_count?: number
+  is_binary: boolean
+}
 export interface RegisterWorkspaceBody {
   /** Absolute path of an existing directory */
   root: string
@@ -2049,6 +2189,15 @@ export interface ResyncRequiredFrame {
     current_seq: number
     epoch?: string
   }
+}
+export interface RevealFileBody {
+  /** relative to the working directory of the session */
+  path: string
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface RevealFileData {
+  revealed: true
 }
 export interface RuntimeBinding {
   workspace_id: string
@@ -2286,6 +2435,23 @@ export interface StartLoginBody {
   provider?: string
   /** Overrides the region for this flow, unless hosts are set by the environment */
   region?: 'mainland-cn' | 'global'
+}
+export interface StatFileBody {
+  /** relative to the working directory of the session */
+  path: string
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface StatManyFilesBody {
+  paths: string[]
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface StatManyFilesData {
+  /** by path, as it was asked for */
+  entries: {
+    [k: string]: FileEntry | null
+  }
 }
 export interface SteerPromptsBody {
   prompt_ids: string[]
@@ -3231,6 +3397,75 @@ export interface paths {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': CreateSessionChildBody } }
       responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs/{path}:download': {
+    get: {
+      parameters: { path: { session_id: string; path: string }; query?: DownloadFromSessionQuery }
+      responses: { 200: Content<Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 41304 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:list': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': ListFilesBody } }
+      responses: { 200: Content<Success<ListFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:list_many': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': ListManyFilesBody } }
+      responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:mkdir': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': MakeDirectoryBody } }
+      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40919 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:open': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': OpenFileBody } }
+      responses: { 200: Content<Success<OpenFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:open-in': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': OpenFileInBody } }
+      responses: { 200: Content<Success<OpenFileInData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:read': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': ReadFileBody } }
+      responses: { 200: Content<Success<ReadFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 40907 | 41302 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:reveal': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': RevealFileBody } }
+      responses: { 200: Content<Success<RevealFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:stat': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': StatFileBody } }
+      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:stat_many': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': StatManyFilesBody } }
+      responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/goal': {

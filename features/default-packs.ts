@@ -20,6 +20,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   catalog: () => import('./catalog/pack.ts'),
   oauth: () => import('./oauth/pack.ts'),
   files: () => import('./files/pack.ts'),
+  fs: () => import('./fs/pack.ts'),
   history: () => import('./history/pack.ts'),
   interactions: () => import('./interactions/pack.ts'),
   tools: () => import('./tools/pack.ts'),

@@ -38,7 +38,7 @@ export {
   ValidationFailed,
   within
 } from './errors.ts'
-export { type BinaryReply, binary, type FileReply, type StreamReply } from './http/bytes.ts'
+export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo, type PackFacts } from './info.ts'
 export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'

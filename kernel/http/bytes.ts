@@ -11,6 +11,8 @@ const brand = Symbol.for('kernel.BinaryReply')
 export interface FileReply {
   /** Absolute path, already checked by the route. */
   readonly file: string
+  /** Opens the file in place of the path, for one that could be swapped since it was checked; the reply closes it. */
+  readonly open?: () => Promise<FileHandle>
   readonly type?: string
   readonly filename?: string
   readonly disposition?: 'inline' | 'attachment'
@@ -60,7 +62,7 @@ export function sendBinary(
 
 async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerResponse, signal: AbortSignal): Promise<number> {
   // Without O_NONBLOCK a pipe in place of the file would hang the open.
-  const file = await open(reply.file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const file = await (reply.open ? reply.open() : open(reply.file, constants.O_RDONLY | constants.O_NONBLOCK))
   try {
     const stat = await file.stat()
     if (!stat.isFile()) throw developerError('file_irregular', reply.file)

@@ -24,6 +24,7 @@ const optional = [
   'tools-web',
   'tools-files',
   'files',
+  'fs',
   'media',
   'request-repair',
   'api-docs',

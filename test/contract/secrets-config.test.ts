@@ -64,6 +64,7 @@ test('no secret of the configuration or the environment shows in any answer, eve
     model_id: 'plain/m',
     catalog_id: 'local-chat',
     file_id: 'none',
+    path: 'none',
     task_id: 'bash-00000000',
     terminal_id: 'none',
     key: 'none',

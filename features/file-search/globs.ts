@@ -1,0 +1,21 @@
+/** Globs that pick paths, as ripgrep reads them. */
+import { compilePathGlob } from '../tools/index.ts'
+
+/** A glob: without a slash it matches names at any depth. */
+export function globOf(pattern: string): (path: string) => boolean {
+  const clean = pattern.replace(/^\.?\//, '').replace(/(?<=.)\/+$/, '')
+  const fits = compilePathGlob(clean)
+  return clean.includes('/') ? fits : path => fits(path.slice(path.lastIndexOf('/') + 1))
+}
+
+/** Whether one of the globs fits a path, or a directory on the way to it. */
+export function anyGlob(patterns: readonly string[]): (path: string) => boolean {
+  const globs = patterns.map(globOf)
+  return path => {
+    for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
+      const part = end < 0 ? path : path.slice(0, end)
+      if (globs.some(fits => fits(part))) return true
+      if (end < 0) return false
+    }
+  }
+}

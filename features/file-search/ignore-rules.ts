@@ -1,0 +1,81 @@
+/** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Ignore } from 'ignore'
+
+/** In the order in which later ones win. */
+const names = ['.gitignore', '.ignore', '.rgignore']
+
+/** Larger ignore files count as empty. */
+const MAX_BYTES = 1024 * 1024
+
+/** Never shown by searches. */
+export const VCS_DIRS: readonly string[] = ['.git', '.hg', '.svn', '.jj', '.bzr']
+
+/** Whether a directory entry may hold rules. */
+export const holdsRules = (name: string): boolean => names.includes(name)
+
+interface Level {
+  /** Absolute, with a slash at its end. */
+  readonly base: string
+  readonly rules: Ignore
+}
+
+/** The rules that hold in one directory. Immutable; paths are absolute, with slashes. */
+export class IgnoreRules {
+  readonly #levels: readonly Level[]
+
+  /** Without levels: nothing is ignored. */
+  constructor(levels: readonly Level[] = []) {
+    this.#levels = levels
+  }
+
+  /** Rules of everything above `dir`, without its own files: those of its repository. */
+  static async above(dir: string): Promise<IgnoreRules> {
+    const parents: string[] = []
+    let rules = new IgnoreRules()
+    for (let at = dir; ; at = dirname(at)) {
+      if (at !== dir) parents.unshift(at)
+      const git = await stat(join(at, '.git')).catch(() => undefined) // no repository here
+      if (git) {
+        const exclude = git.isDirectory() ? await textOf(join(at, '.git', 'info', 'exclude')) : ''
+        rules = await rules.#with(at, exclude)
+        break
+      }
+      if (dirname(at) === at) return new IgnoreRules()
+    }
+    for (const parent of parents) rules = await rules.in(parent)
+    return rules
+  }
+
+  /** These rules and those of the files in `dir`. `found`: names of its entries, where they are known. */
+  async in(dir: string, found?: ReadonlySet<string>): Promise<IgnoreRules> {
+    let text = ''
+    for (const name of names) if (!found || found.has(name)) text += `${await textOf(join(dir, name))}\n`
+    return await this.#with(dir, text)
+  }
+
+  /** Whether what lies at `path` is left out. The nearest file with an opinion decides. What lies in an ignored directory is the caller's affair. */
+  ignores(path: string, directory: boolean): boolean {
+    for (let at = this.#levels.length - 1; at >= 0; at--) {
+      const { base, rules } = this.#levels[at]!
+      const { ignored, unignored } = rules.test(path.slice(base.length) + (directory ? '/' : ''))
+      if (ignored) return true
+      if (unignored) return false
+    }
+    return false
+  }
+
+  async #with(dir: string, text: string): Promise<IgnoreRules> {
+    if (!/^\s*[^#\s]/m.test(text)) return this
+    const { default: ignore } = await import('ignore')
+    const base = dir.endsWith('/') ? dir : `${dir}/`
+    return new IgnoreRules([...this.#levels, { base, rules: ignore({ allowRelativePaths: true }).add(text) }])
+  }
+}
+
+async function textOf(file: string): Promise<string> {
+  const facts = await stat(file).catch(() => undefined) // there is none
+  if (!facts?.isFile() || facts.size > MAX_BYTES) return ''
+  return await readFile(file, 'utf8').catch(() => '') // unreadable: no rules
+}

@@ -1,0 +1,156 @@
+/**
+ * The border of a workspace. A path is opened without touching what it leads to, where it led is asked of the system, and from then on
+ * only what was opened is used: a link that is swapped between the check and the use leads nowhere.
+ */
+import { existsSync, type Stats } from 'node:fs'
+import { constants, type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, posix } from 'node:path'
+import { AppError, invalid } from '../../kernel/index.ts'
+import { isInside } from '../tools/index.ts'
+import { PathMissing, PathOutside } from '../workspaces/index.ts'
+import { PathDenied } from './errors.ts'
+
+/** Linux: a handle that names a file and opens nothing, so that devices and pipes do nothing. Node has no name for it. */
+const O_PATH = 0o10000000
+const pinned = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** Longest path that systems take. */
+const PATH_BYTES = 4096
+
+/** Something inside a workspace, held until `close`. */
+export class Pin {
+  /** Relative to the workspace, normalised; `.` is the workspace. */
+  readonly path: string
+  /** Absolute, links resolved. */
+  readonly real: string
+  /** What it leads to, links followed. */
+  readonly stats: Stats
+  readonly #handle: FileHandle | undefined
+
+  constructor(path: string, real: string, stats: Stats, handle: FileHandle | undefined) {
+    this.path = path
+    this.real = real
+    this.stats = stats
+    this.#handle = handle
+  }
+
+  /** The path to use: leads to what was checked, whatever happened to its name. */
+  get at(): string {
+    return this.#handle ? `/proc/self/fd/${this.#handle.fd}` : this.real
+  }
+
+  /** Opens a regular file for reading; close it yourself. */
+  open(): Promise<FileHandle> {
+    return open(this.at, constants.O_RDONLY | (this.#handle ? 0 : constants.O_NOFOLLOW) | constants.O_NONBLOCK)
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close()
+  }
+}
+
+/** A workspace: its directory as registered, and where that is. */
+export interface Root {
+  readonly path: string
+  readonly real: string
+}
+
+/** Throws PathMissing (40409) when the directory is gone. */
+export async function rootAt(path: string): Promise<Root> {
+  return { path, real: await realpath(path).catch((error: unknown) => Promise.reject(translated(error, path))) }
+}
+
+/**
+ * A path of a request, normalised: `a/b`, or `.`. Throws PathOutside (41304) for an absolute or empty one and for every `..`, 40001 (detail
+ * at `field`) for one with NUL.
+ */
+export function relativePath(given: string, field = 'body.path'): string {
+  if (given.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  const slashed = process.platform === 'win32' ? given.replaceAll('\\', '/') : given
+  const absolute = slashed.startsWith('/') || (process.platform === 'win32' && /^[A-Za-z]:/.test(slashed))
+  if (given === '' || absolute || slashed.split('/').includes('..')) throw outside(given)
+  return posix.normalize(slashed).replace(/\/+$/, '') || '.'
+}
+
+/** Pins what a path (as `relativePath` returns it) leads to. Throws PathOutside (41304), PathMissing (40409), PathDenied (40411). */
+export async function pin(root: Root, path: string): Promise<Pin> {
+  const full = join(root.real, path)
+  if (Buffer.byteLength(full) >= PATH_BYTES) throw missing(path)
+  if (!pinned) {
+    const real = await realInside(root, path)
+    return new Pin(path, real, await lstat(real).catch((error: unknown) => Promise.reject(translated(error, path))), undefined)
+  }
+  const handle = await open(full, O_PATH).catch(async (error: unknown) => {
+    await realInside(root, path) // one that leads out says so, also when nothing is there
+    throw translated(error, path)
+  })
+  try {
+    const [real, stats] = await Promise.all([readlink(`/proc/self/fd/${handle.fd}`), handle.stat()])
+    if (!isInside(real, root.real)) throw stats.nlink === 0 ? missing(path) : outside(path)
+    if (stats.nlink === 0) throw missing(path)
+    return new Pin(path, real, stats, handle)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/** Pins, uses, closes. */
+export async function withPin<T>(root: Root, path: string, use: (pin: Pin) => Promise<T>): Promise<T> {
+  const held = await pin(root, path)
+  try {
+    return await use(held)
+  } finally {
+    await held.close()
+  }
+}
+
+/** Pins the directory of the last segment and hands over its place (`at`) with the name: to look at a link itself, to make something. */
+export function withParent<T>(root: Root, path: string, use: (parent: Pin, name: string) => Promise<T>): Promise<T> {
+  return withPin(root, posix.dirname(path), parent => use(parent, posix.basename(path)))
+}
+
+/** Where a path leads, as far as it exists. Throws PathOutside, or PathMissing when it does not exist. */
+async function realInside(root: Root, path: string): Promise<string> {
+  const full = join(root.real, path)
+  try {
+    const real = await realpath(full)
+    if (!isInside(real, root.real)) throw outside(path)
+    return real
+  } catch (error) {
+    if (AppError.is(error)) throw error
+    const real = await existingPart(full, 40)
+    if (!isInside(real, root.real)) throw outside(path)
+    throw translated(error, path)
+  }
+}
+
+/** The resolved place of the part that exists; a link that leads to nothing counts as what it names. */
+async function existingPart(path: string, links: number): Promise<string> {
+  const real = await realpath(path).catch(() => undefined) // not there: its target or its parent
+  if (real !== undefined || dirname(path) === path) return real ?? path
+  const target = links > 0 ? await readlink(path).catch(() => undefined) : undefined // no link
+  const parent = await existingPart(dirname(path), links - 1)
+  if (target === undefined) return join(parent, basename(path))
+  return await existingPart(target.startsWith('/') ? target : join(parent, target), links - 1)
+}
+
+/** An errno as one of the contract's answers. */
+export function translated(error: unknown, path: string): unknown {
+  if (AppError.is(error)) return error
+  const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
+  if (['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG', 'EINVAL', 'ENXIO'].includes(code)) return missing(path, error)
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return new AppError(PathDenied, { message: `no permission for ${path}`, cause: error })
+  return error
+}
+
+export const missing = (path: string, cause?: unknown): AppError =>
+  new AppError(PathMissing, { message: `path ${path.slice(0, 500)} does not exist`, cause })
+export const outside = (path: string): AppError =>
+  new AppError(PathOutside, { message: `path ${path.slice(0, 500)} leads out of the workspace` })
+
+/** What a link names, or undefined. */
+export const linkTarget = (path: string): Promise<string | undefined> => readlink(path).catch(() => undefined) // replaced meanwhile
+
+/** Follows links; undefined when nothing is there. */
+export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined) // gone

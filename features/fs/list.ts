@@ -1,0 +1,194 @@
+/** fs:list: a directory with what ignore files, globs, sorts and limits leave of it. */
+import type { Dirent } from 'node:fs'
+import { opendir, readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import { AppError, yieldToLoop } from '../../kernel/index.ts'
+import { anyGlob, holdsRules, IgnoreRules } from '../file-search/index.ts'
+import { PathMissing } from '../workspaces/index.ts'
+import { type Pin, type Root, translated, withPin } from './boundary.ts'
+import type { Entry, Listing } from './contract.ts'
+import { entryOf, lstatOf } from './entry.ts'
+import type { StatusOf } from './service.ts'
+
+/** Entries of one directory that are looked at; the rest counts as cut. */
+const SCANNED = 50_000
+/** A directory file above this may hold more than fits the memory at once. */
+const DIRECTORY_BYTES = 2 * 1024 * 1024
+/** Entries of one answer, all directories together. */
+const ANSWERED = 20_000
+/** Candidates that are sorted without a pause. */
+const SLICE = 2_000
+/** Looks at the disk at a time. */
+const AT_ONCE = 256
+
+export interface Listed {
+  readonly items: Entry[]
+  readonly children: Map<string, Entry[]>
+  readonly truncated: boolean
+}
+
+interface Candidate {
+  readonly name: string
+  readonly path: string
+  readonly directory: boolean
+  entry?: Entry
+}
+
+interface Scan {
+  readonly candidates: Candidate[]
+  readonly cut: boolean
+}
+
+/** Lists one directory, with those below as far as `depth` goes. Throws PathMissing (40409) for what is no directory. */
+export async function listDirectory(root: Root, path: string, options: Listing, status: StatusOf | undefined): Promise<Listed> {
+  const lister = new Lister(root, options, status)
+  const items = await lister.list(path)
+  const children = new Map<string, Entry[]>()
+  let level = directories(items)
+  for (let depth = 2; depth <= options.depth && level.length > 0; depth++) {
+    const next: Entry[] = []
+    for (const { path: below } of level) {
+      if (lister.listed >= ANSWERED) lister.truncated = true
+      // One that vanishes, or that nobody may read, has nothing to show.
+      const found = lister.listed >= ANSWERED ? [] : await lister.list(below).catch(() => [])
+      children.set(below, found)
+      next.push(...directories(found))
+    }
+    level = next
+  }
+  return { items, children, truncated: lister.truncated }
+}
+
+const directories = (entries: readonly Entry[]) => entries.filter(entry => entry.kind === 'directory')
+
+class Lister {
+  readonly #root: Root
+  readonly #options: Listing
+  readonly #excluded: (path: string) => boolean
+  readonly #status: StatusOf | undefined
+  truncated = false
+  listed = 0
+
+  constructor(root: Root, options: Listing, status: StatusOf | undefined) {
+    this.#root = root
+    this.#options = options
+    this.#excluded = anyGlob(options.exclude_globs ?? [])
+    this.#status = status
+  }
+
+  list(path: string): Promise<Entry[]> {
+    return withPin(this.#root, path, async pin => {
+      if (!pin.stats.isDirectory()) throw new AppError(PathMissing, { message: `path ${path} is not a directory` })
+      const { candidates, cut } = await this.#scan(pin).catch((error: unknown) => Promise.reject(translated(error, path)))
+      const { sort, limit } = this.#options
+      if (sort === 'mtime_desc' || sort === 'size_desc') await this.#fill(candidates, pin)
+      const shown = await firstOf(candidates, limit, order[sort])
+      if (cut || shown.length < candidates.length) this.truncated = true
+      await this.#fill(shown, pin)
+      const entries = shown.flatMap(({ entry }) => (entry ? [entry] : [])) // without one it is gone
+      this.listed += entries.length
+      return await this.#finish(entries)
+    })
+  }
+
+  /** The entries of a directory that may be shown. */
+  async #scan(pin: Pin): Promise<Scan> {
+    const { show_hidden, follow_gitignore } = this.#options
+    const { found, cut } = await entriesOf(pin)
+    const rules = follow_gitignore ? await this.#rulesOf(pin, found) : new IgnoreRules()
+    if (!rules) return { candidates: [], cut: false }
+    const candidates: Candidate[] = []
+    for (const entry of found) {
+      const { name } = entry
+      if (name.startsWith('.') && (!show_hidden || (name === '.git' && follow_gitignore))) continue
+      const directory = entry.isDirectory()
+      if (rules.ignores(join(pin.real, name), directory)) continue
+      const path = pin.path === '.' ? name : `${pin.path}/${name}`
+      if (!this.#excluded(path)) candidates.push({ name, path, directory })
+    }
+    return { candidates, cut }
+  }
+
+  /** The ignore rules in a directory; undefined when they exclude itself. */
+  async #rulesOf(pin: Pin, found: readonly Dirent[]): Promise<IgnoreRules | undefined> {
+    const below = relative(this.#root.real, pin.real)
+    let at = this.#root.real
+    let rules = await IgnoreRules.above(at)
+    for (const part of below === '' ? [] : below.split(sep)) {
+      rules = await rules.in(at)
+      at = join(at, part)
+      if (rules.ignores(at, true)) return undefined
+    }
+    const names = new Set(found.filter(entry => holdsRules(entry.name)).map(entry => entry.name))
+    return await rules.in(at, names)
+  }
+
+  async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
+    await inGroups(candidates, async candidate => {
+      if (candidate.entry) return
+      const place = `${pin.at}/${candidate.name}`
+      const stats = await lstatOf(place)
+      if (stats) candidate.entry = await entryOf(candidate.path, candidate.name, stats, place)
+    })
+  }
+
+  /** Status and counts, for what is shown only. */
+  async #finish(entries: readonly Entry[]): Promise<Entry[]> {
+    const status = this.#status
+    const counts = new Map<string, number>()
+    const counted = entries.filter(entry => entry.kind === 'directory')
+    await inGroups(
+      counted,
+      async ({ path }) => {
+        const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
+        if (scan && !scan.cut) counts.set(path, scan.candidates.length)
+      },
+      16
+    )
+    return entries.map(entry => {
+      const child_count = counts.get(entry.path)
+      return {
+        ...entry,
+        ...(status ? { git_status: status(entry.path, entry.kind === 'directory') } : {}),
+        ...(child_count === undefined ? {} : { child_count })
+      }
+    })
+  }
+}
+
+/** All entries of a directory, or the first of a huge one. */
+async function entriesOf(pin: Pin): Promise<{ readonly found: Dirent[]; readonly cut: boolean }> {
+  if (pin.stats.size <= DIRECTORY_BYTES) return { found: await readdir(pin.at, { withFileTypes: true }), cut: false }
+  const found: Dirent[] = []
+  for await (const entry of await opendir(pin.at, { bufferSize: 1024 })) {
+    if (found.length === SCANNED) return { found, cut: true }
+    found.push(entry)
+  }
+  return { found, cut: false }
+}
+
+const collator = new Intl.Collator('en')
+const byName = (a: Candidate, b: Candidate) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
+const order: Readonly<Record<Listing['sort'], (a: Candidate, b: Candidate) => number>> = {
+  type_first: (a, b) => Number(b.directory) - Number(a.directory) || byName(a, b),
+  name_asc: byName,
+  name_desc: (a, b) => byName(b, a),
+  mtime_desc: (a, b) => compareTexts(b.entry?.modified_at, a.entry?.modified_at) || byName(a, b),
+  size_desc: (a, b) => (b.entry?.size ?? -1) - (a.entry?.size ?? -1) || byName(a, b)
+}
+
+const compareTexts = (a = '', b = '') => (a < b ? -1 : a > b ? 1 : 0)
+
+/** The first of a list in an order; other work has its turn in between. */
+async function firstOf(candidates: readonly Candidate[], limit: number, compare: (a: Candidate, b: Candidate) => number) {
+  let first: Candidate[] = []
+  for (let at = 0; at < candidates.length; at += SLICE) {
+    if (at > 0) await yieldToLoop()
+    first = [...first, ...candidates.slice(at, at + SLICE)].sort(compare).slice(0, limit)
+  }
+  return first
+}
+
+async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>, size = AT_ONCE): Promise<void> {
+  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(work))
+}

@@ -1,0 +1,117 @@
+/** Wires files in a session: looking, reading, making directories, downloads, and opening them on the user's machine. */
+import { AppError, definePack, Type } from '../../kernel/index.ts'
+import { Sessions } from '../sessions/index.ts'
+import { relativePath } from './boundary.ts'
+import {
+  downloadFromSession,
+  type Entry,
+  type Listing,
+  listFiles,
+  listManyFiles,
+  makeDirectory,
+  openFile,
+  openFileIn,
+  readFile,
+  revealFile,
+  statFile,
+  statManyFiles
+} from './contract.ts'
+import { downloadOf } from './download.ts'
+import { detailedEntry, entryAt } from './entry.ts'
+import { appCommands, launch, openCommands, revealCommands, targetOf } from './launch.ts'
+import { listDirectory } from './list.ts'
+import { makeIn } from './make.ts'
+import { rootOf } from './place.ts'
+import { readPart } from './read.ts'
+import { FileStatuses } from './service.ts'
+
+export default definePack({
+  name: 'fs',
+  description: 'Files of a session: list, read, stat, make directories, download, open',
+  area: 'Files',
+  needs: { sessions: Sessions },
+  optional: { statuses: FileStatuses },
+  config: Type.Object({
+    editor_a: Type.String({ minLength: 1, default: 'code', description: 'program of the application editor_a' }),
+    editor_b: Type.String({ minLength: 1, default: 'cursor', description: 'program of the application editor_b' })
+  }),
+  setup(ctx, { sessions, statuses }) {
+    const statusOf = async (cwd: string, options: Listing, signal: AbortSignal) =>
+      options.include_git_status ? await statuses()?.of(cwd, { ignored: !options.follow_gitignore, signal }) : undefined
+
+    ctx.route(listFiles, async input => {
+      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const path = relativePath(body.path)
+      const { items, children, truncated } = await listDirectory(root, path, body, await statusOf(cwd, body, input.signal))
+      return { items, ...(body.depth > 1 ? { children_by_path: Object.fromEntries(children) } : {}), truncated }
+    })
+    ctx.route(listManyFiles, async input => {
+      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const status = await statusOf(cwd, body, input.signal)
+      const results = new Map<string, Entry[]>()
+      const errors = new Map<string, { code: number; msg: string }>()
+      const truncated_paths: string[] = []
+      for (const [at, given] of [...new Set(body.paths)].entries()) {
+        try {
+          const { items, children, truncated } = await listDirectory(root, relativePath(given, `body.paths.${at}`), body, status)
+          for (const [path, entries] of children) if (!results.has(path)) results.set(path, entries)
+          results.set(given, items)
+          if (truncated) truncated_paths.push(given)
+        } catch (error) {
+          if (!AppError.is(error)) throw error
+          errors.set(given, { code: error.code, msg: error.message })
+        }
+      }
+      return { results: Object.fromEntries(results), truncated_paths, partial_errors: Object.fromEntries(errors) }
+    })
+    ctx.route(readFile, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      return await readPart(root, relativePath(body.path), body)
+    })
+    ctx.route(statFile, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      return await detailedEntry(root, relativePath(body.path))
+    })
+    ctx.route(statManyFiles, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const wanted = new Map(body.paths.map((given, at) => [given, relativePath(given, `body.paths.${at}`)]))
+      const entries: [string, Entry | null][] = []
+      for (const [given, path] of wanted) {
+        const entry = await entryAt(root, path).catch((error: unknown) => {
+          if (AppError.is(error) && error.code === 40409) return null
+          throw error
+        })
+        entries.push([given, entry])
+      }
+      return { entries: Object.fromEntries(entries) }
+    })
+    ctx.route(makeDirectory, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      return await makeIn(root, relativePath(body.path), body.recursive)
+    })
+
+    ctx.route(downloadFromSession, async ({ params, query }) => {
+      const { root } = await rootOf(sessions, params.session_id, { body: query })
+      return await downloadOf(root, relativePath(params.path, 'params.path'))
+    })
+
+    ctx.route(openFile, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const target = await targetOf(root, relativePath(body.path), body.line)
+      await launch(openCommands(target, process.env), target, process.env)
+      return { opened: true as const }
+    })
+    ctx.route(openFileIn, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const target = await targetOf(root, relativePath(body.path), body.line)
+      await launch(appCommands(body.app_id, target, ctx.config), target, process.env)
+      return { opened: true as const }
+    })
+    ctx.route(revealFile, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const target = await targetOf(root, relativePath(body.path))
+      await launch(revealCommands(target), target, process.env)
+      return { revealed: true as const }
+    })
+  }
+})

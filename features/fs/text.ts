@@ -1,0 +1,132 @@
+/** What is in a file: text in one of many encodings, or bytes. */
+import { isUtf8 } from 'node:buffer'
+import type { FileHandle } from 'node:fs/promises'
+import { fileKind } from '../tools-files/index.ts'
+import type { Pin } from './boundary.ts'
+import { languageOf, typeOfName } from './media-type.ts'
+
+/** Bytes by which a file is judged. */
+const HEAD_BYTES = 8192
+/** Bytes that the guess of a legacy encoding looks at. */
+const GUESS_BYTES = 16 * 1024
+
+/** Name of the encoding for TextDecoder, or undefined for bytes that are no text. `whole`: nothing follows. */
+export async function encodingOf(bytes: Buffer, whole: boolean): Promise<string | undefined> {
+  const kind = fileKind(bytes)
+  if (kind === 'utf-16le' || kind === 'utf-16be') return kind
+  if (kind === 'image' || kind === 'video') return undefined
+  const head = bytes.subarray(0, HEAD_BYTES)
+  if (head.includes(0)) return kind === 'text' || isWide(head) ? wideEncoding(head) : undefined
+  if (kind === 'binary') return undefined
+  if (controls(head) > head.length * 0.3) return undefined
+  if (isUtf8(whole ? bytes : bytes.subarray(0, lastStart(bytes)))) return 'utf-8'
+  return await legacyEncoding(bytes)
+}
+
+/** UTF-16 without a mark: every other byte of mostly Latin text is zero. */
+function wideEncoding(head: Buffer): string | undefined {
+  if (!isWide(head)) return undefined
+  return zeros(head, 1) > zeros(head, 0) ? 'utf-16le' : 'utf-16be'
+}
+
+function isWide(head: Buffer): boolean {
+  const pairs = Math.floor(head.length / 2)
+  if (pairs < 2 || head.length % 2 === 1) return false
+  const [even, odd] = [zeros(head, 0), zeros(head, 1)]
+  return Math.max(even, odd) > pairs * 0.7 && Math.min(even, odd) === 0
+}
+
+function zeros(head: Buffer, from: number): number {
+  let count = 0
+  for (let at = from; at < head.length; at += 2) if (head[at] === 0) count++
+  return count
+}
+
+/** Control characters that are no white space and no escape. */
+function controls(bytes: Buffer): number {
+  let count = 0
+  for (const byte of bytes) if ((byte < 32 && !(byte >= 8 && byte <= 13) && byte !== 27) || byte === 127) count++
+  return count
+}
+
+async function legacyEncoding(bytes: Buffer): Promise<string | undefined> {
+  const sample = bytes.subarray(0, GUESS_BYTES)
+  if (controls(sample) > sample.length * 0.02) return undefined
+  const { default: chardet } = await import('chardet')
+  for (const { name } of chardet.analyse(sample)) {
+    if (name === 'UTF-8' || name === 'ASCII' || name.startsWith('UTF-')) continue
+    try {
+      const text = new TextDecoder(name).decode(sample)
+      if (!/\ufffd(?=.)/su.test(text)) return name
+    } catch {
+      // an encoding that this machine does not know: the next guess
+    }
+  }
+  return undefined
+}
+
+/** Where the last character, which may be cut, begins. */
+function lastStart(bytes: Buffer): number {
+  let at = bytes.length
+  while (at > 0 && at > bytes.length - 4 && (bytes[at - 1]! & 0xc0) === 0x80) at--
+  return at > 0 && bytes[at - 1]! >= 0xc0 ? at - 1 : bytes.length
+}
+
+/** The bytes of a text as UTF-8. Marks of other encodings go. */
+export function asUtf8(bytes: Buffer, encoding: string): Buffer {
+  return encoding === 'utf-8' ? bytes : Buffer.from(new TextDecoder(encoding).decode(bytes), 'utf8')
+}
+
+/** A part of UTF-8: the characters that begin in it, whole. */
+export function sliceText(bytes: Buffer, offset: number, length: number): { readonly content: string; readonly end: number } {
+  const start = characterAt(bytes, offset)
+  const end = Math.max(start, characterAt(bytes, offset + length))
+  return { content: bytes.toString('utf8', start, end), end }
+}
+
+/** The first beginning of a character at or behind a position. */
+function characterAt(bytes: Buffer, from: number): number {
+  let at = Math.min(from, bytes.length)
+  while (at < bytes.length && at < from + 3 && (bytes[at]! & 0xc0) === 0x80) at++
+  return at
+}
+
+/** Lines of a text: those that an editor numbers, without the empty one behind the last line break. */
+export function lineCount(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++
+  return count + (text === '' || text.endsWith('\n') ? 0 : 1)
+}
+
+/** The first bytes of a file, at most `bytes`. */
+export async function headBytes(file: FileHandle, bytes: number): Promise<Buffer> {
+  const head = Buffer.alloc(bytes)
+  let filled = 0
+  while (filled < bytes) {
+    const { bytesRead } = await file.read(head, filled, bytes - filled, filled)
+    if (bytesRead === 0) break
+    filled += bytesRead
+  }
+  return head.subarray(0, filled)
+}
+
+/** Type, language and whether it is binary, by name and first bytes. */
+export async function textFacts(pin: Pin, name: string): Promise<{ mime: string; language_id?: string; is_binary: boolean }> {
+  const file = await pin.open()
+  try {
+    const head = await headBytes(file, HEAD_BYTES)
+    return factsOf(name, (await encodingOf(head, head.length < HEAD_BYTES)) === undefined, await typeOfName(name))
+  } finally {
+    await file.close()
+  }
+}
+
+export function factsOf(
+  name: string,
+  is_binary: boolean,
+  named: string | undefined
+): { mime: string; language_id?: string; is_binary: boolean } {
+  const language_id = languageOf(name)
+  const mime = named ?? (is_binary ? 'application/octet-stream' : 'text/plain')
+  return { mime, ...(language_id === undefined ? {} : { language_id }), is_binary }
+}
