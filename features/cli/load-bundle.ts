@@ -3,7 +3,7 @@
  * again would be the greater part of a start. The kept code is used only for the very text and the version of V8 it was made from.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -17,10 +17,12 @@ type Kept = Readonly<Record<string, readonly [start: number, end: number, digest
 
 const dir = __dirname
 const keptFile = join(dir, 'code.bin')
+const head = Buffer.from('(function (exports, require, module, __filename, __dirname) {')
+const tail = Buffer.from('\n})')
 const nodeRequire = createRequire(join(dir, 'load.js'))
 const modules = new Map<string, { exports: Exports }>()
 const scripts = new Map<string, { readonly script: Script; readonly digest: string }>()
-let kept: { readonly index: Kept; readonly bytes: Buffer } | undefined
+let kept: Kept | undefined
 
 /** The exports of a file of the bundle, which runs once per process, whoever asks. */
 export function load(name: string): Exports {
@@ -49,27 +51,41 @@ function requireFrom(name: string): unknown {
 }
 
 function compile(name: string): Body {
-  const text = readFileSync(join(dir, name), 'latin1') // the bundle is ASCII
-  const digest = digestOf(text)
-  const place = kept?.index[name]
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
+  const bytes = bytesOf(join(dir, name), head, tail)
+  const digest = createHash('sha1').update(bytes).digest('base64')
+  const [start, end, keptDigest] = kept?.[name] ?? [0, 0]
+  const script = new Script(bytes.toString('latin1'), {
     filename: pathToFileURL(join(dir, name)).href,
-    cachedData: place?.[2] === digest ? kept?.bytes.subarray(place[0], place[1]) : undefined
+    cachedData: keptDigest === digest ? bytesOf(keptFile, empty, empty, start, end) : undefined
   })
   scripts.set(name, { script, digest })
   return script.runInThisContext() as Body
 }
 
-const digestOf = (text: string): string => createHash('sha1').update(text, 'latin1').digest('base64')
+const empty = Buffer.alloc(0)
 
-/** First line: the index; then the bytes. Without the file the start takes longer, no more. */
-function readKept(): typeof kept {
+/** Bytes `start` to `end` of a file (default: all), between two others: what is read is not copied, and nothing of it stays. */
+function bytesOf(file: string, before: Buffer, after: Buffer, start = 0, end?: number): Buffer {
+  const fd = openSync(file, 'r')
   try {
-    const all = readFileSync(keptFile)
-    const end = all.indexOf(10)
-    return { index: JSON.parse(all.toString('latin1', 0, end)) as Kept, bytes: all.subarray(end + 1) }
+    const size = (end ?? fstatSync(fd).size) - start
+    const all = Buffer.allocUnsafeSlow(before.length + size + after.length)
+    before.copy(all)
+    after.copy(all, before.length + readSync(fd, all, before.length, size, start))
+    return all
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** The index stands at the end, its length in the last eight bytes. Without the file the start takes longer, no more. */
+function readKept(): Kept {
+  try {
+    const size = statSync(keptFile).size
+    const length = Number(bytesOf(keptFile, empty, empty, size - 8, size).toString('latin1'))
+    return JSON.parse(bytesOf(keptFile, empty, empty, size - 8 - length, size - 8).toString('latin1')) as Kept
   } catch {
-    return { index: {}, bytes: Buffer.alloc(0) }
+    return {}
   }
 }
 
@@ -84,6 +100,7 @@ export function keepCode(): void {
     parts.push(part)
     at += part.length
   }
-  writeFileSync(`${keptFile}.new`, Buffer.concat([Buffer.from(`${JSON.stringify(index)}\n`), ...parts]))
+  const last = JSON.stringify(index)
+  writeFileSync(`${keptFile}.new`, Buffer.concat([...parts, Buffer.from(`${last}${String(last.length).padStart(8)}`)]))
   renameSync(`${keptFile}.new`, keptFile)
 }

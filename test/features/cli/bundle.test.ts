@@ -49,7 +49,7 @@ test('a file that was changed runs as it is now, and without kept code everythin
   await writeFile(join(bundle, 'cli.js'), text.replace('`svc-code: $', '`SVC-CODE: $'))
   assert.match(node([join(bundle, 'main.js'), '--nonsense']).stderr, /^SVC-CODE: /)
 
-  for (const kept of ['{"cli.js":[0,99,"?"]}\n', 'nothing']) {
+  for (const kept of ['{"cli.js":[0,99,"?"]}      22', 'nothing', '']) {
     await writeFile(join(bundle, 'code.bin'), kept)
     assert.match(node([join(bundle, 'main.js'), '--nonsense']).stderr, /^SVC-CODE: /)
   }
