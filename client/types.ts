@@ -1268,6 +1268,25 @@ export interface ErrorEvent {
     type: 'error'
   }
 }
+export interface EventFsChangedFrame {
+  type: 'event.fs.changed'
+  timestamp?: string
+  payload: {
+    /** in order, at or under the paths that the connection watches */
+    changes: FileChange[]
+    coalesced_window_ms: number
+    /** too many changes, or some were not seen: look again */
+    truncated?: true
+    /** changes of a truncated window */
+    count?: number
+  }
+}
+export interface FileChange {
+  /** relative to the working directory of the session */
+  path: string
+  change: 'created' | 'modified' | 'deleted'
+  kind: 'file' | 'directory' | 'symlink'
+}
 export interface Feature {
   name: string
   state: 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
@@ -3063,6 +3082,34 @@ export interface WarningEvent {
     type: 'warning'
   }
 }
+export interface WatchFsAddAck {
+  /** of this connection in this session, sorted */
+  watched_paths: string[]
+  /** of this connection in all sessions */
+  current_count: number
+}
+export interface WatchFsAddRequest {
+  session_id: string
+  /** relative to the working directory of the session; `.` is all of it */
+  paths: string[]
+  /** false: a path and its direct children */
+  recursive: boolean
+  runtime_id: string
+}
+export interface WatchFsRemoveAck {
+  /** of this connection in this session, sorted */
+  watched_paths: string[]
+  /** of this connection in all sessions */
+  current_count: number
+}
+export interface WatchFsRemoveRequest {
+  session_id: string
+  /** relative to the working directory of the session; `.` is all of it */
+  paths: string[]
+  /** false: a path and its direct children */
+  recursive: boolean
+  runtime_id: string
+}
 export interface WorkspaceCreatedEvent {
   type: 'event.workspace.created'
   /** own number */
@@ -3811,6 +3858,7 @@ export interface Events {
 export interface SystemFrames {
   'server_hello': ServerHelloFrame
   'resync_required': ResyncRequiredFrame
+  'event.fs.changed': EventFsChangedFrame
   'terminal_exit': TerminalExitFrame
   'terminal_output': TerminalOutputFrame
 }
@@ -3825,6 +3873,8 @@ export interface Requests {
   'terminal_input': { payload: TerminalInputRequest; ack: TerminalInputAck }
   'terminal_resize': { payload: TerminalResizeRequest; ack: TerminalResizeAck }
   'unsubscribe': { payload: UnsubscribeRequest; ack: UnsubscribeAck }
+  'watch_fs_add': { payload: WatchFsAddRequest; ack: WatchFsAddAck }
+  'watch_fs_remove': { payload: WatchFsRemoveRequest; ack: WatchFsRemoveAck }
 }
 
 /** Any event. */

@@ -46,6 +46,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   messages: () => import('./messages/pack.ts'),
   undo: () => import('./undo/pack.ts'),
   terminals: () => import('./terminals/pack.ts'),
+  watch: () => import('./watch/pack.ts'),
   fork: () => import('./fork/pack.ts')
 }
 

@@ -17,6 +17,7 @@ const optional = [
   'undo',
   'fork',
   'terminals',
+  'watch',
   'gui-store',
   'instructions',
   'skills',

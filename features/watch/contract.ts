@@ -1,0 +1,51 @@
+/** Frames of file watching, and the frame that tells changes (contract 3, Control frames; Session event families). */
+import { defineFrame, defineOutFrame, errorSpec, named, oneOf, Type } from '../../kernel/index.ts'
+import { RuntimeMissing, RuntimeUnavailable } from '../sessions/index.ts'
+import { PathMissing, PathOutside } from '../workspaces/index.ts'
+
+export const WatchLimit = errorSpec('watch_limit', 42902, 'fs.watch_limit_exceeded')
+
+const payload = Type.Object({
+  session_id: Type.String({ minLength: 1 }),
+  paths: Type.Array(Type.String(), { default: [], description: 'relative to the working directory of the session; `.` is all of it' }),
+  recursive: Type.Boolean({ default: true, description: 'false: a path and its direct children' }),
+  runtime_id: Type.String({ minLength: 1, default: 'local' })
+})
+const ack = Type.Object({
+  watched_paths: Type.Array(Type.String(), { description: 'of this connection in this session, sorted' }),
+  current_count: Type.Integer({ minimum: 0, description: 'of this connection in all sessions' })
+})
+
+export const watchAdd = defineFrame({
+  type: 'watch_fs_add',
+  summary: 'Start file-change notifications; no subscription is needed',
+  payload,
+  ack,
+  errors: [PathMissing, PathOutside, RuntimeMissing, WatchLimit, RuntimeUnavailable]
+})
+export const watchRemove = defineFrame({
+  type: 'watch_fs_remove',
+  summary: 'Stop file-change notifications; paths that are not watched are ignored',
+  payload,
+  ack
+})
+
+export const fileChange = named(
+  'FileChange',
+  Type.Object({
+    path: Type.String({ description: 'relative to the working directory of the session' }),
+    change: oneOf(['created', 'modified', 'deleted']),
+    kind: oneOf(['file', 'directory', 'symlink'])
+  })
+)
+
+export const fsChanged = defineOutFrame({
+  type: 'event.fs.changed',
+  summary: 'To connections that watch; `seq` of the frame counts by session, apart from its events, and nothing is replayed',
+  payload: Type.Object({
+    changes: Type.Array(fileChange, { description: 'in order, at or under the paths that the connection watches' }),
+    coalesced_window_ms: Type.Integer({ minimum: 0 }),
+    truncated: Type.Optional(Type.Literal(true, { description: 'too many changes, or some were not seen: look again' })),
+    count: Type.Optional(Type.Integer({ minimum: 0, description: 'changes of a truncated window' }))
+  })
+})

@@ -1,0 +1,297 @@
+/** One watched path: a directory, a file, or what is not there yet. Runs in the worker; changes are told by path as it was asked for. */
+import { lstat, realpath } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import type { ChokidarOptions, FSWatcher } from 'chokidar'
+import { type FileChange, WatchTrouble } from './change.ts'
+
+/** Changes of so long go to the main thread together. */
+const batchMs = 50
+const maxBatch = 5000
+/** Where the machine has no watches left: how often files are looked at, and how many at most. */
+const pollMs = 2000
+const maxPolled = 2000
+
+export interface PlaceOptions {
+  /** Absolute. What lies outside of it is never watched. */
+  readonly root: string
+  /** Below the root, with slashes; empty: the root. */
+  readonly path: string
+  /** False: the path and its direct children. */
+  readonly recursive: boolean
+}
+
+export interface PlacePorts {
+  readonly watch: (path: string, options: ChokidarOptions) => FSWatcher
+  /** Counts entries over all places; false: there are too many. */
+  readonly count: (change: number) => boolean
+  readonly changed: (changes: readonly FileChange[]) => void
+  /** So many changes that are not known one by one. */
+  readonly unknown: (count: number) => void
+  /** It is over. */
+  readonly lost: (trouble: WatchTrouble) => void
+}
+
+/** What is looked at for a path. */
+interface Spot {
+  /** Absolute directory, links resolved. */
+  readonly base: string
+  readonly inode: string
+  /** The child that is looked for; undefined: the base is the path itself. */
+  readonly only?: string
+  /** The child is the path: it is a file, or not there. Else it is a directory above the path. */
+  readonly direct?: boolean
+}
+
+interface Seen extends FileChange {
+  /** Absolute. */
+  readonly file: string
+  /** Where its directory must be, absolute, links resolved. */
+  readonly dir: string
+}
+
+const insideGit = /(?:^|[/\\])\.git[/\\]/
+const noneLeft = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
+const isBelow = (path: string, dir: string) => path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep)
+const isSame = (a: Spot, b: Spot) => a.base === b.base && a.inode === b.inode && a.only === b.only
+
+export class Place {
+  readonly #options: PlaceOptions
+  readonly #ports: PlacePorts
+  #spot: Spot | undefined
+  #watcher: FSWatcher | undefined
+  #polling = false
+  #entries = 0
+  /** What is there, absolute, and whether it is a link: what was never told cannot be told to be gone. */
+  readonly #known = new Map<string, boolean>()
+  #seen: Seen[] = []
+  #dropped = 0
+  /** Something was removed or renamed, so that another place may have to be watched. */
+  #doubtful = false
+  /** The watcher is to begin again; what changes meanwhile is not known. */
+  #restart = false
+  #timer: NodeJS.Timeout | undefined
+  #flushing = false
+  #closed = false
+
+  private constructor(options: PlaceOptions, ports: PlacePorts) {
+    this.#options = options
+    this.#ports = ports
+  }
+
+  /** Resolves when every change from now on is told. Rejects with WatchTrouble. */
+  static async open(options: PlaceOptions, ports: PlacePorts): Promise<Place> {
+    const place = new Place(options, ports)
+    try {
+      await place.#settle(false)
+      return place
+    } catch (error) {
+      await place.close()
+      throw WatchTrouble.of(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#release()
+  }
+
+  async #release(): Promise<void> {
+    const watcher = this.#watcher
+    this.#watcher = undefined
+    this.#ports.count(-this.#entries)
+    this.#entries = 0
+    this.#known.clear()
+    await watcher?.close()
+  }
+
+  /** Watches the path where it is now; `fresh`: what is found there has just come. */
+  async #settle(fresh: boolean): Promise<void> {
+    for (let appeared = fresh; !this.#closed; appeared = true) {
+      const spot = await this.#find()
+      this.#spot = spot
+      await this.#release()
+      await this.#watch(spot, appeared)
+      if (isSame(await this.#find(), spot)) return // else it came, or went, before the watcher was ready
+    }
+  }
+
+  async #find(): Promise<Spot> {
+    const { root, path } = this.#options
+    const top = await realpath(root).catch(() => undefined)
+    if (top === undefined) throw new WatchTrouble('missing', 'the root of what is to be watched is not there')
+    const target = join(top, path)
+    for (let at = target, missing = ''; isBelow(at, top); missing = basename(at), at = dirname(at)) {
+      const real = await realpath(at).catch(() => undefined) // not there
+      if (real === undefined) continue
+      if (!isBelow(real, top)) throw new WatchTrouble('outside', `${path} leads out of the workspace`)
+      const stats = await lstat(real).catch(() => undefined) // it went this moment
+      if (!stats) continue
+      const inode = `${stats.dev}:${stats.ino}`
+      if (stats.isDirectory()) return { base: real, inode, ...(at === target ? {} : { only: missing, direct: dirname(target) === at }) }
+      if (at !== target) continue
+      const base = dirname(real)
+      const { dev, ino } = await lstat(base)
+      return { base, inode: `${dev}:${ino}`, only: basename(real), direct: true }
+    }
+    throw new WatchTrouble('missing', 'the root of what is to be watched is not there')
+  }
+
+  async #watch(spot: Spot, fresh: boolean): Promise<void> {
+    const { base, only } = spot
+    let ready = false
+    const watcher = this.#ports.watch(base, {
+      ignoreInitial: false,
+      followSymlinks: false,
+      ignored: file => insideGit.test(relative(base, file)),
+      ...(only === undefined && this.#options.recursive ? {} : { depth: 0 }),
+      ...(this.#polling ? { usePolling: true, interval: pollMs, binaryInterval: pollMs } : {})
+    })
+    this.#watcher = watcher
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const fail = (trouble: WatchTrouble) => (ready ? this.#fail(trouble) : reject(trouble))
+        watcher.on('all', (event, file, stats) => {
+          if (this.#watcher !== watcher) return
+          const link = stats?.isSymbolicLink() ?? this.#known.get(file) ?? false
+          if (!this.#counted(event)) return fail(new WatchTrouble('too_many', `too many files to watch below ${this.#options.path || '.'}`))
+          if (ready || (fresh && only === undefined)) this.#take(spot, event, file, link)
+          else if (event.startsWith('add')) this.#known.set(file, link)
+        })
+        watcher.on('raw', event => {
+          if (this.#watcher === watcher && event === 'rename') this.#doubt()
+        })
+        watcher.on('error', error => {
+          // Others are of one file, which is left out.
+          if (this.#watcher === watcher && noneLeft.has((error as NodeJS.ErrnoException).code ?? ''))
+            fail(new WatchTrouble('exhausted', 'the machine has no file watches left'))
+        })
+        watcher.on('ready', resolve)
+      })
+      ready = true
+    } catch (error) {
+      if (this.#polling || WatchTrouble.of(error).trouble !== 'exhausted') throw error
+      this.#polling = true
+      await this.#release()
+      await this.#watch(spot, fresh)
+    }
+  }
+
+  #counted(event: string): boolean {
+    if (event.startsWith('unlink')) {
+      if (this.#entries-- > 0) this.#ports.count(-1)
+      else this.#entries = 0
+      return true
+    }
+    if (!event.startsWith('add')) return true
+    this.#entries++
+    return this.#ports.count(1) && !(this.#polling && this.#entries > maxPolled)
+  }
+
+  #take({ base, only, direct }: Spot, event: string, file: string, link: boolean): void {
+    if (event.startsWith('unlink') || event === 'addDir') this.#doubt()
+    const below = relative(base, file).split(sep).join('/')
+    const itself = only === undefined ? below === '' : below === only
+    if (only !== undefined && itself && !direct) this.#doubt()
+    if (only !== undefined && !(direct && itself)) return
+    // A directory in place of the path is told by its own watcher, and its end by whoever finds that it has gone.
+    if (itself && (only === undefined ? event === 'unlinkDir' : event.endsWith('Dir'))) return
+    const { path } = this.#options
+    const change = event.startsWith('add') ? 'created' : event === 'change' ? 'modified' : 'deleted'
+    const kind = event.endsWith('Dir') ? 'directory' : link ? 'symlink' : 'file'
+    const told = only === undefined ? [path, below].filter(part => part !== '').join('/') : path
+    const dir = only === undefined && itself ? base : dirname(file)
+    if (this.#seen.length >= maxBatch) this.#dropped++
+    else this.#seen.push({ path: told || '.', change, kind, file, dir })
+    this.#schedule()
+  }
+
+  #doubt(): void {
+    this.#doubtful = true
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#flushing) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#flushing = true
+      void this.#flush().finally(() => {
+        this.#flushing = false
+        if (this.#seen.length > 0 || this.#doubtful || this.#restart) this.#schedule()
+      })
+    }, batchMs)
+  }
+
+  async #flush(): Promise<void> {
+    const doubtful = this.#doubtful
+    this.#doubtful = false
+    try {
+      const moved = !(await this.#send())
+      if (this.#restart) {
+        this.#restart = false
+        await this.#settle(false)
+        this.#ports.unknown(1)
+      } else if (doubtful || moved) await this.#follow()
+    } catch (error) {
+      this.#lose(WatchTrouble.of(error))
+    }
+  }
+
+  /** Sends what was seen; false where a directory is not what it was. A link may stand in its place: what came through it is of another place. */
+  async #send(): Promise<boolean> {
+    const [seen, dropped] = [this.#seen, this.#dropped]
+    this.#seen = []
+    this.#dropped = 0
+    const isReal = new Map<string, boolean>()
+    const stillThere = new Set<Seen>()
+    for (const each of seen) {
+      const { dir, file, change } = each
+      if (!isReal.has(dir)) isReal.set(dir, (await realpath(dir).catch(() => undefined)) === dir) // gone counts as changed
+      if (change === 'deleted' && isReal.get(dir) && (await lstat(file).catch(() => undefined))) stillThere.add(each) // not there, mostly
+    }
+    if (this.#closed) return true
+    const kept = seen.filter(each => {
+      const { dir, file, change, kind } = each
+      if (change === 'deleted') return this.#known.delete(file) && !stillThere.has(each)
+      if (isReal.get(dir)) this.#known.set(file, kind === 'symlink')
+      return isReal.get(dir)
+    })
+    const allReal = [...isReal.values()].every(real => real)
+    if (dropped > 0) this.#ports.unknown(kept.length + dropped)
+    else if (kept.length > 0) this.#ports.changed(kept.map(({ path, change, kind }) => ({ path, change, kind })))
+    return allReal
+  }
+
+  /** Goes where the path is now. */
+  async #follow(): Promise<void> {
+    const before = this.#spot
+    const now = await this.#find()
+    if (this.#closed || (before && isSame(before, now))) return
+    if (before && before.only === undefined)
+      this.#ports.changed([{ path: this.#options.path || '.', change: 'deleted', kind: 'directory' }])
+    await this.#settle(true)
+    // A file that came with a directory above it: the watcher of that directory tells what comes later.
+    const spot = this.#spot
+    if (!spot?.direct || before?.direct) return
+    const stats = await lstat(join(spot.base, spot.only ?? '')).catch(() => undefined) // not there
+    if (stats) this.#ports.changed([{ path: this.#options.path, change: 'created', kind: stats.isSymbolicLink() ? 'symlink' : 'file' }])
+  }
+
+  /** The watcher, which was ready, cannot go on. */
+  #fail(trouble: WatchTrouble): void {
+    if (trouble.trouble !== 'exhausted' || this.#polling) {
+      this.#lose(trouble)
+      return
+    }
+    this.#polling = true
+    this.#restart = true
+    this.#schedule()
+  }
+
+  #lose(trouble: WatchTrouble): void {
+    if (this.#closed) return
+    void this.close()
+    this.#ports.lost(trouble)
+  }
+}

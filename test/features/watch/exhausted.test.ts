@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { mkdir, realpath } from 'node:fs/promises'
+import { test } from 'node:test'
+import type { ChokidarOptions, FSWatcher } from 'chokidar'
+import type { FileChange, WatchTrouble } from '../../../features/watch/change.ts'
+import { Place } from '../../../features/watch/place.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+/** A machine that has no watches left, from the beginning or after a while. */
+async function scene(whenReady: boolean) {
+  const root = await realpath(await freshDir())
+  await mkdir(`${root}/src`)
+  const begun: { options: ChokidarOptions; watcher: EventEmitter }[] = []
+  const told: (readonly FileChange[])[] = []
+  let unknown = () => {}
+  let lost = (_trouble: WatchTrouble) => {}
+  const missed = new Promise<void>(resolve => {
+    unknown = resolve
+  })
+  const over = new Promise<WatchTrouble>(resolve => {
+    lost = resolve
+  })
+  const ports = {
+    watch(_path: string, options: ChokidarOptions) {
+      const watcher = Object.assign(new EventEmitter(), { close: async () => undefined })
+      begun.push({ options, watcher })
+      setImmediate(() => {
+        if (!options.usePolling && !whenReady) watcher.emit('error', Object.assign(new Error('no space'), { code: 'ENOSPC' }))
+        watcher.emit('ready')
+      })
+      return watcher as unknown as FSWatcher
+    },
+    count: () => true,
+    changed: (changes: readonly FileChange[]) => told.push(changes),
+    unknown: () => unknown(),
+    lost: (trouble: WatchTrouble) => lost(trouble)
+  }
+  return { place: await Place.open({ root, path: 'src', recursive: true }, ports), begun, missed, over }
+}
+
+test('where the machine has no watches left a path is looked at again and again', async () => {
+  const { place, begun } = await scene(false)
+  assert.deepEqual(
+    begun.map(({ options }) => options.usePolling ?? false),
+    [false, true]
+  )
+  await place.close()
+})
+
+test('when the watches run out later, the path is looked at from then on, and what was missed is said', async () => {
+  const { place, begun, missed } = await scene(true)
+  begun[0]?.watcher.emit('error', Object.assign(new Error('too many open files'), { code: 'EMFILE' }))
+  await missed
+  assert.equal(begun.at(-1)?.options.usePolling, true)
+  await place.close()
+})
+
+test('more files than can be looked at end the watch, which is said', async () => {
+  const { begun, over } = await scene(false)
+  for (let n = 0; n <= 2000; n++) begun.at(-1)?.watcher.emit('all', 'add', `/x/${n}`)
+  assert.equal((await over).trouble, 'too_many')
+})

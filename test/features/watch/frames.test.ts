@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { archiveSession, createSession } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import { FileWatches } from '../../../features/watch/index.ts'
+import watch from '../../../features/watch/pack.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+type Change = { path: string; change: string; kind: string }
+
+async function start(t: TestContextLike, config: Record<string, unknown> = {}) {
+  const cwd = await realpath(await freshDir())
+  let service: FileWatches | undefined
+  const user = definePack({
+    name: 'user',
+    needs: { watches: FileWatches },
+    setup(_ctx, { watches }) {
+      service = watches
+    }
+  })
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, watch, user], config: { watch: { window_ms: 20, ...config } } })
+  const session = async () => (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
+  const session_id = await session()
+  const connect = async () => {
+    const client = await kernel.connect()
+    const ask = (type: string, payload: object) => client.request(type, { session_id, ...payload })
+    const frames = () => client.frames.filter(({ type }) => type === 'event.fs.changed')
+    const changes = () => frames().flatMap(({ payload }) => (payload as { changes: Change[] }).changes)
+    const lines = () => changes().map(({ path, change, kind }) => `${change} ${kind} ${path}`)
+    /** Resolves when this line has come. */
+    const told = async (line: string) => {
+      if (!lines().includes(line)) await client.next(({ type }) => type === 'event.fs.changed' && lines().includes(line))
+    }
+    return { client, ask, frames, lines, told }
+  }
+  return { ...kernel, cwd, session, session_id, connect, service: () => service as FileWatches }
+}
+
+test('whoever watches a directory is told what is created, modified and deleted in it, and nobody else', async t => {
+  const { cwd, connect, session_id } = await start(t)
+  await mkdir(join(cwd, 'src/deep'), { recursive: true })
+  await writeFile(join(cwd, 'src/old'), 'x')
+  const one = await connect()
+  const two = await connect()
+  assert.deepEqual((await one.ask('watch_fs_add', { paths: ['./src/'] })).payload, { watched_paths: ['src'], current_count: 1 })
+  await two.ask('watch_fs_add', { paths: ['other', '.'], recursive: false })
+  await writeFile(join(cwd, 'src/deep/new'), 'x')
+  await one.told('created file src/deep/new')
+  await writeFile(join(cwd, 'src/old'), 'xx')
+  await one.told('modified file src/old')
+  await symlink('/etc', join(cwd, 'src/link'))
+  await one.told('created symlink src/link')
+  await rename(join(cwd, 'src/old'), join(cwd, 'top'))
+  await one.told('deleted file src/old')
+  await two.told('created file top')
+  assert.deepEqual(two.lines(), ['created file top'])
+  assert.ok(!one.lines().includes('created file top'))
+  const [first, second] = [...one.frames(), ...two.frames()].sort((a, b) => Number(a.seq) - Number(b.seq))
+  assert.deepEqual([first?.seq, second?.seq, first?.session_id, first?.epoch], [1, 2, session_id, undefined])
+  assert.equal((first?.payload as { coalesced_window_ms: number } | undefined)?.coalesced_window_ms, 20)
+})
+
+test('a path that is not there is told when it comes, goes and comes again, as a directory or as a file', async t => {
+  const { cwd, connect } = await start(t)
+  const { ask, told } = await connect()
+  await ask('watch_fs_add', { paths: ['a/b', 'notes.md'] })
+  await mkdir(join(cwd, 'a/b/c'), { recursive: true })
+  await writeFile(join(cwd, 'a/b/c/x'), '1')
+  await told('created directory a/b')
+  await told('created file a/b/c/x')
+  await rm(join(cwd, 'a'), { recursive: true })
+  await told('deleted directory a/b')
+  await mkdir(join(cwd, 'a/b'), { recursive: true })
+  await writeFile(join(cwd, 'a/b/again'), '1')
+  await told('created file a/b/again')
+  await writeFile(join(cwd, 'notes.md'), '1')
+  await told('created file notes.md')
+  await rm(join(cwd, 'notes.md'))
+  await told('deleted file notes.md')
+})
+
+test('what lies in .git is not told, and a removed watch tells nothing', async t => {
+  const { cwd, connect } = await start(t)
+  await mkdir(join(cwd, '.git/refs'), { recursive: true })
+  const { ask, told, lines } = await connect()
+  await ask('watch_fs_add', { paths: ['.', 'sub'] })
+  assert.deepEqual((await ask('watch_fs_remove', { paths: ['nope', '../x', 'sub'] })).payload, {
+    watched_paths: ['.'],
+    current_count: 1
+  })
+  await writeFile(join(cwd, '.git/refs/head'), '1')
+  await writeFile(join(cwd, '.env'), '1')
+  await told('created file .env')
+  assert.deepEqual(lines(), ['created file .env'])
+  assert.deepEqual((await ask('watch_fs_remove', { paths: ['.'] })).payload, { watched_paths: [], current_count: 0 })
+})
+
+test('bad paths, sessions and runtimes are refused whole, and the number of paths is limited over all sessions', async t => {
+  const { cwd, connect, session } = await start(t, { max_paths: 3 })
+  await symlink('/', join(cwd, 'out'))
+  const { ask } = await connect()
+  const codeOf = async (payload: object) => {
+    const { code, payload: data } = await ask('watch_fs_add', payload)
+    if (code !== 0) assert.deepEqual(data, { watched_paths: [], current_count: 0 })
+    return code
+  }
+  for (const bad of ['', '/', '/etc', '..', 'a/../..', 'out', 'out/etc', 'out/nope/x', 'a\0b', 'C:\\x'])
+    assert.equal(await codeOf({ paths: ['ok', bad] }), 41304, bad)
+  assert.equal(await codeOf({ session_id: 'session_nope', paths: ['a'] }), 40409)
+  assert.equal(await codeOf({ paths: ['a'], runtime_id: 'far' }), 40420)
+  assert.equal((await ask('watch_fs_add', { paths: 'a' })).code, 40001)
+  assert.deepEqual((await ask('watch_fs_add', { paths: ['a', './a', 'b'] })).payload, { watched_paths: ['a', 'b'], current_count: 2 })
+  const other = await session()
+  assert.equal(await codeOf({ session_id: other, paths: ['a', 'b'] }), 42902)
+  assert.deepEqual((await ask('watch_fs_add', { session_id: other, paths: ['c'] })).payload, { watched_paths: ['c'], current_count: 3 })
+  assert.equal(await codeOf({ paths: ['a'] }), 0)
+  assert.equal(await codeOf({ paths: ['d'] }), 42902)
+})
+
+test('more files than may be watched are refused, and a flood of changes comes as one truncated window', async t => {
+  const { cwd, connect } = await start(t, { max_entries: 60, max_changes: 10, window_ms: 300 })
+  await mkdir(join(cwd, 'many'))
+  for (let n = 0; n < 80; n++) await writeFile(join(cwd, `many/${n}`), '')
+  const { ask, client } = await connect()
+  assert.equal((await ask('watch_fs_add', { paths: ['many'] })).code, 42902)
+  await mkdir(join(cwd, 'few'))
+  assert.equal((await ask('watch_fs_add', { paths: ['few'] })).code, 0)
+  for (let n = 0; n < 30; n++) await writeFile(join(cwd, `few/${n}`), '')
+  const { payload } = await client.next(({ type }) => type === 'event.fs.changed')
+  const { changes, truncated, count } = payload as { changes: Change[]; truncated: boolean; count: number }
+  assert.deepEqual([changes, truncated], [[], true])
+  assert.ok(count > 10)
+})
+
+test('a watch that grows beyond the limit ends with a truncated window', async t => {
+  const { cwd, connect } = await start(t, { max_entries: 20 })
+  const { ask, client } = await connect()
+  assert.equal((await ask('watch_fs_add', { paths: ['.'] })).code, 0)
+  for (let n = 0; n < 40; n++) await writeFile(join(cwd, `${n}`), '')
+  await client.next(({ type, payload }) => type === 'event.fs.changed' && (payload as { count?: number }).count === 0)
+  assert.deepEqual((await ask('watch_fs_add', { paths: [] })).payload, { watched_paths: [], current_count: 0 })
+})
+
+test('a link that takes the place of a watched directory shows nothing of where it leads', async t => {
+  const { cwd, connect } = await start(t)
+  const outside = await freshDir()
+  await mkdir(join(cwd, 'src/sub'), { recursive: true })
+  await writeFile(join(cwd, 'src/sub/inner'), '1')
+  await writeFile(join(cwd, 'src/plain'), '1')
+  await writeFile(join(outside, 'secret'), '1')
+  const { ask, told, lines } = await connect()
+  await ask('watch_fs_add', { paths: ['.', 'src'] })
+  await rename(join(cwd, 'src/sub'), join(cwd, 'moved'))
+  await symlink(outside, join(cwd, 'src/sub'))
+  await told('created file moved/inner')
+  await writeFile(join(outside, 'second'), '1')
+  await rename(join(cwd, 'src'), join(cwd, 'gone'))
+  await symlink(outside, join(cwd, 'src'))
+  await told('created file gone/plain')
+  await writeFile(join(outside, 'third'), '1')
+  await writeFile(join(cwd, 'end'), '1')
+  await told('created file end')
+  assert.deepEqual(
+    lines().filter(line => /secret|second|third/.test(line)),
+    []
+  )
+})
+
+test('archiving the session ends its watches, and so does the end of the connection', async t => {
+  const { cwd, connect, call, session_id, session } = await start(t)
+  const one = await connect()
+  await one.ask('watch_fs_add', { paths: ['.'] })
+  await call(archiveSession, { params: { session_id } })
+  assert.deepEqual((await one.ask('watch_fs_remove', { paths: [] })).payload, { watched_paths: [], current_count: 0 })
+  const other = await session()
+  await one.ask('watch_fs_add', { session_id: other, paths: ['.'] })
+  await one.client.close()
+  const two = await connect()
+  await two.ask('watch_fs_add', { session_id: other, paths: ['.'] })
+  await writeFile(join(cwd, 'x'), '1')
+  await two.told('created file x')
+  assert.equal(two.frames()[0]?.seq, 1)
+  assert.equal(one.frames().length, 0)
+})
+
+test('other packs watch a directory of their own, and share what is watched above it', async t => {
+  const { cwd, service } = await start(t)
+  const seen: string[] = []
+  let heard = () => {}
+  const next = () =>
+    new Promise<void>(resolve => {
+      heard = resolve
+    })
+  const listener = {
+    changed(changes: readonly { path: string }[]) {
+      seen.push(...changes.map(({ path }) => path))
+      heard()
+    },
+    unknown: () => undefined
+  }
+  const undoAll = await service().watch({ root: cwd }, { changed: () => undefined, unknown: () => undefined })
+  const undo = await service().watch({ root: cwd, path: 'skills', recursive: false }, listener)
+  let told = next()
+  await mkdir(join(cwd, 'skills'))
+  await told
+  told = next()
+  await writeFile(join(cwd, 'skills/SKILL.md'), '1')
+  await told
+  assert.deepEqual([...new Set(seen)], ['skills', 'skills/SKILL.md'])
+  undo()
+  undoAll()
+  await assert.rejects(service().watch({ root: join(cwd, 'nope') }, listener), /not there/)
+})
