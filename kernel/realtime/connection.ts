@@ -39,6 +39,13 @@ export interface ConnectionOptions {
   onEnd(connection: ClientConnection): void
 }
 
+/**
+ * So long a new client has to say whose replays it wants: events for everyone wait for its first frame, ms. It says so when it has read
+ * `server_hello`; until then nobody knows what must not overtake a replay.
+ */
+const firstFrameMs = 100
+const earlyBytes = 64 * 1024
+
 type Hide = (type: string, subject: string) => boolean
 
 interface Message {
@@ -62,6 +69,9 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #hidden = new Map<string, Map<string, Hide>>()
   /** Sessions whose replay is due. */
   readonly #awaited = new Set<string>()
+  /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
+  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer }[] | undefined = []
+  readonly #listening: NodeJS.Timeout
   #held: Message[] = []
   #heldBytes = 0
   #holds = 0
@@ -79,6 +89,7 @@ export class ClientConnection extends SlotHost implements Connection {
     this.#env = env
     this.#options = options
     this.#transport = transport
+    this.#listening = setTimeout(() => this.listen(), firstFrameMs).unref()
     transport.on('drain', () => this.#tellWritable())
     this.closed = new Promise(resolve => {
       transport.on('close', () => {
@@ -143,8 +154,22 @@ export class ClientConnection extends SlotHost implements Connection {
     if (!this.subscribed(session_id)) this.#awaited.add(session_id)
   }
 
-  awaitsReplay(session_id: string): boolean {
-    return this.#awaited.has(session_id)
+  /** Takes an event that reaches everyone. One that a replay brings is left to that. */
+  broadcast(session_id: string, durable: boolean, bytes: Buffer): void {
+    if (!this.#early) {
+      if (!(durable && this.#awaited.has(session_id))) this.write(bytes)
+      return
+    }
+    this.#early.push({ session_id, durable, bytes })
+    if (this.#early.reduce((sum, each) => sum + each.bytes.length, 0) > earlyBytes) this.listen()
+  }
+
+  /** Events for everyone go out from here on. */
+  listen(): void {
+    clearTimeout(this.#listening)
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const { session_id, durable, bytes } of early) this.broadcast(session_id, durable, bytes)
   }
 
   /** No replay will come. */
@@ -247,6 +272,7 @@ export class ClientConnection extends SlotHost implements Connection {
   #end(): void {
     if (this.#ended) return
     this.#ended = true
+    clearTimeout(this.#listening)
     this.#tellWritable()
     for (const resolve of this.#passing) resolve()
     this.#options.onEnd(this)

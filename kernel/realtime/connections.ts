@@ -86,6 +86,7 @@ export class Connections {
     const transport = new LocalTransport(client, this.#env.log)
     const { principal = inProcess, user_agent = null } = client
     const connection = this.#begin(transport, { principal, remote_address: null, user_agent })
+    connection.listen()
     const queue = new FrameQueue(this.#env, this.#frames, connection, transport)
     return {
       id: connection.id,

@@ -114,6 +114,10 @@ export interface CoreFrame {
   /** As it is now; the payload is checked against it. */
   spec(): FrameSpec
   readonly answer: CoreHandler
+  /** The frame came, with a payload that nobody has checked; it may wait for its turn. */
+  arrived?(payload: unknown, connection: ClientConnection): void
+  /** It was answered, or refused. */
+  over?(payload: unknown, connection: ClientConnection): void
 }
 
 /** The kernel's own frames by type. */
@@ -124,18 +128,13 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     const filters = rule ? asFields(payload[rule.filter]) : {}
     const not_found = new Set<string>()
     const resync_required: string[] = []
-    // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.
     for (const id of cursors.keys()) connection.await(id)
-    try {
-      for (const id of new Set(ids)) {
-        const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
-        const { found, resync } = await subscriptions.subscribe(connection, id, wish)
-        if (!found) not_found.add(id)
-        if (resync) resync_required.push(id)
-        connection.giveUp(id)
-      }
-    } finally {
-      for (const id of cursors.keys()) connection.giveUp(id)
+    for (const id of new Set(ids)) {
+      const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
+      const { found, resync } = await subscriptions.subscribe(connection, id, wish)
+      if (!found) not_found.add(id)
+      if (resync) resync_required.push(id)
+      connection.giveUp(id)
     }
     const accepted = ids.filter(id => !not_found.has(id))
     const marks: Record<string, Watermark> = {}
@@ -144,6 +143,16 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
       if (mark) marks[id] = mark
     }
     return { accepted, not_found: [...not_found], resync_required, cursors: marks }
+  }
+
+  // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.
+  const replays = (given: unknown, each: (id: string) => void) => {
+    const payload = asFields(given)
+    for (const id of cursorsOf(asStrings(payload.subscriptions ?? payload.session_ids), asFields(payload.cursors)).keys()) each(id)
+  }
+  const awaiting: Pick<CoreFrame, 'arrived' | 'over'> = {
+    arrived: (payload, connection) => replays(payload, id => connection.await(id)),
+    over: (payload, connection) => replays(payload, id => connection.giveUp(id))
   }
 
   const handlers: readonly (readonly [spec: FrameSpec, answer: CoreHandler])[] = [
@@ -168,7 +177,10 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     ]
   ]
   return new Map(
-    handlers.map(([{ type }, answer]) => [type, { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer }])
+    handlers.map(([{ type }, answer]) => [
+      type,
+      { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer, ...(type === unsubscribe.type ? {} : awaiting) }
+    ])
   )
 }
 

@@ -76,9 +76,7 @@ export class Fanout {
   #toEveryone(frame: EventFrame): void {
     this.flush()
     const bytes = frame.wire ?? alone(frame)
-    for (const connection of [...this.#everyone]) {
-      if (!(frame.spec.durable && connection.awaitsReplay(frame.session_id))) connection.write(bytes)
-    }
+    for (const connection of [...this.#everyone]) connection.broadcast(frame.session_id, frame.spec.durable, bytes)
   }
 
   /** Sends what waits for its batch, of a session or of all. */

@@ -49,6 +49,11 @@ export class Frames {
     this.#mounted = new Map(frames.map(frame => [frame.spec.type, frame]))
   }
 
+  /** A frame came, and may wait for others before it is answered. */
+  arrived(frame: RequestFrame, connection: ClientConnection): void {
+    if (!frame.refused) this.#core.get(frame.type)?.arrived?.(frame.payload, connection)
+  }
+
   /** Undefined: no ack. */
   async answer(frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
     const core = this.#core.get(frame.type)
@@ -66,6 +71,8 @@ export class Frames {
       if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
       else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')
       return { code: InternalError.code, msg: InternalError.message, payload: {} }
+    } finally {
+      if (!frame.refused) core?.over?.(frame.payload, connection)
     }
   }
 
@@ -138,6 +145,8 @@ export class FrameQueue {
   /** Takes a message. What is no frame is answered in its turn, too; the connection lives on. */
   receive(data: Buffer, binary: boolean): void {
     const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
+    this.#frames.arrived(frame, this.#connection)
+    this.#connection.listen()
     this.#waiting.push({ frame, size: data.length })
     this.#bytes += data.length
     if (this.#waiting.length > maxWaiting || this.#bytes > maxWaitingBytes) this.#pause(true)

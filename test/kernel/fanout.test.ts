@@ -33,7 +33,7 @@ function receiver({ wants = true, awaitsReplay = false } = {}) {
   const got: unknown[] = []
   const client = {
     wants: () => wants,
-    awaitsReplay: () => awaitsReplay,
+    broadcast: (_: string, durable: boolean, bytes: Buffer) => void ((durable && awaitsReplay) || client.write(bytes)),
     cork: () => undefined,
     uncork: () => undefined,
     write: (bytes: Buffer) => void got.push((JSON.parse(bytes.toString('utf8')) as { payload: { text: unknown } }).payload.text)

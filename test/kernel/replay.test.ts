@@ -6,6 +6,7 @@ import { defineEvent, Type } from '../../kernel/index.ts'
 import type { Frame, SocketClient } from '../../kernel/testing/socket.ts'
 import { startChild } from '../helpers/child.ts'
 import { startHub } from '../helpers/hub.ts'
+import { latch } from '../helpers/latch.ts'
 import { openFiles } from '../helpers/open-files.ts'
 import { freshDir } from '../helpers/temp.ts'
 
@@ -199,6 +200,48 @@ test('events for everyone that happen while a session is loaded for its subscrib
   await it.hub.flushed('s1')
   await client.request('unsubscribe', { session_ids: ['s1'] })
   assert.deepEqual(numbers(client.frames.filter(frame => frame.session_id === 's1')), [3, 4, 5, 6])
+})
+
+test('an event for everyone does not overtake the replay of a client that has not asked for it yet, or whose frame waits for others', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 3)
+  const cursors = { s1: { seq: 2, epoch } }
+  const own = (client: SocketClient) => numbers(client.frames.filter(frame => frame.session_id === 's1'))
+  // Recovery tells what it finds while a client reads `server_hello`.
+  const client = await it.connect()
+  it.hub.emit(worked, {}, 's1')
+  await it.hub.flushed('s1')
+  await client.request('client_hello', { subscriptions: ['s1'], cursors })
+  assert.deepEqual(own(client), [3, 4])
+
+  const busy = await it.connect()
+  const loading = latch()
+  it.hooks.attachStream.tapPromise({ name: 'slow', stage: -1 }, async id => {
+    if (id === 's2') await loading.opened
+    return 'live'
+  })
+  const slow = busy.request('subscribe', { session_ids: ['s2'] })
+  const refused = busy.request('subscribe', { session_ids: ['s3'], cursors: { s3: { seq: 'x' } } })
+  const asked = busy.request('subscribe', { session_ids: ['s1'], cursors })
+  const listener = await it.connect()
+  await listener.request('unsubscribe', { session_ids: [] }) // by now the server has read the subscriptions
+  it.hub.emit(worked, {}, 's1')
+  await it.hub.flushed('s1')
+  await listener.next(frame => frame.seq === 5)
+  loading.open()
+  await Promise.all([slow, asked])
+  assert.deepEqual(own(busy), [3, 4, 5])
+  assert.equal((await refused).code, 40001)
+  it.hub.emit(worked, {}, 's3')
+  await busy.next(frame => frame.session_id === 's3')
+})
+
+test('a client that says nothing gets what is for everyone all the same', async t => {
+  const it = await startHub(t)
+  await it.hub.open('s1')
+  const client = await it.connect()
+  it.hub.emit(worked, {}, 's1')
+  await client.next(worked.type)
 })
 
 test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
