@@ -1,5 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { canThink, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
+import { canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 /** What one of the two wires does in its own way. */
@@ -29,13 +29,15 @@ export const compatChat: Dialect = {
     if (effort === 'off') return model.off_effort ? { reasoning_effort: model.off_effort } : {}
     if (effort !== 'on' && effort !== '') return { reasoning_effort: effort }
     // Some servers refuse reasoning in the history when the request itself does not ask for any.
-    const thought = messages.some(message => message.role === 'assistant' && message.content.some(part => part.type === 'thinking'))
-    return thought ? { reasoning_effort: 'medium' } : {}
+    return holdsThinking(messages) ? { reasoning_effort: 'medium' } : {}
   },
   off: ({ effort, model }) => effort === 'off' && model.off_effort !== undefined,
   limit: ({ model }) => model.max_output_size,
   limitKey: name => (completionLimitFamilies.some(family => family.test(name)) ? 'max_completion_tokens' : 'max_tokens'),
-  tool: ({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters: objectSchema(parameters) } })
+  tool: keptWith(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters: objectSchema(parameters) }
+  }))
 }
 
 /** A `thinking` object, the output limit always named, schemas without what only describes them. */
@@ -51,8 +53,9 @@ export const svc: Dialect = {
   off: ({ effort }) => effort === 'off',
   limit: ({ model, context_tokens = 0 }) => model.max_output_size ?? model.max_context_size - context_tokens,
   limitKey: () => 'max_completion_tokens',
-  tool: ({ name, description, parameters }) =>
+  tool: keptWith(({ name, description, parameters }) =>
     name.startsWith('$')
       ? { type: 'builtin_function', function: { name } }
       : { type: 'function', function: { name, description, parameters: plainSchema(parameters) } }
+  )
 }

@@ -1,8 +1,10 @@
 /** From a model request to the body of `POST /chat/completions`. Pure. */
 import {
   argumentsText,
-  CallIds,
+  type CallIds,
   callsOf,
+  GrowingWire,
+  holdsThinking,
   isMedium,
   type LlmCallPart,
   type LlmContent,
@@ -40,6 +42,7 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
 
 /** The field in which this model carried reasoning earlier in the conversation. */
 export function replayedKey({ model, messages }: LlmRequest): string | undefined {
+  if (!holdsThinking(messages)) return undefined
   for (let at = messages.length - 1; at >= 0; at--) {
     for (const part of messages[at]?.content ?? []) {
       const replay = part.type === 'thinking' ? readReplayData(part.signature) : undefined
@@ -49,38 +52,47 @@ export function replayedKey({ model, messages }: LlmRequest): string | undefined
   return undefined
 }
 
+const grown = new GrowingWire<WireMessage>()
+/** By the first message of the conversation: as long as the text is the same, so is the object. */
+const systems = new WeakMap<LlmMessage, WireMessage>()
+
 function encodeMessages(request: LlmRequest, reasoning_key: string | undefined): WireMessage[] {
-  const { system, messages, model } = request
+  const { system, messages, model, replayed_thinking } = request
   const from = thinkingFrom(request)
-  const ids = new CallIds()
-  const wire: WireMessage[] = system === '' ? [] : [{ role: 'system', content: system }]
-  let images: LlmContent[] = []
-  const flushImages = () => {
-    if (images.length > 0)
-      wire.push({ role: 'user', content: userContent([{ type: 'text', text: 'Images of the tool results above:' }, ...images]) })
-    images = []
-  }
-  messages.forEach((message, at) => {
-    if (message.role === 'tool') {
-      wire.push(toolMessage(message, ids))
-      // Images cannot stand in a tool message, and nothing may stand between the results of one step.
-      images.push(...message.content.filter(isMedium))
-      return
+  const form = { key: JSON.stringify([model.name, reasoning_key, replayed_thinking]), marks: [from] }
+  const wire = grown.of(messages, form, (share, first, ids) => {
+    const out: WireMessage[] = []
+    let images: LlmContent[] = []
+    const flushImages = () => {
+      if (images.length > 0)
+        out.push({ role: 'user', content: userContent([{ type: 'text', text: 'Images of the tool results above:' }, ...images]) })
+      images = []
+    }
+    for (const [index, message] of share.entries()) {
+      const at = first + index
+      if (message.role === 'tool') {
+        out.push(toolMessage(message, ids))
+        // Images cannot stand in a tool message, and nothing may stand between the results of one step.
+        images.push(...message.content.filter(isMedium))
+        continue
+      }
+      flushImages()
+      const sent = { ids, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }
+      if (message.role === 'user') out.push({ role: 'user', content: userContent(message.content) })
+      else out.push(assistantMessage(message, { ...sent, signs: replayed_thinking === undefined || at >= from }))
     }
     flushImages()
-    if (message.role === 'user') wire.push({ role: 'user', content: userContent(message.content) })
-    else
-      wire.push(
-        assistantMessage(message, {
-          ids,
-          model: model.name,
-          reasoning_key: at < from ? undefined : reasoning_key,
-          signs: request.replayed_thinking === undefined || at >= from
-        })
-      )
+    return out
   })
-  flushImages()
-  return wire
+  return system === '' ? wire : [systemMessage(system, messages[0]), ...wire]
+}
+
+function systemMessage(content: string, first: LlmMessage | undefined): WireMessage {
+  const known = first && systems.get(first)
+  if (known?.content === content) return known
+  const message = { role: 'system', content }
+  if (first) systems.set(first, message)
+  return message
 }
 
 type WirePart =

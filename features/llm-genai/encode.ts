@@ -2,11 +2,14 @@
 import {
   argumentsObject,
   canThink,
+  GrowingWire,
   isMedium,
+  keptWith,
   type LlmCallPart,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  type LlmTool,
   samplingOf,
   textOf,
   thinkingFrom,
@@ -44,46 +47,49 @@ export function encode(request: LlmRequest): Record<string, unknown> {
     ...(system !== '' && { systemInstruction: { parts: [{ text: system }] } }),
     contents: encodeContents(request),
     ...(tools.length > 0 && {
-      tools: [
-        {
-          functionDeclarations: tools.map(({ name, description, parameters }) => {
-            const schema = toSchema(parameters)
-            return { name, description, ...(schema && { parameters: schema }) }
-          })
-        }
-      ]
+      tools: [{ functionDeclarations: tools.map(declarationOf) }]
     }),
     ...(Object.keys(generationConfig).length > 0 && { generationConfig })
   }
 }
 
+const declarationOf = keptWith(({ name, description, parameters }: LlmTool) => {
+  const schema = toSchema(parameters)
+  return { name, description, ...(schema && { parameters: schema }) }
+})
+
+const grown = new GrowingWire<Content>()
+
 function encodeContents(request: LlmRequest): Content[] {
-  const { messages } = request
+  const { messages, model, replayed_thinking } = request
   const from = thinkingFrom(request)
-  const known = new Map<string, string>()
   // Newest models refuse the calls of the turn that runs when the first of a step has no signature: another model made it.
-  const signedFrom = familyOf(request.model.name)?.thinks === 'level' ? turnStart(messages) : messages.length
-  const contents: Content[] = []
-  for (let at = 0; at < messages.length; at++) {
-    const message = messages[at]!
-    if (message.role === 'tool') {
-      // The answers to the calls of one step must stand in one content; their images follow them.
-      const results = untilOther(messages, at)
-      at += results.length - 1
-      const images = results.flatMap(({ content }) => content.filter(isMedium)).map(media)
-      contents.push({ role: 'user', parts: [...results.map(result => functionResponse(result, known)), ...images] })
-      continue
+  const signedFrom = familyOf(model.name)?.thinks === 'level' ? turnStart(messages) : Number.POSITIVE_INFINITY
+  return grown.of(messages, { key: String(replayed_thinking), marks: [from, signedFrom] }, (share, first) => {
+    const known = new Map<string, string>() // results follow their calls, in the same share
+    const contents: Content[] = []
+    for (let index = 0; index < share.length; index++) {
+      const message = share[index]!
+      const at = first + index
+      if (message.role === 'tool') {
+        // The answers to the calls of one step must stand in one content; their images follow them.
+        const results = untilOther(share, index)
+        index += results.length - 1
+        const images = results.flatMap(({ content }) => content.filter(isMedium)).map(media)
+        contents.push({ role: 'user', parts: [...results.map(result => functionResponse(result, known)), ...images] })
+        continue
+      }
+      const parts = message.content.flatMap(part =>
+        part.type === 'tool_call'
+          ? [functionCall(part, known, replayed_thinking === undefined || at >= from)]
+          : contentParts(part, at >= from)
+      )
+      const call = parts.find(part => 'functionCall' in part)
+      if (call && at >= signedFrom) call.thoughtSignature ??= noSignature
+      if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts })
     }
-    const parts = message.content.flatMap(part =>
-      part.type === 'tool_call'
-        ? [functionCall(part, known, request.replayed_thinking === undefined || at >= from)]
-        : contentParts(part, at >= from)
-    )
-    const first = parts.find(part => 'functionCall' in part)
-    if (first && at >= signedFrom) first.thoughtSignature ??= noSignature
-    if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts })
-  }
-  return contents
+    return contents
+  })
 }
 
 function untilOther(messages: readonly LlmMessage[], from: number): ToolMessage[] {

@@ -1,11 +1,14 @@
 /** From a model request to the body of `POST /v1/messages`. Pure. */
 import {
   argumentsObject,
-  CallIds,
+  type CallIds,
+  GrowingWire,
+  keptWith,
   type LlmCallPart,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  type LlmTool,
   samplingOf,
   thinkingFrom,
   videoNotice
@@ -45,12 +48,7 @@ export function encode(request: LlmRequest): EncodedRequest {
     ...(system !== '' && { system: [{ type: 'text', text: system, ...breakpoint }] }),
     messages: encodeMessages(request, family),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, parameters }, at) => ({
-        name,
-        description,
-        input_schema: { type: 'object', ...parameters },
-        ...(at === tools.length - 1 && breakpoint)
-      }))
+      tools: tools.map((tool, at) => (at === tools.length - 1 ? { ...toolOf(tool), ...breakpoint } : toolOf(tool)))
     }),
     ...(cache_key !== '' && { metadata: { user_id: cache_key } }),
     ...thinking.fields,
@@ -66,24 +64,34 @@ function limitOf({ model, max_output_tokens, context_tokens = 0 }: LlmRequest, f
   return Math.max(1, Math.min(max_output_tokens ?? ceiling, ceiling, model.max_context_size - context_tokens))
 }
 
+const toolOf = keptWith(({ name, description, parameters }: LlmTool) => ({
+  name,
+  description,
+  input_schema: { type: 'object', ...parameters }
+}))
+
+const grown = new GrowingWire<WireMessage>()
+
 function encodeMessages(request: LlmRequest, family: Family): WireMessage[] {
-  const ids = new CallIds()
   const from = thinkingFrom(request)
-  const wire: WireMessage[] = []
-  request.messages.forEach((message, at) => {
-    const content = blocksOf(message, ids, family, at >= from)
-    if (content.length === 0) return
-    const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const last = wire.at(-1)
-    // Roles must alternate; the results of one step stand in one message.
-    if (last?.role === role) last.content.push(...content)
-    else wire.push({ role, content })
+  const wire = grown.of(request.messages, { key: JSON.stringify(family), marks: [from] }, (share, first, ids) => {
+    const out: WireMessage[] = []
+    for (const [index, message] of share.entries()) {
+      const content = blocksOf(message, ids, family, first + index >= from)
+      if (content.length === 0) continue
+      const role = message.role === 'assistant' ? 'assistant' : 'user'
+      const last = out.at(-1)
+      // Roles must alternate; the results of one step stand in one message.
+      if (last?.role === role) last.content.push(...content)
+      else out.push({ role, content })
+    }
+    return out
   })
   // Two of the four breakpoints that the wire allows: what ends here is written to the cache, what the last request ended with is read.
-  const asked = wire.slice(0, -1).filter(({ role }) => role === 'user')
-  for (const { content } of [...asked.slice(-1), ...wire.slice(-1)]) {
-    const block = content.findLast(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
-    if (block) Object.assign(block, breakpoint)
+  for (const at of new Set([wire.slice(0, -1).findLastIndex(({ role }) => role === 'user'), wire.length - 1])) {
+    const message = wire[at]
+    const block = message?.content.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking') ?? -1
+    if (message && block >= 0) wire[at] = { ...message, content: message.content.with(block, { ...message.content[block], ...breakpoint }) }
   }
   return wire
 }

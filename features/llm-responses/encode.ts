@@ -1,11 +1,14 @@
 /** From a model request to the body of `POST /responses`. Pure. */
 import {
   argumentsObject,
-  CallIds,
+  type CallIds,
+  GrowingWire,
   isMedium,
+  keptWith,
   type LlmContent,
   type LlmMessage,
   type LlmRequest,
+  type LlmTool,
   objectSchema,
   samplingOf,
   textOf,
@@ -29,14 +32,7 @@ export function encode(request: LlmRequest): Record<string, unknown> {
     ...(system !== '' && { instructions: system }),
     input: encodeInput(request),
     ...(tools.length > 0 && {
-      // Not strict: that mode takes only schemas in which every property is required.
-      tools: tools.map(({ name, description, parameters }) => ({
-        type: 'function',
-        name,
-        description,
-        parameters: objectSchema(parameters),
-        strict: false
-      }))
+      tools: tools.map(toolOf)
     }),
     ...reasoningOf(request),
     ...(limit !== undefined && { max_output_tokens: Math.max(SMALLEST_LIMIT_TOKENS, limit) }),
@@ -47,6 +43,15 @@ export function encode(request: LlmRequest): Record<string, unknown> {
   }
 }
 
+/** Not strict: that mode takes only schemas in which every property is required. */
+const toolOf = keptWith(({ name, description, parameters }: LlmTool) => ({
+  type: 'function',
+  name,
+  description,
+  parameters: objectSchema(parameters),
+  strict: false
+}))
+
 /** Nothing is stored at the provider, so reasoning has to come along encrypted to survive the step. */
 function reasoningOf({ effort, model }: LlmRequest): Item {
   const level = effort === 'off' || effort === '' ? model.off_effort : effort
@@ -55,18 +60,21 @@ function reasoningOf({ effort, model }: LlmRequest): Item {
   return { reasoning, include: ['reasoning.encrypted_content'] }
 }
 
+const grown = new GrowingWire<Item>()
+
 function encodeInput(request: LlmRequest): Item[] {
-  const ids = new CallIds()
   const from = thinkingFrom(request)
-  return request.messages.flatMap((message, at): Item[] => {
-    if (message.role === 'user') {
-      const content = parts(message.content)
-      return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
-    }
-    if (message.role === 'assistant') return assistantItems(message, ids, at >= from)
-    const output = message.content.some(isMedium) ? parts(message.content) : textOf(message.content)
-    return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
-  })
+  return grown.of(request.messages, { key: '', marks: [from] }, (share, first, ids) =>
+    share.flatMap((message, index): Item[] => {
+      if (message.role === 'user') {
+        const content = parts(message.content)
+        return content.length > 0 ? [{ type: 'message', role: 'user', content }] : []
+      }
+      if (message.role === 'assistant') return assistantItems(message, ids, first + index >= from)
+      const output = message.content.some(isMedium) ? parts(message.content) : textOf(message.content)
+      return [{ type: 'function_call_output', call_id: ids.of(message.tool_call_id), output }]
+    })
+  )
 }
 
 function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boolean): Item[] {

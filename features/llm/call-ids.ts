@@ -9,6 +9,7 @@ const fits = /^[a-zA-Z0-9_-]{1,64}$/
 export class CallIds {
   readonly #given = new Map<string, string>()
   readonly #taken = new Set<string>()
+  readonly #order: string[] = []
 
   of(id: string): string {
     const known = this.#given.get(id)
@@ -17,8 +18,22 @@ export class CallIds {
     if (wire === '' || this.#taken.has(wire))
       wire = `${wire.slice(0, ID_LENGTH - 13)}_${createHash('sha256').update(id).digest('hex').slice(0, 12)}`
     this.#given.set(id, wire)
+    this.#order.push(id)
     this.#taken.add(wire)
     return wire
+  }
+
+  /** Ids that were given. */
+  get count(): number {
+    return this.#order.length
+  }
+
+  /** Forgets all but the first ones. */
+  rewind(count: number): void {
+    for (const id of this.#order.splice(count)) {
+      this.#taken.delete(this.#given.get(id) ?? '')
+      this.#given.delete(id)
+    }
   }
 }
 

@@ -7,7 +7,7 @@ export { nonBlank, providerKey, providerToken, providerUrl } from './env-table.t
 export { authError, formatError, statusError, streamError } from './errors.ts'
 export type { EventDecoder, StreamLimits } from './event-reader.ts'
 export { type EventRequest, streamEvents } from './event-stream.ts'
-
+export { GrowingWire, holdsThinking } from './growing-wire.ts'
 export { secretsIn, secretsSent, withoutSecrets } from './known-secrets.ts'
 export * from './login.ts'
 export { isOfflineEnvironment, offlineSection } from './offline.ts'
@@ -47,6 +47,7 @@ export {
   callsOf,
   credentialHeader,
   isMedium,
+  keptWith,
   modelListRequest,
   textOf,
   thinkingFrom,

@@ -1,6 +1,7 @@
 /** Request bodies as bytes: pictures are long, and nothing else runs while one is being written as JSON. */
 import { randomUUID } from 'node:crypto'
 import { yieldToLoop } from '../../kernel/index.ts'
+import { writtenList } from './written-list.ts'
 
 /** From this length on (characters) a text is looked at by itself. */
 const LONG = 64 * 1024
@@ -13,8 +14,9 @@ const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 const PIECE = 64 * 1024
 
 /**
- * The JSON of a value in UTF-8, in pieces. The items of its lists are written one after the other, and long texts in base64 passed through, so
- * that the event loop is held neither by the length of a conversation nor by that of a picture.
+ * The JSON of a value in UTF-8, in pieces. The items of its lists are written one after the other (those that the list before began with, not
+ * again), and long texts in base64 passed through, so that the event loop is held neither by the length of a conversation nor by that of a
+ * picture.
  */
 export async function jsonBody(value: unknown): Promise<readonly Uint8Array[]> {
   await yieldToLoop() // making the value took its time, too
@@ -46,15 +48,20 @@ class Pieces {
   }
 
   async addList(items: readonly unknown[]): Promise<void> {
-    let sign = '['
-    for (const item of items) {
-      this.text(sign)
-      await this.add(item)
-      sign = ','
+    this.text('[')
+    const written = await writtenList(items)?.take(items, itemBytes)
+    const count = written?.count ?? 0
+    if (written && count > 0) {
+      this.#flush()
+      this.#pieces.push(written.bytes)
+    }
+    for (let at = count; at < items.length; at++) {
+      if (at > 0) this.text(',')
+      await this.add(items[at])
       const others = yieldToLoop()
       if (others) await others
     }
-    this.text(items.length === 0 ? '[]' : ']')
+    this.text(']')
   }
 
   async add(value: unknown): Promise<void> {
@@ -86,6 +93,14 @@ class Pieces {
     if (this.#text !== '') this.#pieces.push(Buffer.from(this.#text, 'utf8'))
     this.#text = ''
   }
+}
+
+async function itemBytes(item: unknown): Promise<readonly Uint8Array[]> {
+  const pieces = new Pieces()
+  await pieces.add(item)
+  const others = yieldToLoop()
+  if (others) await others
+  return pieces.end()
 }
 
 /** Halves of characters (a text that was cut in the middle of one) become U+FFFD: servers refuse a whole request for one. */

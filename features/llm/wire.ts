@@ -3,6 +3,18 @@ import type { LlmCallPart, LlmContent, LlmMessage, LlmRequest } from './request.
 import type { ModelListRequest, ModelServer } from './service.ts'
 import { isRecord, parseJson } from './wire-values.ts'
 
+/** Makes something of an object at the first call and keeps it with the object, which does not change. */
+export function keptWith<A extends object, R>(make: (of: A) => R): (of: A) => R {
+  const kept = new WeakMap<A, R>()
+  return of => {
+    const known = kept.get(of)
+    if (known !== undefined) return known
+    const made = make(of)
+    kept.set(of, made)
+    return made
+  }
+}
+
 /** Texts of a message, joined. */
 export function textOf(parts: readonly (LlmContent | LlmCallPart)[]): string {
   return parts.map(part => (part.type === 'text' ? part.text : '')).join('')

@@ -8,8 +8,8 @@ const RECENT_MEDIA = 2
 /** Of one agent; a new turn begins without any. */
 export class Repairs {
   #turn_id = -1
-  /** Media in the request that was sent last. */
-  #sent = 0
+  /** The request of the last step, before it was changed. */
+  #asked: LlmRequest | undefined
   /** Media from the oldest on that are left out for good. */
   #dropped = 0
   /** Of the others only the most recent go out. */
@@ -17,17 +17,13 @@ export class Repairs {
   #strict = false
   /** Thinking that still goes back; `none` also asks for none. */
   #thinking: LlmRequest['replayed_thinking']
-  /** The request that was sent last held thinking of earlier turns. */
-  #earlier = false
 
   /** The request in the form that this turn has found to be needed. */
   apply(turn_id: number, request: LlmRequest): LlmRequest {
     if (turn_id !== this.#turn_id) this.#begin(turn_id)
-    this.#sent = countMedia(request.messages)
-    this.#earlier = request.messages
-      .slice(thinkingFrom(request), thinkingFrom({ ...request, replayed_thinking: 'turn' }))
-      .some(({ content }) => content.some(({ type }) => type === 'thinking'))
-    let messages = dropMedia(request.messages, this.#recentOnly ? Math.max(this.#dropped, this.#sent - RECENT_MEDIA) : this.#dropped)
+    this.#asked = request // looked through when it is refused: mostly nobody has to
+    const dropped = this.#recentOnly ? Math.max(this.#dropped, this.#sent() - RECENT_MEDIA) : this.#dropped
+    let messages = dropMedia(request.messages, dropped)
     if (this.#strict) messages = strictForm(messages)
     const form = this.#thinking === undefined ? request : withThinking(request, this.#thinking)
     return messages === request.messages ? form : { ...form, messages }
@@ -39,7 +35,7 @@ export class Repairs {
       const media = cause === 'media' ? this.#fewerMedia() : undefined
       if (media !== undefined) return media
       if (cause === 'thinking' && this.#thinking !== 'none') {
-        this.#thinking = this.#thinking === undefined && this.#earlier ? 'turn' : 'none'
+        this.#thinking = this.#thinking === undefined && this.#heldEarlierThinking() ? 'turn' : 'none'
         return this.#thinking === 'turn' ? 'no thinking of earlier turns' : 'no thinking'
       }
       if (cause === 'form' && !this.#strict) {
@@ -52,13 +48,27 @@ export class Repairs {
 
   /** In words; undefined: there are none left to leave out. */
   #fewerMedia(): string | undefined {
-    if (!this.#recentOnly && this.#sent > RECENT_MEDIA) {
+    const sent = this.#sent()
+    if (!this.#recentOnly && sent > RECENT_MEDIA) {
       this.#recentOnly = true
       return 'only recent media'
     }
-    if (this.#dropped >= this.#sent) return undefined
-    this.#dropped = this.#sent
+    if (this.#dropped >= sent) return undefined
+    this.#dropped = sent
     return 'no media'
+  }
+
+  /** Media in the request. */
+  #sent(): number {
+    return countMedia(this.#asked?.messages ?? [])
+  }
+
+  /** The request held thinking of earlier turns. */
+  #heldEarlierThinking(): boolean {
+    const request = this.#asked
+    if (!request) return false
+    const earlier = request.messages.slice(thinkingFrom(request), thinkingFrom({ ...request, replayed_thinking: 'turn' }))
+    return earlier.some(({ content }) => content.some(({ type }) => type === 'thinking'))
   }
 
   #begin(turn_id: number): void {
