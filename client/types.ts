@@ -186,6 +186,57 @@ export type TaskInfo =
       questionCount: number
       toolCallId?: string
     }
+export type TranscriptFrame =
+  | {
+      kind: 'text'
+      frameId: string
+      role: 'assistant' | 'user'
+      /** the whole text so far */
+      text: string
+      attachmentIds?: string[]
+      taskId?: string
+    }
+  | {
+      kind: 'thinking'
+      frameId: string
+      text: string
+    }
+  | {
+      kind: 'tool'
+      frameId: string
+      toolCallId: string
+      name: string
+      state: 'running' | 'done' | 'error'
+      /** arguments as they were parsed */
+      input?: {
+        [k: string]: unknown
+      }
+      /** arguments as the model wrote them */
+      inputText?: string
+      /** a text, or content parts */
+      output?: {
+        [k: string]: unknown
+      }
+      display?: {
+        kind: string
+        [k: string]: unknown
+      }
+      error?: string
+      progress?: {
+        kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
+        text?: string
+        percent?: number
+        customKind?: string
+        customData?: unknown
+      }
+      taskId?: string
+      approvalId?: string
+      todoId?: string
+      agentRefs?: {
+        agentId: string
+        role?: 'child' | 'member'
+      }[]
+    }
 
 export interface AbortPromptData {
   aborted: boolean
@@ -1423,6 +1474,41 @@ export interface GetSessionTaskQuery {
   /** how much of the output, from its end; at most 1 MiB is kept */
   output_bytes?: number
 }
+export interface GetSessionTranscriptPlanData {
+  agent_id: string
+  plans: TranscriptPlan[]
+}
+export interface TranscriptPlan {
+  tool_call_id: string
+  turn_id: string
+  source: 'interaction' | 'display' | 'output'
+  plan: string
+  path?: string
+  options?: {
+    label: string
+    description?: string
+  }[]
+  review?: {
+    state: 'pending' | 'approved' | 'rejected' | 'cancelled'
+    selected_option?: string
+    feedback?: string
+  }
+}
+export interface GetSessionTranscriptPlanQuery {
+  /** plain id */
+  agent_id: string
+  tool_call_id?: string
+}
+export interface GetSessionTranscriptQuery {
+  /** plain id */
+  agent_id: string
+  /** turn id; exclusive */
+  before_turn?: string
+  /** turn id; exclusive */
+  after_turn?: string
+  /** turns; fewer come when they take more than 8 MB */
+  page_size?: number
+}
 export interface GetWorkspaceTrustData {
   trusted: boolean
 }
@@ -1818,6 +1904,49 @@ export interface Terminal {
   /** ISO 8601, UTC */
   exited_at?: string
   exit_code?: number | null
+}
+export interface ListSessionTranscriptUserMessagesData {
+  agents: {
+    agent_id: string
+    messages: TranscriptUserMessage[]
+    attachments: TranscriptAttachment[]
+  }[]
+}
+export interface TranscriptUserMessage {
+  turn_id: string
+  ordinal: number
+  state: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  origin: TranscriptOrigin
+  /** empty when the prompt was attachments only */
+  prompt: string
+  attachment_ids?: string[]
+  /** ISO 8601, UTC */
+  started_at?: string
+}
+export interface TranscriptOrigin {
+  kind: 'user' | 'cron' | 'task' | 'hook' | 'compaction' | 'side' | 'other'
+  taskId?: string
+  /** the origin as it is on record */
+  payload?: {
+    kind: string
+    [k: string]: unknown
+  }
+}
+export interface TranscriptAttachment {
+  attachmentId: string
+  mediaType: string
+  name?: string
+  size?: number
+  source?: {
+    kind: 'url' | 'file' | 'session_media'
+    url?: string
+    fileId?: string
+  }
+  placeholder?: string
+}
+export interface ListSessionTranscriptUserMessagesQuery {
+  /** plain id */
+  agent_id?: string
 }
 export interface ListSessionWarningsData {
   warnings: {
@@ -2853,6 +2982,209 @@ export interface ToolResultEvent {
     type: 'tool.result'
   }
 }
+export interface TranscriptAgent {
+  agentId: string
+  type?: 'main' | 'sub' | 'independent'
+  parentAgentId?: string
+  label?: string
+  /** ISO 8601, UTC */
+  createdAt?: string
+  /** ISO 8601, UTC */
+  disposedAt?: string
+}
+export interface TranscriptInteraction {
+  interactionId: string
+  /** approval, question */
+  interactionKind: string
+  toolCallId?: string
+  state: 'pending' | 'approved' | 'rejected' | 'cancelled' | 'answered' | 'dismissed'
+  request?: unknown
+  response?: unknown
+}
+export interface TranscriptMarker {
+  kind: 'marker'
+  markerId: string
+  /** compaction, undo, goal, plan.enter, plan.exit, plan.revision, swarm.enter, swarm.exit, skill, cron.fired, notice, hook, interruption */
+  marker: string
+  payload?: {
+    [k: string]: unknown
+  }
+  /** ISO 8601, UTC */
+  at?: string
+}
+export interface TranscriptMeta {
+  goal?: {
+    objective: string
+    status: string
+    completionCriterion?: string
+    budgetUsed?: number
+    budgetLimit?: number
+  }
+  modes?: {
+    plan?: {
+      reviewPath?: string
+      version?: number
+    }
+    swarm?: {
+      trigger?: string
+    }
+  }
+  /** what the agent is set to, and what it does now */
+  agent?: {
+    model?: string
+    thinkingEffort?: string
+    usage?: {
+      byModel?: {
+        [k: string]: {
+          inputOther: number
+          output: number
+          inputCacheRead: number
+          inputCacheCreation: number
+        }
+      }
+      total?: {
+        inputOther: number
+        output: number
+        inputCacheRead: number
+        inputCacheCreation: number
+      }
+    }
+    contextTokens?: number
+    maxContextTokens?: number
+    contextUsage?: number
+    permission?: string
+    phase?: {
+      kind: string
+      [k: string]: unknown
+    }
+  }
+}
+export interface TranscriptPage {
+  agent_id: string
+  /** turns of the page with the markers and task references behind each, oldest first */
+  items: (TranscriptTurn | TranscriptMarker | TranscriptTaskRef)[]
+  has_more: boolean
+  tasks: TranscriptTask[]
+  interactions: TranscriptInteraction[]
+  attachments: TranscriptAttachment[]
+  todos: TranscriptTodo[]
+  prompts: TranscriptPrompt[]
+  meta: TranscriptMeta
+  agents: TranscriptAgent[]
+  /** ids */
+  pending_interactions: string[]
+  /** everything up to this op batch is in it; of loaded sessions only */
+  seq?: number
+}
+export interface TranscriptTurn {
+  kind: 'turn'
+  turnId: string
+  ordinal: number
+  state: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  origin: TranscriptOrigin
+  prompt?: string
+  attachmentIds?: string[]
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  usage?: {
+    inputTokens?: number
+    outputTokens?: number
+    cachedTokens?: number
+    cost?: number
+  }
+  durationMs?: number
+  error?: string
+  steps: TranscriptStep[]
+}
+export interface TranscriptStep {
+  kind: 'step'
+  stepId: string
+  turnId: string
+  ordinal: number
+  state: 'running' | 'completed' | 'interrupted' | 'failed'
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  usage?: {
+    inputOther: number
+    output: number
+    inputCacheRead: number
+    inputCacheCreation: number
+  }
+  finishReason?: string
+  timing?: {
+    llmFirstTokenLatencyMs?: number
+    llmStreamDurationMs?: number
+  }
+  retry?: {
+    failedAttempt: number
+    nextAttempt: number
+    maxAttempts: number
+    delayMs: number
+    errorName: string
+    errorMessage: string
+    statusCode?: number
+  }
+  endReason?: string
+  endMessage?: string
+  frames: TranscriptFrame[]
+}
+export interface TranscriptTaskRef {
+  kind: 'taskref'
+  refId: string
+  taskId: string
+  /** ISO 8601, UTC */
+  at?: string
+}
+export interface TranscriptTask {
+  taskId: string
+  kind: 'shell' | 'subagent' | 'tool' | 'other'
+  state: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+  detached: boolean
+  description?: string
+  agentId?: string
+  outputTail: string
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  resultSummary?: string
+  error?: string
+  stateReason?: string
+  usage?: {
+    inputOther: number
+    output: number
+    inputCacheRead: number
+    inputCacheCreation: number
+  }
+}
+export interface TranscriptTodo {
+  todoId: string
+  items: {
+    title: string
+    status: 'pending' | 'in_progress' | 'done'
+  }[]
+  /** ISO 8601, UTC */
+  updatedAt?: string
+}
+export interface TranscriptPrompt {
+  promptId: string
+  status: 'running' | 'queued' | 'blocked' | 'completed' | 'failed' | 'aborted'
+  userMessageId?: string
+  content?: {
+    type: string
+    [k: string]: unknown
+  }[]
+  /** ISO 8601, UTC */
+  createdAt: string
+  /** ISO 8601, UTC */
+  finishedAt?: string
+  /** ISO 8601, UTC */
+  steeredAt?: string
+}
 export interface TrustWorkspaceData {
   trusted: true
 }
@@ -3680,6 +4012,24 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string; terminal_id: string } }
       responses: { 200: Content<Success<CloseSessionTerminalData> | Failure<40001 | 40401 | 40414 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/transcript': {
+    get: {
+      parameters: { path: { session_id: string }; query: GetSessionTranscriptQuery }
+      responses: { 200: Content<Success<TranscriptPage> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/transcript/plan': {
+    get: {
+      parameters: { path: { session_id: string }; query: GetSessionTranscriptPlanQuery }
+      responses: { 200: Content<Success<GetSessionTranscriptPlanData> | Failure<40001 | 40401 | 40416 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/transcript/user-messages': {
+    get: {
+      parameters: { path: { session_id: string }; query?: ListSessionTranscriptUserMessagesQuery }
+      responses: { 200: Content<Success<ListSessionTranscriptUserMessagesData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/warnings': {

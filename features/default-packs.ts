@@ -44,6 +44,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   prompts: () => import('./prompts/pack.ts'),
   media: () => import('./media/pack.ts'),
   messages: () => import('./messages/pack.ts'),
+  transcript: () => import('./transcript/pack.ts'),
   undo: () => import('./undo/pack.ts'),
   terminals: () => import('./terminals/pack.ts'),
   watch: () => import('./watch/pack.ts'),

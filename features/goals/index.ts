@@ -1,2 +1,3 @@
 /** Public face of the goals pack. */
 export * from './contract.ts'
+export { goalRecord as goalSet } from './goal.ts'

@@ -1,7 +1,7 @@
 /** Public face of the history pack. */
 export { isUserInput } from './conversation.ts'
 export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
-export { givenNumber } from './message.ts'
+export { givenNumber, isMessage, numberOf } from './message.ts'
 export { ContentPart, MediaSource, PromptPart } from './parts.ts'
 export { interruptedResult } from './project.ts'
 export { type CoreRecord, contextCompacted, contextUndone, coreRecord, failed, sessionForked, tokensSpent } from './records.ts'

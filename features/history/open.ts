@@ -1,10 +1,12 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
-import type { JournaledEvent, LogStore, PackContext } from '../../kernel/index.ts'
+import type { JournaledEvent, LogRange, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
+import { AgentLog } from './agent-log.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
+import type { StateSpec } from './define.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, told } from './records.ts'
@@ -68,4 +70,24 @@ export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, 
     if (known) return known.includes(prompt_id)
   }
   return false
+}
+
+/** A state as the journal in a directory says, without opening the history. */
+export async function readStored<S>(ctx: PackContext, log: LogStore<{ type: string; time?: number }>, spec: StateSpec<S>) {
+  const reader = new AgentLog({
+    log,
+    logger: ctx.log,
+    now: ctx.now,
+    writable: false,
+    states: [spec as StateSpec<unknown>],
+    draft: () => [],
+    tell: () => undefined,
+    given: () => undefined,
+    written: () => undefined,
+    lastMessage: () => ({ number: -1, time: 0 })
+  })
+  await reader.open()
+  const { value } = await reader.track(spec)
+  const { end } = reader
+  return { state: value, end, records: (range: LogRange) => reader.scan({ ...range, to: range.to ?? end }) }
 }

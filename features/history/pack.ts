@@ -5,7 +5,7 @@ import { AttachmentsSlot } from './attachments.ts'
 import { wireStore } from './contract.ts'
 import { copyContext, copyJournal } from './copy.ts'
 import { findMedium } from './media.ts'
-import { hasPrompt, historyOpener, wasClosed } from './open.ts'
+import { hasPrompt, historyOpener, readStored, wasClosed } from './open.ts'
 import { Histories } from './service.ts'
 
 export default definePack({
@@ -28,6 +28,7 @@ export default definePack({
           throw error
         }
       },
+      stored: (dir, spec) => readStored(ctx, ctx.storeAt(wireStore, dir), spec),
       medium: findMedium,
       attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
       wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),

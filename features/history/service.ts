@@ -1,5 +1,5 @@
 /** The history of an agent: append-only records on disk, folded into messages, projected to what the model sees. */
-import { extensionPoint, serviceToken } from '../../kernel/index.ts'
+import { extensionPoint, type LogEntry, type LogRange, serviceToken } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
@@ -107,6 +107,10 @@ export interface History {
   inline(content: readonly WirePart[]): Promise<readonly WirePart[]>
   /** Tells what is on record and was never told, because a process died in between. Every write waits for it. */
   recover(): Promise<void>
+  /** Where the records end that every state has been told the place of (`located`): those on disk. */
+  end(): number
+  /** Records on disk by position, with bounded memory. */
+  records(range: LogRange): AsyncIterable<LogEntry<HistoryRecord>>
   /** Instant of the oldest record whose events may not have been told; undefined after `recover`. */
   untoldSince(): Date | undefined
 }
@@ -155,7 +159,17 @@ export interface NewAttachment extends Pick<Attachment, 'file_id' | 'name' | 'me
   readonly shown?: { readonly data: string | Uint8Array; readonly media_type: string }
 }
 
+/** The journal of an agent that nobody needs to load: as it is on disk now. */
+export interface StoredHistory {
+  /** A state that follows from the records. Of one of `HistoryStates` only what is behind the last checkpoint is read. */
+  readonly state: unknown
+  readonly end: number
+  records(range: LogRange): AsyncIterable<LogEntry<HistoryRecord>>
+}
+
 export interface Histories {
+  /** Reads a state from the journal in an agent's directory (absolute), of a session that is not loaded. Nothing is made or written. */
+  stored<S>(dir: string, spec: StateSpec<S>): Promise<StoredHistory & { readonly state: S }>
   of(agent: AgentHost): Promise<History>
   /** Media of messages; undefined for an unknown id. */
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>

@@ -2,4 +2,5 @@
 export { type ApprovalAsk, approvals } from './approvals.ts'
 export * from './contract.ts'
 export * from './kind.ts'
+export { endRecord as interactionEnded, requestRecord as interactionRequested } from './records.ts'
 export * from './service.ts'

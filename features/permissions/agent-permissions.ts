@@ -3,7 +3,7 @@ import { oneOf, Type } from '../../kernel/index.ts'
 import { defineRecord, type History, type HistoryRecord, type StateSpec } from '../history/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 
-const modeRecord = defineRecord('permission.mode', Type.Object({ mode: oneOf(['manual', 'auto', 'yolo']) }))
+export const modeRecord = defineRecord('permission.mode', Type.Object({ mode: oneOf(['manual', 'auto', 'yolo']) }))
 const approvalRecord = defineRecord('permission.approval', Type.Object({ tool: Type.String(), argument: Type.Optional(Type.String()) }))
 
 /** A mode that was set. */

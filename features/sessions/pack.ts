@@ -109,6 +109,7 @@ export default definePack({
     }
 
     ctx.provide(Sessions, {
+      dir: state => catalog.dir(state),
       exists: async id => (table.loaded(id) ?? (await catalog.find(id))) !== undefined,
       state: async id => table.loaded(id)?.state ?? (await catalog.find(id)),
       load: id => table.load(id),

@@ -121,6 +121,8 @@ export interface Sessions {
   exists(id: string): Promise<boolean>
   /** Persisted facts without loading; undefined when unknown. */
   state(id: string): Promise<SessionState | undefined>
+  /** The directory of a session, absolute. */
+  dir(state: SessionState): string
   /** Loads (resumes) the session, single-flight. Throws SessionMissing. */
   load(id: string): Promise<Session>
   /** The session if it is loaded in this process. */

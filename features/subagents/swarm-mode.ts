@@ -3,7 +3,7 @@ import { oneOf, Type } from '../../kernel/index.ts'
 import type { TurnInfo } from '../agent/index.ts'
 import { defineRecord, type History, type StateSpec, type Tracked } from '../history/index.ts'
 
-const modeRecord = defineRecord('swarm.mode', Type.Object({ on: Type.Boolean(), trigger: oneOf(['manual', 'tool']) }))
+export const modeRecord = defineRecord('swarm.mode', Type.Object({ on: Type.Boolean(), trigger: oneOf(['manual', 'tool']) }))
 
 interface Mode {
   readonly on: boolean

@@ -11,4 +11,5 @@ export {
   taskStarted,
   taskTerminated
 } from './contract.ts'
+export { startedRecord as taskBegun, terminatedRecord as taskEnded } from './records.ts'
 export * from './service.ts'

@@ -1,3 +1,3 @@
 /** Public face of the todo pack. */
-export { TodoItem, Todos } from './contract.ts'
+export { TodoItem, Todos, todoRecord } from './contract.ts'
 export { textOf as todoText } from './tool.ts'

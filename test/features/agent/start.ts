@@ -7,7 +7,7 @@ import { AttachmentsSlot } from '../../../features/history/attachments.ts'
 import { wireStore } from '../../../features/history/contract.ts'
 import { Histories, type HistoryRecord } from '../../../features/history/index.ts'
 import { findMedium } from '../../../features/history/media.ts'
-import { hasPrompt, historyOpener, wasClosed } from '../../../features/history/open.ts'
+import { hasPrompt, historyOpener, readStored, wasClosed } from '../../../features/history/open.ts'
 import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
@@ -153,6 +153,7 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       ctx.slot(AttachmentsSlot)
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
+        stored: (dir, spec) => readStored(ctx, ctx.storeAt(wireStore, dir), spec),
         copy,
         copyContext: copy,
         medium: findMedium,

@@ -1,0 +1,400 @@
+/** What stands beside the timeline of an agent, as it follows from its records: tasks, interactions, attachments, prompts, the todo list, modes. */
+import { agentSet } from '../agent/index.ts'
+import { goalSet } from '../goals/index.ts'
+import { type CoreRecord, coreRecord, type HistoryRecord, isUserInput, sessionForked, type WirePart } from '../history/index.ts'
+import { interactionEnded, interactionRequested } from '../interactions/index.ts'
+import { permissionModeSet } from '../permissions/index.ts'
+import { planEntered, planLeft, planRevised } from '../plan/index.ts'
+import { subagentRecords, swarmModeSet } from '../subagents/index.ts'
+import { type TaskInfo, taskBegun, taskEnded } from '../tasks/index.ts'
+import { todoRecord } from '../todo/index.ts'
+import { Budget } from './budget.ts'
+import { attachmentsOf, isShownInput, isShownInside, withoutBytes } from './input.ts'
+import { endOf, requestOf } from './interaction-view.ts'
+import { phaseAfter } from './phase.ts'
+import type { Attachment, Interaction, Meta, MetaChange, Op, Prompt, Snapshot, Task, Todo } from './shapes.ts'
+import { turnId } from './timeline.ts'
+
+export interface SavedEntities {
+  readonly tasks: readonly Task[]
+  readonly interactions: readonly Interaction[]
+  readonly attachments: readonly Attachment[]
+  readonly prompts: readonly Prompt[]
+  readonly todo: Todo | undefined
+  readonly meta: Meta
+  readonly contents: readonly (readonly [string, readonly WirePart[]])[]
+  readonly anchors: readonly (readonly [string, number])[]
+  /** With their sizes, those first that lose their large fields first. */
+  readonly sizes: readonly (readonly [string, number])[]
+}
+
+type Usage = NonNullable<NonNullable<NonNullable<Meta['agent']>['usage']>['total']>
+const noUsage: Usage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
+/** Bytes of requests, contents and outputs that are kept with the entities; of older ones only the head stays. */
+const keptBytes = 512 * 1024
+
+const iso = (time: number | undefined): string => new Date(time ?? 0).toISOString()
+
+export class Entities {
+  readonly tasks = new Map<string, Task>()
+  readonly interactions = new Map<string, Interaction>()
+  readonly attachments = new Map<string, Attachment>()
+  readonly prompts = new Map<string, Prompt>()
+  todo: Todo | undefined
+  meta: Meta = {}
+  /** Contents of prompts that are not over. */
+  readonly #contents = new Map<string, readonly WirePart[]>()
+  /** Turns whose calls interactions belong to. */
+  readonly #anchors = new Map<string, number>()
+  readonly #budget = new Budget(keptBytes, id => this.#slim(id))
+  #ops: Op[] = []
+
+  static load(saved: SavedEntities): Entities {
+    const made = new Entities()
+    for (const task of saved.tasks) made.tasks.set(task.taskId, task)
+    for (const interaction of saved.interactions) made.interactions.set(interaction.interactionId, interaction)
+    for (const attachment of saved.attachments) made.attachments.set(attachment.attachmentId, attachment)
+    for (const prompt of saved.prompts) made.prompts.set(prompt.promptId, prompt)
+    for (const [id, content] of saved.contents) made.#contents.set(id, content)
+    for (const [id, turn] of saved.anchors) made.#anchors.set(id, turn)
+    for (const [id, size] of saved.sizes) made.#budget.put(id, size)
+    made.todo = saved.todo
+    made.meta = saved.meta
+    return made
+  }
+
+  save(): SavedEntities {
+    const { todo, meta } = this
+    return {
+      tasks: [...this.tasks.values()],
+      interactions: [...this.interactions.values()],
+      attachments: [...this.attachments.values()],
+      prompts: [...this.prompts.values()],
+      contents: [...this.#contents],
+      anchors: [...this.#anchors],
+      sizes: this.#budget.sizes(),
+      todo,
+      meta
+    }
+  }
+
+  /** As pages and baselines show them. */
+  shown(): Omit<Snapshot, 'items' | 'hasMoreOlder'> {
+    return {
+      tasks: [...this.tasks.values()],
+      interactions: [...this.interactions.values()],
+      attachments: [...this.attachments.values()],
+      todos: this.todo ? [this.todo] : [],
+      prompts: [...this.prompts.values()],
+      meta: this.meta
+    }
+  }
+
+  pending(): string[] {
+    return [...this.interactions.values()].flatMap(({ interactionId, state }) => (state === 'pending' ? [interactionId] : []))
+  }
+
+  /** The operations of a record. `turn`: the turn that runs or ran last. */
+  take(record: HistoryRecord, turn: number | undefined): Op[] {
+    this.#ops = []
+    this.#other(record)
+    const core = coreRecord(record)
+    if (core) this.#core(core)
+    const phase = phaseAfter(record, this.meta.agent?.phase, turn)
+    if (phase) this.#merge({ agent: { phase } })
+    return this.#ops
+  }
+
+  /** Undo took these turns: what belongs to them goes, and what it takes back is as it was. */
+  undo(
+    turns: readonly number[],
+    before: { readonly todo: Todo | undefined; readonly plan: NonNullable<Meta['modes']>['plan'] | undefined },
+    time: number | undefined
+  ): Op[] {
+    this.#ops = []
+    for (const [id, turn] of this.#anchors) {
+      if (!turns.includes(turn)) continue
+      this.interactions.delete(id)
+      this.#anchors.delete(id)
+      this.#budget.forget(id)
+    }
+    if (!same(before.todo, this.todo)) this.#setTodo(before.todo ?? { todoId: 'todo', items: [], updatedAt: iso(time) })
+    if (!same(before.plan, this.meta.modes?.plan)) this.#merge({ modes: { plan: before.plan ?? null } })
+    return this.#ops
+  }
+
+  #core(record: CoreRecord): void {
+    const { time } = record
+    switch (record.type) {
+      case 'prompt.accepted': {
+        const { prompt_id: promptId, content, starts } = record
+        this.#contents.set(promptId, content)
+        const status = starts ? 'running' : 'queued'
+        this.#prompt({ promptId, status, userMessageId: promptId, content: withoutBytes(content), createdAt: iso(time) })
+        break
+      }
+      case 'prompt.steered':
+        for (const id of record.prompt_ids) this.#changePrompt(id, { status: 'running', steeredAt: iso(time) })
+        break
+      case 'prompt.settled':
+        for (const id of record.prompt_ids) {
+          this.#contents.delete(id)
+          this.#changePrompt(id, { status: record.status, finishedAt: iso(time) })
+        }
+        break
+      case 'turn.started': {
+        const content = this.#contents.get(record.prompt_id ?? '')
+        if (record.prompt_id !== undefined) this.#changePrompt(record.prompt_id, { status: 'running' })
+        if (content && isShownInput(record.origin)) for (const each of attachmentsOf(content, turnId(record.turn_id))) this.#attach(each)
+        break
+      }
+      case 'message': {
+        const { origin, content, prompt_id, id, turn_id } = record
+        if (content && turn_id !== undefined && isShownInside(origin)) {
+          for (const each of attachmentsOf(content, prompt_id ?? id ?? '')) this.#attach(each)
+        }
+        if (prompt_id !== undefined && content && isUserInput(origin)) this.#taken.add(prompt_id)
+        break
+      }
+      case 'turn.ended':
+        // What was handed to the turn and did not become a message waits again.
+        for (const { promptId, steeredAt, status, ...prompt } of [...this.prompts.values()]) {
+          if (steeredAt !== undefined && status === 'running' && !this.#taken.has(promptId))
+            this.#prompt({ ...prompt, promptId, status: 'queued' })
+        }
+        this.#taken.clear()
+        break
+      case 'step.end':
+        if (record.usage) this.#spend(record.model ?? '', record.usage, true)
+        break
+      case 'tokens.spent':
+        this.#spend(record.model, record.usage, false)
+        break
+      case 'context.compacted':
+        if (record.result) this.#merge({ agent: { contextTokens: record.result.tokens_after } })
+        break
+      case 'context.undone':
+        this.#merge({ agent: { contextTokens: record.context_tokens } })
+        break
+      default:
+        break
+    }
+  }
+
+  /** Steered prompts that became messages of the turn. */
+  readonly #taken = new Set<string>()
+
+  #other(record: HistoryRecord): void {
+    const at = iso(record.time)
+    switch (record.type) {
+      case interactionRequested.type: {
+        if (!interactionRequested.is(record)) break
+        const { interaction, turn } = requestOf(record)
+        if (turn !== undefined) this.#anchors.set(interaction.interactionId, turn)
+        this.#interaction(interaction)
+        break
+      }
+      case interactionEnded.type: {
+        const known = interactionEnded.is(record) ? this.interactions.get(record.id) : undefined
+        if (known && interactionEnded.is(record)) this.#interaction({ ...known, ...endOf(known.interactionKind, record) })
+        break
+      }
+      case taskBegun.type:
+        if (taskBegun.is(record)) this.#task(taskOf(record.info, this.tasks.get(record.info.taskId)))
+        break
+      case taskEnded.type:
+        if (taskEnded.is(record)) this.#task({ ...taskOf(record.info, this.tasks.get(record.info.taskId)), outputTail: record.tail })
+        break
+      case todoRecord.type:
+        if (todoRecord.is(record)) this.#setTodo({ todoId: 'todo', items: record.todos.map(item => ({ ...item })), updatedAt: at })
+        break
+      case goalSet.type:
+        if (goalSet.is(record)) this.#goal(record.goal)
+        break
+      case planEntered.type:
+        this.#merge({ modes: { plan: {} } })
+        break
+      case planRevised.type:
+        if (planRevised.is(record)) this.#merge({ modes: { plan: { reviewPath: record.path, version: record.version } } })
+        break
+      case planLeft.type:
+        this.#merge({ modes: { plan: null } })
+        break
+      case swarmModeSet.type:
+        if (swarmModeSet.is(record)) this.#merge({ modes: { swarm: record.on ? { trigger: record.trigger } : null } })
+        break
+      case agentSet.type: {
+        if (!agentSet.is(record)) break
+        const { model, thinking } = record
+        this.#merge({
+          agent: { ...(model === undefined ? {} : { model }), ...(thinking === undefined ? {} : { thinkingEffort: thinking }) }
+        })
+        break
+      }
+      case permissionModeSet.type:
+        if (permissionModeSet.is(record)) this.#merge({ agent: { permission: record.mode } })
+        break
+      case sessionForked.type:
+        this.#forked(at)
+        break
+      default:
+        this.#subagent(record, at)
+    }
+  }
+
+  #subagent(record: HistoryRecord, at: string): void {
+    const { spawned, started, suspended, completed, failed, stopped, detached } = subagentRecords
+    if (spawned.is(record)) {
+      const { subagentId: agentId, taskId = agentId, description, subagentName, runInBackground } = record
+      const begun = { state: 'running', detached: runInBackground, agentId, outputTail: '' } as const
+      this.#task({ taskId, kind: 'subagent', ...begun, description: description ?? subagentName })
+      return
+    }
+    if (!record.type.startsWith('subagent.')) return
+    const task = [...this.tasks.values()].findLast(({ agentId }) => agentId === record.subagentId)
+    if (!task) return
+    if (started.is(record)) this.#task({ ...task, startedAt: task.startedAt ?? at })
+    else if (suspended.is(record)) this.#task({ ...task, stateReason: record.reason })
+    else if (completed.is(record)) {
+      const { resultSummary, usage } = record
+      this.#task({ ...task, state: 'completed', endedAt: at, resultSummary, ...(usage ? { usage } : {}) })
+    } else if (failed.is(record)) this.#task({ ...task, state: 'failed', endedAt: at, error: record.error })
+    else if (stopped.is(record)) this.#task({ ...task, state: 'killed', endedAt: at })
+    else if (detached.is(record)) this.#task({ ...task, detached: true })
+  }
+
+  #goal(goal: Parameters<typeof goalSet.of>[0]['goal']): void {
+    if (!goal) {
+      this.#merge({ goal: null })
+      return
+    }
+    const { objective, status, criterion, budget, usage } = goal
+    const budgetUsed = Object.values(usage).reduce((sum, { output }) => sum + output, 0)
+    this.#merge({
+      goal: {
+        objective,
+        status,
+        ...(criterion === undefined ? {} : { completionCriterion: criterion }),
+        ...(budget.tokens === undefined ? {} : { budgetUsed, budgetLimit: budget.tokens })
+      }
+    })
+  }
+
+  /** What must not exist twice is over in a copy. */
+  #forked(at: string): void {
+    if (this.meta.goal) this.#merge({ goal: null })
+    for (const task of [...this.tasks.values()]) if (task.state === 'running') this.#task({ ...task, state: 'lost', endedAt: at })
+    for (const each of [...this.interactions.values()]) if (each.state === 'pending') this.#interaction({ ...each, state: 'cancelled' })
+  }
+
+  #spend(model: string, usage: Usage, isStep: boolean): void {
+    const { byModel = {}, total } = this.meta.agent?.usage ?? {}
+    const spent = { byModel: { ...byModel, [model]: sum(byModel[model] ?? noUsage, usage) }, total: sum(total ?? noUsage, usage) }
+    const contextTokens = usage.inputOther + usage.inputCacheRead + usage.inputCacheCreation + usage.output
+    this.#merge({ agent: { usage: spent, ...(isStep && contextTokens > 0 ? { contextTokens } : {}) } })
+  }
+
+  #setTodo(todo: Todo): void {
+    this.todo = todo
+    this.#ops.push({ op: 'todo.upsert', todo })
+  }
+
+  #task(task: Task): void {
+    this.tasks.set(task.taskId, task)
+    if (task.state !== 'running') this.#budget.put(task.taskId, task.outputTail.length + (task.resultSummary?.length ?? 0))
+    this.#ops.push({ op: 'task.upsert', task })
+  }
+
+  #interaction(interaction: Interaction): void {
+    this.interactions.set(interaction.interactionId, interaction)
+    this.#ops.push({ op: 'interaction.upsert', interaction })
+    if (interaction.state !== 'pending') this.#budget.put(interaction.interactionId, sizeOf([interaction.request, interaction.response]))
+  }
+
+  #attach(attachment: Attachment): void {
+    this.attachments.set(attachment.attachmentId, attachment)
+    this.#ops.push({ op: 'attachment.upsert', attachment })
+  }
+
+  #prompt(prompt: Prompt): void {
+    this.prompts.set(prompt.promptId, prompt)
+    this.#ops.push({ op: 'prompt.upsert', prompt })
+    if (prompt.finishedAt !== undefined) this.#budget.put(prompt.promptId, sizeOf(prompt.content))
+  }
+
+  #changePrompt(id: string, change: Partial<Prompt>): void {
+    const known = this.prompts.get(id)
+    if (known && Object.entries(change).some(([key, value]) => known[key as keyof Prompt] !== value)) this.#prompt({ ...known, ...change })
+  }
+
+  #merge(change: MetaChange): void {
+    this.meta = merged(this.meta, change)
+    this.#ops.push({ op: 'meta.merge', meta: change })
+  }
+
+  /** There is no room for all of an older entity. */
+  #slim(id: string): void {
+    const interaction = this.interactions.get(id)
+    if (interaction?.request !== undefined) {
+      const { request: _request, ...head } = interaction
+      this.interactions.set(id, head)
+      this.#ops.push({ op: 'interaction.upsert', interaction: head })
+    }
+    const prompt = this.prompts.get(id)
+    if (prompt?.content) {
+      const { content: _content, ...head } = prompt
+      this.prompts.set(id, head)
+      this.#ops.push({ op: 'prompt.upsert', prompt: head })
+    }
+    const task = this.tasks.get(id)
+    if (task) {
+      const { resultSummary: _summary, ...head } = { ...task, outputTail: '' }
+      this.tasks.set(id, head)
+      this.#ops.push({ op: 'task.upsert', task: head })
+    }
+  }
+}
+
+/** Null clears, what is absent stays, the fields of `agent` are merged. */
+export function merged(meta: Meta, change: MetaChange): Meta {
+  const { goal, modes, agent } = meta
+  const plan = change.modes?.plan === undefined ? modes?.plan : (change.modes.plan ?? undefined)
+  const swarm = change.modes?.swarm === undefined ? modes?.swarm : (change.modes.swarm ?? undefined)
+  const nextGoal = change.goal === undefined ? goal : (change.goal ?? undefined)
+  const nextModes = { ...(plan ? { plan } : {}), ...(swarm ? { swarm } : {}) }
+  const nextAgent = change.agent ? { ...agent, ...change.agent } : agent
+  return {
+    ...(nextGoal ? { goal: nextGoal } : {}),
+    ...(plan || swarm ? { modes: nextModes } : {}),
+    ...(nextAgent ? { agent: nextAgent } : {})
+  }
+}
+
+function taskOf(info: TaskInfo, known: Task | undefined): Task {
+  const { taskId, description, status, detached = false, startedAt, endedAt, stopReason } = info
+  const kind = info.kind === 'process' ? 'shell' : info.kind === 'agent' ? 'subagent' : 'other'
+  const agentId = info.kind === 'agent' ? info.agentId : undefined
+  return {
+    outputTail: '',
+    ...known,
+    taskId,
+    kind,
+    state: status,
+    detached,
+    description,
+    ...(agentId === undefined ? {} : { agentId }),
+    startedAt: iso(startedAt),
+    ...(endedAt === null ? {} : { endedAt: iso(endedAt) }),
+    ...(stopReason === undefined ? {} : { stateReason: stopReason })
+  }
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  inputOther: a.inputOther + b.inputOther,
+  output: a.output + b.output,
+  inputCacheRead: a.inputCacheRead + b.inputCacheRead,
+  inputCacheCreation: a.inputCacheCreation + b.inputCacheCreation
+})
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+const sizeOf = (value: unknown): number => JSON.stringify(value)?.length ?? 0

@@ -1,0 +1,104 @@
+/** Inputs that opened turns, and plans that were put up: what is looked for in the whole transcript of an agent. */
+
+import { coreRecord, type WirePart } from '../history/index.ts'
+import type { PlanEntry, UserMessage } from './contract.ts'
+import { attachmentsOf, isShownInput, originOf, textOf } from './input.ts'
+import { turnItems } from './page.ts'
+import type { Interaction, ToolFrame } from './shapes.ts'
+import { contentAt, type Source } from './source.ts'
+import { turnId } from './timeline.ts'
+
+/** Reads the begin of every turn, and no more. */
+export async function userMessages(source: Source): Promise<UserMessage[]> {
+  const messages: UserMessage[] = []
+  for (const { ordinal, at, prompt_at, state, started } of source.entries) {
+    const id = turnId(ordinal)
+    const opening = await openingAt(source, at)
+    if (!opening || !isShownInput(opening.origin)) continue
+    const content = prompt_at === undefined ? opening.content : await contentAt(source, prompt_at)
+    if (!content) continue
+    const attachment_ids = attachmentsOf(content, id).map(({ attachmentId }) => attachmentId)
+    messages.push({
+      turn_id: id,
+      ordinal,
+      state,
+      origin: originOf(opening.origin),
+      prompt: textOf(content),
+      ...(attachment_ids.length > 0 ? { attachment_ids } : {}),
+      started_at: new Date(started).toISOString()
+    })
+  }
+  return messages
+}
+
+/** The origin of a turn, and the content of its message when no prompt has it. */
+async function openingAt({ records, end }: Source, at: number) {
+  let origin: Parameters<typeof originOf>[0] | undefined
+  for await (const { value } of records({ from: at, to: end })) {
+    const record = coreRecord(value)
+    if (record?.type === 'turn.started' && !origin) {
+      origin = record.origin
+      if (record.prompt_id !== undefined) return { origin }
+    } else if (record?.type === 'message') {
+      const content: readonly WirePart[] | undefined = record.content
+      return origin && { origin, ...(content ? { content } : {}) }
+    } else if (record) break
+  }
+  return origin && { origin }
+}
+
+/** Of calls of ExitPlanMode: what the user was shown, else what the call shows, else what it answered. */
+export async function plansOf(source: Source): Promise<PlanEntry[]> {
+  const interactions = new Map(source.entities.interactions.map(each => [each.interactionId, each]))
+  const plans: PlanEntry[] = []
+  for (const entry of source.entries) {
+    if (!entry.planned) continue
+    for (const turn of await turnItems(source, entry)) {
+      const frames = turn.kind === 'turn' ? turn.steps.flatMap(step => step.frames) : []
+      for (const frame of frames) {
+        if (frame.kind !== 'tool' || frame.name !== 'ExitPlanMode') continue
+        const plan = planOf(frame, interactions.get(frame.approvalId ?? ''))
+        if (plan) plans.push({ tool_call_id: frame.toolCallId, turn_id: turnId(entry.ordinal), ...plan })
+      }
+    }
+  }
+  return plans
+}
+
+type Found = Omit<PlanEntry, 'tool_call_id' | 'turn_id'>
+
+function planOf({ display, output }: ToolFrame, interaction: Interaction | undefined): Found | undefined {
+  const request = interaction?.request as { readonly display?: unknown } | undefined
+  const asked = shownPlan(request?.display)
+  const review = interaction && reviewOf(interaction)
+  if (asked) return { source: 'interaction', ...asked, ...(review ? { review } : {}) }
+  const shown = shownPlan(display)
+  if (shown) return { source: 'display', ...shown, ...(review ? { review } : {}) }
+  const text = typeof output === 'string' ? output.trim() : ''
+  return text === '' ? undefined : { source: 'output', ...writtenPlan(text), ...(review ? { review } : {}) }
+}
+
+function shownPlan(display: unknown): Pick<PlanEntry, 'plan' | 'path' | 'options'> | undefined {
+  const { kind, plan, path, options } = (display ?? {}) as Readonly<Record<string, unknown>>
+  if (kind !== 'plan_review' || typeof plan !== 'string' || plan.trim() === '') return undefined
+  const offered = Array.isArray(options) ? (options as NonNullable<PlanEntry['options']>) : undefined
+  return { plan, ...(typeof path === 'string' ? { path } : {}), ...(offered ? { options: offered } : {}) }
+}
+
+/** The result of the call names the file, and has the plan behind a heading. */
+function writtenPlan(text: string): Pick<PlanEntry, 'plan' | 'path'> {
+  const path = /^Plan saved to: (.+)$/m.exec(text)?.[1]
+  const heading = /^## (?:Approved Plan:|Plan \(auto-approved, not user-reviewed\):)\n/m.exec(text)
+  const plan = heading ? text.slice(heading.index + heading[0].length) : text
+  return { plan, ...(path === undefined ? {} : { path }) }
+}
+
+function reviewOf({ state, response }: Interaction): PlanEntry['review'] {
+  if (state === 'answered' || state === 'dismissed') return undefined
+  const { selectedLabel, feedback } = (response ?? {}) as { readonly selectedLabel?: string; readonly feedback?: string }
+  return {
+    state,
+    ...(selectedLabel === undefined ? {} : { selected_option: selectedLabel }),
+    ...(feedback === undefined ? {} : { feedback })
+  }
+}

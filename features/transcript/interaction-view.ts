@@ -1,0 +1,49 @@
+/** Approvals and questions as a transcript shows them: camelCase, from what is on record. Pure. */
+import { approvals, type interactionEnded, type interactionRequested } from '../interactions/index.ts'
+import { questions } from '../questions/index.ts'
+import type { Interaction } from './shapes.ts'
+
+type Requested = ReturnType<typeof interactionRequested.of>
+type Ended = ReturnType<typeof interactionEnded.of>
+type Fields = Readonly<Record<string, unknown>>
+
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {})
+const camel = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** Deep, with keys in camelCase. */
+function shown(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shown)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [camel(key), shown(each)]))
+}
+
+/** A request, and the turn it belongs to. */
+export function requestOf({ kind, id, request }: Requested): { readonly interaction: Interaction; readonly turn: number | undefined } {
+  const { tool_input_display: display, approval_id: _approval, question_id: _question, ...fields } = fieldsOf(request)
+  const { tool_call_id, turn_id } = fields
+  const interaction: Interaction = {
+    interactionId: id,
+    interactionKind: kind,
+    ...(typeof tool_call_id === 'string' ? { toolCallId: tool_call_id } : {}),
+    state: 'pending',
+    // A display has the form that events give it.
+    request: { id, ...(shown(fields) as object), ...(display === undefined ? {} : { display }) }
+  }
+  return { interaction, turn: typeof turn_id === 'number' ? turn_id : undefined }
+}
+
+/** How it ended. */
+export function endOf(kind: string, { how, answer }: Ended): Pick<Interaction, 'state' | 'response'> {
+  const given = fieldsOf(answer)
+  if (kind === questions.name) {
+    if (how === 'answered' && given.answers !== undefined) return { state: 'answered', response: shownAnswers(given) }
+    return { state: 'dismissed', response: null }
+  }
+  if (how !== 'answered') return { state: 'cancelled', response: { decision: 'cancelled', reason: how } }
+  if (kind !== approvals.name) return { state: 'answered', response: answer }
+  const { decision } = given
+  return { state: decision === 'approved' || decision === 'rejected' ? decision : 'cancelled', response: shown(answer) }
+}
+
+/** The keys of the answers are texts of the user. */
+const shownAnswers = ({ answers, ...rest }: Fields): Fields => ({ answers, ...rest })

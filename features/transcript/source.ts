@@ -1,0 +1,59 @@
+/** The transcript of one agent as it is now: on disk, and for a loaded session with what streams. */
+import type { LogEntry, LogRange } from '../../kernel/index.ts'
+import { coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
+import type { TranscriptIndex, TurnEntry } from './index-state.ts'
+import type { Item, Snapshot } from './shapes.ts'
+import { type Contents, TurnFold } from './turn-fold.ts'
+
+export interface Source {
+  /** Turns that were not taken back, oldest first. */
+  readonly entries: readonly TurnEntry[]
+  readonly entities: Omit<Snapshot, 'items' | 'hasMoreOlder'>
+  readonly pending: readonly string[]
+  /** Where the journal ends. */
+  readonly end: number
+  /** The items from this position on, where the last turn began, with what streams. */
+  readonly open?: { readonly at: number; readonly items: readonly Item[] }
+  /** Number of the newest op batch; only while the session is loaded. */
+  readonly seq?: number
+  records(range: LogRange): AsyncIterable<LogEntry<HistoryRecord>>
+}
+
+/** Of an agent without a journal. */
+export const noSource: Omit<Source, 'entities' | 'records'> = { entries: [], pending: [], end: 0 }
+
+/** A source at this moment: what is changed later does not show. */
+export function sourceOf(index: TranscriptIndex, rest: Pick<Source, 'end' | 'records'> & Pick<Partial<Source>, 'open' | 'seq'>): Source {
+  return {
+    entries: index.entries.map(entry => ({ ...entry })),
+    entities: index.entities.shown(),
+    pending: index.entities.pending(),
+    ...rest
+  }
+}
+
+/** Content of a prompt, from its own record. */
+export async function contentAt({ records, end }: Pick<Source, 'records' | 'end'>, position: number): Promise<readonly WirePart[]> {
+  for await (const { value } of records({ from: position, to: end })) {
+    const record = coreRecord(value)
+    return record?.type === 'prompt.accepted' ? record.content : []
+  }
+  return []
+}
+
+/** A timeline of the records between two positions, the first of them that of a turn (or 0). */
+export async function foldRange(source: Pick<Source, 'records' | 'end' | 'entries'>, from: number, to: number): Promise<TurnFold> {
+  const fold = new TurnFold(await contentsBefore(source, from, to))
+  if (from < to) for await (const { value, at } of source.records({ from, to })) fold.take(value, at)
+  return fold
+}
+
+/** Contents of the prompts of turns in a range that were accepted before it. */
+async function contentsBefore(source: Pick<Source, 'records' | 'end' | 'entries'>, from: number, to: number): Promise<Contents> {
+  const contents = new Map<string, readonly WirePart[]>()
+  for (const { at, prompt_at, prompt_id } of source.entries) {
+    if (at < from || at >= to || prompt_at === undefined || prompt_at >= from || prompt_id === undefined) continue
+    contents.set(prompt_id, await contentAt(source, prompt_at))
+  }
+  return contents
+}
