@@ -3035,19 +3035,9 @@ export interface TranscriptMeta {
     thinkingEffort?: string
     usage?: {
       byModel?: {
-        [k: string]: {
-          inputOther: number
-          output: number
-          inputCacheRead: number
-          inputCacheCreation: number
-        }
+        [k: string]: TokenUsage
       }
-      total?: {
-        inputOther: number
-        output: number
-        inputCacheRead: number
-        inputCacheCreation: number
-      }
+      total?: TokenUsage
     }
     contextTokens?: number
     maxContextTokens?: number
@@ -3108,12 +3098,7 @@ export interface TranscriptStep {
   startedAt?: string
   /** ISO 8601, UTC */
   endedAt?: string
-  usage?: {
-    inputOther: number
-    output: number
-    inputCacheRead: number
-    inputCacheCreation: number
-  }
+  usage?: TokenUsage
   finishReason?: string
   timing?: {
     llmFirstTokenLatencyMs?: number
@@ -3154,12 +3139,7 @@ export interface TranscriptTask {
   resultSummary?: string
   error?: string
   stateReason?: string
-  usage?: {
-    inputOther: number
-    output: number
-    inputCacheRead: number
-    inputCacheCreation: number
-  }
+  usage?: TokenUsage
 }
 export interface TranscriptTodo {
   todoId: string

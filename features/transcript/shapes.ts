@@ -1,5 +1,7 @@
 /** The shapes of a transcript: its timeline (turns, steps, frames, markers) and what stands beside it (contract 2, Transcript shapes). */
+
 import { named, nullable, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
+import { TokenUsage } from '../agent/index.ts'
 
 const Text = Type.Optional(Type.String())
 const Count = Type.Integer({ minimum: 0 })
@@ -9,12 +11,6 @@ const Loose = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}, { a
 const Display = Type.Unsafe<{ readonly kind: string } & Readonly<Record<string, unknown>>>(
   Type.Object({ kind: Type.String() }, { additionalProperties: true })
 )
-const Usage = Type.Object({
-  inputOther: Type.Number(),
-  output: Type.Number(),
-  inputCacheRead: Type.Number(),
-  inputCacheCreation: Type.Number()
-})
 
 export const TurnOrigin = named(
   'TranscriptOrigin',
@@ -67,7 +63,7 @@ const stepHead = {
   state: oneOf(['running', 'completed', 'interrupted', 'failed']),
   startedAt: At,
   endedAt: At,
-  usage: Type.Optional(Usage),
+  usage: Type.Optional(TokenUsage),
   finishReason: Text,
   timing: Type.Optional(
     Type.Object({ llmFirstTokenLatencyMs: Type.Optional(Type.Number()), llmStreamDurationMs: Type.Optional(Type.Number()) })
@@ -155,7 +151,7 @@ export const Task = named(
     resultSummary: Text,
     error: Text,
     stateReason: Text,
-    usage: Type.Optional(Usage)
+    usage: Type.Optional(TokenUsage)
   })
 )
 export const Interaction = named(
@@ -213,7 +209,7 @@ const AgentMeta = Type.Object(
   {
     model: Text,
     thinkingEffort: Text,
-    usage: Type.Optional(Type.Object({ byModel: Type.Optional(Type.Record(Type.String(), Usage)), total: Type.Optional(Usage) })),
+    usage: Type.Optional(Type.Object({ byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)), total: Type.Optional(TokenUsage) })),
     contextTokens: Type.Optional(Type.Number()),
     maxContextTokens: Type.Optional(Type.Number()),
     contextUsage: Type.Optional(Type.Number()),
