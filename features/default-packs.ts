@@ -34,6 +34,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   cron: () => import('./cron/pack.ts'),
   instructions: () => import('./instructions/pack.ts'),
   skills: () => import('./skills/pack.ts'),
+  plugins: () => import('./plugins/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

@@ -36,11 +36,11 @@ export interface Called {
 
 /** A call as a prompt or a notice of its own. */
 export async function called(skills: Skills, skill: Skill, call: SkillCall, id: string): Promise<Called> {
-  const text = await skills.render(skill, call)
-  return {
-    content: [{ type: 'text', text }],
-    origin: { kind: 'skill_activation', trigger: call.trigger, ...activationOf(id, skill, call.args) }
-  }
+  const content = [{ type: 'text', text: await skills.render(skill, call) }]
+  if (!skill.command) return { content, origin: { kind: 'skill_activation', trigger: call.trigger, ...activationOf(id, skill, call.args) } }
+  const { plugin_id: pluginId, name: commandName } = skill.command
+  const args = call.args === undefined ? {} : { commandArgs: call.args }
+  return { content, origin: { kind: 'plugin_command', trigger: call.trigger, activationId: id, pluginId, commandName, ...args } }
 }
 
 /** Skills that ride in front of a prompt: a text for each, and their activations in its origin. */

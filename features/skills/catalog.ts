@@ -33,6 +33,7 @@ const kept = 100
 interface Place extends SkillOrigin {
   readonly path: string
   readonly file?: boolean
+  readonly command?: Skill['command']
 }
 
 export class SkillCatalog {
@@ -85,7 +86,10 @@ export class SkillCatalog {
       await level('project', [join(root, '.svc-code', 'skills'), join(root, '.agents', 'skills')]),
       await level('user', [join(home, 'skills'), join(userHome, '.agents', 'skills')]),
       extra.map(dir => ({ source: 'extra' as const, path: configuredDir(dir, root, userHome) })),
-      sources().flatMap(source => source.places().map(place => ({ source: 'extra' as const, ...place })))
+      sources().flatMap(source => [
+        ...source.places().map(place => ({ source: 'extra' as const, ...place })),
+        ...(source.commands?.() ?? []).map(({ path, ...command }) => ({ source: 'extra' as const, path, file: true, command }))
+      ])
     ]
   }
 
@@ -96,8 +100,8 @@ export class SkillCatalog {
       const key = skill.name.toLowerCase()
       if (!byName.has(key)) byName.set(key, skill)
     }
-    for (const { path, file, ...origin } of levels.flat()) {
-      const scan = file ? await single(path, origin) : await scanSkills(path, origin)
+    for (const { path, file, command, ...origin } of levels.flat()) {
+      const scan = file ? await single(path, origin, command) : await scanSkills(path, origin)
       for (const skill of scan.skills) add(skill)
       for (const problem of scan.problems) this.#ports.log.warn(problem, 'a skill is not used')
       visited.push(...scan.visited)
@@ -109,9 +113,11 @@ export class SkillCatalog {
 }
 
 /** A file that is one skill. */
-async function single(path: string, origin: SkillOrigin): Promise<Scan> {
+async function single(path: string, origin: SkillOrigin, command?: Skill['command']): Promise<Scan> {
   try {
-    return { skills: [await readSkill(path, origin)], visited: [path, dirname(path)], problems: [] }
+    const skill = await readSkill(path, origin, { named: command && `${command.plugin_id}:${command.name}` })
+    const called = command && { type: 'flow' as const, command }
+    return { skills: [{ ...skill, ...called }], visited: [path, dirname(path)], problems: [] }
   } catch (error) {
     return { skills: [], visited: [path], problems: [{ file: path, reason: error instanceof Error ? error.message : String(error) }] }
   }

@@ -47,7 +47,7 @@ export function block(skill: Skill, body: string, call: SkillCall): string {
   const written = Object.entries(attributes).map(([name, value]) => `${name}="${escaped(value)}"`)
   const front =
     call.trigger === 'user-slash'
-      ? `The user activated the skill "${skill.name}". Follow it.`
+      ? `The user activated the ${skill.command ? 'command' : 'skill'} "${skill.name}". Follow it.`
       : `The skill "${skill.name}" was loaded, as you asked. Follow it.`
   const before = skill.instructions === undefined ? '' : `<plugin-instructions>\n${skill.instructions}\n</plugin-instructions>\n`
   return `${front}\n<skill-loaded ${written.join(' ')}>\n${before}${expand(body, skill, call)}\n</skill-loaded>`

@@ -2,3 +2,4 @@
 export * from './contract.ts'
 export { splitArguments } from './expand.ts'
 export * from './service.ts'
+export { type Scan, scanSkills } from './skill-files.ts'

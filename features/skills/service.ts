@@ -30,6 +30,8 @@ export interface Skill extends SkillOrigin {
   /** It is part of another one and not listed to the model. */
   readonly sub?: boolean
   readonly has_sub_skills?: boolean
+  /** It is a command of a plugin: for users only, and told as such. */
+  readonly command?: { readonly plugin_id: string; readonly name: string }
   /** Built-in ones: what it says. Others are read from their file when they are used. */
   readonly body?: string
 }
@@ -39,6 +41,8 @@ export interface SkillSource {
   readonly name: string
   /** Absolute directories, or files that are one skill each; the first wins. Called whenever skills are looked at: does no I/O. */
   places(): readonly { readonly path: string; readonly file?: boolean; readonly instructions?: string }[]
+  /** Commands, called as `/<plugin>:<name>`: Markdown files, with or without front matter. As `places`. */
+  commands?(): readonly { readonly plugin_id: string; readonly name: string; readonly path: string }[]
 }
 export const SkillSources = extensionPoint<SkillSource>('skill-sources')
 

@@ -48,7 +48,7 @@ async function visit(dir: string, place: Place): Promise<void> {
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing
     inDirectories.add(entry.name)
     const file = join(below, 'SKILL.md')
-    const skill = await attempt(file, scan, () => readSkill(file, origin, parent))
+    const skill = await attempt(file, scan, () => readSkill(file, origin, { parent }))
     if (skill === undefined) await visit(below, { ...place, depth: depth + 1 })
     else if (skill !== 'broken') {
       scan.visited.push(below)
@@ -60,7 +60,7 @@ async function visit(dir: string, place: Place): Promise<void> {
   for (const entry of names) {
     const name = entry.name.endsWith('.md') ? entry.name.slice(0, -3) : ''
     if (name === '' || name === 'SKILL' || entry.isDirectory() || inDirectories.has(name) || scan.skills.length >= maxSkills) continue
-    const skill = await attempt(join(dir, entry.name), scan, () => readSkill(join(dir, entry.name), origin, parent, name))
+    const skill = await attempt(join(dir, entry.name), scan, () => readSkill(join(dir, entry.name), origin, { parent, flat: name }))
     if (skill !== undefined && skill !== 'broken') scan.skills.push(skill)
   }
 }
@@ -79,15 +79,25 @@ async function attempt(file: string, { visited, problems }: Scan, read: () => Pr
   }
 }
 
-/** `flat`: name of a file that need not have front matter. Throws where the file is no skill. */
-export async function readSkill(file: string, origin: SkillOrigin, parent?: string, flat?: string): Promise<Skill> {
+/** What is known of a file before it is read. */
+interface Naming {
+  /** Name of the skill in whose directory it lies. */
+  readonly parent?: string | undefined
+  /** Its name unless it says another; it need not have front matter. */
+  readonly flat?: string | undefined
+  /** Its name, whatever it says; it need not have front matter. */
+  readonly named?: string | undefined
+}
+
+/** Throws where the file is no skill. */
+export async function readSkill(file: string, origin: SkillOrigin, { parent, named, flat = named }: Naming = {}): Promise<Skill> {
   const text = await textOf(file)
   const parsed = await frontMatter(text)
   if (!parsed && flat === undefined) throw new Error('it has no front matter')
   const { fields, body } = parsed ?? { fields: {}, body: text }
   const field = (...names: string[]) => fieldOf(fields, ...names)
-  const name = String(field('name') ?? flat ?? '').trim()
-  if (name === '' || name.length > 200 || /[\s:/\\]/.test(name)) throw new Error('it has no name, or one with blanks, colons or slashes')
+  const name = named ?? String(field('name') ?? flat ?? '').trim()
+  if (named === undefined && !/^[^\s:/\\]{1,200}$/.test(name)) throw new Error('it has no name, or one with blanks, colons or slashes')
   const description = String(field('description') ?? (flat === undefined ? '' : firstLine(body))).trim()
   if (description === '') throw new Error('it has no description')
   const type = String(field('type') ?? 'prompt')

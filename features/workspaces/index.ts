@@ -1,4 +1,5 @@
 /** Public face of the workspaces pack. */
 export * from './contract.ts'
+export { Latest, type LatestOptions } from './latest.ts'
 export { configuredDir, type FrontMatter, fieldOf, frontMatter, projectRoot } from './project.ts'
 export * from './service.ts'

@@ -21,6 +21,7 @@ const optional = [
   'gui-store',
   'instructions',
   'skills',
+  'plugins',
   'user-hooks',
   'tools-web',
   'tools-files',

@@ -1,0 +1,3 @@
+/** Public face of the plugins pack. */
+export * from './contract.ts'
+export * from './service.ts'

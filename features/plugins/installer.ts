@@ -1,0 +1,149 @@
+/** Brings a plugin into the home: staged, checked, then moved in place in one step. A failed one leaves nothing. */
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, invalid, withLock } from '../../kernel/index.ts'
+import { PathMissing } from '../workspaces/index.ts'
+import type { PluginRecord } from './contract.ts'
+import { type DownloadPorts, DownloadProblem, downloadTo, refToTake } from './download.ts'
+import { loadPlugin } from './manifest.ts'
+import { type PluginPlace, placeOf } from './source.ts'
+import { copyTree, UnpackProblem, unzip } from './unpack.ts'
+
+export interface InstallerPorts extends Omit<DownloadPorts, 'signal'> {
+  /** `<home>/plugins` */
+  readonly dir: string
+  readonly hosts: readonly string[]
+  readonly download_ms: number
+  newId(): string
+}
+
+/** What was copied; the rest of its record is written by who keeps the list. */
+export type Arrived = Pick<PluginRecord, 'id' | 'root' | 'source' | 'originalSource' | 'integrity' | 'repo'>
+
+interface Staged {
+  readonly integrity: string
+  readonly repo?: PluginRecord['repo']
+}
+
+export class Installer {
+  readonly #ports: InstallerPorts
+
+  constructor(ports: InstallerPorts) {
+    this.#ports = ports
+  }
+
+  get #managed(): string {
+    return join(this.#ports.dir, 'managed')
+  }
+
+  /**
+   * `keep` puts it on record; when it rejects, the copy that was there before is back. Throws 40001 for what is no plugin, PathMissing (40409).
+   */
+  async install<T>(source: string, signal: AbortSignal, keep: (arrived: Arrived) => Promise<T>): Promise<T> {
+    const place = placeOf(source, this.#ports.hosts)
+    if (place.kind === 'local-path') await assertDirectory(place.path)
+    const staging = join(this.#ports.dir, 'staging', this.#ports.newId())
+    await mkdir(staging, { recursive: true, mode: 0o700 })
+    try {
+      const staged = await this.#fetch(place, staging, signal).catch((error: unknown) => {
+        if (error instanceof DownloadProblem || error instanceof UnpackProblem) throw refused(error.message)
+        throw error
+      })
+      const root = await unwrapped(join(staging, 'files'))
+      const { contents, diagnostics } = await loadPlugin(root)
+      if (!contents) {
+        const errors = diagnostics.filter(({ severity }) => severity === 'error')
+        throw refused(errors.map(({ message }) => message).join('; '))
+      }
+      const arrived = {
+        id: contents.id,
+        root: join(this.#managed, contents.id),
+        source: place.kind,
+        originalSource: source.trim(),
+        ...staged
+      }
+      return await this.locked(() => this.#replace(root, arrived.root, () => keep(arrived)))
+    } finally {
+      await rm(staging, { recursive: true, force: true })
+    }
+  }
+
+  /** One change of the directory at a time, also between processes. */
+  locked<T>(work: () => Promise<T>): Promise<T> {
+    return withLock(join(this.#ports.dir, 'plugins.lock'), work, { timeoutMs: 60_000 })
+  }
+
+  /** Removes the files; call while `locked`. */
+  async remove(id: string): Promise<void> {
+    await rm(join(this.#managed, id), { recursive: true, force: true })
+  }
+
+  /** What a process left that died between two steps: copies that were set aside come back, those that are not whole go. Call while `locked`. */
+  async repair(): Promise<void> {
+    const names: string[] = await readdir(this.#managed).catch(() => []) // nothing was ever installed
+    for (const name of names) {
+      const id = /^\.old-([a-z0-9_-]+)-[^-]+$/.exec(name)?.[1]
+      if (id === undefined) continue
+      if (names.includes(id)) await rm(join(this.#managed, name), { recursive: true, force: true })
+      else await rename(join(this.#managed, name), join(this.#managed, id))
+    }
+  }
+
+  async #fetch(place: PluginPlace, staging: string, signal: AbortSignal): Promise<Staged> {
+    const files = join(staging, 'files')
+    if (place.kind === 'local-path') return { integrity: await copyTree(place.path, files, signal) }
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(this.#ports.download_ms)])
+    const ports = { ...this.#ports, signal: limited }
+    const zip = join(staging, 'archive.zip')
+    const taken = place.kind === 'repo' ? { ...place, ...(await refToTake(place.base, place.ref, ports)) } : place
+    const integrity = await downloadTo(zip, taken.url, ports)
+    await mkdir(files, { mode: 0o700 })
+    const comment = await unzip(zip, files, limited)
+    if (taken.kind !== 'repo') return { integrity }
+    const { owner, repo, ref } = taken
+    // Hosts of repositories write the commit into the comment of their archives.
+    const sha = /^[0-9a-f]{40}$/.exec(comment.trim())?.[0]
+    return { integrity, repo: { owner, repo, ref, ...(sha === undefined ? {} : { installedSha: sha }) } }
+  }
+
+  async #replace<T>(staged: string, target: string, keep: () => Promise<T>): Promise<T> {
+    await mkdir(this.#managed, { recursive: true, mode: 0o700 })
+    await this.repair()
+    const aside = join(this.#managed, `.old-${target.slice(this.#managed.length + 1)}-${this.#ports.newId()}`)
+    const before = await exists(target)
+    if (before) await rename(target, aside)
+    try {
+      await rename(staged, target)
+      const kept = await keep()
+      if (before) await rm(aside, { recursive: true, force: true })
+      return kept
+    } catch (error) {
+      await rm(target, { recursive: true, force: true })
+      if (before) await rename(aside, target)
+      throw error
+    }
+  }
+}
+
+/** An archive with one directory at its top stands for that directory. */
+async function unwrapped(dir: string): Promise<string> {
+  const entries = await readdir(dir, { withFileTypes: true })
+  const [only] = entries
+  return entries.length === 1 && only?.isDirectory() && only.name !== '.svc-plugin' ? join(dir, only.name) : dir
+}
+
+async function assertDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') throw new AppError(PathMissing, { message: `path not found: ${path}` })
+    throw refused('it cannot be read')
+  })
+  if (!found.isDirectory()) throw refused('is no directory')
+}
+
+const exists = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false
+  )
+
+export const refused = (why: string) => invalid([{ path: 'body.source', message: why.slice(0, 1000) }])

@@ -1,0 +1,169 @@
+/** The plugins of a home: the list on disk, what each brings, and changes of it, also by other server processes. */
+import { AppError, type DocumentStore, type Logger } from '../../kernel/index.ts'
+import { scanSkills } from '../skills/index.ts'
+import { Latest } from '../workspaces/index.ts'
+import { type Installed, PluginMissing, type PluginRecord, type PluginSummary } from './contract.ts'
+import type { Installer } from './installer.ts'
+import type { Loaded, PluginContents } from './manifest.ts'
+import type { PluginMcpServer } from './service.ts'
+
+export interface PluginsPorts {
+  readonly store: DocumentStore<Installed>
+  /** `<home>/plugins` */
+  readonly dir: string
+  /** Loaded with the first change. */
+  readonly installer: () => Promise<Installer>
+  readonly log: Logger
+  now(): Date
+}
+
+export interface Plugin extends Loaded {
+  readonly record: PluginRecord
+  /** Skills in its directories. */
+  readonly skillCount: number
+}
+
+/** A plugin that is switched on and whose files are right. */
+export interface ActivePlugin {
+  readonly record: PluginRecord
+  readonly contents: PluginContents
+}
+
+const none: Installed = { version: 1, plugins: [] }
+
+export class PluginList {
+  readonly #ports: PluginsPorts
+  readonly #file: Latest<Installed>
+  readonly #listeners = new Set<() => void>()
+  /** What `#plugins` was made of. */
+  #installed: Installed | undefined
+  #plugins: readonly Plugin[] = []
+  #loading: Promise<unknown> = Promise.resolve()
+
+  constructor(ports: PluginsPorts) {
+    this.#ports = ports
+    this.#file = new Latest({ store: ports.store, id: 'installed', dir: ports.dir, empty: none })
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** As of the last `refresh`. */
+  get active(): readonly ActivePlugin[] {
+    return this.#plugins.flatMap(({ record, contents }) => (record.enabled && contents ? [{ record, contents }] : []))
+  }
+
+  mcpServers(): readonly PluginMcpServer[] {
+    return this.active.flatMap(({ record, contents }) =>
+      Object.entries(contents.mcpServers).flatMap(([server, config]) =>
+        record.capabilities?.mcpServers?.[server]?.enabled === false
+          ? []
+          : [{ name: `plugin-${record.id}:${server}`, plugin_id: record.id, server, config, root: record.root }]
+      )
+    )
+  }
+
+  /** Takes in what changed on disk since; cheap while nothing did. */
+  refresh(): Promise<readonly Plugin[]> {
+    const done = this.#loading.then(async () => {
+      const installed = await this.#file.get()
+      if (installed !== this.#installed) await this.#load(installed)
+      return this.#plugins
+    })
+    this.#loading = done.catch(() => undefined) // whoever asked hears of it
+    return done
+  }
+
+  async install(source: string, signal: AbortSignal): Promise<Plugin> {
+    const installer = await this.#ports.installer()
+    const id = await installer.install(source, signal, async arrived => {
+      const at = this.#ports.now().toISOString()
+      await this.#file.update(({ plugins }) => {
+        const before = plugins.find(each => each.id === arrived.id)
+        const record: PluginRecord = {
+          ...arrived,
+          enabled: before?.enabled ?? true,
+          installedAt: before?.installedAt ?? at,
+          updatedAt: at,
+          ...(before?.capabilities ? { capabilities: before.capabilities } : {})
+        }
+        return { version: 1, plugins: [...plugins.filter(each => each !== before), record].sort((a, b) => (a.id < b.id ? -1 : 1)) }
+      })
+      return arrived.id
+    })
+    const plugin = (await this.refresh()).find(({ record }) => record.id === id)
+    if (!plugin) throw new AppError(PluginMissing) // removed again at once by somebody else
+    return plugin
+  }
+
+  async setEnabled(id: string, enabled: boolean): Promise<void> {
+    await this.#change(id, record => ({ ...record, enabled }))
+  }
+
+  async remove(id: string): Promise<void> {
+    const installer = await this.#ports.installer()
+    await installer.locked(async () => {
+      await this.#change(id, () => undefined)
+      await installer.remove(id)
+    })
+  }
+
+  /** Throws PluginMissing (40419). */
+  async #change(id: string, change: (record: PluginRecord) => PluginRecord | undefined): Promise<void> {
+    await this.#file.update(installed => {
+      const record = installed.plugins.find(each => each.id === id)
+      if (!record) throw new AppError(PluginMissing, { message: `plugin not installed: ${id}` })
+      const changed = change(record)
+      return { version: 1, plugins: installed.plugins.flatMap(each => (each === record ? (changed ?? []) : each)) }
+    })
+    await this.refresh()
+  }
+
+  async #load(installed: Installed): Promise<void> {
+    const records = [...installed.plugins].sort((a, b) => (a.id < b.id ? -1 : 1))
+    this.#plugins = await Promise.all(
+      records.map(async record => {
+        const { loadPlugin } = await import('./manifest.ts')
+        const loaded = await loadPlugin(record.root)
+        if (!loaded.contents && record.enabled) {
+          this.#ports.log.warn({ plugin: record.id, diagnostics: loaded.diagnostics }, 'a plugin is not used: its files are not right')
+        }
+        return { record, ...loaded, skillCount: await countSkills(loaded.contents) }
+      })
+    )
+    this.#installed = installed
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+async function countSkills(contents: PluginContents | undefined): Promise<number> {
+  const counts = (contents?.skills ?? []).map(async ({ path, file }) =>
+    file ? 1 : (await scanSkills(path, { source: 'extra' })).skills.length
+  )
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+}
+
+export function summaryOf({ record, contents, diagnostics, skillCount }: Plugin): PluginSummary {
+  const servers = Object.keys(contents?.mcpServers ?? {})
+  const off = record.capabilities?.mcpServers ?? {}
+  const hasErrors = contents === undefined
+  return {
+    id: record.id,
+    displayName: contents?.displayName ?? record.id,
+    ...(contents?.version === undefined ? {} : { version: contents.version }),
+    enabled: record.enabled,
+    state: hasErrors ? 'error' : 'ok',
+    skillCount,
+    mcpServerCount: servers.length,
+    enabledMcpServerCount: servers.filter(name => off[name]?.enabled !== false).length,
+    hookCount: contents?.hooks.length ?? 0,
+    commandCount: contents?.commands.length ?? 0,
+    hasErrors,
+    source: record.source,
+    originalSource: record.originalSource,
+    ...(record.repo ? { repo: record.repo } : {}),
+    ...(diagnostics.length > 0 ? { diagnostics: [...diagnostics] } : {})
+  }
+}

@@ -1,0 +1,44 @@
+/** Plugins as other packs see them. */
+import { extensionPoint, serviceToken } from '../../kernel/index.ts'
+import type { MarketplaceEntry } from './contract.ts'
+
+/** A server of a plugin, as its manifest says; what it may hold is the business of who runs it. */
+export interface PluginMcpServer {
+  /** `plugin-<id>:<server>`. */
+  readonly name: string
+  readonly plugin_id: string
+  /** Name in the manifest. */
+  readonly server: string
+  readonly config: Readonly<Record<string, unknown>>
+  /** Root of the plugin, absolute. */
+  readonly root: string
+}
+
+export interface InstalledPlugin {
+  readonly id: string
+  readonly version?: string
+  readonly enabled: boolean
+  readonly state: 'ok' | 'error'
+}
+
+export interface Plugins {
+  list(): Promise<readonly InstalledPlugin[]>
+  /** Throws what `POST /plugins` answers. */
+  install(source: string, signal: AbortSignal): Promise<InstalledPlugin>
+  /** Servers of plugins that are switched on. */
+  mcpServers(): readonly PluginMcpServer[]
+  /** Called after every change of what plugins bring; returns its undo. */
+  onChange(listener: () => void): () => void
+}
+export const Plugins = serviceToken<Plugins>('plugins')
+
+/** Rows of a pack in the marketplace (capabilities), where the catalog does not have them. */
+export interface MarketplaceRows {
+  rows(): readonly (Pick<MarketplaceEntry, 'id' | 'displayName' | 'description'> & {
+    readonly capabilityId: string
+    readonly pluginId?: string
+    /** False: the row is left out, also one of the catalog. */
+    readonly supported: boolean
+  })[]
+}
+export const MarketplaceRows = extensionPoint<MarketplaceRows>('marketplace-rows')

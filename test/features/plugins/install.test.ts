@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { disablePlugin, enablePlugin, removePlugin } from '../../../features/plugins/index.ts'
+import { unzip } from '../../../features/plugins/unpack.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { archive, directory, host, manifest, start } from './scene.ts'
+
+test('a plugin of a directory is copied into the home, listed, switched off and on, and removed', async t => {
+  const scene = await start(t)
+  assert.deepEqual(await scene.list(), [])
+  const source = await directory({
+    ...manifest('Notes', { interface: { displayName: 'Release notes' }, skills: './skills' }),
+    'skills/a.md': 'A',
+    '.git/x': ''
+  })
+  const { code, data } = await scene.install(` ${source} `)
+  assert.equal(code, 0)
+  assert.deepEqual(data, {
+    id: 'notes',
+    displayName: 'Release notes',
+    version: '1.0.0',
+    enabled: true,
+    state: 'ok',
+    skillCount: 1,
+    mcpServerCount: 0,
+    enabledMcpServerCount: 0,
+    hookCount: 0,
+    commandCount: 0,
+    hasErrors: false,
+    source: 'local-path',
+    originalSource: source
+  })
+  assert.deepEqual(await scene.list(), [data])
+  const root = join(scene.home, 'plugins', 'managed', 'notes')
+  assert.deepEqual((await readdir(root)).sort(), ['skills', 'svc.plugin.json'])
+  const [record] = JSON.parse(await readFile(join(scene.home, 'plugins', 'installed.json'), 'utf8')).plugins
+  assert.match(record.integrity, /^sha256-/)
+  assert.deepEqual([record.root, record.enabled], [root, true])
+
+  const params = { plugin_id: 'notes' }
+  assert.deepEqual((await scene.call(disablePlugin, { params })).data, { ok: true })
+  assert.equal((await scene.call(disablePlugin, { params })).code, 0)
+  assert.equal((await scene.list())[0]?.enabled, false)
+  await writeFile(join(source, 'svc.plugin.json'), JSON.stringify({ name: 'notes', version: '1.1.0' }))
+  const again = await scene.install(source)
+  assert.deepEqual([again.data.version, again.data.enabled, again.data.skillCount], ['1.1.0', false, 0], 'a new version keeps the switch')
+  const [renewed] = JSON.parse(await readFile(join(scene.home, 'plugins', 'installed.json'), 'utf8')).plugins
+  assert.equal(renewed.installedAt, record.installedAt)
+  assert.equal((await scene.call(enablePlugin, { params })).code, 0)
+  assert.deepEqual((await scene.call(removePlugin, { params })).data, { ok: true })
+  assert.deepEqual(await scene.list(), [])
+  await assert.rejects(access(root))
+  for (const route of [enablePlugin, disablePlugin, removePlugin]) assert.equal((await scene.call(route, { params })).code, 40419)
+})
+
+test('an unknown action and a bare id are refused', async t => {
+  const { rest } = await start(t)
+  for (const path of ['/api/v1/plugins/notes:purge', '/api/v1/plugins/notes']) {
+    assert.equal((await rest.json('POST', path, {})).code, 40001)
+  }
+})
+
+test('a source that is no plugin is refused with the reason, and leaves nothing', async t => {
+  const scene = await start(t)
+  const link = await directory(manifest('linked'))
+  await symlink('/etc/passwd', join(link, 'passwd'))
+  const inside = await directory({ ...manifest('escaping', { skills: './out' }) })
+  await symlink('/etc', join(inside, 'out'))
+  const file = join(await directory({ 'a.txt': '' }), 'a.txt')
+  const cases: readonly (readonly [string, number, RegExp])[] = [
+    ['relative/path', 40001, /absolute path/],
+    ['/no/such/place', 40409, /not found/],
+    [file, 40001, /no directory/],
+    [await directory({}), 40001, /svc\.plugin\.json/],
+    [await directory({ 'svc.plugin.json': '{' }), 40001, /no JSON/],
+    [await directory(manifest('Bad Name!')), 40001, /plugin id/],
+    [await directory({ 'svc.plugin.json': '{"version":"1"}' }), 40001, /name/],
+    [await directory(manifest('a', { skills: '../x' })), 40001, /begin with/],
+    [await directory(manifest('a', { skills: './none' })), 40001, /not there/],
+    [await directory(manifest('a', { hooks: [{ event: 'Never', command: 'x' }] })), 40001, /hooks/],
+    [await directory(manifest('a', { mcpServers: { s: { command: '/bin/sh' } } })), 40001, /mcpServers/],
+    [await directory(manifest('a', { systemPrompt: 'x'.repeat(33 * 1024) })), 40001, /systemPrompt/],
+    [link, 40001, /leads out/],
+    [inside, 40001, /leads out/],
+    ['http://user:pass@127.0.0.1/a.zip', 40001, /password/]
+  ]
+  for (const [source, code, reason] of cases) {
+    const answer = await scene.install(source)
+    assert.equal(answer.code, code, source)
+    assert.match(`${answer.msg} ${JSON.stringify(answer.details)}`, reason)
+  }
+  assert.deepEqual(await scene.list(), [])
+  assert.deepEqual(await readdir(join(scene.home, 'plugins', 'staging')), [])
+  await assert.rejects(access(join(scene.home, 'plugins', 'managed')))
+})
+
+test('an archive from an address is unpacked, and one directory at its top stands for all', async t => {
+  const scene = await start(t)
+  const web = await host(t)
+  web.serve['/a.zip'] = { location: '/real.zip' }
+  web.serve['/real.zip'] = await archive({
+    'top/svc.plugin.json': JSON.stringify({ name: 'zipped' }),
+    'top/SKILL.md': '---\nname: z\ndescription: Z\n---\nZ'
+  })
+  const { data } = await scene.install(`${web.url}/a.zip`)
+  assert.deepEqual([data.id, data.source, data.skillCount], ['zipped', 'zip-url', 1])
+})
+
+test('a repository is taken at its pinned ref, at its newest release, or at its head', async t => {
+  const web = await host(t)
+  const scene = await start(t, undefined, { config: { plugins: { repo_hosts: [web.url] } } })
+  const sha = 'a'.repeat(40)
+  const zip = await archive({ 'r-1/svc.plugin.json': JSON.stringify({ name: 'r', version: '1.0.0' }) }, sha)
+  const archives = ['refs/heads/dev/x', 'refs/tags/v2', 'refs/tags/v3', 'abcdef1', 'HEAD']
+  for (const path of archives) web.serve[`/o/r/archive/${path}.zip`] = zip
+  web.serve['/o/r/releases/latest'] = { location: '/o/r/releases/tag/v3' }
+  const refOf = async (path: string) => (await scene.install(`${web.url}/o/r${path}`)).data.repo
+  const repo = (kind: string, value: string) => ({ owner: 'o', repo: 'r', ref: { kind, value }, installedSha: sha })
+  assert.deepEqual(await refOf('.git'), repo('tag', 'v3'))
+  assert.deepEqual(await refOf('/tree/dev/x'), repo('branch', 'dev/x'))
+  assert.deepEqual(await refOf('/tree/abcdef1'), repo('sha', 'abcdef1'))
+  assert.deepEqual(await refOf('/commit/abcdef1'), repo('sha', 'abcdef1'))
+  assert.deepEqual(await refOf('/releases/tag/v2'), repo('tag', 'v2'))
+  web.serve['/o/r/releases/latest'] = { location: '/o/r/releases' }
+  assert.deepEqual(await refOf(''), repo('branch', 'HEAD'))
+  const missing = await scene.install(`${web.url}/o/none/tree/main`)
+  assert.deepEqual([missing.code, /HTTP 404/.test(JSON.stringify(missing.details))], [40001, true])
+})
+
+test('hostile archives are refused and write nothing outside', async t => {
+  const scene = await start(t)
+  const web = await host(t)
+  const good = manifest('bad')
+  const patched = async (from: string, to: string) => {
+    const zip = await archive({ ...good, [from]: 'x' })
+    let at = zip.indexOf(from)
+    for (; at >= 0; at = zip.indexOf(from, at + 1)) zip.write(to, at)
+    return zip
+  }
+  web.serve['/up.zip'] = await patched('aaaaaaaa.txt', '../../up.txt')
+  web.serve['/abs.zip'] = await patched('aaaaaaaa.txt', '/tmp/bad.txt')
+  web.serve['/back.zip'] = await patched('aaaaaaaa.txt', '..\\..\\x.txt')
+  web.serve['/link.zip'] = await archive(good, '', zip => zip.addBuffer(Buffer.from('/etc/passwd'), 'link', { mode: 0o120777 }))
+  web.serve['/cut.zip'] = (await archive({ ...good, big: 'x'.repeat(5000) })).subarray(0, 200)
+  web.serve['/none.zip'] = 'not an archive'
+  web.serve['/twice.zip'] = await archive(good, '', zip => zip.addBuffer(Buffer.from('{}'), 'svc.plugin.json'))
+  web.serve['/round.zip'] = { location: '/round.zip' }
+  web.serve['/file.zip'] = { location: 'file:///etc/passwd' }
+  for (const name of Object.keys(web.serve)) assert.equal((await scene.install(web.url + name)).code, 40001, name)
+  assert.deepEqual(await scene.list(), [])
+  assert.deepEqual(await readdir(join(scene.home, 'plugins')), ['staging'])
+  assert.deepEqual(await readdir(join(scene.home, 'plugins', 'staging')), [])
+})
+
+test('an archive with too many entries, or too much in them, ends at the limit', async () => {
+  const into = await freshDir()
+  const file = join(into, 'a.zip')
+  await writeFile(file, await archive({ a: 'x', b: 'y', c: 'z'.repeat(1_000_000) }))
+  const unpack = (name: string, limits: { entries: number; bytes: number }) =>
+    unzip(file, join(into, name), new AbortController().signal, limits)
+  for (const name of ['one', 'two', 'three']) await mkdir(join(into, name))
+  await assert.rejects(unpack('one', { entries: 2, bytes: 10_000_000 }), /more than 2/)
+  await assert.rejects(unpack('two', { entries: 9, bytes: 999_999 }), /more than 999999 bytes/)
+  await unpack('three', { entries: 3, bytes: 1_000_002 })
+  assert.deepEqual(await readdir(join(into, 'three')), ['a', 'b', 'c'])
+})
+
+test('a download that stands still ends with its limit', async t => {
+  const scene = await start(t, undefined, { config: { plugins: { download_ms: 50 } } })
+  const web = await host(t)
+  web.serve['/slow.zip'] = (_request, reply) => void reply.writeHead(200).write('PK')
+  const answer = await scene.install(`${web.url}/slow.zip`)
+  assert.equal(answer.code, 40001)
+  assert.match(JSON.stringify(answer.details), /too long/)
+})
+
+test('the copy that was there before comes back when the new one cannot be put on record', async t => {
+  const scene = await start(t)
+  const source = await directory({ ...manifest('kept'), 'first.txt': '1' })
+  assert.equal((await scene.install(source)).code, 0)
+  const list = join(scene.home, 'plugins', 'installed.json')
+  const before = await readFile(list)
+  await rename(list, `${list}.away`)
+  await mkdir(list)
+  await writeFile(join(source, 'second.txt'), '2')
+  assert.equal((await scene.install(source)).code, 50003)
+  assert.deepEqual((await readdir(join(scene.home, 'plugins', 'managed', 'kept'))).sort(), ['first.txt', 'svc.plugin.json'])
+  assert.deepEqual(await readFile(`${list}.away`), before)
+})
+
+test('a copy that a dead process had set aside comes back with the next change', async t => {
+  const scene = await start(t)
+  await scene.install(await directory(manifest('one')))
+  const managed = join(scene.home, 'plugins', 'managed')
+  await rename(join(managed, 'one'), join(managed, '.old-one-01ABC'))
+  await scene.install(await directory(manifest('two')))
+  assert.deepEqual((await readdir(managed)).sort(), ['one', 'two'])
+})
+
+test('a plugin whose files are damaged later is listed as an error and brings nothing', async t => {
+  const scene = await start(t)
+  await scene.install(await directory(manifest('one')))
+  const other = await start(t, undefined, { home: scene.home, session_id: scene.session_id })
+  await writeFile(join(scene.home, 'plugins', 'managed', 'one', 'svc.plugin.json'), '{')
+  assert.equal((await other.list())[0]?.state, 'ok', 'files are read again when the list changes')
+  await scene.install(await directory(manifest('two')))
+  const [one, two] = await other.list()
+  assert.deepEqual([one?.id, one?.state, one?.hasErrors, two?.state], ['one', 'error', true, 'ok'])
+  assert.deepEqual(one?.diagnostics, [{ severity: 'error', message: 'a file of the plugin is no JSON' }])
+})
