@@ -1276,6 +1276,9 @@ export interface DetachSessionTaskData {
   detached: boolean
   status: 'running' | 'completed' | 'failed' | 'cancelled'
 }
+export interface DisablePluginData {
+  ok: boolean
+}
 export interface DismissQuestionData {
   dismissed: true
   /** ISO 8601, UTC */
@@ -1284,6 +1287,9 @@ export interface DismissQuestionData {
 export interface DownloadFromSessionQuery {
   /** where it is done; `local` is the only runtime */
   runtime_id?: string
+}
+export interface EnablePluginData {
+  ok: boolean
 }
 export interface EngineError {
   code: string
@@ -1438,6 +1444,26 @@ export interface GetOauthUserinfoQuery {
 export interface GetOpenapiDocumentData {
   openapi: string
   [k: string]: unknown
+}
+export interface GetPluginsMarketplaceData {
+  entries: MarketplaceEntry[]
+}
+export interface MarketplaceEntry {
+  id: string
+  tier: 'official' | 'curated' | 'third-party'
+  displayName: string
+  description?: string
+  homepage?: string
+  keywords?: string[]
+  version?: string
+  /** as `POST /plugins` takes it; `capability:<id>` */
+  source: string
+  installed?: {
+    version?: string
+    enabled: boolean
+  }
+  updateAvailable?: boolean
+  capabilityId?: string
 }
 export interface Goal {
   goalId: string
@@ -1629,6 +1655,9 @@ export interface InFlightTurn {
   }[]
   current_prompt_id?: string
 }
+export interface InstallPluginRequest {
+  source: string
+}
 export interface ListCatalogProvidersData {
   items: CatalogEntry[]
 }
@@ -1706,6 +1735,38 @@ export interface Model {
   capabilities?: string[]
   support_efforts?: string[]
   default_effort?: string
+}
+export interface ListPluginsData {
+  plugins: Plugin[]
+}
+export interface Plugin {
+  id: string
+  displayName: string
+  version?: string
+  enabled: boolean
+  state: 'ok' | 'error'
+  skillCount: number
+  mcpServerCount: number
+  enabledMcpServerCount: number
+  hookCount: number
+  commandCount: number
+  hasErrors: boolean
+  source: 'local-path' | 'zip-url' | 'repo'
+  originalSource?: string
+  repo?: {
+    owner: string
+    repo: string
+    ref: {
+      kind: 'branch' | 'tag' | 'sha'
+      value: string
+    }
+    installedSha?: string
+  }
+  /** what is wrong with its files */
+  diagnostics?: {
+    severity: 'error' | 'warn' | 'info'
+    message: string
+  }[]
 }
 export interface ListPromptsData {
   active: Prompt | null
@@ -2099,6 +2160,27 @@ export interface PlanRevisionEvent {
     type: 'plan.revision'
   }
 }
+export interface PluginCommandActivatedEvent {
+  type: 'plugin_command.activated'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    activationId: string
+    pluginId: string
+    commandName: string
+    commandArgs?: string
+    trigger: 'user-slash'
+    type: 'plugin_command.activated'
+  }
+}
 export interface PromptAbortedEvent {
   type: 'prompt.aborted'
   /** own number */
@@ -2303,6 +2385,9 @@ export interface RegisterWorkspaceBody {
 }
 export interface RemoveItemGuiStoreBody {
   key: string
+}
+export interface RemovePluginData {
+  ok: boolean
 }
 export interface ReplaceProviderData {
   provider: Provider
@@ -3662,6 +3747,38 @@ export interface paths {
       responses: { 200: Content<Success<GetOauthUserinfoData> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/plugins': {
+    get: {
+      responses: { 200: Content<Success<ListPluginsData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+    post: {
+      requestBody: { content: { 'application/json': InstallPluginRequest } }
+      responses: { 200: Content<Success<Plugin> | Failure<40001 | 40409 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/plugins/marketplace': {
+    get: {
+      responses: { 200: Content<Success<GetPluginsMarketplaceData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/plugins/{plugin_id}:disable': {
+    post: {
+      parameters: { path: { plugin_id: string } }
+      responses: { 200: Content<Success<DisablePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/plugins/{plugin_id}:enable': {
+    post: {
+      parameters: { path: { plugin_id: string } }
+      responses: { 200: Content<Success<EnablePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/plugins/{plugin_id}:remove': {
+    post: {
+      parameters: { path: { plugin_id: string } }
+      responses: { 200: Content<Success<RemovePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/providers': {
     get: {
       responses: { 200: Content<Success<ListProvidersData> | Failure<40001 | 50001 | 50003>> } & Refused
@@ -4156,6 +4273,7 @@ export interface Events {
   'goal.updated': GoalUpdatedEvent
   'hook.result': HookResultEvent
   'plan.revision': PlanRevisionEvent
+  'plugin_command.activated': PluginCommandActivatedEvent
   'prompt.aborted': PromptAbortedEvent
   'prompt.completed': PromptCompletedEvent
   'prompt.queued': PromptQueuedEvent
