@@ -20,6 +20,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   catalog: () => import('./catalog/pack.ts'),
   oauth: () => import('./oauth/pack.ts'),
   files: () => import('./files/pack.ts'),
+  'file-search': () => import('./file-search/pack.ts'),
   fs: () => import('./fs/pack.ts'),
   history: () => import('./history/pack.ts'),
   interactions: () => import('./interactions/pack.ts'),

@@ -19,3 +19,16 @@ export function anyGlob(patterns: readonly string[]): (path: string) => boolean 
     }
   }
 }
+
+/** Globs that end in `*.ending` mean files; what they say about the name alone. Empty unless all of them are of this kind. */
+export function endingGlobs(patterns: readonly string[] = []): string[] {
+  const endings = patterns.map(pattern => /(?:^|\/)(\*\.[\w.*?{},[\]-]+)$/.exec(pattern)?.[1])
+  return endings.every((ending): ending is string => ending !== undefined) ? endings : []
+}
+
+/** Whether a path fits one of the globs to include, if there are any. */
+export function included({ include = [] }: { readonly include?: readonly string[] }): (path: string) => boolean {
+  if (include.length === 0) return () => true
+  const files = endingGlobs(include).length > 0 ? include.map(globOf) : undefined
+  return files ? path => files.some(fits => fits(path)) : anyGlob(include)
+}

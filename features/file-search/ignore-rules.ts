@@ -30,29 +30,23 @@ export class IgnoreRules {
     this.#levels = levels
   }
 
-  /** Rules of everything above `dir`, without its own files: those of its repository. */
+  /** Rules of everything above `dir`, without its own files: up to the root of its repository, or of the file system. */
   static async above(dir: string): Promise<IgnoreRules> {
-    const parents: string[] = []
-    let rules = new IgnoreRules()
-    for (let at = dir; ; at = dirname(at)) {
-      if (at !== dir) parents.unshift(at)
-      const git = await stat(join(at, '.git')).catch(() => undefined) // no repository here
-      if (git) {
-        const exclude = git.isDirectory() ? await textOf(join(at, '.git', 'info', 'exclude')) : ''
-        rules = await rules.#with(at, exclude)
-        break
-      }
-      if (dirname(at) === at) return new IgnoreRules()
-    }
-    for (const parent of parents) rules = await rules.in(parent)
+    const dirs = [dir]
+    while (dirname(dirs[0]!) !== dirs[0]) dirs.unshift(dirname(dirs[0]!))
+    const repositories = await Promise.all(dirs.map(at => stat(join(at, '.git')).catch(() => undefined))) // mostly there is none
+    const first = repositories.findLastIndex(git => git !== undefined)
+    const parents = dirs.slice(Math.max(0, first), -1)
+    const exclude = repositories[first]?.isDirectory() ? await textOf(join(dirs[first]!, '.git', 'info', 'exclude')) : ''
+    const texts = await Promise.all(parents.map(parent => ownText(parent)))
+    let rules = await new IgnoreRules().#with(dirs[Math.max(0, first)]!, exclude)
+    for (const [at, parent] of parents.entries()) rules = await rules.#with(parent, texts[at]!)
     return rules
   }
 
   /** These rules and those of the files in `dir`. `found`: names of its entries, where they are known. */
   async in(dir: string, found?: ReadonlySet<string>): Promise<IgnoreRules> {
-    let text = ''
-    for (const name of names) if (!found || found.has(name)) text += `${await textOf(join(dir, name))}\n`
-    return await this.#with(dir, text)
+    return await this.#with(dir, await ownText(dir, found))
   }
 
   /** Whether what lies at `path` is left out. The nearest file with an opinion decides. What lies in an ignored directory is the caller's affair. */
@@ -72,6 +66,13 @@ export class IgnoreRules {
     const base = dir.endsWith('/') ? dir : `${dir}/`
     return new IgnoreRules([...this.#levels, { base, rules: ignore({ allowRelativePaths: true }).add(text) }])
   }
+}
+
+/** What the ignore files of a directory say. */
+async function ownText(dir: string, found?: ReadonlySet<string>): Promise<string> {
+  if (found?.size === 0) return ''
+  const texts = names.filter(name => !found || found.has(name)).map(name => textOf(join(dir, name)))
+  return (await Promise.all(texts)).join('\n')
 }
 
 async function textOf(file: string): Promise<string> {

@@ -1,3 +1,18 @@
-/** Public face of the file-search pack. */
-export { anyGlob } from './globs.ts'
+/** Public face of the file-search pack: its routes, and the engine, globs and ignore rules for packs that search or list files. */
+export * from './contract.ts'
+export {
+  cutAround,
+  type FileMatches,
+  type GrepEnd,
+  type GrepRequest,
+  LINE_CHARS,
+  type ListRequest,
+  type Partial,
+  type Row,
+  SEARCH_BYTES,
+  type SearchEngine
+} from './engine.ts'
+export { anyGlob, globOf } from './globs.ts'
 export { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
+export { searchEngine } from './machine.ts'
+export { assertLocal, type Root, rootAt, rootOf, workspaceDirectory } from './place.ts'

@@ -3,9 +3,10 @@
  * only what was opened is used: a link that is swapped between the check and the use leads nowhere.
  */
 import { existsSync, type Stats } from 'node:fs'
-import { constants, type FileHandle, lstat, open, readlink, realpath, stat } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join, posix } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
+import type { Root } from '../file-search/index.ts'
 import { isInside } from '../tools/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { PathDenied } from './errors.ts'
@@ -47,17 +48,6 @@ export class Pin {
   async close(): Promise<void> {
     await this.#handle?.close()
   }
-}
-
-/** A workspace: its directory as registered, and where that is. */
-export interface Root {
-  readonly path: string
-  readonly real: string
-}
-
-/** Throws PathMissing (40409) when the directory is gone. */
-export async function rootAt(path: string): Promise<Root> {
-  return { path, real: await realpath(path).catch((error: unknown) => Promise.reject(translated(error, path))) }
 }
 
 /**
@@ -151,6 +141,3 @@ export const outside = (path: string): AppError =>
 
 /** What a link names, or undefined. */
 export const linkTarget = (path: string): Promise<string | undefined> => readlink(path).catch(() => undefined) // replaced meanwhile
-
-/** Follows links; undefined when nothing is there. */
-export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined) // gone

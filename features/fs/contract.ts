@@ -1,13 +1,12 @@
 /** Wire shapes and routes of files in a session (contract 3, File system). */
 import { defineRoute, named, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
-import { localRuntime, RuntimeMissing, SessionMissing } from '../sessions/index.ts'
+import { globs, Kind, runtime, sessionParams } from '../file-search/index.ts'
+import { RuntimeMissing, SessionMissing } from '../sessions/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { FileBinary, FileTooLarge, PathDenied, PathExists, PathIsDirectory } from './errors.ts'
 
 export const FileStatus = oneOf(['clean', 'modified', 'added', 'deleted', 'renamed', 'untracked', 'ignored', 'conflicted'])
 export type FileStatus = Static<typeof FileStatus>
-
-export const Kind = oneOf(['file', 'directory', 'symlink'], { description: 'by itself: a link stays a link' })
 
 export const Entry = named(
   'FileEntry',
@@ -30,16 +29,7 @@ export const Entry = named(
 )
 export type Entry = Static<typeof Entry>
 
-export const runtime = Type.String({ minLength: 1, default: localRuntime, description: 'where it is done; `local` is the only runtime' })
-export const sessionParams = Type.Object({ session_id: Type.String({ minLength: 1 }) })
-export const path = Type.String({ minLength: 1, description: 'relative to the working directory of the session' })
-export const globs = Type.Optional(
-  Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
-    maxItems: 100,
-    description: 'without a slash they mean names at any depth; what lies in a directory that fits, fits, too'
-  })
-)
-
+const path = Type.String({ minLength: 1, description: 'relative to the working directory of the session' })
 const base = '/api/v1/sessions/{session_id}'
 const session = { method: 'POST', params: sessionParams, bodyCheck: 'late' } as const
 const errors = [SessionMissing, RuntimeMissing, PathMissing, PathOutside, PathDenied]

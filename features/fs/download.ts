@@ -1,7 +1,8 @@
 /** Bytes of a file of a workspace as they are. */
 import { posix } from 'node:path'
 import { type BinaryReply, binary } from '../../kernel/index.ts'
-import { type Root, withPin } from './boundary.ts'
+import type { Root } from '../file-search/index.ts'
+import { withPin } from './boundary.ts'
 import { assertFile } from './read.ts'
 import { textFacts } from './text.ts'
 

@@ -2,7 +2,8 @@
 import { lstat as lstatCallback, type Stats } from 'node:fs'
 import { basename, posix } from 'node:path'
 import { fileEtag } from '../../kernel/index.ts'
-import { linkTarget, missing, pin, type Root, translated, withParent, withPin } from './boundary.ts'
+import type { Root } from '../file-search/index.ts'
+import { linkTarget, missing, pin, translated, withParent, withPin } from './boundary.ts'
 import type { Entry } from './contract.ts'
 import { textFacts } from './text.ts'
 

@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process'
 import { dirname } from 'node:path'
 import { AppError, InternalError } from '../../kernel/index.ts'
-import { type Root, withPin } from './boundary.ts'
+import type { Root } from '../file-search/index.ts'
+import { withPin } from './boundary.ts'
 
 export type AppId = 'finder' | 'editor_a' | 'editor_b' | 'terminal_app' | 'terminal'
 

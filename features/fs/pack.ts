@@ -1,5 +1,6 @@
 /** Wires files in a session: looking, reading, making directories, downloads, and opening them on the user's machine. */
 import { AppError, definePack, Type } from '../../kernel/index.ts'
+import { rootOf } from '../file-search/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { relativePath } from './boundary.ts'
 import {
@@ -21,7 +22,6 @@ import { detailedEntry, entryAt } from './entry.ts'
 import { appCommands, launch, openCommands, revealCommands, targetOf } from './launch.ts'
 import { listDirectory } from './list.ts'
 import { makeIn } from './make.ts'
-import { rootOf } from './place.ts'
 import { readPart } from './read.ts'
 import { FileStatuses } from './service.ts'
 

@@ -1,7 +1,8 @@
 /** fs:read: a file, or a part of it, as text or base64. */
 import { posix } from 'node:path'
 import { AppError, type DataOf, fileEtag } from '../../kernel/index.ts'
-import { missing, type Pin, type Root, translated, withPin } from './boundary.ts'
+import type { Root } from '../file-search/index.ts'
+import { missing, type Pin, translated, withPin } from './boundary.ts'
 import type { readFile } from './contract.ts'
 import { FileBinary, FileTooLarge, PathIsDirectory } from './errors.ts'
 import { typeOfName } from './media-type.ts'

@@ -1,11 +1,11 @@
 /** The Glob tool: files by name, newest first. */
 import { join } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
+import { globOf, SEARCH_BYTES, type SearchEngine } from '../file-search/index.ts'
 import { isInside, isProtected, mayChange, type Tool, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import { globParameters } from './contract.ts'
+import { newestFirst, SEARCH_FILES } from './newest.ts'
 import { locate, type PlacePorts, searchRule, surroundings } from './places.ts'
-import { newestFirst, SEARCH_BYTES, SEARCH_FILES, type SearchEngine } from './search.ts'
-import { globOf } from './walker.ts'
 
 type Arguments = Static<typeof globParameters>
 

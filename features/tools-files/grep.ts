@@ -1,11 +1,12 @@
 /** The Grep tool: files by content. */
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
+import type { FileMatches, GrepRequest, Partial } from '../file-search/index.ts'
 import { boundText, isInside, isProtected, mayChange, type Tool, ToolRefusal, type ToolResult } from '../tools/index.ts'
 import { grepParameters } from './contract.ts'
 import type { SearchPorts } from './glob.ts'
+import { newestFirst } from './newest.ts'
 import { locate, searchRule, surroundings } from './places.ts'
-import { type FileMatches, type GrepRequest, newestFirst, type Partial } from './search.ts'
 
 type Arguments = Static<typeof grepParameters>
 
@@ -39,7 +40,7 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
         async check(signal) {
           if (!mayChange(env.earlier, place.real, !single)) await assertSearchable()
           // A search in a place where nothing is to be found: what the engine does not understand, it refuses there, too.
-          if (sep === '/') await (await engine()).grep(requestOf(args, '/dev', 'null'), () => undefined, AbortSignal.any([signal, end]))
+          if (sep === '/') await (await engine()).grep(requestOf(args, '/dev', 'null'), () => true, AbortSignal.any([signal, end]))
         },
         async run(_progress, signal) {
           await assertSearchable()
@@ -51,10 +52,11 @@ export function createGrep(ports: SearchPorts): Tool<typeof grepParameters> {
             const real = join(root, matches.path)
             if (isProtected(real, around) || !mayRead(real)) hidden++
             else found.push(matches)
+            return true
           }
           const request = requestOf(args, root, single ? basename(place.real) : undefined)
           const ends = AbortSignal.any([signal, end])
-          const partial = await (await engine()).grep(request, collect, ends)
+          const { partial } = await (await engine()).grep(request, collect, ends)
           const sorted = await newestFirst(found, each => join(root, each.path), ops, ends)
           const inside = isInside(shownRoot, env.cwd)
           return show(
@@ -78,7 +80,6 @@ function requestOf(args: Arguments, root: string, file: string | undefined): Gre
     pattern: args.pattern,
     mode: args.output_mode ?? 'files_with_matches',
     ignore_case: args['-i'] ?? false,
-    line_numbers: args['-n'] ?? true,
     before: args['-C'] ?? args['-B'] ?? 0,
     after: args['-C'] ?? args['-A'] ?? 0,
     multiline: args.multiline ?? false,
@@ -96,7 +97,7 @@ function show(
   hidden: number,
   partial: Partial | undefined
 ): ToolResult {
-  const rows = files.flatMap(file => rowsOf(file, pathOf(file.path), request))
+  const rows = files.flatMap(file => rowsOf(file, pathOf(file.path), request, args['-n'] ?? true))
   const from = args.offset ?? 0
   const limit = args.head_limit ?? SHOWN
   const shown = rows.slice(from, limit === 0 ? undefined : from + limit)
@@ -114,13 +115,14 @@ function show(
   return { output: [text, ...notes].join('\n'), ...(truncated ? { truncated: true } : {}) }
 }
 
-/** `path`, `path:count`, or `path:12:text` with `-` around the numbers of context lines. */
-function rowsOf(file: FileMatches, path: string, request: GrepRequest): string[] {
+/** `path`, `path:count`, or `path:12:text` with `-` around the numbers of context lines and `--` between lines that are no neighbours. */
+function rowsOf(file: FileMatches, path: string, request: GrepRequest, numbers: boolean): string[] {
   if (request.mode === 'files_with_matches') return [path]
   if (request.mode === 'count_matches') return [`${path}:${file.count ?? 0}`]
-  return file.lines.map(line => {
-    if (line === '--') return line
-    const mark = request.line_numbers ? (/^\d+([:-])/.exec(line)?.[1] ?? ':') : ':'
-    return `${path}${mark}${line}`
+  const gaps = request.before + request.after > 0
+  return file.rows.flatMap(({ line, text, col }, at) => {
+    const mark = col === undefined ? '-' : ':'
+    const shown = numbers ? `${path}${mark}${line}${mark}${text}` : `${path}:${text}`
+    return gaps && at > 0 && line > file.rows[at - 1]!.line + 1 ? ['--', shown] : [shown]
   })
 }

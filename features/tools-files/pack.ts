@@ -1,5 +1,6 @@
 /** Wires tools-files: Read, Write, Edit, Glob and Grep on the local file system. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
+import { searchEngine } from '../file-search/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { ToolAuthority, type ToolEnv, Tools } from '../tools/index.ts'
@@ -9,9 +10,6 @@ import { FilesSeen, seenState } from './files-seen.ts'
 import { createGlob } from './glob.ts'
 import { createGrep } from './grep.ts'
 import { createRead } from './read.ts'
-import { createRipgrep, findRipgrep } from './ripgrep.ts'
-import type { SearchEngine } from './search.ts'
-import { walker } from './walker.ts'
 import { createWrite } from './write.ts'
 
 export default definePack({
@@ -28,19 +26,17 @@ export default definePack({
     ctx.contribute(HistoryStates, seenState)
     const files = { ops: nodeFileOps, home: ctx.home, seen: (env: ToolEnv) => env.agent.get(slot) }
 
-    let engine: Promise<SearchEngine> | undefined
-    const find = async () => {
-      const program = await findRipgrep(process.env)
-      if (program === undefined) ctx.log.warn('ripgrep was not found; Glob and Grep use a slower built-in search')
-      return program === undefined ? walker : createRipgrep(program)
+    let warned = false
+    const engine = async () => {
+      const found = await searchEngine()
+      if (found.program === undefined && !warned) ctx.log.warn('ripgrep was not found; Glob and Grep use a slower built-in search')
+      warned = true
+      return found.engine
     }
     const search = {
       ops: nodeFileOps,
       home: ctx.home,
-      engine() {
-        engine ??= find()
-        return engine
-      },
+      engine,
       readable: (env: ToolEnv) => authority.readable(env),
       signal: ctx.signal
     }

@@ -27,6 +27,7 @@ const optional = [
   'tools-files',
   'files',
   'fs',
+  'file-search',
   'media',
   'request-repair',
   'api-docs',

@@ -4,10 +4,11 @@ import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
+import { cutAround, type SearchEngine } from '../../../features/file-search/index.ts'
+import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { walker } from '../../../features/file-search/walker.ts'
 import { nodeFileOps } from '../../../features/tools-files/file-ops.ts'
-import { createRipgrep, findRipgrep } from '../../../features/tools-files/ripgrep.ts'
-import { cutAround, newestFirst, type SearchEngine } from '../../../features/tools-files/search.ts'
-import { walker } from '../../../features/tools-files/walker.ts'
+import { newestFirst } from '../../../features/tools-files/newest.ts'
 import { files } from './scene.ts'
 
 const program = await findRipgrep(process.env)
@@ -167,7 +168,6 @@ test('a pattern that never ends is given up after 20 s, or at the abort, with th
     pattern: '(first)|(a+)+$',
     mode: 'files_with_matches',
     ignore_case: false,
-    line_numbers: true,
     before: 0,
     after: 0,
     multiline: false
@@ -178,12 +178,16 @@ test('a pattern that never ends is given up after 20 s, or at the abort, with th
     const first = new Promise<void>(resolve => {
       begun = resolve
     })
-    return { first, result: walker.grep(request, () => begun(), control.signal) }
+    const onFile = () => {
+      begun()
+      return true
+    }
+    return { first, result: walker.grep(request, onFile, control.signal) }
   }
   const late = grep()
   await late.first
   t.mock.timers.tick(20_000)
-  assert.equal(await late.result, 'time')
+  assert.equal((await late.result).partial, 'time')
   const aborted = grep()
   await aborted.first
   control.abort(new Error('stop'))

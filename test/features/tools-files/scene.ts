@@ -1,14 +1,14 @@
 /** The file tools over a temporary directory. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { SearchEngine } from '../../../features/file-search/index.ts'
+import { walker } from '../../../features/file-search/walker.ts'
 import { createEdit } from '../../../features/tools-files/edit.ts'
 import { nodeFileOps } from '../../../features/tools-files/file-ops.ts'
 import { FilesSeen } from '../../../features/tools-files/files-seen.ts'
 import { createGlob } from '../../../features/tools-files/glob.ts'
 import { createGrep } from '../../../features/tools-files/grep.ts'
 import { createRead } from '../../../features/tools-files/read.ts'
-import type { SearchEngine } from '../../../features/tools-files/search.ts'
-import { walker } from '../../../features/tools-files/walker.ts'
 import { createWrite } from '../../../features/tools-files/write.ts'
 import { fakeAgent, permissive, scene, silent, type TestLike, temporary } from '../tools/fakes.ts'
 

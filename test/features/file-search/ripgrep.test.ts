@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createRipgrep } from '../../../features/tools-files/ripgrep.ts'
-import type { FileMatches, GrepRequest } from '../../../features/tools-files/search.ts'
-import { files } from './scene.ts'
+import type { FileMatches, GrepRequest } from '../../../features/file-search/index.ts'
+import { createRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { files } from '../tools-files/scene.ts'
 
 const signal = new AbortController().signal
 
@@ -22,7 +22,6 @@ async function standIn(t: TestContext, script: string) {
     pattern: 'x',
     mode: 'files_with_matches',
     ignore_case: false,
-    line_numbers: true,
     before: 0,
     after: 0,
     multiline: false
@@ -57,7 +56,7 @@ test('a path that comes in parts, and a character cut in two, are put together',
     return true
   }
   assert.equal(await engine.list(list, take, signal), undefined)
-  await engine.grep(grep, ({ path }) => void take(path), signal)
+  await engine.grep(grep, ({ path }) => take(path), signal)
   assert.deepEqual(listed, ['first', 'hélf', 'first', 'hélf'])
 })
 
@@ -88,7 +87,7 @@ test('nothing more is taken once enough has come', { timeout: 15_000 }, async t 
 
 test('results of more than 10 MiB are cut off and told to be a part', { timeout: 15_000 }, async t => {
   const { engine, grep, list } = await standIn(t, "yes aaaaaaaaaaaaaaaaaaaaaaaa | tr '\\n' '\\000' | head -c 11000000")
-  assert.equal(await engine.grep(grep, () => undefined, signal), 'size')
+  assert.equal((await engine.grep(grep, () => true, signal)).partial, 'size')
   assert.equal(await engine.list(list, () => true, signal), undefined, 'a list has bounds of its own')
 })
 
@@ -128,14 +127,14 @@ test('where no more threads can be had, the search goes on with one', async t =>
   const script = `case "$*" in *--threads*) printf 'found\\000';; *) echo 'rg: os error 11' >&2; exit 2;; esac`
   const { engine, grep } = await standIn(t, script)
   const found: string[] = []
-  await engine.grep(grep, ({ path }) => void found.push(path), signal)
+  await engine.grep(grep, ({ path }) => found.push(path) > 0, signal)
   assert.deepEqual(found, ['found'])
 })
 
 test('what was found counts, also where a part could not be searched', async t => {
   const { engine, grep } = await standIn(t, "printf 'found\\000'; echo 'rg: gone: os error 11' >&2; exit 2")
   const found: string[] = []
-  await engine.grep(grep, ({ path }) => void found.push(path), signal)
+  await engine.grep(grep, ({ path }) => found.push(path) > 0, signal)
   assert.deepEqual(found, ['found'])
 })
 
@@ -143,10 +142,22 @@ test('a gap of one file is none of the next', async t => {
   const rows = ['a\\0001:1:x', 'a\\0009:1:x', '--', 'b\\0001:1:x', 'b\\0002:1:x']
   const { engine, grep } = await standIn(t, `printf '${rows.join('\\n')}\\n'`)
   const found: FileMatches[] = []
-  await engine.grep({ ...grep, mode: 'content', after: 1 }, matches => void found.push(matches), signal)
+  await engine.grep({ ...grep, mode: 'content', after: 1 }, matches => found.push(matches) > 0, signal)
   assert.deepEqual(found, [
-    { path: 'a', lines: ['1:x', '9:x'] },
-    { path: 'b', lines: ['1:x', '2:x'] }
+    {
+      path: 'a',
+      rows: [
+        { line: 1, text: 'x', col: 1 },
+        { line: 9, text: 'x', col: 1 }
+      ]
+    },
+    {
+      path: 'b',
+      rows: [
+        { line: 1, text: 'x', col: 1 },
+        { line: 2, text: 'x', col: 1 }
+      ]
+    }
   ])
 })
 

@@ -11,11 +11,13 @@ import {
   LINE_CHARS,
   type ListRequest,
   type Partial,
+  type Row,
   SEARCH_BYTES,
   SEARCH_MS,
-  type SearchEngine,
-  VCS_DIRS
-} from './search.ts'
+  type SearchEngine
+} from './engine.ts'
+import { endingGlobs, included } from './globs.ts'
+import { VCS_DIRS } from './ignore-rules.ts'
 
 function bundledPackage(): Promise<unknown> {
   const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
@@ -49,24 +51,25 @@ export function createRipgrep(program: string): SearchEngine {
           rest = paths.pop() ?? ''
           return paths.every(path => onPath(plain(path)))
         },
-        Number.POSITIVE_INFINITY
+        { bytes: Number.POSITIVE_INFINITY }
       )
       return end.partial
     },
     async grep(request, onFile, signal) {
+      const fits = included(request)
+      const found = (matches: FileMatches) => !fits(matches.path) || onFile(matches)
       const single = async (extra: readonly string[]) => {
-        const parser = new Parser(request, onFile)
-        const end = await run(program, [...extra, ...grepArgs(request)], request.root, signal, text => {
-          parser.push(text)
-          return true
-        })
+        const parser = new Parser(request, found)
+        const limits = request.most_ms === undefined ? {} : { ms: request.most_ms }
+        const end = await run(program, [...extra, ...grepArgs(request)], request.root, signal, text => parser.push(text), limits)
         parser.end()
-        return { ...end, found: parser.found }
+        return { ...end, found: parser.found, scanned: parser.scanned }
       }
       let end = await single([])
       if (!end.found && /os error 11\b|Resource temporarily unavailable/.test(end.stderr)) end = await single(['--threads', '1'])
       if (end.code === 2 && !end.found && end.stderr !== '') throw new ToolRefusal(`The search failed: ${end.stderr.slice(0, 1000).trim()}`)
-      return end.partial
+      const { partial, scanned } = end
+      return { ...(partial === undefined ? {} : { partial }), ...(scanned === undefined ? {} : { scanned }) }
     }
   }
 }
@@ -88,7 +91,7 @@ function grepArgs(request: GrepRequest): string[] {
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {
-    args.push('--line-number', '--column') // the column tells where to cut long lines
+    args.push('--line-number', '--column', '--stats') // the column tells where to cut long lines
     if (request.before > 0) args.push('--before-context', String(request.before))
     if (request.after > 0) args.push('--after-context', String(request.after))
   }
@@ -96,6 +99,12 @@ function grepArgs(request: GrepRequest): string[] {
   if (request.multiline) args.push('--multiline', '--multiline-dotall')
   if (request.type !== undefined) args.push('--type', request.type)
   if (request.glob !== undefined) args.push('--glob', request.glob)
+  if (request.literal) args.push('--fixed-strings')
+  if (request.most_lines !== undefined) args.push('--max-count', String(request.most_lines))
+  // A glob would find ignored files, too; a type does not. What it cannot say is asked of the results.
+  for (const glob of endingGlobs(request.include)) args.push('--type-add', `wanted:${glob}`)
+  if (endingGlobs(request.include).length > 0) args.push('--type', 'wanted')
+  for (const glob of request.exclude ?? []) args.push('--glob', `!${glob}`)
   args.push('--regexp', request.pattern, '--', request.file === undefined ? './' : `./${request.file}`)
   return args
 }
@@ -103,62 +112,75 @@ function grepArgs(request: GrepRequest): string[] {
 /** Reads ripgrep's lines, `<path> NUL <rest>`, and passes them on file by file. */
 class Parser {
   found = false
+  /** Files that were searched, told at the end. */
+  scanned: number | undefined
   readonly #request: GrepRequest
-  readonly #onFile: (matches: FileMatches) => void
+  readonly #onFile: (matches: FileMatches) => boolean
   #rest = ''
-  #current: { path: string; lines: string[] } | undefined
-  #gap = false
+  #current: { path: string; rows: Row[] } | undefined
 
-  constructor(request: GrepRequest, onFile: (matches: FileMatches) => void) {
+  constructor(request: GrepRequest, onFile: (matches: FileMatches) => boolean) {
     this.#request = request
     this.#onFile = onFile
   }
 
-  push(text: string): void {
+  /** False: no more is wanted. */
+  push(text: string): boolean {
     const lines = (this.#rest + text).split(this.#request.mode === 'files_with_matches' ? '\0' : '\n')
     this.#rest = lines.pop() ?? ''
-    for (const line of lines) this.#line(line)
+    return lines.every(line => this.#line(line))
   }
 
   end(): void {
-    if (this.#current) this.#onFile(this.#current)
-    this.#current = undefined
+    const { scanned } = this
+    if (scanned === undefined) this.#summary(this.#rest)
+    this.#pass()
   }
 
-  #line(line: string): void {
+  #pass(): boolean {
+    const current = this.#current
+    this.#current = undefined
+    return !current || this.#onFile(current)
+  }
+
+  #line(line: string): boolean {
     const { mode } = this.#request
     if (mode === 'files_with_matches') {
       this.found = true
-      this.#onFile({ path: plain(line), lines: [] })
-      return
+      return this.#onFile({ path: plain(line), rows: [] })
     }
-    if (line === '--' || line === '--\r') this.#gap = true
     const nul = line.indexOf('\0')
-    if (nul < 0) return
+    if (nul < 0) {
+      this.#summary(line)
+      return true
+    }
     this.found = true
     const path = plain(line.slice(0, nul))
     const rest = line.slice(nul + 1)
-    if (mode === 'count_matches') {
-      this.#onFile({ path, lines: [], count: Number.parseInt(rest, 10) })
-      return
-    }
+    if (mode === 'count_matches') return this.#onFile({ path, rows: [], count: Number.parseInt(rest, 10) })
+    let more = true
     if (this.#current?.path !== path) {
-      this.end()
-      this.#current = { path, lines: [] }
-    } else if (this.#gap) this.#current.lines.push('--')
-    this.#gap = false
-    this.#current.lines.push(shownLine(rest.replace(/\r$/, ''), this.#request))
+      more = this.#pass()
+      this.#current = { path, rows: [] }
+    }
+    this.#current.rows.push(rowOf(rest.replace(/\r$/, '')))
+    return more
+  }
+
+  #summary(line: string): void {
+    const scanned = /^(\d+) files? searched$/.exec(line)?.[1]
+    if (scanned !== undefined) this.scanned = Number(scanned)
   }
 }
 
-/** `12:7:text` of a match, `12-text` of context: without the column, cut where it is long, without the number where none is wanted. */
-function shownLine(row: string, { line_numbers }: GrepRequest): string {
-  const [whole = '', number = '', mark = ':', column] = /^(\d+)(?:(:)(\d+):|-)/.exec(row) ?? []
+/** `12:7:text` of a match, `12-text` of context; long lines are cut. */
+function rowOf(row: string): Row {
+  const [whole = '', number = '', , column] = /^(\d+)(?:(:)(\d+):|-)/.exec(row) ?? []
   const text = row.slice(whole.length)
+  if (column === undefined) return { line: Number(number), text: cutAround(text, 0) }
   // the column counts bytes
-  const at = column === undefined || text.length <= LINE_CHARS ? 0 : Buffer.from(text).toString('utf8', 0, Number(column) - 1).length
-  const shown = cutAround(text, at)
-  return line_numbers ? `${number}${column === undefined ? '-' : mark}${shown}` : shown
+  const at = column === '1' ? 0 : Buffer.from(text).toString('utf8', 0, Number(column) - 1).length
+  return { line: Number(number), text: text.length <= LINE_CHARS ? text : cutAround(text, at), col: at + 1 }
 }
 
 function plain(path: string): string {
@@ -184,7 +206,7 @@ function run(
   cwd: string,
   signal: AbortSignal,
   onText: (text: string) => boolean,
-  limit = SEARCH_BYTES
+  { bytes: limit = SEARCH_BYTES, ms = SEARCH_MS }: { readonly bytes?: number; readonly ms?: number } = {}
 ): Promise<End> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
@@ -198,7 +220,7 @@ function run(
     const timer = setTimeout(() => {
       partial ??= 'time'
       stop()
-    }, SEARCH_MS)
+    }, ms)
     signal.addEventListener('abort', stop, { once: true })
     child.stdout.on('data', (chunk: Buffer) => {
       if (partial || failure) return

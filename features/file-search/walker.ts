@@ -1,10 +1,11 @@
 /** Search engine without ripgrep: walks directories here, matches lines in a worker thread that a bad pattern can only hang itself. */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Ignore } from 'ignore'
-import { compilePathGlob, ToolRefusal } from '../tools/index.ts'
-import { type FileMatches, type ListRequest, type Partial, SEARCH_BYTES, SEARCH_MS, type SearchEngine, VCS_DIRS } from './search.ts'
+import { ToolRefusal } from '../tools/index.ts'
+import { type FileMatches, type GrepEnd, type ListRequest, type Partial, SEARCH_BYTES, SEARCH_MS, type SearchEngine } from './engine.ts'
+import { anyGlob, globOf, included } from './globs.ts'
+import { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
 import type { WorkerAnswer, WorkerTask } from './walker-worker.ts'
 
 /** Endings of the file types that the walker knows. */
@@ -38,7 +39,10 @@ export const walker: SearchEngine = {
   async grep(request, onFile, signal) {
     const endings = request.type === undefined ? undefined : types[request.type]
     if (request.type !== undefined && !endings) throw new ToolRefusal(`The file type ${request.type} is not known here. Use glob instead.`)
-    const fits = request.glob === undefined ? () => true : filterOf(request.glob)
+    const picked = request.glob === undefined ? () => true : filterOf(request.glob)
+    const [wanted, excluded] = [included(request), anyGlob(request.exclude ?? [])]
+    const fits = (path: string) => picked(path) && wanted(path) && !excluded(path)
+    const until = Date.now() + (request.most_ms ?? SEARCH_MS)
     const paths: string[] = []
     let partial: Partial | undefined
     if (request.file !== undefined) paths.push(request.file)
@@ -47,20 +51,15 @@ export const walker: SearchEngine = {
         request,
         path => {
           if (fits(path) && (!endings || endings.includes(path.slice(path.lastIndexOf('.') + 1)))) paths.push(path)
-          return paths.length < 200_000
+          return paths.length < 200_000 && Date.now() < until
         },
         signal
       )
     }
-    return (await match({ request, paths }, onFile, signal)) ?? partial
+    if (Date.now() >= until) return { partial: 'time' }
+    const end = await match({ request, paths }, onFile, signal, until - Date.now())
+    return end.partial === undefined && partial !== undefined ? { ...end, partial } : end
   }
-}
-
-/** A glob as ripgrep reads it: without a slash it matches names at any depth. */
-export function globOf(pattern: string): (path: string) => boolean {
-  const clean = pattern.replace(/^\.?\//, '')
-  const fits = compilePathGlob(clean)
-  return clean.includes('/') ? fits : path => fits(path.slice(path.lastIndexOf('/') + 1))
 }
 
 /** A glob that picks files; with a leading `!` it leaves them out. */
@@ -71,51 +70,47 @@ function filterOf(pattern: string): (path: string) => boolean {
 }
 
 /** Files below the root, relative, in no particular order, and undefined for each directory; ignore files of every directory on the way count. */
-async function* walk(request: ListRequest): AsyncGenerator<string | undefined> {
-  const { default: ignore } = await import('ignore')
-  const waiting: { readonly dir: string; readonly rules: readonly (readonly [string, Ignore])[] }[] = [{ dir: '', rules: [] }]
+async function* walk({ root, include_ignored }: ListRequest): AsyncGenerator<string | undefined> {
+  const above = include_ignored ? new IgnoreRules() : await IgnoreRules.above(root)
+  const waiting: { readonly dir: string; readonly rules: IgnoreRules }[] = [{ dir: '', rules: above }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     yield undefined
     const { dir } = next
-    const entries = await readdir(join(request.root, dir), { withFileTypes: true }).catch(() => []) // unreadable: nothing to find there
-    const own = request.include_ignored ? [] : entries.filter(entry => entry.isFile() && /^\.(?:git|rg)?ignore$/.test(entry.name))
-    const rules = [...next.rules]
-    for (const entry of own) {
-      const text = await readFile(join(request.root, dir, entry.name), 'utf8').catch(() => '') // unreadable: no rules
-      rules.push([dir, ignore().add(text)])
-    }
+    const entries = await readdir(join(root, dir), { withFileTypes: true }).catch(() => []) // unreadable: nothing to find there
+    const own = new Set(include_ignored ? [] : entries.filter(entry => entry.isFile() && holdsRules(entry.name)).map(entry => entry.name))
+    const rules = await next.rules.in(join(root, dir), own)
     for (const entry of entries) {
       const path = dir + entry.name
       if (VCS_DIRS.includes(entry.name)) continue
-      const slashed = entry.isDirectory() ? `${path}/` : path
-      if (rules.some(([base, rule]) => rule.ignores(slashed.slice(base.length)))) continue
-      if (entry.isDirectory()) waiting.push({ dir: slashed, rules })
+      if (rules.ignores(join(root, path), entry.isDirectory())) continue
+      if (entry.isDirectory()) waiting.push({ dir: `${path}/`, rules })
       else if (entry.isFile()) yield path
     }
   }
 }
 
 /** Runs one task in a worker; the worker ends with it, at the time limit, or at the abort. */
-function match(task: WorkerTask, onFile: (matches: FileMatches) => void, signal: AbortSignal): Promise<Partial | undefined> {
+function match(task: WorkerTask, onFile: (matches: FileMatches) => boolean, signal: AbortSignal, ms: number): Promise<GrepEnd> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(`./walker-worker${extname(import.meta.url)}`, import.meta.url), { workerData: task })
     let bytes = 0
+    let scanned = 0
     const finish = (settle: () => void) => {
       clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
       void worker.terminate()
       settle()
     }
-    const timer = setTimeout(() => finish(() => resolve('time')), SEARCH_MS)
+    const timer = setTimeout(() => finish(() => resolve({ partial: 'time', scanned })), Math.max(0, ms))
     const onAbort = () => finish(() => reject(signal.reason))
     signal.addEventListener('abort', onAbort, { once: true })
     worker.on('message', (answer: WorkerAnswer) => {
-      if (answer.kind === 'done') finish(() => resolve(undefined))
+      if (answer.kind === 'done') finish(() => resolve({ scanned: answer.scanned }))
       else if (answer.kind === 'invalid') finish(() => reject(new ToolRefusal(`The search failed: ${answer.message}`)))
       else {
-        bytes += answer.matches.path.length + answer.matches.lines.reduce((sum, line) => sum + line.length + 1, 0)
-        onFile(answer.matches)
-        if (bytes > SEARCH_BYTES) finish(() => resolve('size'))
+        scanned = answer.scanned
+        bytes += answer.matches.path.length + answer.matches.rows.reduce((sum, { text }) => sum + text.length + 1, 0)
+        if (!onFile(answer.matches) || bytes > SEARCH_BYTES) finish(() => resolve({ partial: 'size', scanned }))
       }
     })
     worker.once('error', error => finish(() => reject(error)))

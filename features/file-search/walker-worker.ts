@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { cutAround, type FileMatches, type GrepRequest } from './search.ts'
+import { cutAround, type FileMatches, type GrepRequest, type Row } from './engine.ts'
 
 export interface WorkerTask {
   readonly request: GrepRequest
@@ -10,9 +10,9 @@ export interface WorkerTask {
 }
 
 export type WorkerAnswer =
-  | { readonly kind: 'file'; readonly matches: FileMatches }
+  | { readonly kind: 'file'; readonly matches: FileMatches; readonly scanned: number }
   | { readonly kind: 'invalid'; readonly message: string }
-  | { readonly kind: 'done' }
+  | { readonly kind: 'done'; readonly scanned: number }
 
 /** Larger files are skipped. */
 const MAX_BYTES = 10 * 1024 * 1024
@@ -20,21 +20,30 @@ const MAX_BYTES = 10 * 1024 * 1024
 async function work({ request, paths }: WorkerTask, answer: (message: WorkerAnswer) => void): Promise<void> {
   let pattern: RegExp
   try {
-    pattern = new RegExp(request.pattern, `g${request.ignore_case ? 'i' : ''}${request.multiline ? 'ms' : ''}`)
+    const source = request.literal ? request.pattern.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&') : request.pattern
+    pattern = new RegExp(source, `g${request.ignore_case ? 'i' : ''}${request.multiline ? 'ms' : ''}`)
   } catch (error) {
     answer({ kind: 'invalid', message: error instanceof Error ? error.message : 'not a regular expression' })
     return
   }
+  let scanned = 0
   for (const path of paths) {
     const full = join(request.root, path)
     const facts = await stat(full).catch(() => undefined) // gone since it was listed
     if (!facts?.isFile() || facts.size > MAX_BYTES) continue
-    const text = await readFile(full, 'utf8').catch(() => '') // unreadable: no match
+    const text = textOf(await readFile(full).catch(() => Buffer.alloc(0))) // unreadable: no match
+    scanned++
     if (text.includes('\0')) continue
     const matches = search(text, path, pattern, request)
-    if (matches) answer({ kind: 'file', matches })
+    if (matches) answer({ kind: 'file', matches, scanned })
   }
-  answer({ kind: 'done' })
+  answer({ kind: 'done', scanned })
+}
+
+/** UTF-8, or UTF-16 with a byte order mark. */
+function textOf(bytes: Buffer): string {
+  const wide = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
+  return wide === undefined ? bytes.toString('utf8') : new TextDecoder(wide).decode(bytes)
 }
 
 /** Matches of one text, or undefined when there are none. */
@@ -54,30 +63,28 @@ function search(text: string, path: string, pattern: RegExp, request: GrepReques
     }
   } else {
     for (const [index, line] of lines.entries()) {
+      if (request.most_lines !== undefined && hits.size >= request.most_lines) break
       const found = [...line.matchAll(pattern)]
       if (found[0]) hits.set(index, found[0].index)
       count += found.length
     }
   }
   if (count === 0) return undefined
-  if (request.mode !== 'content') return { path, lines: [], count }
-  return { path, lines: withContext(lines, hits, request) }
+  if (request.mode !== 'content') return { path, rows: [], count }
+  return { path, rows: withContext(lines, hits, request) }
 }
 
-function withContext(lines: readonly string[], hits: ReadonlyMap<number, number>, request: GrepRequest): string[] {
+function withContext(lines: readonly string[], hits: ReadonlyMap<number, number>, request: GrepRequest): Row[] {
   const shown = new Set<number>()
   for (const hit of hits.keys()) {
     for (let line = Math.max(0, hit - request.before); line <= Math.min(lines.length - 1, hit + request.after); line++) shown.add(line)
   }
-  const out: string[] = []
-  let last = -1
-  for (const line of [...shown].sort((a, b) => a - b)) {
-    if (last >= 0 && line > last + 1 && request.before + request.after > 0) out.push('--')
-    last = line
-    const shown = cutAround(lines[line] ?? '', hits.get(line) ?? 0)
-    out.push(request.line_numbers ? `${line + 1}${hits.has(line) ? ':' : '-'}${shown}` : shown)
-  }
-  return out
+  return [...shown]
+    .sort((a, b) => a - b)
+    .map(line => {
+      const hit = hits.get(line)
+      return { line: line + 1, text: cutAround(lines[line] ?? '', hit ?? 0), ...(hit === undefined ? {} : { col: hit + 1 }) }
+    })
 }
 
 const port = parentPort

@@ -1,0 +1,216 @@
+/**
+ * The names below one directory, kept. Before each use every directory is asked for its time, and only those that changed are read again.
+ * Runs in a thread of its own, where waiting for the disk stops nobody.
+ */
+import { closeSync, existsSync, openSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import fuzzysort, { type Prepared } from 'fuzzysort'
+import { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
+
+/** Names of one tree; what lies deepest is left out first. */
+const MAX_NAMES = 200_000
+/** A directory that changed this shortly before it was read may change again without a new time, ms. */
+const SETTLED_MS = 50
+const MAX_DEPTH = 64
+/** Names a path without opening it. */
+const O_PATH = 0o10000000
+const canPin = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+export interface Named {
+  readonly path: string
+  readonly name: string
+  readonly kind: 'file' | 'directory' | 'symlink'
+  /** Segments of the path. */
+  readonly depth: number
+  /** Some segment begins with a dot. */
+  readonly hidden: boolean
+  readonly prepared: Prepared
+}
+
+interface Folder {
+  /** Relative to the root with a slash at its end; empty: the root. */
+  readonly prefix: string
+  readonly depth: number
+  mtimeMs: number
+  settled: boolean
+  entries: Named[]
+}
+
+export class NameTree {
+  /** Names did not fit. */
+  cut = false
+  readonly #root: string
+  readonly #follow: boolean
+  #folders = new Map<string, Folder>()
+  /** Times of the ignore files that count. */
+  #signature = ''
+  #all: Named[] | undefined
+  #count = 0
+
+  constructor(root: string, follow: boolean) {
+    this.#root = root
+    this.#follow = follow
+  }
+
+  get size(): number {
+    return this.#count
+  }
+
+  /** All names as they are now, directories before what is in them. */
+  async names(): Promise<readonly Named[]> {
+    if (this.#folders.size === 0 || this.#rulesChanged()) await this.#build()
+    else await this.#refresh()
+    this.#all ??= [...this.#folders.values()].flatMap(folder => folder.entries)
+    return this.#all
+  }
+
+  async #build(): Promise<void> {
+    this.#folders = new Map()
+    this.#count = 0
+    this.cut = false
+    const above = this.#follow ? await IgnoreRules.above(this.#root) : new IgnoreRules()
+    await this.#walk([{ prefix: '', depth: 0, rules: above }])
+    this.#signature = this.#sign()
+  }
+
+  /** Level by level, so that what is near is found before the limit is reached. */
+  async #walk(from: { readonly prefix: string; readonly depth: number; readonly rules: IgnoreRules }[]): Promise<void> {
+    this.#all = undefined
+    for (let level = from; level.length > 0; ) {
+      const next: typeof from = []
+      for (const { prefix, depth, rules } of level) {
+        if (this.#count >= MAX_NAMES || depth > MAX_DEPTH) {
+          this.cut = true
+          continue
+        }
+        const read = await this.#read(prefix, depth, rules)
+        if (!read) continue
+        this.#folders.set(prefix, read.folder)
+        this.#count += read.folder.entries.length
+        for (const entry of read.folder.entries)
+          if (entry.kind === 'directory') next.push({ prefix: `${entry.path}/`, depth: depth + 1, rules: read.rules })
+      }
+      level = next
+    }
+  }
+
+  /** Undefined: it is gone, not readable, or no longer below the root. */
+  async #read(
+    prefix: string,
+    depth: number,
+    above: IgnoreRules
+  ): Promise<{ readonly folder: Folder; readonly rules: IgnoreRules } | undefined> {
+    const at = join(this.#root, prefix)
+    let found: ReturnType<typeof entriesAt>
+    try {
+      found = entriesAt(at)
+    } catch {
+      return undefined
+    }
+    const own = new Set(
+      this.#follow ? found.entries.filter(entry => entry.isFile() && holdsRules(entry.name)).map(entry => entry.name) : []
+    )
+    const rules = await above.in(at, own)
+    const entries: Named[] = []
+    for (const entry of found.entries) {
+      const { name } = entry
+      if (VCS_DIRS.includes(name) || rules.ignores(`${at === '/' ? '' : at.replace(/\/$/, '')}/${name}`, entry.isDirectory())) continue
+      const path = prefix + name
+      entries.push({
+        path,
+        name,
+        kind: entry.isDirectory() ? 'directory' : entry.isSymbolicLink() ? 'symlink' : 'file',
+        depth: depth + 1,
+        hidden: name.startsWith('.') || prefix.startsWith('.') || prefix.includes('/.'),
+        prepared: fuzzysort.prepare(path)
+      })
+    }
+    entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+    const settled = Date.now() - found.mtimeMs > SETTLED_MS
+    return { folder: { prefix, depth, mtimeMs: found.mtimeMs, settled, entries }, rules }
+  }
+
+  async #refresh(): Promise<void> {
+    const changed = [...this.#folders.values()].filter(
+      folder => !folder.settled || timeOf(join(this.#root, folder.prefix)) !== folder.mtimeMs
+    )
+    for (const folder of changed) {
+      if (this.#folders.get(folder.prefix) !== folder) continue // went with a directory above it
+      const rules = await this.#rulesAbove(folder.prefix)
+      const read = await this.#read(folder.prefix, folder.depth, rules)
+      const kept = new Set(read?.folder.entries.flatMap(entry => (entry.kind === 'directory' ? [entry.path] : [])))
+      const old = folder.entries.filter(entry => entry.kind === 'directory')
+      for (const entry of old) if (!kept.has(entry.path)) this.#forget(`${entry.path}/`)
+      this.#count -= folder.entries.length
+      this.#folders.delete(folder.prefix)
+      this.#all = undefined
+      if (!read) continue
+      this.#folders.set(folder.prefix, read.folder)
+      this.#count += read.folder.entries.length
+      const known = new Set(old.map(entry => entry.path))
+      const fresh = [...kept].filter(path => !known.has(path))
+      await this.#walk(fresh.map(path => ({ prefix: `${path}/`, depth: folder.depth + 1, rules: read.rules })))
+    }
+  }
+
+  #forget(prefix: string): void {
+    for (const [key, folder] of this.#folders) {
+      if (!key.startsWith(prefix)) continue
+      this.#count -= folder.entries.length
+      this.#folders.delete(key)
+    }
+  }
+
+  async #rulesAbove(prefix: string): Promise<IgnoreRules> {
+    if (!this.#follow) return new IgnoreRules()
+    let rules = await IgnoreRules.above(this.#root)
+    let at = this.#root
+    for (const part of prefix.split('/').slice(0, -1)) {
+      rules = await rules.in(at)
+      at = join(at, part)
+    }
+    return rules
+  }
+
+  #rulesChanged(): boolean {
+    return this.#follow && this.#sign() !== this.#signature
+  }
+
+  /** Times and sizes of the ignore files in the tree and above it. */
+  #sign(): string {
+    const files: string[] = []
+    for (const folder of this.#folders.values())
+      for (const { name, path } of folder.entries) if (holdsRules(name)) files.push(join(this.#root, path))
+    for (let at = this.#root; ; at = dirname(at)) {
+      files.push(join(at, '.git', 'info', 'exclude'), join(at, '.gitignore'), join(at, '.ignore'), join(at, '.rgignore'))
+      if (dirname(at) === at) break
+    }
+    return files.map(file => signOf(file)).join()
+  }
+}
+
+function signOf(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false })
+  return stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
+}
+
+function timeOf(dir: string): number {
+  try {
+    return statSync(dir, { throwIfNoEntry: false })?.mtimeMs ?? -1
+  } catch {
+    return -1 // no permission any more: read again, which fails
+  }
+}
+
+/** What is in a directory, which must be where it is said to be: no link on the way is followed. */
+function entriesAt(dir: string) {
+  if (!canPin) return { mtimeMs: statSync(dir).mtimeMs, entries: readdirSync(dir, { withFileTypes: true }) }
+  const fd = openSync(dir, O_PATH)
+  try {
+    const place = `/proc/self/fd/${fd}`
+    if (readlinkSync(place) !== (dir === '/' ? dir : dir.replace(/\/$/, ''))) throw new Error('a link')
+    return { mtimeMs: statSync(place).mtimeMs, entries: readdirSync(place, { withFileTypes: true }) }
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -1,0 +1,50 @@
+/** Where the files of a session are. */
+import { realpath, stat } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
+import { AppError } from '../../kernel/index.ts'
+import { localRuntime, RuntimeMissing, SessionMissing, type Sessions } from '../sessions/index.ts'
+import { PathMissing, type Workspaces } from '../workspaces/index.ts'
+
+/** A workspace: its directory as registered, and where that is. */
+export interface Root {
+  readonly path: string
+  readonly real: string
+}
+
+/** Throws PathMissing (40409) when the directory is gone. */
+export async function rootAt(path: string): Promise<Root> {
+  try {
+    return { path, real: await realpath(path) }
+  } catch (cause) {
+    throw new AppError(PathMissing, { message: `path ${path} does not exist`, cause })
+  }
+}
+
+/**
+ * The working directory of a session, which need not be loaded. The body is read behind it, so that an unknown session is told first. Throws
+ * SessionMissing (40401), RuntimeMissing (40420), PathMissing (40409) when the directory is gone.
+ */
+export async function rootOf<B extends { readonly runtime_id: string }>(
+  sessions: Sessions,
+  session_id: string,
+  input: { readonly body: B }
+): Promise<{ readonly root: Root; readonly cwd: string; readonly body: B }> {
+  const state = await sessions.state(session_id)
+  if (!state) throw new AppError(SessionMissing)
+  const { body } = input
+  assertLocal(body.runtime_id)
+  return { root: await rootAt(state.cwd), cwd: state.cwd, body }
+}
+
+export function assertLocal(runtime_id: string): void {
+  if (runtime_id !== localRuntime) throw new AppError(RuntimeMissing, { message: `no runtime ${runtime_id.slice(0, 200)}` })
+}
+
+/** The directory of a workspace: of a registered one by its id, or an absolute path, which is registered. Undefined when it is neither. */
+export async function workspaceDirectory(workspaces: Workspaces, given: string): Promise<string | undefined> {
+  const known = await workspaces.get(given)
+  if (known) return known.root
+  if (!isAbsolute(given) || given.includes('\0')) return undefined
+  const usable = await stat(given).catch(() => undefined) // nothing there
+  return usable?.isDirectory() ? (await workspaces.register(given)).root : undefined
+}

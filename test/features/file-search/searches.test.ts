@@ -1,0 +1,224 @@
+/** Searches for files over HTTP, by name and by content; by content with both engines. */
+import assert from 'node:assert/strict'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { grep } from '../../../features/file-search/grep.ts'
+import fileSearch from '../../../features/file-search/pack.ts'
+import { createRipgrep, findRipgrep } from '../../../features/file-search/ripgrep.ts'
+import { walker } from '../../../features/file-search/walker.ts'
+import { fileScene } from '../fs/scene.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of many routes
+type Json = any
+const paths = (answer: Json) => answer.data.items.map((item: Json) => item.path as string)
+
+test('names are found with a score and the characters that match; ignored and hidden ones as the rules say', async t => {
+  const { ask, put, cwd, dir } = await fileScene(t, [fileSearch])
+  for (const path of [
+    'src/user-controller.ts',
+    'src/user.ts',
+    'docs/users.md',
+    '.config/user.json',
+    'node_modules/user/index.js',
+    'empty/x'
+  ])
+    await put(path)
+  await put('.gitignore', 'node_modules/\n')
+  await symlink(dir, join(cwd, 'user-link'))
+  const found = await ask('search', { query: 'user' })
+  assert.deepEqual(
+    new Set(paths(found)),
+    new Set(['src/user.ts', 'docs/users.md', 'src/user-controller.ts', '.config/user.json', 'user-link'])
+  )
+  const scores = found.data.items.map((item: Json) => item.score as number)
+  assert.deepEqual(
+    scores,
+    [...scores].sort((a: number, b: number) => b - a)
+  )
+  assert.ok(scores.every((score: number) => score > 0 && score <= 1))
+  const [hit] = found.data.items.filter((item: Json) => item.path === 'src/user.ts')
+  assert.deepEqual([hit.name, hit.kind, hit.match_positions], ['user.ts', 'file', [4, 5, 6, 7]])
+  assert.equal(found.data.items.find((item: Json) => item.path === 'user-link').kind, 'symlink')
+  assert.deepEqual(paths(await ask('search', { query: 'usrctl' })), ['src/user-controller.ts'])
+  assert.ok(paths(await ask('search', { query: 'user', follow_gitignore: false })).includes('node_modules/user/index.js'))
+  assert.deepEqual(paths(await ask('search', { query: 'user', include_globs: ['*.ts'], exclude_globs: ['user.ts'] })), [
+    'src/user-controller.ts'
+  ])
+  const cut = await ask('search', { query: 'user', limit: 1 })
+  assert.deepEqual([cut.data.items.length, cut.data.truncated], [1, true])
+  const top = await ask('search', { query: '' })
+  assert.deepEqual(paths(top), ['docs', 'empty', 'src', 'user-link'])
+  assert.deepEqual([top.data.items[0].score, top.data.items[0].match_positions], [1, []])
+  assert.equal((await ask('search', {})).details[0].path, 'body.query')
+  assert.equal((await ask('search', { query: 'x', limit: 201 })).code, 40001)
+  assert.equal((await ask('search', { query: 'x', runtime_id: 'r' })).code, 40420)
+})
+
+test('what is made, renamed, removed or ignored since the last search counts in the next one', async t => {
+  const { ask, put, cwd } = await fileScene(t, [fileSearch])
+  await put('a/one.ts')
+  const all = async () => paths(await ask('search', { query: 'ts' })).sort()
+  assert.deepEqual(await all(), ['a/one.ts'])
+  await put('a/two.ts')
+  await put('b/c/three.ts')
+  assert.deepEqual(await all(), ['a/one.ts', 'a/two.ts', 'b/c/three.ts'])
+  await rename(join(cwd, 'b'), join(cwd, 'd'))
+  await rm(join(cwd, 'a/one.ts'))
+  assert.deepEqual(await all(), ['a/two.ts', 'd/c/three.ts'])
+  await put('.gitignore', 'two.ts\n')
+  assert.deepEqual(await all(), ['d/c/three.ts'])
+  await put('d/.gitignore', 'c/\n')
+  assert.deepEqual(await all(), [])
+  await put('d/.gitignore', '')
+  assert.deepEqual(await all(), ['d/c/three.ts'])
+})
+
+test('a workspace stands in for a session, by its id or its directory; unknown ones have their own codes', async t => {
+  const { rest, put, cwd, dir } = await fileScene(t, [fileSearch])
+  await put('here.txt')
+  const post = async (path: string, body: object): Promise<Json> => await rest.json('POST', `/api/v1/${path}`, body)
+  const [{ id }] = ((await rest.json('GET', '/api/v1/workspaces')).data as Json).items
+  const query = { query: 'here' }
+  for (const slot of [id, encodeURIComponent(cwd)]) assert.deepEqual(paths(await post(`sessions/${slot}/fs:search`, query)), ['here.txt'])
+  assert.equal((await post('sessions/session_none/fs:search', query)).code, 40401)
+  assert.equal((await post(`sessions/${encodeURIComponent('/no/where')}/fs:search`, query)).code, 40401)
+  for (const workspace of [id, cwd]) assert.deepEqual(paths(await post('workspace/fs:search', { ...query, workspace })), ['here.txt'])
+  const other = join(dir, 'other')
+  await mkdir(other)
+  await writeFile(join(other, 'here too'), '')
+  assert.deepEqual(paths(await post('workspace/fs:search', { ...query, workspace: other })), ['here too'])
+  assert.equal(((await rest.json('GET', '/api/v1/workspaces')).data as Json).items.length, 2)
+  for (const workspace of ['wd_x_000000000000', 'relative', '/no/where', join(cwd, 'here.txt')])
+    for (const action of ['search', 'suggest'])
+      assert.equal((await post(`workspace/fs:${action}`, { ...query, workspace })).code, 40410, workspace)
+  assert.equal((await post('workspace/fs:suggest', { workspace: cwd })).details[0].path, 'body.query')
+  assert.equal((await post('workspace/fs:suggest', { workspace: cwd, ...query, runtime_id: 'r' })).code, 40420)
+})
+
+test('a path that is being typed is completed: whole names, beginnings, then parts; directories before a slash', async t => {
+  const { rest, put, cwd } = await fileScene(t, [fileSearch])
+  for (const path of ['sub/b.ts', 'sub/deep/sub.md', 'n/a/b', 'subway.ts', 's-u-b.ts', '.sub/hidden', 'out/sub']) await put(path)
+  await put('.gitignore', 'out/\n')
+  const suggest = async (query: string, more: object = {}): Promise<Json> =>
+    await rest.json('POST', '/api/v1/workspace/fs:suggest', { workspace: cwd, query, ...more })
+  const sub = await suggest('sub')
+  assert.deepEqual(paths(sub), ['sub', 'subway.ts', 'sub/deep/sub.md', 's-u-b.ts'])
+  assert.deepEqual([sub.data.items[0].kind, sub.data.items[0].match_positions], ['directory', [0, 1, 2]])
+  assert.deepEqual(paths(await suggest('sub/')), ['sub', 'sub/b.ts', 'sub/deep'])
+  assert.deepEqual(paths(await suggest('sub/dee/md')), ['sub/deep/sub.md'])
+  assert.deepEqual(paths(await suggest('n/b')), ['n/a/b'])
+  assert.equal((await suggest('b')).data.items[0].score, (1 / 4) * (3 + 0.5 / 3 + 0.5))
+  assert.equal(Number((await suggest('sb')).data.items[0].score.toFixed(4)), 0.4583)
+  assert.deepEqual(paths(await suggest('/')), [])
+  assert.deepEqual(paths(await suggest('')), ['n', 'sub', 's-u-b.ts', 'subway.ts'])
+  assert.ok(paths(await suggest('sub', { show_hidden: true })).includes('.sub'))
+  assert.ok(paths(await suggest('sub', { follow_gitignore: false })).includes('out/sub'))
+  assert.deepEqual(paths(await suggest('sub', { include_globs: ['*.md'] })), ['sub/deep/sub.md'])
+})
+
+test('lines are found with column, neighbours and budgets', async t => {
+  const { ask, put, cwd } = await fileScene(t, [fileSearch])
+  await put('a.ts', 'one\ntwo (x)\nthree\nfour\nTWO (x) two (x)\n')
+  await put('b/c.md', 'grüße two (x)\n')
+  await put('skip.log', 'two (x)\n')
+  await put('.hidden', 'two (x)\n')
+  await put('.gitignore', '*.log\n')
+  const { code, data } = await ask('grep', { pattern: 'two (x)' })
+  assert.equal(code, 0)
+  assert.deepEqual(data.files, [
+    { path: '.hidden', matches: [{ line: 1, col: 1, text: 'two (x)', before: [], after: [] }] },
+    {
+      path: 'a.ts',
+      matches: [
+        { line: 2, col: 1, text: 'two (x)', before: ['one'], after: ['three', 'four'] },
+        { line: 5, col: 9, text: 'TWO (x) two (x)', before: ['three', 'four'], after: [] }
+      ]
+    },
+    { path: 'b/c.md', matches: [{ line: 1, col: 7, text: 'grüße two (x)', before: [], after: [] }] }
+  ])
+  assert.deepEqual([data.truncated, data.files_scanned >= 3], [false, true])
+  const files = async (body: object) =>
+    (await ask('grep', { pattern: 'two', context_lines: 0, ...body })).data.files.map((file: Json) => [
+      file.path,
+      ...file.matches.map((match: Json) => match.line)
+    ])
+  assert.deepEqual(await files({ case_sensitive: false, include_globs: ['*.ts'] }), [['a.ts', 2, 5]])
+  assert.deepEqual(await files({ pattern: '^t\\w+ \\(', regex: true, exclude_globs: ['.hidden'] }), [['a.ts', 2]])
+  assert.deepEqual(await files({ include_globs: ['b'] }), [['b/c.md', 1]])
+  assert.deepEqual(await files({ include_globs: ['*.log'] }), [], 'a glob finds nothing that is ignored')
+  assert.deepEqual(await files({ include_globs: ['*.log'], follow_gitignore: false }), [['skip.log', 1]])
+  for (const budget of [{ max_files: 1 }, { max_matches_per_file: 1 }, { max_total_matches: 2 }]) {
+    const cut = (await ask('grep', { pattern: 'two', ...budget })).data
+    assert.equal(cut.truncated, true, JSON.stringify(budget))
+    const total = cut.files.reduce((sum: number, file: Json) => sum + file.matches.length, 0)
+    assert.ok(total <= (budget.max_total_matches ?? 3))
+    assert.ok(cut.files.length <= (budget.max_files ?? 3))
+  }
+  const bad = await ask('grep', { pattern: '(', regex: true })
+  assert.deepEqual([bad.code, bad.details[0].path], [40001, 'body.pattern'])
+  assert.equal((await ask('grep', { pattern: '' })).code, 40001)
+  assert.equal((await ask('grep', { pattern: '(' })).code, 0)
+  assert.deepEqual((await ask('grep', { pattern: 'nowhere to be found' })).data.files, [])
+  assert.ok(cwd)
+})
+
+test('both engines answer alike, whatever is asked', async t => {
+  const program = await findRipgrep(process.env)
+  if (program === undefined) return t.skip('no ripgrep here')
+  const { put, cwd } = await fileScene(t)
+  await put('src/a.ts', 'alpha beta\nbeta\n\ngamma beta beta\r\nomega\n')
+  await put('src/deep/b.tsx', 'beta'.repeat(3))
+  await put('docs/x.md', `${'x'.repeat(5000)} beta ${'y'.repeat(5000)}\n`)
+  await put('wide.txt', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('wide beta\n', 'utf16le')]))
+  await put('binary', Buffer.from('beta\0beta'))
+  await put('src/.gitignore', 'deep/\n!keep\n')
+  await put('src/keep', 'beta')
+  await put('.hidden/h', 'beta')
+  const common = {
+    pattern: 'beta',
+    regex: false,
+    case_sensitive: true,
+    follow_gitignore: true,
+    max_files: 100,
+    max_matches_per_file: 2,
+    max_total_matches: 100,
+    context_lines: 1,
+    runtime_id: 'local'
+  }
+  const { signal } = new AbortController()
+  for (const more of [
+    {},
+    { follow_gitignore: false },
+    { include_globs: ['src/**/*.ts'] },
+    { include_globs: ['src', '*.md'] },
+    { exclude_globs: ['src/**'] },
+    { pattern: 'a$', regex: true },
+    { pattern: 'BETA', case_sensitive: false },
+    { max_matches_per_file: 1 }
+  ]) {
+    const asked = { ...common, ...more }
+    const one = await grep(cwd, asked, 20_000, signal, walker)
+    const two = await grep(cwd, asked, 20_000, signal, createRipgrep(program))
+    assert.deepEqual(one.files, two.files, JSON.stringify(more))
+    assert.deepEqual(one.truncated, two.truncated, JSON.stringify(more))
+    assert.ok(one.files.length > 0, JSON.stringify(more))
+  }
+})
+
+test('a pattern that never ends is told as a search that took too long', async t => {
+  const { put, cwd } = await fileScene(t)
+  await put('a', `${'a'.repeat(40)}!\n`)
+  const asked = {
+    pattern: '(a+)+$',
+    regex: true,
+    case_sensitive: true,
+    follow_gitignore: true,
+    max_files: 100,
+    max_matches_per_file: 2,
+    max_total_matches: 100,
+    context_lines: 1,
+    runtime_id: 'local'
+  }
+  await assert.rejects(grep(cwd, asked, 300, new AbortController().signal, walker), { code: 41305 })
+})
