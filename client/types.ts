@@ -1567,6 +1567,50 @@ export interface GoalUpdatedEvent {
     type: 'goal.updated'
   }
 }
+export interface GrepFilesBody {
+  pattern: string
+  /** false: a text */
+  regex: boolean
+  case_sensitive: boolean
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  include_globs?: string[]
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  follow_gitignore: boolean
+  /** files with matches */
+  max_files: number
+  max_matches_per_file: number
+  max_total_matches: number
+  context_lines: number
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface GrepFilesData {
+  files: {
+    path: string
+    /** one per line */
+    matches: {
+      line: number
+      /** character of the line at which the first match in it begins */
+      col: number
+      /** the line; above 2,000 characters cut around the match, with [...] where it is cut */
+      text: string
+      before: string[]
+      after: string[]
+    }[]
+  }[]
+  /** of a search that was cut: at least */
+  files_scanned: number
+  /** there is more than the budgets allow */
+  truncated: boolean
+  elapsed_ms: number
+}
 export interface HookResultEvent {
   type: 'hook.result'
   /** own number */
@@ -2113,6 +2157,16 @@ export interface RefreshReport {
     reason: string
   }[]
 }
+export interface NameHit {
+  /** relative to the workspace, with slashes */
+  path: string
+  name: string
+  /** by itself: a link stays a link */
+  kind: 'file' | 'directory' | 'symlink'
+  score: number
+  /** characters of the path that match */
+  match_positions: number[]
+}
 export interface OpenFileBody {
   /** relative to the working directory of the session */
   path: string
@@ -2435,6 +2489,56 @@ export interface RevealFileData {
 export interface RuntimeBinding {
   workspace_id: string
   runtime_id: string
+}
+export interface SearchNamesBody {
+  /** empty: the top level */
+  query: string
+  limit: number
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  include_globs?: string[]
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  follow_gitignore: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface SearchNamesData {
+  /** by score, equal ones by path */
+  items: NameHit[]
+  /** there are more */
+  truncated: boolean
+}
+export interface SearchWorkspaceNamesBody {
+  /** id, or absolute directory, which is registered on the spot */
+  workspace: string
+  /** empty: the top level */
+  query: string
+  limit: number
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  include_globs?: string[]
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  follow_gitignore: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface SearchWorkspaceNamesData {
+  /** by score, equal ones by path */
+  items: NameHit[]
+  /** there are more */
+  truncated: boolean
 }
 export interface ServerCapabilities {
   websocket: true
@@ -2853,6 +2957,33 @@ export interface SubscribeRequest {
   agent_filter?: {
     [k: string]: string[]
   }
+}
+export interface SuggestNamesBody {
+  /** id, or absolute directory, which is registered on the spot */
+  workspace: string
+  /** empty: the top level */
+  query: string
+  limit: number
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  include_globs?: string[]
+  /**
+   * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
+   *
+   */
+  exclude_globs?: string[]
+  follow_gitignore: boolean
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+  show_hidden: boolean
+}
+export interface SuggestNamesData {
+  /** by score, equal ones by path */
+  items: NameHit[]
+  /** there are more */
+  truncated: boolean
 }
 export interface TaskStartedEvent {
   type: 'task.started'
@@ -3881,6 +4012,13 @@ export interface paths {
       responses: { 200: Content<Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 41304 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/fs:grep': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': GrepFilesBody } }
+      responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 41305 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/fs:list': {
     post: {
       parameters: { path: { session_id: string } }
@@ -3928,6 +4066,13 @@ export interface paths {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': RevealFileBody } }
       responses: { 200: Content<Success<RevealFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:search': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': SearchNamesBody } }
+      responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat': {
@@ -4189,6 +4334,18 @@ export interface paths {
     get: {
       parameters: { query?: ListToolsQuery }
       responses: { 200: Content<Success<ListToolsData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/workspace/fs:search': {
+    post: {
+      requestBody?: { content: { 'application/json': SearchWorkspaceNamesBody } }
+      responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/workspace/fs:suggest': {
+    post: {
+      requestBody?: { content: { 'application/json': SuggestNamesBody } }
+      responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/workspaces': {
