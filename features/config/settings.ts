@@ -142,7 +142,7 @@ export class Settings implements Config {
     const there = new Set(this.sections())
     for (const section of this.#values.keys()) if (!there.has(section)) this.#values.delete(section)
     this.#revision++
-    this.#warn()
+    if (this.#judges) this.#warn() // while packs come up one by one, most sections are missing: `judgeNames` tells of all at once
   }
 
   /** Takes in what is in the file now; listeners hear of changes. An unparsable file leaves the last good content in force. */
