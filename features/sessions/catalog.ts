@@ -1,15 +1,19 @@
 /**
- * All sessions of the home, without loading them: an index of the `state.json` files, read lazily, kept by this process's own changes
- * and compared with the disk now and then, because other server processes share the home.
+ * All sessions of the home, without loading them: an index of the `state.json` files, kept over the end of the process (`IndexFile`) and by
+ * this process's own changes, and compared with the disk now and then, because other server processes share the home.
  */
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { type Stats, statSync } from 'node:fs'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { acquireLock, type DocumentStore, type Logger, lockHolder } from '../../kernel/index.ts'
+import { acquireLock, type DocumentStore, type Logger, lockHolder, yieldToLoop } from '../../kernel/index.ts'
+import { IndexFile } from './index-file.ts'
 import type { SessionState } from './service.ts'
 
 const parallelReads = 32
 /** A list waits so long for the comparison with the disk, then answers from the index; the comparison goes on. */
 const listWaitMs = 50
+/** After a list the index is kept fresh for so long, so that the next one need not wait. */
+const demandMs = 30_000
 /** In the directory of a session: it was closed while something waited in it. */
 export const waitingFile = 'waiting'
 /** Of directories that are no sessions yet. */
@@ -34,21 +38,30 @@ export interface CatalogPorts {
 
 interface Row {
   state: SessionState
-  /** Modification time of the file when it was read; -1 after a change of our own. */
-  mtime: number
+  /** Of the file that holds `state`; empty while that is not known to be on disk. */
+  stamp: string
 }
 
 export class Catalog {
   readonly #ports: CatalogPorts
+  readonly #file: IndexFile
   readonly #rows = new Map<string, Row>()
+  readonly #counts = new Map<string, number>()
   readonly #pinned = new Set<string>()
-  #sorted: readonly SessionState[] | undefined
+  /** Newest first, unless `#moved`; may hold rows that went. */
+  #order: Row[] = []
+  #moved = false
+  #listed: readonly SessionState[] | undefined
   #scanned = Number.NEGATIVE_INFINITY
   #scanning: Promise<void> | undefined
   #complete = false
+  #wantedUntil = 0
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
 
   constructor(ports: CatalogPorts) {
     this.#ports = ports
+    this.#file = new IndexFile(join(ports.root, '.index.jsonl'), ports.log, () => this.#known())
   }
 
   /** `<home>/sessions/<workspace_id>/<id>` */
@@ -59,18 +72,13 @@ export class Catalog {
   /** Facts of one session from the index, else from the disk. */
   async find(id: string): Promise<SessionState | undefined> {
     const row = this.#rows.get(id)
-    if (row && (this.#pinned.has(id) || (await isThere(this.dir(row.state))))) return row.state
+    if (row && (this.#pinned.has(id) || isThere(this.dir(row.state)))) return row.state
     if (row) this.forget(id) // another process has deleted it
     if (!idForm.test(id)) return undefined
-    const places = await Promise.all(
-      (await directories(this.#ports.root)).map(async workspace_id =>
-        (await isThere(join(this.#ports.root, workspace_id, id))) ? workspace_id : undefined
-      )
-    )
-    for (const workspace_id of places) {
-      if (workspace_id === undefined) continue
+    for (const workspace_id of await directories(this.#ports.root)) {
+      if (!isThere(join(this.#ports.root, workspace_id, id))) continue
       const state = await this.#read(workspace_id, id)
-      if (state) return this.#index(id, { state, mtime: -1 }).state
+      if (state) return this.#index(state)
     }
     return undefined
   }
@@ -78,53 +86,79 @@ export class Catalog {
   /** Reads the facts from the disk again: another process may have changed them, or (undefined) deleted the session. */
   async refresh(state: SessionState): Promise<SessionState | undefined> {
     const fresh = await this.#read(state.workspace_id, state.id)
-    return fresh && this.#index(state.id, { state: fresh, mtime: -1 }).state
+    return fresh && this.#index(fresh)
   }
 
   /** Shows a session no more. */
   forget(id: string): void {
+    const row = this.#rows.get(id)
+    if (!row) return
     this.#rows.delete(id)
-    this.#sorted = undefined
+    this.#counts.set(row.state.workspace_id, (this.#counts.get(row.state.workspace_id) ?? 1) - 1)
+    this.#moved = true
+    this.#listed = undefined
   }
 
   /** Sessions of this home that are open in some process, were left behind by one that died, or were closed with work that waits. */
   async unfinished(): Promise<readonly string[]> {
     const found: string[] = []
     for (const workspace_id of await directories(this.#ports.root)) {
-      for (const id of await directories(join(this.#ports.root, workspace_id))) {
+      for (const id of await names(join(this.#ports.root, workspace_id))) {
         const dir = join(this.#ports.root, workspace_id, id)
-        if (idForm.test(id) && ((await isThere(join(dir, 'lock'))) || (await isThere(join(dir, waitingFile))))) found.push(id)
+        if (idForm.test(id) && (isThere(join(dir, 'lock')) || isThere(join(dir, waitingFile)))) found.push(id)
+        await yieldToLoop()
       }
     }
     return found
   }
 
-  /** Newest `updated_at` first, then id descending. */
+  /** Newest `updated_at` first, then id descending. The same array as long as nothing changes. */
   async list(): Promise<readonly SessionState[]> {
-    if (performance.now() - this.#scanned >= this.#ports.scanMs) {
-      this.#scanning ??= this.#scan().finally(() => {
-        this.#scanning = undefined
-      })
+    await this.#fresh()
+    if (!this.#listed) {
+      if (this.#moved) this.#order = this.#order.filter(row => this.#rows.get(row.state.id) === row).sort(newestFirst)
+      this.#moved = false
+      this.#listed = this.#order.map(row => row.state)
     }
-    if (this.#scanning) await (this.#complete ? Promise.race([this.#scanning, timeout(listWaitMs)]) : this.#scanning)
-    this.#sorted ??= [...this.#rows.values()].map(row => row.state).sort(newestFirst)
-    return this.#sorted
+    return this.#listed
+  }
+
+  /** How many sessions a workspace has. */
+  async count(workspace_id: string): Promise<number> {
+    await this.#fresh()
+    return this.#counts.get(workspace_id) ?? 0
+  }
+
+  /** Reads the index, so that the first list need not wait for it. */
+  async warm(): Promise<void> {
+    this.#compareAll()
+    await this.#scanning
+  }
+
+  /** Writes down what is known. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#scanning?.catch(() => undefined) // whoever waits for it hears
+    await this.#file.flush()
   }
 
   /** Shows a changed state of a session that is loaded and owned here. */
   show(state: SessionState): void {
-    this.#index(state.id, { state, mtime: -1 })
+    this.#index(state)
   }
 
-  /** Resolves when the state is on disk. */
+  /** Resolves when the state is on disk; the caller owns the session. */
   async put(state: SessionState): Promise<void> {
-    await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
+    await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })
+    const row = this.#rows.get(state.id)
+    if (row?.state === state) row.stamp = this.#stampOf(state.workspace_id, state.id)
   }
 
   /** Shows a new session once it is on disk. */
   async create(state: SessionState): Promise<void> {
-    await this.#ports.store.put(documentId(state.workspace_id, state.id), state)
-    this.#index(state.id, { state, mtime: -1 })
+    await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })
+    this.#index(state, this.#stampOf(state.workspace_id, state.id))
   }
 
   /**
@@ -138,7 +172,7 @@ export class Catalog {
     try {
       await mkdir(dir, { recursive: true, mode: 0o700 })
       await fill(dir)
-      await this.#ports.storeAt(dir).put('state', state)
+      await this.#ports.storeAt(dir).put('state', state, { guarded: true })
       await rename(dir, this.dir(state))
     } catch (error) {
       await rm(dir, { recursive: true, force: true, maxRetries: 3 })
@@ -146,14 +180,14 @@ export class Catalog {
     } finally {
       await lock?.release()
     }
-    this.#index(state.id, { state, mtime: -1 })
+    this.#index(state, this.#stampOf(state.workspace_id, state.id))
   }
 
   /** Directories of sessions that were being made by a process that is gone. */
   async removeUnfinished(): Promise<void> {
     for (const workspace_id of await directories(this.#ports.root)) {
-      const names = await readdir(join(this.#ports.root, workspace_id)).catch(() => []) // it left while we looked
-      const unfinished = names.filter(name => name.startsWith(unfinishedPrefix)).map(name => name.replace(/\.lock$/, ''))
+      const found = await names(join(this.#ports.root, workspace_id))
+      const unfinished = found.filter(name => name.startsWith(unfinishedPrefix)).map(name => name.replace(/\.lock$/, ''))
       for (const name of new Set(unfinished)) {
         const dir = join(this.#ports.root, workspace_id, name)
         if (await lockHolder(`${dir}.lock`)) continue
@@ -169,59 +203,111 @@ export class Catalog {
   }
 
   unpin(id: string): void {
-    this.#pinned.delete(id)
+    if (!this.#pinned.delete(id)) return
+    const row = this.#rows.get(id)
+    if (row && row.stamp !== '') this.#file.keep({ ...row })
   }
 
-  #index(id: string, row: Row): Row {
-    this.#rows.set(id, row)
-    this.#sorted = undefined
-    return row
+  /** `stamp`: of the file that holds the state. */
+  #index(state: SessionState, stamp = ''): SessionState {
+    const row = this.#rows.get(state.id)
+    this.#listed = undefined
+    if (row) {
+      this.#moved ||= row.state.updated_at !== state.updated_at
+      row.state = state
+      row.stamp = stamp
+      return state
+    }
+    const fresh = { state, stamp }
+    this.#rows.set(state.id, fresh)
+    this.#order.push(fresh)
+    this.#moved = true
+    this.#counts.set(state.workspace_id, (this.#counts.get(state.workspace_id) ?? 0) + 1)
+    return state
+  }
+
+  /** Those whose files are as the index says. */
+  *#known(): Iterable<Row> {
+    for (const row of this.#rows.values()) if (row.stamp !== '' && !this.#pinned.has(row.state.id)) yield row
+  }
+
+  /** Compares with the disk when that was long ago; waits for it, at the first time to its end. */
+  async #fresh(): Promise<void> {
+    const { scanMs } = this.#ports
+    const age = performance.now() - this.#scanned
+    if (age >= scanMs) this.#compareAll()
+    this.#wantedUntil = performance.now() + demandMs
+    if (!this.#complete) await this.#scanning
+    else if (this.#scanning && (scanMs === 0 || age >= 2 * scanMs)) await Promise.race([this.#scanning, timeout(listWaitMs)])
+  }
+
+  #compareAll(): void {
+    if (this.#closed) return
+    this.#scanning ??= this.#scan().finally(() => {
+      this.#scanning = undefined
+      if (this.#closed || this.#ports.scanMs === 0 || performance.now() > this.#wantedUntil) return
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => void this.#compareAgain(), this.#ports.scanMs).unref()
+    })
+  }
+
+  async #compareAgain(): Promise<void> {
+    this.#compareAll()
+    await this.#scanning?.catch(err => this.#ports.log.warn({ err }, 'the sessions on disk could not be compared with the list'))
   }
 
   async #read(workspace_id: string, id: string): Promise<SessionState | undefined> {
     return (await this.#ports.store.get(documentId(workspace_id, id))) ?? (await this.#ports.rescue(workspace_id, id))
   }
 
+  /** Stamps are asked synchronously: 3 µs each, where the thread pool would take 50; others get their turn in between. */
   async #scan(): Promise<void> {
+    if (!this.#complete) await this.#recall()
     const seen = new Set<string>()
-    const found: { workspace_id: string; id: string }[] = []
+    const changed: { workspace_id: string; id: string; stamp: string }[] = []
     for (const workspace_id of await directories(this.#ports.root)) {
-      for (const id of await directories(join(this.#ports.root, workspace_id))) {
+      for (const id of await names(join(this.#ports.root, workspace_id))) {
         if (!idForm.test(id)) continue
         seen.add(id)
-        if (!this.#pinned.has(id)) found.push({ workspace_id, id })
+        if (this.#pinned.has(id)) continue
+        const stamp = this.#stampOf(workspace_id, id)
+        if (stamp === '' || this.#rows.get(id)?.stamp !== stamp) changed.push({ workspace_id, id, stamp })
+        await yieldToLoop()
       }
     }
     let next = 0
     const worker = async () => {
-      for (let item = found[next++]; item; item = found[next++]) await this.#compare(item.workspace_id, item.id)
+      for (let item = changed[next++]; item; item = changed[next++]) await this.#compare(item.workspace_id, item.id, item.stamp)
     }
     await Promise.all(Array.from({ length: parallelReads }, worker))
-    for (const id of this.#rows.keys()) {
-      if (!seen.has(id) && !this.#pinned.has(id) && !(await this.#stillThere(id))) this.forget(id)
+    for (const [id, row] of [...this.#rows]) {
+      if (!seen.has(id) && !this.#pinned.has(id) && !isThere(this.dir(row.state))) this.forget(id)
     }
     this.#scanned = performance.now()
     this.#complete = true
   }
 
-  /** A session made while the scan ran is not in its listing. */
-  async #stillThere(id: string): Promise<boolean> {
-    const row = this.#rows.get(id)
-    return row !== undefined && (await isThere(this.dir(row.state)))
+  /** What the process before knew; stamps tell what of it still holds. */
+  async #recall(): Promise<void> {
+    for (const [id, { state, stamp }] of await this.#file.read()) if (!this.#rows.has(id)) this.#index(state, stamp)
   }
 
-  async #compare(workspace_id: string, id: string): Promise<void> {
-    const before = this.#rows.get(id)
+  async #compare(workspace_id: string, id: string, stamp: string): Promise<void> {
+    const before = this.#rows.get(id)?.state
     try {
-      const mtime = await modified(join(this.#ports.root, workspace_id, id, 'state.json'))
-      if (before && mtime !== undefined && before.mtime === mtime) return
       const state = await this.#read(workspace_id, id)
       // A change of our own that came while the file was read is newer than what was read.
-      if (!state || this.#rows.get(id) !== before || this.#pinned.has(id)) return
-      this.#index(id, { state, mtime: mtime ?? -1 })
+      if (!state || this.#rows.get(id)?.state !== before || this.#pinned.has(id)) return
+      this.#index(state, stamp)
+      if (stamp !== '') this.#file.keep({ state, stamp })
     } catch (err) {
       this.#ports.log.warn({ err, session_id: id }, 'a session could not be read for the list')
     }
+  }
+
+  #stampOf(workspace_id: string, id: string): string {
+    const found = statNow(join(this.#ports.root, workspace_id, id, 'state.json'))
+    return found?.isFile() ? `${found.ino}.${found.size}.${found.mtimeMs}` : ''
   }
 }
 
@@ -229,7 +315,7 @@ function documentId(workspace_id: string, id: string): string {
   return `${workspace_id}/${id}/state`
 }
 
-function newestFirst(a: SessionState, b: SessionState): number {
+function newestFirst({ state: a }: Row, { state: b }: Row): number {
   if (a.updated_at !== b.updated_at) return a.updated_at < b.updated_at ? 1 : -1
   return a.id < b.id ? 1 : a.id > b.id ? -1 : 0
 }
@@ -242,13 +328,16 @@ async function directories(dir: string): Promise<string[]> {
   }
 }
 
-export const isThere = async (path: string): Promise<boolean> => (await modified(path)) !== undefined
+const names = (dir: string): Promise<string[]> => readdir(dir).catch(() => []) // no sessions yet, or the directory left while we looked
 
-async function modified(path: string): Promise<number | undefined> {
+/** Synchronous, as `#scan` says why. */
+export const isThere = (path: string): boolean => statNow(path) !== undefined
+
+function statNow(path: string): Stats | undefined {
   try {
-    return (await stat(path)).mtimeMs
+    return statSync(path, { throwIfNoEntry: false })
   } catch {
-    return undefined // absent or out of reach: both mean "not here"
+    return undefined // out of reach, which means "not here" as well
   }
 }
 

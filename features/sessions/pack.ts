@@ -85,10 +85,12 @@ export default definePack({
         agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
       }
     })
+    ctx.own(() => catalog.close())
     ctx.own(() => table.closeAll())
     ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
     if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
+    ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
 
     const isBusy = (id: string) => table.loaded(id)?.work.busy === true
     const object = async (id: string, live?: SessionLive) => {
@@ -128,7 +130,7 @@ export default definePack({
     })
     ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
     ctx.provide(SessionCounter, {
-      count: async workspace_id => (await catalog.list()).filter(state => state.workspace_id === workspace_id).length
+      count: workspace_id => catalog.count(workspace_id)
     })
     ctx.tap(ctx.hooks.attachStream, async id => {
       if (!(await catalog.find(id))) return 'missing'
@@ -140,8 +142,7 @@ export default definePack({
       for (const check of checks.items()) await check.check()
       const { workspace, cwd } = await placeOf(body, workspaces)
       const state = firstState(newSessionId(), workspace.id, cwd, body, ctx.now())
-      await catalog.create(state)
-      return announce(await table.load(state.id))
+      return announce(await table.create(state))
     })
     ctx.route(listSessions, async ({ query }) => {
       const problem = queryProblem(query)

@@ -8,12 +8,16 @@ import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { discard, takeAway } from './removal.ts'
 import type { Session, SessionState } from './service.ts'
 
+interface SessionLock {
+  release(): Promise<void>
+}
+
 export interface TablePorts {
   readonly catalog: Catalog
   readonly streams: Pick<Streams, 'open' | 'takeOver' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
-  readonly lock: (path: string) => Promise<{ release(): Promise<void> } | undefined>
+  readonly lock: (path: string) => Promise<SessionLock | undefined>
   /** Whether the owner of a lock is gone. */
   readonly isFree: (path: string) => Promise<boolean>
   readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
@@ -26,8 +30,8 @@ export interface TablePorts {
 }
 
 /** The state is saved later than the main agent makes its directory: after a crash the directory tells. */
-async function withMainAgent(state: SessionState, dir: string): Promise<SessionState> {
-  if (state.agents.main || !(await isThere(join(dir, 'agents', 'main')))) return state
+function withMainAgent(state: SessionState, dir: string): SessionState {
+  if (state.agents.main || !isThere(join(dir, 'agents', 'main'))) return state
   return { ...state, agents: { ...state.agents, main: { type: 'main' } } }
 }
 
@@ -65,7 +69,7 @@ export class SessionTable {
   /** The session if it is loaded here; one that its owner, another process, has deleted is let go of. */
   async stillThere(id: string): Promise<LiveSession | undefined> {
     const live = this.#live.get(id)
-    if (!live || live.writable || (await isThere(live.dir))) return live
+    if (!live || live.writable || isThere(live.dir)) return live
     this.#ports.catalog.forget(id)
     await this.unload(id)
     return undefined
@@ -94,12 +98,14 @@ export class SessionTable {
       if (live.writable || !(await this.#outdated(live))) return this.#used(live)
       await this.unload(id)
     }
-    let loading = this.#loading.get(id)
-    if (!loading) {
-      loading = this.#load(id).finally(() => this.#loading.delete(id))
-      this.#loading.set(id, loading)
-    }
-    return await loading
+    return await (this.#loading.get(id) ?? this.#loads(id, this.#load(id)))
+  }
+
+  /** Whoever wants the session meanwhile waits for the same. */
+  #loads(id: string, work: Promise<LiveSession>): Promise<LiveSession> {
+    const loading = work.finally(() => this.#loading.delete(id))
+    this.#loading.set(id, loading)
+    return loading
   }
 
   /** Loads what a process that died left open, or closed with work that waits: turns are closed, queues go on, the state is made up for. */
@@ -172,6 +178,24 @@ export class SessionTable {
     await Promise.all(this.#closing.values())
   }
 
+  /** Makes a session: its lock, its state on disk, then as one that is loaded. Nothing of it is shown when that fails. */
+  create(state: SessionState): Promise<LiveSession> {
+    return this.#loads(state.id, this.#create(state))
+  }
+
+  async #create(state: SessionState): Promise<LiveSession> {
+    const dir = this.#ports.catalog.dir(state)
+    const lock = await this.#ports.lock(join(dir, 'lock'))
+    try {
+      await this.#ports.catalog.create(state)
+    } catch (error) {
+      await lock?.release()
+      await rm(dir, { recursive: true, force: true }).catch(() => undefined) // the first error tells more
+      throw error
+    }
+    return await this.#open(state, dir, lock)
+  }
+
   async #load(id: string): Promise<LiveSession> {
     await this.#closing.get(id)
     if (this.#closed) throw new Error('the sessions pack is closing')
@@ -179,11 +203,18 @@ export class SessionTable {
     if (!known) throw new AppError(SessionMissing)
     const dir = this.#ports.catalog.dir(known)
     const lock = await this.#ports.lock(join(dir, 'lock'))
-    try {
+    return await this.#open(known, dir, lock, async () => {
       const fresh = await this.#ports.catalog.refresh(known)
       if (!fresh) throw new AppError(SessionMissing)
-      const state = await withMainAgent(fresh, dir)
-      const session = this.#make(state, dir, lock !== undefined)
+      return withMainAgent(fresh, dir)
+    })
+  }
+
+  /** Opens what was locked, or belongs to another process; `read` answers the state as it is under the lock. The lock goes when that fails. */
+  async #open(known: SessionState, dir: string, lock: SessionLock | undefined, read?: () => Promise<SessionState>): Promise<LiveSession> {
+    const { id } = known
+    try {
+      const session = this.#make(read ? await read() : known, dir, lock !== undefined)
       if (lock) {
         session.own(async () => {
           await this.#removals.get(id)?.()
@@ -192,12 +223,12 @@ export class SessionTable {
         this.#ports.catalog.pin(id)
       }
       await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
-      if (!lock && !(await isThere(dir))) {
+      if (!lock && !isThere(dir)) {
         await this.#ports.streams.remove(id) // its owner deletes it right now
         throw new AppError(SessionMissing)
       }
       for (const listener of [...this.#loadListeners]) await this.#call(listener, session, 'a step of loading a session failed')
-      if (lock)
+      if (lock && read)
         await rm(join(dir, waitingFile), { force: true }).catch(err =>
           this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
         )

@@ -117,10 +117,18 @@ export default definePack({
       apply: async (session, value) => (await open(await session.main())).set(value === true, 'manual')
     })
 
+    /** Sessions of one directory that are opened together read once. */
+    const reading = new Map<string, ReturnType<typeof readProfiles>>()
+    const profilesOf = (cwd: string) => {
+      const read = async () => readProfiles(await profileDirs(cwd, ctx.home, config()?.get(extraAgentDirsSection) ?? []), ctx.log)
+      const found = reading.get(cwd) ?? read().finally(() => reading.delete(cwd))
+      reading.set(cwd, found)
+      return found
+    }
     const profiles = defineSlot('agent-profile-files', (session: Session) => {
       const files = { list: [] as Awaited<ReturnType<typeof readProfiles>>, read: async () => {} }
       files.read = async () => {
-        files.list = await readProfiles(await profileDirs(session.cwd, ctx.home, config()?.get(extraAgentDirsSection) ?? []), ctx.log)
+        files.list = await profilesOf(session.cwd)
       }
       return files
     })

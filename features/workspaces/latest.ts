@@ -11,12 +11,21 @@ export interface LatestOptions<V> {
   readonly empty: V
 }
 
+interface Change<V> {
+  readonly change: (current: V) => V
+  readonly resolve: (next: V) => void
+  readonly reject: (error: unknown) => void
+}
+
 export class Latest<V> {
   readonly #options: LatestOptions<V>
   #stamp: string | undefined
   #value: V
   /** The file was asked in this pass of the event loop: a burst of requests shares one answer. */
   #fresh = false
+  /** Changes that wait for the write under way: one write takes them all. */
+  #waiting: Change<V>[] = []
+  #writing = false
 
   constructor(options: LatestOptions<V>) {
     this.#options = options
@@ -40,12 +49,49 @@ export class Latest<V> {
     return value
   }
 
-  /** Read-modify-write of the latest content; on disk when it resolves. The same object means: no change. */
-  async update(change: (current: V) => V): Promise<V> {
+  /**
+   * Read-modify-write of the latest content; on disk when it resolves. The same object means: no change. Changes that arrive while one is
+   * being written share the next write, in their order; one that throws changes nothing and rejects alone.
+   */
+  update(change: (current: V) => V): Promise<V> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, resolve, reject })
+      if (!this.#writing) void this.#write()
+    })
+  }
+
+  async #write(): Promise<void> {
     const { store, id, empty } = this.#options
-    const next = (await store.update(id, current => change(current ?? empty))) ?? empty
-    this.#stamp = undefined
-    return next
+    this.#writing = true
+    for (let batch = this.#waiting; batch.length > 0; batch = this.#waiting) {
+      this.#waiting = []
+      let settle: (() => void)[] = []
+      try {
+        await store.update(id, before => {
+          settle = [] // the store may ask again
+          let current = before ?? empty
+          for (const { change, resolve, reject } of batch) {
+            try {
+              const next = change(current)
+              current = next
+              settle.push(() => resolve(next))
+            } catch (error) {
+              settle.push(() => reject(error))
+            }
+          }
+          return current
+        })
+      } catch (error) {
+        settle = batch.map(
+          ({ reject }) =>
+            () =>
+              reject(error)
+        )
+      }
+      this.#stamp = undefined
+      for (const tell of settle) tell()
+    }
+    this.#writing = false
   }
 }
 

@@ -33,14 +33,17 @@ export class Documents {
         // Setting aside needs the lock: another process may be replacing the bad file with a good one right now.
         return read.damaged === undefined ? read.value : this.#alone(file, () => this.#readOrSetAside(file, codec))
       },
-      put: async (id, value) => {
+      put: async (id, value, { guarded = false } = {}) => {
         const file = place(id)
         const text = codec.encode(value)
         if (this.#waiting > 0 && this.#waiting + text.length > waitingChars) {
           throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` })
         }
         this.#waiting += text.length
-        await this.#alone(file, lock => this.#replace(file, text, lock)).finally(() => {
+        const put = guarded
+          ? this.#queue.run(file, () => this.#guard(file, () => replaceFile(file, text, this.#options).then(() => undefined)))
+          : this.#alone(file, lock => this.#replace(file, text, lock))
+        await put.finally(() => {
           this.#waiting -= text.length
         })
       },

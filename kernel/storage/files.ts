@@ -209,8 +209,32 @@ export async function ensureDir(dir: string, files: FileCalls = nodeFiles): Prom
 /** Some file systems and platforms cannot open or flush a directory: there names follow with the file system's own schedule. */
 const cannotSyncDirs = new Set(['EACCES', 'EBADF', 'EINVAL', 'EISDIR', 'ENOTSUP', 'EPERM'])
 
-/** Flushes a directory's entries, where the system can do that. */
-export async function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
+interface DirSync {
+  readonly now: Promise<void>
+  next: Promise<void> | undefined
+}
+const syncing = new Map<string, DirSync>()
+
+/** Flushes a directory's entries, where the system can do that. Callers that meet share the flush that begins after all of them. */
+export function syncDir(dir: string, files: FileCalls = nodeFiles): Promise<void> {
+  if (files !== nodeFiles) return flushDir(dir, files)
+  const running = syncing.get(dir)
+  if (!running) return beginSync(dir)
+  const again = () => beginSync(dir)
+  running.next ??= running.now.then(again, again)
+  return running.next
+}
+
+function beginSync(dir: string): Promise<void> {
+  const now = flushDir(dir, nodeFiles).finally(() => {
+    if (sync.next === undefined) syncing.delete(dir)
+  })
+  const sync: DirSync = { now, next: undefined }
+  syncing.set(dir, sync)
+  return now
+}
+
+async function flushDir(dir: string, files: FileCalls): Promise<void> {
   try {
     const handle = await files.open(dir, 'r')
     try {

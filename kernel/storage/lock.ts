@@ -78,12 +78,13 @@ async function acquire(path: string, options: LockOptions): Promise<HeldLock | u
     const text = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files)
     if (text === undefined) return undefined
     const lock = new HeldLock(path, text, nonce, files)
-    await sweepOnce(dirname(path), files)
+    if (!made.delete(mine)) await sweepOnce(dirname(path), files)
     return lock
   } catch (error) {
     if (AppError.is(error)) throw error
     throw new AppError(PersistenceFailed, { message: `lock ${path} could not be taken`, cause: error })
   } finally {
+    made.delete(mine)
     await removeFile(mine, files).catch(() => undefined) // the next taker sweeps
   }
 }
@@ -245,6 +246,9 @@ async function contend(path: string, mine: string, holder: LockHolder, files: Fi
   return undefined
 }
 
+/** Files for which the directory had to be made: nobody can have left anything there. */
+const made = new Set<string>()
+
 /** Directories that this process has swept. */
 const swept = new Set<string>()
 const maxSwept = 1000
@@ -300,6 +304,7 @@ async function writeMine(file: string, holder: LockHolder, files: FileCalls): Pr
   const handle = await open().catch(async error => {
     if (!isMissing(error)) throw error
     await ensureDir(dirname(file), files)
+    made.add(file)
     return open()
   })
   try {
