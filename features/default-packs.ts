@@ -11,6 +11,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'gui-store': () => import('./gui-store/pack.ts'),
   workspaces: () => import('./workspaces/pack.ts'),
   sessions: () => import('./sessions/pack.ts'),
+  'sessions-v2': () => import('./sessions-v2/pack.ts'),
   llm: () => import('./llm/pack.ts'),
   'llm-chat': () => import('./llm-chat/pack.ts'),
   'llm-messages': () => import('./llm-messages/pack.ts'),

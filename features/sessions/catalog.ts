@@ -155,10 +155,12 @@ export class Catalog {
     if (row?.state === state) row.stamp = this.#stampOf(state.workspace_id, state.id)
   }
 
-  /** Shows a new session once it is on disk. */
-  async create(state: SessionState): Promise<void> {
+  /** Shows a new session, or a change of one that is not loaded, once it is on disk; the caller owns the session. */
+  async change(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })
-    this.#index(state, this.#stampOf(state.workspace_id, state.id))
+    const stamp = this.#stampOf(state.workspace_id, state.id)
+    this.#index(state, stamp)
+    this.#file.keep({ state, stamp })
   }
 
   /**

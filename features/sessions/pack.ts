@@ -40,7 +40,12 @@ export default definePack({
   provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
-    idle_ms: Type.Integer({ minimum: 0, default: 10_000, description: 'a session stays loaded at least this long after its last use' }),
+    idle_ms: Type.Integer({
+      minimum: 0,
+      default: 10_000,
+      description: 'beyond max_idle a session stays loaded so long after its last use'
+    }),
+    hibernate_ms: Type.Integer({ minimum: 0, default: 300_000, description: 'a session that was not used for so long is unloaded' }),
     foreign_refresh_ms: Type.Integer({ minimum: 0, default: 1000, description: "age at which another server's session is read again" }),
     scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
     take_over: Type.Boolean({ default: true, description: 'what an earlier server left open or waiting goes on at the start' })
@@ -72,6 +77,7 @@ export default definePack({
       isFree: async path => (await lockHolder(path)) === undefined,
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
+      hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
       foreignMs: ctx.config.foreign_refresh_ms,
       live: {
         now: ctx.now,
@@ -110,6 +116,24 @@ export default definePack({
       return created
     }
 
+    const archived = (state: SessionState): SessionState =>
+      state.archived ? state : { ...state, archived: true, archived_at: ctx.now().toISOString() }
+    const unarchived = (state: SessionState): SessionState => {
+      const { archived_at: _at, ...rest } = state
+      return state.archived ? { ...rest, archived: false } : state
+    }
+    const restoreLive = async (session: Session) => {
+      if (session.state.archived) await session.update(unarchived)
+    }
+    const archive = async (id: string) => {
+      await table.patch(id, archived, async session => {
+        if (session.writable) await table.archiving(session)
+        if (!session.state.archived) await session.update(archived)
+      })
+      const workspace_id = (await catalog.find(id))?.workspace_id
+      if (workspace_id !== undefined) emitArchived({ workspace_id, sessionId: id })
+    }
+
     ctx.provide(Sessions, {
       dir: state => catalog.dir(state),
       exists: async id => (table.loaded(id) ?? (await catalog.find(id))) !== undefined,
@@ -125,6 +149,8 @@ export default definePack({
       allLoaded: () => table.all(),
       list: () => catalog.list(),
       object,
+      archive,
+      restore: id => table.patch(id, unarchived, restoreLive),
       onLoad: listener => table.onLoad(listener),
       onArchive: listener => table.onArchive(listener)
     })
@@ -180,11 +206,7 @@ export default definePack({
       return { workspace_id: session.workspace_id, runtime_id }
     })
     ctx.route(archiveSession, async ({ params: { session_id } }) => {
-      const session = await table.load(session_id)
-      if (session.writable) await table.archiving(session)
-      const archived_at = ctx.now().toISOString()
-      if (!session.state.archived) await session.update(state => ({ ...state, archived: true, archived_at }))
-      emitArchived({ workspace_id: session.workspace_id, sessionId: session_id })
+      await archive(session_id)
       return { archived: true }
     })
     ctx.route(deleteSession, async ({ params: { session_id } }) => {
@@ -195,7 +217,7 @@ export default definePack({
     })
     ctx.route(restoreSession, async ({ params: { session_id } }) => {
       const session = await table.load(session_id)
-      if (session.state.archived) await session.update(({ archived_at: _at, ...state }) => ({ ...state, archived: false }))
+      await restoreLive(session)
       return sessionObject(session.state, session.work)
     })
 

@@ -138,6 +138,13 @@ export interface Sessions {
   list(): Promise<readonly SessionState[]>
   /** The session object of the wire (contract 2), live facts included. Throws SessionMissing. Does not load the session. */
   object(id: string, live?: SessionLive): Promise<SessionObject>
+  /**
+   * Archives the session: its running work ends first, then `event.session.archived` is told, also when it was archived before. One that
+   * is not loaded stays so. Throws SessionMissing, SessionBusy.
+   */
+  archive(id: string): Promise<void>
+  /** Un-archives the session; one that is not loaded stays so. Throws SessionMissing, SessionBusy. */
+  restore(id: string): Promise<void>
   /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
   onLoad(listener: (session: Session) => unknown): () => void
   /** Called before a session is archived: running work ends here. Awaited in order; one that fails is logged and holds nothing up. */

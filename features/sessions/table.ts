@@ -3,7 +3,7 @@ import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
-import { SessionMissing } from './contract.ts'
+import { SessionBusy, SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { discard, takeAway } from './removal.ts'
 import type { Session, SessionState } from './service.ts'
@@ -25,9 +25,14 @@ export interface TablePorts {
   readonly maxIdle: number
   /** A session that another process owns is read again when it was loaded longer ago than this. */
   readonly foreignMs: number
-  /** A session stays loaded at least this long after its last use. */
+  /** Beyond `maxIdle` a session stays loaded at least this long after its last use. */
   readonly idleMs: number
+  /** One that was not used for so long is unloaded, however few there are. */
+  readonly hibernateMs: number
 }
+
+/** Sessions that are closed at a time, when nobody waits for it. */
+const maxClosing = 32
 
 /** The state is saved later than the main agent makes its directory: after a crash the directory tells. */
 function withMainAgent(state: SessionState, dir: string): SessionState {
@@ -127,6 +132,42 @@ export class SessionTable {
     return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))
   }
 
+  /**
+   * Changes the persisted state of a session that is not loaded, without loading it; `live` does it for one that is. A session with work that
+   * waits is loaded, so that `live` can end that. Throws SessionMissing, and SessionBusy for one of another process.
+   */
+  async patch(id: string, change: (state: SessionState) => SessionState, live: (session: LiveSession) => Promise<unknown>): Promise<void> {
+    await this.#closing.get(id)
+    const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
+    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile))) {
+      await live(await this.load(id))
+      return
+    }
+    if (this.#live.has(id) || this.#loading.has(id) || this.#closing.has(id)) return await this.patch(id, change, live)
+    const patching = this.#patch(known, change).finally(() => this.#closing.delete(id))
+    const settled = patching.catch(() => undefined) // the caller hears it
+    this.#closing.set(id, settled)
+    await patching
+  }
+
+  async #patch(known: SessionState, change: (state: SessionState) => SessionState): Promise<void> {
+    const { catalog } = this.#ports
+    const dir = catalog.dir(known)
+    const lock = await this.#ports.lock(join(dir, 'lock'))
+    if (!lock) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    try {
+      const state = await catalog.refresh(known)
+      if (!state) throw new AppError(SessionMissing)
+      const next = change(state)
+      if (next !== state) await catalog.change(next)
+      await lock.release()
+    } catch (error) {
+      await lock.release()
+      await this.#leftover(known.id, dir, error)
+      throw error
+    }
+  }
+
   /** Closes slots, journal and lock of a session. A session that is wanted again meanwhile is loaded after that. */
   unload(id: string): Promise<void> {
     const live = this.#live.get(id)
@@ -187,7 +228,7 @@ export class SessionTable {
     const dir = this.#ports.catalog.dir(state)
     const lock = await this.#ports.lock(join(dir, 'lock'))
     try {
-      await this.#ports.catalog.create(state)
+      await this.#ports.catalog.change(state)
     } catch (error) {
       await lock?.release()
       await rm(dir, { recursive: true, force: true }).catch(() => undefined) // the first error tells more
@@ -238,13 +279,16 @@ export class SessionTable {
     } catch (error) {
       this.#ports.catalog.unpin(id)
       await lock?.release()
-      // Deleted by another process a moment ago: the lock has made its directory again.
-      if (AppError.is(error) && error.code === SessionMissing.code) {
-        this.#ports.catalog.forget(id)
-        await rmdir(dir).catch(() => undefined) // not there, or something is in it
-      }
+      await this.#leftover(id, dir, error)
       throw error
     }
+  }
+
+  /** Deleted by another process a moment ago: the lock has made its directory again. */
+  async #leftover(id: string, dir: string, error: unknown): Promise<void> {
+    if (!AppError.is(error) || error.code !== SessionMissing.code) return
+    this.#ports.catalog.forget(id)
+    await rmdir(dir).catch(() => undefined) // not there, or something is in it
   }
 
   #make(state: SessionState, dir: string, writable: boolean): LiveSession {
@@ -280,30 +324,33 @@ export class SessionTable {
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')
   }
 
-  #used(session: LiveSession): LiveSession {
-    session.usedAt = performance.now()
+  #used(session: LiveSession, at = performance.now()): LiveSession {
+    session.usedAt = at
     this.#live.delete(session.id)
     this.#live.set(session.id, session)
     return session
   }
 
+  /** Unloads what nobody uses, the least recently used first, and comes back when the next one is due. */
   #sweep(): void {
-    if (this.#closed || this.#live.size <= this.#ports.maxIdle) return
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     const now = performance.now()
-    for (const session of this.all()) {
-      if (this.#live.size <= this.#ports.maxIdle) return
-      const idle =
-        !session.isKept &&
-        !session.work.busy &&
-        session.work.pending_interaction === 'none' &&
-        this.#ports.streams.subscribers(session.id) === 0
-      if (idle && now - session.usedAt >= this.#ports.idleMs) {
-        void this.unload(session.id).catch(err => this.#ports.log.warn({ err, session_id: session.id }, 'unloading a session failed'))
+    for (const session of this.#live.values()) {
+      const limit = this.#live.size > this.#ports.maxIdle ? this.#ports.idleMs : this.#ports.hibernateMs
+      const rest = session.usedAt + limit - now
+      if (rest > 0 || this.#closing.size >= maxClosing) {
+        this.#timer = setTimeout(() => this.#sweep(), Math.max(rest, 20)).unref()
+        return
       }
+      if (this.#isIdle(session)) {
+        void this.unload(session.id).catch(err => this.#ports.log.warn({ err, session_id: session.id }, 'unloading a session failed'))
+      } else this.#used(session, now + 1) // what goes on counts as use; behind `now`, so that this pass ends here
     }
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      this.#sweep()
-    }, this.#ports.idleMs + 1000).unref()
+  }
+
+  #isIdle({ id, isKept, work }: LiveSession): boolean {
+    return !isKept && !work.busy && work.pending_interaction === 'none' && this.#ports.streams.subscribers(id) === 0
   }
 }

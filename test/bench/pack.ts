@@ -1,6 +1,8 @@
 /** A pack for measuring: emits event streams on demand and reports the event loop's delay. Loaded like any third-party pack. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { defineEvent, definePack, defineRoute, Type } from '../../kernel/index.ts'
 
 const payload = Type.Object({ turnId: Type.Integer(), delta: Type.String() })
@@ -27,6 +29,18 @@ const loopRoute = defineRoute({
   data: Type.Object({ max_ms: Type.Number(), p99_ms: Type.Number() })
 })
 
+const memoryRoute = defineRoute({
+  method: 'GET',
+  path: '/api/v1/bench/memory',
+  summary: 'Memory in use after a garbage collection, MB',
+  data: Type.Object({ used_mb: Type.Number() })
+})
+
+function collect(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+}
+
 export default definePack({
   name: 'bench',
   setup(ctx) {
@@ -35,6 +49,11 @@ export default definePack({
     const loop = monitorEventLoopDelay({ resolution: 1 })
     loop.enable()
     ctx.own(() => loop.disable())
+    ctx.route(memoryRoute, () => {
+      collect()
+      const { heapUsed, external } = process.memoryUsage()
+      return { used_mb: (heapUsed + external) / 1024 / 1024 }
+    })
     ctx.route(emitRoute, async ({ body }) => {
       const began = performance.now()
       const emit = body.durable ? emitFact : emitDelta

@@ -28,6 +28,8 @@ export interface BenchServer extends Child {
   subscribed(session: string): Promise<SocketClient>
   /** Largest event loop delay since the last call, ms. */
   loop(): Promise<number>
+  /** What is in use after a garbage collection, heap and buffers, MB. */
+  used(): Promise<number>
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -45,6 +47,8 @@ export interface ServerOptions {
   readonly keep?: boolean
   /** Window of the model in tokens; default a million. */
   readonly window?: number
+  /** Further lines of config.toml. */
+  readonly config?: string
 }
 
 /** The full server with all default packs. */
@@ -54,7 +58,10 @@ export async function startServer(options: ServerOptions = {}): Promise<BenchSer
   const workspace = join(place, 'project')
   await mkdir(home, { recursive: true, mode: 0o700 })
   await mkdir(workspace, { recursive: true })
-  await writeFile(join(home, 'config.toml'), configuration(options.upstream ?? 'http://127.0.0.1:9999/v1', options.window ?? 1_000_000))
+  await writeFile(
+    join(home, 'config.toml'),
+    configuration(options.upstream ?? 'http://127.0.0.1:9999/v1', options.window ?? 1_000_000) + (options.config ?? '')
+  )
   const pack = options.bench === false ? [] : ['--pack', here('./pack.js')]
   const child = await start([here('../../bundle/main.js'), '--port', '0', ...pack], {
     SVC_CODE_HOME: home,
@@ -80,6 +87,9 @@ export async function startServer(options: ServerOptions = {}): Promise<BenchSer
     },
     async loop() {
       return ((await rest.json('GET', '/api/v1/bench/loop')).data as { max_ms: number }).max_ms
+    },
+    async used() {
+      return ((await rest.json('GET', '/api/v1/bench/memory')).data as { used_mb: number }).used_mb
     },
     async stop() {
       rest.close()

@@ -12,6 +12,7 @@ const optional = [
   'plan',
   'todo',
   'goals',
+  'sessions-v2',
   'subagents',
   'compaction',
   'undo',

@@ -27,6 +27,7 @@ test('a session that could not be loaded leaves its lock to others', async () =>
     live: {} as TablePorts['live'], // nothing changes
     maxIdle: 1,
     idleMs: 1,
+    hibernateMs: 1,
     foreignMs: 1
   })
 

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { updateProfile } from '../../../features/sessions/index.ts'
+import { scene } from '../sessions-v2/scene.ts'
+
+/** Resolves when the session, which is loaded, is closed. */
+async function asleep({ sessions }: Awaited<ReturnType<typeof scene>>, id: string): Promise<void> {
+  const session = await sessions.load(id)
+  await new Promise<void>(resolve => session.own(resolve))
+}
+
+const often = { sessions: { idle_ms: 5, hibernate_ms: 20 } }
+
+test('a session that nobody uses is unloaded; used again it goes on with its events where they were', async t => {
+  const server = await scene(t, { config: often })
+  const { make, call, sessions, connect, directory } = server
+  const id = await make(await directory())
+  const params = { session_id: id }
+  await call(updateProfile, { params, body: { title: 'first' } })
+  await asleep(server, id)
+  assert.equal(sessions.loaded(id), undefined)
+
+  await call(updateProfile, { params, body: { title: 'second' } })
+
+  const socket = await connect()
+  await socket.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+  await socket.next(frame => frame.payload.title === 'second')
+  const told = socket.frames.filter(frame => frame.session_id === id)
+  assert.deepEqual(
+    told.map(({ seq, type, payload }) => [seq, type, payload.title]),
+    [
+      [1, 'event.session.created', undefined],
+      [2, 'session.meta.updated', 'first'],
+      [3, 'session.meta.updated', 'second']
+    ]
+  )
+  assert.equal(new Set(told.map(({ epoch }) => epoch)).size, 1)
+})
+
+test('a session that somebody watches, works in or waits for stays; it sleeps once that is over', async t => {
+  const server = await scene(t, { config: often })
+  const { make, sessions, connect, directory } = server
+  const cwd = await directory()
+  const [watched, busy, asked, kept, unused] = [await make(cwd), await make(cwd), await make(cwd), await make(cwd), await make(cwd)]
+  const socket = await connect()
+  await socket.request('subscribe', { session_ids: [watched] })
+  const work = (await sessions.load(busy)).work
+  work.turnStarted('main')
+  const asking = (await sessions.load(asked)).work
+  asking.pending('approval', 1)
+  const letGo = (await sessions.load(kept)).keep()
+
+  await asleep(server, unused)
+  await sessions.load(unused)
+  await asleep(server, unused)
+
+  for (const id of [watched, busy, asked, kept]) assert.ok(sessions.loaded(id))
+  const over = Promise.all([watched, busy, asked, kept].map(id => asleep(server, id)))
+  await socket.request('unsubscribe', { session_ids: [watched] })
+  work.turnEnded('main', 'completed')
+  asking.pending('approval', -1)
+  letGo()
+  await over
+})
