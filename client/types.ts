@@ -98,6 +98,8 @@ export type PendingInteraction = 'none' | 'approval' | 'question'
  *
  */
 export type TurnReason = 'completed' | 'cancelled' | 'failed'
+export type ListSessionItemsData = SessionItemPage | SessionGroupPage
+export type SessionActivity = 'running' | 'approval' | 'question' | 'failed' | 'idle'
 export type MessageRole = 'user' | 'assistant' | 'tool' | 'system'
 export type StartLoginData =
   | {
@@ -1886,6 +1888,83 @@ export interface ListSessionChildrenQuery {
   page_size?: number
   busy?: boolean
 }
+export interface SessionItemPage {
+  items: (SessionItem | SessionMark)[]
+  /** of the filtered set, all pages */
+  total: number
+  has_more: boolean
+  next_page_token: string | null
+}
+export interface SessionItem {
+  id: string
+  workspace: SessionPlace
+  meta: {
+    title: string | null
+    last_prompt: string | null
+    /** epoch milliseconds */
+    created_at: number
+    /** epoch milliseconds */
+    updated_at: number
+    archived: boolean
+    archived_at: number | null
+  }
+  activity: {
+    status: SessionActivity
+  }
+  git?: SessionGit
+}
+export interface SessionPlace {
+  id: string
+  cwd: string | null
+}
+export interface SessionGit {
+  branch: string | null
+  pull_request: {
+    number: number
+    state: 'open' | 'closed' | 'merged'
+    url: string
+  } | null
+}
+export interface SessionMark {
+  id: string
+  archived: boolean
+}
+export interface SessionGroupPage {
+  groups: SessionGroup[]
+  /** of the filtered set, all pages */
+  total: number
+  has_more: boolean
+  next_page_token: string | null
+}
+export interface SessionGroup {
+  workspace: SessionPlace
+  sessions: (SessionItem | SessionMark)[]
+  total: number
+}
+export interface ListSessionItemsQuery {
+  /** any of these; unknown ones match nothing */
+  'workspace.id'?: string[]
+  'activity.status'?: SessionActivity[]
+  /** epoch milliseconds, inclusive */
+  'meta.updated_after'?: number
+  /** epoch milliseconds, inclusive */
+  'meta.updated_before'?: number
+  'meta.archived'?: 'true' | 'false' | 'all'
+  'meta.has_prompt'?: boolean
+  view?: 'flat' | 'by_workspace'
+  /** by_workspace only; default 5, at most 100 without the projection */
+  'group.page_size'?: number
+  sort?: 'meta.updated_at_desc' | 'meta.updated_at_asc' | 'meta.created_at_desc'
+  /** `git` */
+  include?: string
+  /** `id,archived` */
+  fields?: string
+  /** default 50, at most 100 without the projection */
+  page_size?: number
+  page_token?: string
+  /** number of a page; excludes page_token */
+  page?: number
+}
 export interface ListSessionMessagesData {
   items: Message[]
   has_more: boolean
@@ -2594,6 +2673,25 @@ export interface SessionArchivedEvent {
     type: 'event.session.archived'
   }
 }
+export interface SessionBatch {
+  /** in the order in which each id came first */
+  results: (
+    | {
+        id: string
+        ok: true
+      }
+    | {
+        id: string
+        ok: false
+        error: {
+          code: number
+          message: string
+        }
+      }
+  )[]
+  succeeded: number
+  failed: number
+}
 export interface SessionCreatedEvent {
   type: 'event.session.created'
   /** own number */
@@ -2610,6 +2708,13 @@ export interface SessionCreatedEvent {
     session: Session
     type: 'event.session.created'
   }
+}
+export interface SessionIds {
+  /**
+   * at most 5000 different ones
+   *
+   */
+  ids: string[]
 }
 export interface SessionMetaUpdatedEvent {
   type: 'session.meta.updated'
@@ -4388,6 +4493,24 @@ export interface paths {
     post: {
       parameters: { path: { workspace_id: string } }
       responses: { 200: Content<Success<UntrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v2/sessions': {
+    get: {
+      parameters: { query?: ListSessionItemsQuery }
+      responses: { 200: Content<Success<ListSessionItemsData> | Failure<40001 | 40922 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v2/sessions:archive': {
+    post: {
+      requestBody: { content: { 'application/json': SessionIds } }
+      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v2/sessions:restore': {
+    post: {
+      requestBody: { content: { 'application/json': SessionIds } }
+      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
   '/asyncapi.json': {
