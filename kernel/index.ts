@@ -98,6 +98,7 @@ export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
 export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
+export { lookAt } from './storage/look.ts'
 export {
   type BlobInfo,
   BlobMissing,

@@ -1,8 +1,8 @@
 /** Instruction files (AGENTS.md): which there are for a directory, what they say, and whether that is too much. */
-import { type Stats, stat as statOf } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { lookAt } from '../../kernel/index.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -41,7 +41,7 @@ export async function stampOf(places: readonly (readonly string[])[]): Promise<s
   const stamps = await Promise.all(
     places.map(async names => {
       for (const path of names) {
-        const found = await look(path) // absent or unreadable: what it says is asked for when it is read
+        const found = await lookAt(path) // absent or unreadable: what it says is asked for when it is read
         if (found) return `${path} ${found.ino} ${found.size} ${found.mtimeMs}`
       }
       return ''
@@ -82,14 +82,9 @@ export async function collect(places: readonly (readonly string[])[]): Promise<I
 async function chain(cwd: string): Promise<string[]> {
   const dirs = [cwd]
   for (let dir = cwd; dirname(dir) !== dir; dir = dirname(dir)) dirs.push(dirname(dir))
-  const marks = await Promise.all(dirs.map(dir => look(join(dir, '.git')))) // at once: a turn waits for them
+  const marks = await Promise.all(dirs.map(dir => lookAt(join(dir, '.git')))) // at once: a turn waits for them
   const root = marks.findIndex(mark => mark !== undefined)
   return dirs.slice(0, Math.max(0, root) + 1).reverse()
-}
-
-/** Undefined where there is nothing, or nothing to be seen. Cheaper than a rejection, of which a turn would see a dozen. */
-function look(path: string): Promise<Stats | undefined> {
-  return new Promise(resolve => statOf(path, (_error, found) => resolve(found)))
 }
 
 async function readText(path: string): Promise<{ readonly text: string; readonly problem?: string } | undefined> {
@@ -109,7 +104,7 @@ export async function filled(places: readonly (readonly string[])[]): Promise<st
   const found = await Promise.all(
     places.map(async names => {
       for (const path of names) {
-        const info = await look(path)
+        const info = await lookAt(path)
         if (info) return info.isFile() && info.size > 0 ? [path] : []
       }
       return []

@@ -1,8 +1,7 @@
 /** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
-import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, lookAt } from '../../kernel/index.ts'
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
@@ -79,7 +78,7 @@ export class SkillCatalog {
     const level = async (source: SkillOrigin['source'], paths: readonly string[]) => {
       const places = paths.map(path => ({ source, path }))
       if (merge) return places
-      const there = await Promise.all(paths.map(async path => (await stat(path).catch(() => undefined)) !== undefined))
+      const there = await Promise.all(paths.map(async path => (await lookAt(path)) !== undefined))
       return places.filter((_, at) => there.indexOf(true) === at)
     }
     return [
@@ -126,7 +125,7 @@ async function single(path: string, origin: SkillOrigin, command?: Skill['comman
 async function stampOf(paths: readonly string[]): Promise<string> {
   const stamps = await Promise.all(
     paths.map(async path => {
-      const found = await stat(path).catch(() => undefined) // not there: another stamp when it comes
+      const found = await lookAt(path) // not there: another stamp when it comes
       return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : '-'
     })
   )

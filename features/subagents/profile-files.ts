@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, lookAt } from '../../kernel/index.ts'
 import type { AgentProfile } from '../agent/index.ts'
 import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/index.ts'
 
@@ -44,7 +44,8 @@ export async function readProfiles(dirs: readonly string[], log: Logger): Promis
 }
 
 async function markdownIn(dir: string, depth = 0): Promise<string[]> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
+  if (!(await lookAt(dir))) return [] // most of these directories are not there
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // gone meanwhile, or not ours to read
   const files: string[] = []
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (files.length >= maxFiles) break

@@ -1,12 +1,12 @@
 /** Files that users keep for agents: where a project begins, directories as people write them, and Markdown with front matter. */
-import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { lookAt } from '../../kernel/index.ts'
 
 /** The nearest directory with `.git`, else the directory itself. */
 export async function projectRoot(cwd: string): Promise<string> {
   for (let dir = cwd; ; dir = dirname(dir)) {
-    if (await stat(join(dir, '.git')).catch(() => undefined)) return dir
+    if (await lookAt(join(dir, '.git'))) return dir
     if (dirname(dir) === dir) return cwd
   }
 }

@@ -75,6 +75,7 @@ export class ClientConnection extends SlotHost implements Connection {
   #held: Message[] = []
   #heldBytes = 0
   #holds = 0
+  #gathering = false
   /** Who waits for `drained`. */
   #waiters: (() => void)[] = []
   /** Who waits in `pass`. */
@@ -217,8 +218,20 @@ export class ClientConnection extends SlotHost implements Connection {
       this.#held.push({ bytes, binary })
       this.#heldBytes += bytes.length
     } else {
+      this.#gather()
       this.#transport.send(bytes, binary)
     }
+  }
+
+  /** What is sent in one go leaves with one call of the system. */
+  #gather(): void {
+    if (this.#gathering) return
+    this.#gathering = true
+    this.cork()
+    queueMicrotask(() => {
+      this.#gathering = false
+      this.uncork()
+    })
   }
 
   /** Queues everything that comes by `write` until the returned release is called, so that a replay goes first. */

@@ -3,17 +3,20 @@
  * carry it in their names.
  */
 import { randomUUID } from 'node:crypto'
-import type { BigIntStats } from 'node:fs'
+import { type BigIntStats, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
-export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'>
+export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
+  /** Writes on this thread; answers how many bytes were taken, or undefined where only another thread can write. */
+  readonly writeNow?: (handle: node.FileHandle, lines: readonly Uint8Array[]) => number | undefined
+}
 
 /** The calls of Node. */
-export const nodeFiles: FileCalls = node
+export const nodeFiles: FileCalls = { ...node, writeNow: (handle, lines) => writevSync(handle.fd, lines) }
 
 /** `fsync` survives power loss; `write` survives `kill -9` only and is cheaper. */
 export type Sync = 'fsync' | 'write'

@@ -55,6 +55,13 @@ interface OpenFile {
 }
 
 const flushEveryMs = 1000
+/**
+ * So many bytes are given to the system on this thread, which copies them into memory: that takes a tenth of the time that another thread
+ * would be asked in. Where it took longer than `quickMs`, the system is short of memory or disk, and others write for a while.
+ */
+const bytesNow = 64 * 1024
+const quickMs = 5
+const slowForMs = 10_000
 
 /** The files of one kind of store. Work on one file is done in the order of the calls. */
 export class LineFiles {
@@ -67,6 +74,8 @@ export class LineFiles {
   readonly #cutTo = new Map<string, number>()
   readonly #evicting = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
+  /** Until then no file is written on this thread. */
+  #slowUntil = 0
 
   constructor(options: LineFilesOptions) {
     this.#options = options
@@ -85,7 +94,8 @@ export class LineFiles {
     return this.#queue.run(file, async () => {
       const opened = await this.#get(file, known)
       try {
-        await writeAll(opened.handle, lines)
+        const rest = this.#writeNow(opened.handle, lines)
+        if (rest.length > 0) await writeAll(opened.handle, rest)
         if (this.#options.flush === 'each') await opened.handle.datasync()
       } catch (error) {
         this.#cutTo.set(file, opened.end)
@@ -192,6 +202,16 @@ export class LineFiles {
         await reader.close()
       }
     })
+  }
+
+  /** Answers what is left to write. */
+  #writeNow(handle: FileHandle, lines: readonly Uint8Array[]): readonly Uint8Array[] {
+    const began = performance.now()
+    if (began < this.#slowUntil || lines.reduce((sum, line) => sum + line.length, 0) > bytesNow) return lines
+    const taken = this.#files.writeNow?.(handle, lines)
+    const now = performance.now()
+    if (now - began > quickMs) this.#slowUntil = now + slowForMs
+    return taken === undefined ? lines : without(lines, taken)
   }
 
   #acknowledged(file: string): number | undefined {
@@ -330,11 +350,18 @@ async function repairTail(handle: FileHandle, size: number): Promise<number> {
 }
 
 async function writeAll(handle: FileHandle, lines: readonly Uint8Array[]): Promise<void> {
-  for (let rest = [...lines]; rest.length > 0; ) {
-    const { bytesWritten } = await handle.writev(rest)
-    if (bytesWritten === 0) throw new AppError(PersistenceFailed, { message: 'the file takes no bytes' })
-    let left = bytesWritten
-    while (rest[0] && rest[0].length <= left) left -= rest.shift()?.length ?? 0
-    if (rest[0] && left > 0) rest[0] = rest[0].subarray(left)
+  for (let rest = lines; rest.length > 0; ) {
+    const { bytesWritten } = await handle.writev([...rest])
+    rest = without(rest, bytesWritten)
   }
+}
+
+/** What follows the bytes that were taken. */
+function without(lines: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
+  if (bytes === 0) throw new AppError(PersistenceFailed, { message: 'the file takes no bytes' })
+  const rest = [...lines]
+  let left = bytes
+  while (rest[0] && rest[0].length <= left) left -= rest.shift()?.length ?? 0
+  if (rest[0] && left > 0) rest[0] = rest[0].subarray(left)
+  return rest
 }

@@ -1,4 +1,5 @@
 /** The file calls of Node, watched: what reached the disk in which order, with faults where a test wants them. */
+import { writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { FileCalls } from '../../kernel/storage/files.ts'
@@ -16,6 +17,8 @@ export class WatchedDisk {
   #short: { fits: RegExp; bytes: number } | undefined
   readonly #before: { call: Call; fits: RegExp; run(): Promise<void> }[] = []
   readonly files: FileCalls
+  /** Where the handles that were given out write to. */
+  readonly #names = new WeakMap<node.FileHandle, string>()
 
   constructor() {
     const call = <A extends readonly unknown[], T>(name: Call, run: (...args: A) => Promise<T>) => {
@@ -38,7 +41,8 @@ export class WatchedDisk {
       unlink: call('unlink', node.unlink),
       mkdir: call('mkdir', node.mkdir as never),
       readFile: call('readFile', node.readFile as never),
-      utimes: call('utimes', node.utimes)
+      utimes: call('utimes', node.utimes),
+      writeNow: (handle: node.FileHandle, lines: readonly Uint8Array[]) => this.#writeNow(handle, lines)
     } as unknown as FileCalls
   }
 
@@ -80,7 +84,26 @@ export class WatchedDisk {
     return bytes
   }
 
+  /** What is to happen before a write takes its time. */
+  #writeNow(handle: node.FileHandle, lines: readonly Uint8Array[]): number | undefined {
+    const file = this.#names.get(handle) ?? ''
+    if (this.#before.some(one => one.call === 'write' && one.fits.test(file))) return undefined
+    const fault = this.#fault('write', file)
+    if (fault?.partly) writevSync(handle.fd, lines.slice(0, 1))
+    if (fault) throw faultOf(fault.code, 'write')
+    const short = this.#shortened(file)
+    const taken = writevSync(handle.fd, short === undefined ? lines : [Buffer.concat(lines).subarray(0, short)])
+    this.done.push(`write ${basename(file)}`)
+    return taken
+  }
+
   #watch(handle: node.FileHandle, file: string): node.FileHandle {
+    const watched = this.#watched(handle, file)
+    this.#names.set(watched, file)
+    return watched
+  }
+
+  #watched(handle: node.FileHandle, file: string): node.FileHandle {
     return new Proxy(handle, {
       get: (target, key: string) => {
         const value: unknown = Reflect.get(target, key)

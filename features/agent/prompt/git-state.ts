@@ -1,7 +1,7 @@
 /** Branch and changes of a git work tree, for the prompt. Nothing that the repository itself configures is run. */
 import { execFile } from 'node:child_process'
-import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { lookAt } from '../../../kernel/index.ts'
 
 /** A large work tree on a slow disk must not hold a turn up. */
 const TIME_MS = 2_000
@@ -25,8 +25,7 @@ export async function gitState(cwd: string): Promise<string> {
 
 async function isInWorkTree(cwd: string): Promise<boolean> {
   for (let dir = cwd; ; dir = dirname(dir)) {
-    const found = await stat(join(dir, '.git')).catch(() => undefined) // look further up
-    if (found) return true
+    if (await lookAt(join(dir, '.git'))) return true
     if (dirname(dir) === dir) return false
   }
 }
