@@ -2569,6 +2569,64 @@ export interface RuntimeBinding {
   workspace_id: string
   runtime_id: string
 }
+export interface SearchBody {
+  query: string
+  /** literal: exact substring, newest first */
+  mode: 'terms' | 'literal'
+  /** terms mode only */
+  op: 'AND' | 'OR'
+  container?: {
+    session_id?: string
+    agent_id?: string
+  }
+  role?: 'user' | 'assistant' | 'title'
+  /** epoch milliseconds, inclusive */
+  start_time?: number
+  /** epoch milliseconds, inclusive */
+  end_time?: number
+  /** terms mode only */
+  sort: 'score' | 'time_desc' | 'time_asc'
+  page_size: number
+  page_token?: string
+}
+export interface SearchData {
+  items: SearchHit[]
+  has_more: boolean
+  page_token?: string
+  index_state: SearchIndexState
+  /** live: the session of the container, which is loaded here, as it is now */
+  source: 'index' | 'live'
+  /** a budget was spent before everything was seen */
+  incomplete?: 'candidate_cap' | 'postings_budget' | 'deadline'
+}
+export interface SearchHit {
+  session_id: string
+  workspace_id: string
+  session_title: string
+  /** empty for titles */
+  agent_id: string
+  role: 'user' | 'assistant' | 'title'
+  /** 80 characters on both sides of the first match, `…` where the text goes on */
+  snippet: string
+  /** epoch milliseconds */
+  time: number
+  turn?: number
+  /** `t<turn>.<step>`, of assistant replies */
+  step_id?: string
+  /** orders hits of one query; 0 in literal mode */
+  score: number
+}
+export interface SearchIndexState {
+  /** readonly: another server of this home keeps the index */
+  state: 'building' | 'ready' | 'readonly'
+  indexed_sessions: number
+  total_sessions: number
+  documents: number
+  /** not everything that is on disk was searched */
+  stale?: boolean
+  /** the last failure to read something */
+  degraded?: string
+}
 export interface SearchNamesBody {
   /** empty: the top level */
   query: string
@@ -4065,6 +4123,12 @@ export interface paths {
   '/api/v1/providers:refresh_oauth': {
     post: {
       responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/search': {
+    post: {
+      requestBody: { content: { 'application/json': SearchBody } }
+      responses: { 200: Content<Success<SearchData> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions': {

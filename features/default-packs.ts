@@ -51,6 +51,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   undo: () => import('./undo/pack.ts'),
   terminals: () => import('./terminals/pack.ts'),
   watch: () => import('./watch/pack.ts'),
+  search: () => import('./search/pack.ts'),
   fork: () => import('./fork/pack.ts')
 }
 

@@ -12,6 +12,7 @@ import { restReads, startUp } from './http-and-start.ts'
 import { latency } from './latency.ts'
 import { longTurn } from './long-turn.ts'
 import { manyProviders } from './providers.ts'
+import { searches } from './search.ts'
 import { manySessions } from './sessions.ts'
 import { print, type Row } from './table.ts'
 import { turns } from './turns.ts'
@@ -27,6 +28,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   history: longHistory,
   sessions: manySessions,
   compaction,
+  search: searches,
   fanout: fanOut,
   replay,
   journal

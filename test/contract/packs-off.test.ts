@@ -19,6 +19,7 @@ const optional = [
   'fork',
   'terminals',
   'watch',
+  'search',
   'gui-store',
   'instructions',
   'skills',

@@ -1,0 +1,2 @@
+/** Public face of the search pack. */
+export * from './contract.ts'

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { archiveSession, deleteSession, restoreSession } from '../../../features/sessions/index.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { start } from './start.ts'
+
+test('prompts, replies and titles are found in all sessions, with what a client needs to show them', async t => {
+  const { find, turn, session, session_id } = await start(t)
+  await turn('Tell me about Walruses, please')
+  const other = await session('Everything about walruses')
+  const all = await find({ query: 'WALRUSES' })
+  assert.deepEqual(all.items.map(({ role }) => role).sort(), ['assistant', 'title', 'title', 'user'])
+  assert.deepEqual([all.has_more, all.source, all.index_state.state, all.index_state.total_sessions], [false, 'index', 'ready', 2])
+  assert.deepEqual([all.index_state.indexed_sessions, all.index_state.documents, all.page_token], [2, 4, undefined])
+  const [title] = (await find({ query: 'everything', role: 'title' })).items
+  assert.deepEqual(
+    [title?.session_id, title?.agent_id, title?.session_title, title?.turn],
+    [other, '', 'Everything about walruses', undefined]
+  )
+  const [reply] = (await find({ query: 'walruses', role: 'assistant' })).items
+  assert.deepEqual([reply?.session_id, reply?.agent_id, reply?.turn, reply?.step_id], [session_id, 'main', 0, 't0.1'])
+  assert.deepEqual([reply?.snippet, reply?.session_title], ['the reply to Walruses', 'Tell me about Walruses, please'])
+  const [prompt] = (await find({ query: 'walruses', role: 'user' })).items
+  assert.deepEqual([prompt?.turn, prompt?.step_id, prompt?.snippet], [0, undefined, 'Tell me about Walruses, please'])
+  assert.ok(Math.abs((prompt?.time ?? 0) - Date.now()) < 60_000 && (prompt?.score ?? 0) > 0)
+})
+
+test('terms are joined by AND or OR, Chinese and Japanese are found by their characters, and order follows sort', async t => {
+  const { texts, turn } = await start(t)
+  await turn('alpha beta')
+  await turn('alpha gamma 数据库连接失败')
+  await turn('über alpha, Straße: 東京タワー')
+  const user = { role: 'user' }
+  assert.deepEqual(await texts({ ...user, query: 'beta alpha' }), ['alpha beta'])
+  assert.equal((await texts({ ...user, query: 'beta gamma' })).length, 0)
+  assert.equal((await texts({ ...user, query: 'beta gamma', op: 'OR' })).length, 2)
+  assert.deepEqual(
+    (await texts({ ...user, query: 'alpha', sort: 'time_asc' })).map(text => text.slice(0, 10)),
+    ['alpha beta', 'alpha gamm', 'über alpha']
+  )
+  assert.equal((await texts({ ...user, query: 'alpha', sort: 'time_desc' }))[2], 'alpha beta')
+  for (const query of ['数据库', '连接', '库', 'gamma 失败', '東京', 'タワー', 'ÜBER'])
+    assert.equal((await texts({ ...user, query })).length, 1, query)
+  for (const query of ['数库', 'alph', '京東']) assert.equal((await texts({ ...user, query })).length, 0, query)
+})
+
+test('literal mode finds exact substrings without a false one, newest first', async t => {
+  const { find, texts, turn } = await start(t)
+  await turn('call fetch_user(id) twice')
+  await turn('prefetch_users: 用户数据; call fetch user')
+  const user = { role: 'user', mode: 'literal' }
+  assert.deepEqual(await texts({ ...user, query: 'etch_user' }), ['prefetch_users: 用户数据; call fetch user', 'call fetch_user(id) twice'])
+  for (const query of ['FETCH_USER(ID', 'id) tw', '(id', 'all fetch_'])
+    assert.deepEqual(await texts({ ...user, query }), ['call fetch_user(id) twice'], query)
+  for (const query of ['户数', 'users: 用', ': 用户数据;']) assert.equal((await texts({ ...user, query })).length, 1, query)
+  for (const query of ['fetch user(', 'user_fetch', 'fetch  user']) assert.equal((await texts({ ...user, query })).length, 0, query)
+  assert.equal((await find({ ...user, query: 'fetch' })).items[0]?.score, 0)
+})
+
+test('pages follow one another whatever is added, and a token is good for its query alone', async t => {
+  const { find, ask, turn } = await start(t)
+  for (let n = 0; n < 5; n++) await turn(`number ${n} of the series`)
+  for (const body of [
+    { query: 'series', role: 'user' },
+    { query: 'series', role: 'user', sort: 'time_asc' },
+    { query: 'series', role: 'user', mode: 'literal' }
+  ]) {
+    const seen: string[] = []
+    let page_token: string | undefined
+    do {
+      const page = await find({ ...body, page_size: 2, ...(page_token ? { page_token } : {}) })
+      seen.push(...page.items.map(({ snippet }) => snippet))
+      assert.equal(page.has_more, page.page_token !== undefined)
+      page_token = page.page_token
+      if (seen.length === 2) await turn(`${JSON.stringify(body).length}: one more of the series`)
+    } while (page_token)
+    assert.equal(seen.length, new Set(seen).size)
+    assert.ok(['0', '1', '2', '3', '4'].every(n => seen.includes(`number ${n} of the series`)))
+  }
+  const { page_token } = await find({ query: 'series', page_size: 1 })
+  assert.equal((await ask({ query: 'series', page_size: 50, page_token })).code, 0)
+  const changes = [
+    { query: 'serie' },
+    { op: 'OR' },
+    { sort: 'time_asc' },
+    { role: 'user' },
+    { start_time: 1 },
+    { container: { agent_id: 'main' } },
+    { mode: 'literal' }
+  ]
+  for (const change of changes) {
+    const reply = await ask({ query: 'series', page_token, ...change })
+    assert.deepEqual([reply.code, reply.details?.[0]?.path], [40001, 'body.page_token'], JSON.stringify(change))
+  }
+  assert.equal((await ask({ query: 'series', page_token: 'x' })).code, 40001)
+})
+
+test('a query without a term or with too many is refused', async t => {
+  const { ask } = await start(t)
+  const words = Array.from({ length: 33 }, (_, n) => `w${n}`)
+  const bad = ['', '   ', '!!!', words.join(' ')].map(query => ({ query }))
+  for (const body of [
+    ...bad,
+    { query: 'x', mode: 'literal' },
+    { query: 'a', page_size: 51 },
+    { query: 'a', page_size: 0 },
+    { query: 'a', role: 'tool' }
+  ])
+    assert.equal((await ask(body)).code, 40001, JSON.stringify(body))
+  assert.equal((await ask({ query: [...words.slice(1), ...words.slice(1)].join(' ') })).code, 0)
+})
+
+test('a message is found at once; what is undone, archived or deleted is not, and comes back with the session', async t => {
+  const { find, texts, turn, call, session, session_id } = await start(t)
+  await find({ query: 'nothing' })
+  await turn('the first walnut')
+  await turn('the second walnut')
+  const user = { query: 'walnut', role: 'user' }
+  assert.equal((await texts(user)).length, 2)
+  await call(undoSession, { params: { session_id }, body: { count: 1 } as never })
+  assert.deepEqual(await texts(user), ['the first walnut'])
+  await turn('the third walnut')
+  assert.deepEqual(await texts({ ...user, sort: 'time_asc' }), ['the first walnut', 'the third walnut'])
+  await call(archiveSession, { params: { session_id } })
+  assert.deepEqual(await texts(user), [])
+  await call(restoreSession, { params: { session_id } })
+  assert.equal((await texts(user)).length, 2)
+  const other = await session('a walnut tree')
+  assert.equal((await find({ query: 'walnut', role: 'title' })).items.filter(({ session_id: id }) => id === other).length, 1)
+  await call(deleteSession, { params: { session_id: other } })
+  assert.equal((await find({ query: 'walnut', role: 'title' })).items.filter(({ session_id: id }) => id === other).length, 0)
+})
+
+test('a container that is live in this process is searched as it is now; role, agent and time narrow every search', async t => {
+  const { find, turn, session, session_id } = await start(t)
+  await turn('about pears')
+  const other = await session('pears elsewhere')
+  const { items, source, index_state } = await find({ query: 'pears', container: { session_id } })
+  assert.deepEqual([source, index_state], ['live', { state: 'ready', indexed_sessions: 1, total_sessions: 1, documents: 3 }])
+  assert.deepEqual([...new Set(items.map(({ session_id: id }) => id))], [session_id])
+  assert.equal((await find({ query: 'p', mode: 'literal', container: { session_id } })).items.length, 3)
+  const first = await find({ query: 'pears', container: { session_id }, page_size: 1 })
+  const second = await find({ query: 'pears', container: { session_id }, page_size: 1, page_token: first.page_token })
+  assert.notDeepEqual(second.items, first.items)
+  assert.deepEqual((await find({ query: 'pears', container: { session_id: 'session_nope' } })).items, [])
+  assert.equal((await find({ query: 'pears', container: { agent_id: 'main' } })).items.length, 2)
+  assert.equal((await find({ query: 'pears' })).items.filter(({ session_id: id }) => id === other).length, 1)
+  const time = items.find(({ role }) => role === 'user')?.time ?? 0
+  assert.equal((await find({ query: 'pears', role: 'user', start_time: time, end_time: time })).items.length, 1)
+  assert.equal((await find({ query: 'pears', role: 'user', start_time: time + 1 })).items.length, 0)
+  assert.equal((await find({ query: 'pears', role: 'user', end_time: time - 1 })).items.length, 0)
+})
+
+test('another server of the home reads the index and what came later; a damaged snapshot is made anew', async t => {
+  const home = await freshDir()
+  const one = await start(t, { home })
+  await one.turn('about figs')
+  assert.equal((await one.find({ query: 'figs' })).index_state.state, 'ready')
+  const [name] = (await readdir(join(home, 'search'))).filter(file => file.endsWith('.jsonl'))
+  const two = await start(t, { home })
+  assert.deepEqual(
+    [(await two.find({ query: 'figs', role: 'user' })).items.length, (await two.find({ query: 'figs' })).index_state.state],
+    [1, 'readonly']
+  )
+  await one.turn('more about figs')
+  await one.find({ query: 'figs' })
+  while ((await two.find({ query: 'figs', role: 'user' })).items.length < 2);
+  await one.stop()
+  await two.stop()
+  const found = async () => {
+    const next = await start(t, { home })
+    const { items, index_state } = await next.find({ query: 'figs', role: 'user' })
+    assert.deepEqual([items.length, index_state.state, index_state.degraded], [2, 'ready', undefined])
+    await next.stop()
+  }
+  await found()
+  for (const damage of ['', '{"v":1}\n{"d":["main",', '{"v":99}\n', '\0\0\0', '{"v":1}\n{"d":5}\n{"c":{}}\n']) {
+    await writeFile(join(home, 'search', String(name)), damage)
+    await found()
+  }
+  await rm(join(home, 'search'), { recursive: true })
+  await found()
+})
