@@ -1,10 +1,24 @@
 /** Wires transcripts: pages and what is looked for in them, of loaded sessions and of those on disk. */
 import { AppError, definePack, invalid } from '../../kernel/index.ts'
+import { Agents, assistantDelta, thinkingDelta, toolCallDelta, toolProgress } from '../agent/index.ts'
 import { Histories, HistoryStates } from '../history/index.ts'
-import { SessionMissing, type SessionState, Sessions } from '../sessions/index.ts'
-import { PlanMissing, readPlans, readTranscript, readUserMessages } from './contract.ts'
+import { Llm } from '../llm/index.ts'
+import { agentCreated, SessionMissing, type SessionState, Sessions } from '../sessions/index.ts'
+import {
+  PlanMissing,
+  readOps,
+  readPlans,
+  readTranscript,
+  readUserMessages,
+  subscribeTranscript,
+  transcriptOps,
+  transcriptReset,
+  unsubscribeTranscript
+} from './contract.ts'
 import { indexState } from './index-state.ts'
 import { plansOf, userMessages } from './inputs.ts'
+import { withLimits } from './limits.ts'
+import { liveTranscripts } from './live.ts'
 import { sourceOpener } from './open-source.ts'
 import { pageOf } from './page.ts'
 import { rosterOf } from './roster.ts'
@@ -14,7 +28,8 @@ export default definePack({
   description: 'What agents did, as a document that clients draw: turns, steps, frames',
   area: 'Sessions',
   needs: { sessions: Sessions, histories: Histories },
-  setup(ctx, { sessions, histories }) {
+  optional: { agents: Agents, llm: Llm },
+  setup(ctx, { sessions, histories, agents, llm }) {
     ctx.contribute(HistoryStates, indexState)
 
     const stateOf = async (session_id: string): Promise<SessionState> => {
@@ -23,7 +38,71 @@ export default definePack({
       return state
     }
 
-    const open = sourceOpener({ sessions, histories })
+    const live = liveTranscripts({
+      pack: ctx.name,
+      histories,
+      agents,
+      llm,
+      log: (agent, err) => ctx.log.error({ err, session_id: agent.session.id }, 'the transcript of an agent could not be read'),
+      send(connection, session, type, payload) {
+        const at = ctx.streams.watermark(session.id)
+        const where = { seq: at?.seq ?? 0, ...(at ? { epoch: at.epoch } : {}), volatile: true, session_id: session.id }
+        connection.send({ type, ...where, timestamp: ctx.now().toISOString(), payload }, { after: session.id })
+      }
+    })
+    for (const slot of live.slots) ctx.slot(slot)
+    ctx.outFrame(transcriptReset)
+    ctx.outFrame(transcriptOps)
+    const agentOf = ({ session_id, subject }: { readonly session_id: string; readonly subject: string }) =>
+      sessions.loaded(session_id)?.agent(subject)
+    ctx.on(agentCreated, event => {
+      const agent = agentOf(event)
+      if (agent) live.created(agent)
+    })
+    ctx.on(assistantDelta, event => live.peek(agentOf(event))?.text('text', event.payload.turnId, event.payload.delta))
+    ctx.on(thinkingDelta, event => live.peek(agentOf(event))?.text('thinking', event.payload.turnId, event.payload.delta))
+    ctx.on(toolCallDelta, event => {
+      const { turnId, toolCallId, name, argumentsPart = '' } = event.payload
+      live.peek(agentOf(event))?.call(turnId, toolCallId, name, argumentsPart)
+    })
+    ctx.on(toolProgress, event => {
+      const { turnId, toolCallId, update } = event.payload
+      const { replace: _replace, ...progress } = update
+      live.peek(agentOf(event))?.progress(turnId, toolCallId, progress)
+    })
+    ctx.tap(ctx.hooks.event, event => {
+      const agent = event.durable ? agentOf(event) : undefined
+      if (agent) live.heard(agent)
+    })
+    ctx.tap(ctx.hooks.subscribed, (session_id, connection) => live.replayed(sessions.loaded(session_id), connection))
+    ctx.tap(ctx.hooks.unsubscribed, (session_id, connection) => live.leave(sessions.loaded(session_id), connection))
+
+    ctx.frame(subscribeTranscript, async ({ payload: { session_id, transcript, transcript_since }, connection }) => {
+      const answer = { accepted: [] as string[], not_found: [] as string[], resync_required: [] }
+      const session = (await sessions.exists(session_id)) ? await sessions.load(session_id) : undefined
+      const grades = new Map(Object.entries(transcript))
+      const since = new Map(Object.entries(transcript_since ?? {}))
+      const found = session !== undefined && (await live.follow(session, connection, grades, since))
+      if (!found) return { ...answer, not_found: [session_id] }
+      const at = ctx.streams.watermark(session_id)
+      return { ...answer, accepted: [session_id], cursors: at ? { [session_id]: at } : {} }
+    })
+    ctx.frame(unsubscribeTranscript, ({ payload: { session_id, agent_ids }, connection }) => {
+      live.leave(sessions.loaded(session_id), connection, agent_ids)
+      return { accepted: [session_id], not_found: [], resync_required: [] }
+    })
+
+    const open = sourceOpener({ sessions, histories, streamOf: live.streamOf })
+
+    ctx.route(readOps, async ({ params: { session_id }, query: { agent_id, since_seq } }) => {
+      await stateOf(session_id)
+      const session = sessions.loaded(session_id)
+      const agent = session?.agent(agent_id)
+      // Of an agent that is not there yet nothing is missing.
+      if (!agent) return { agent_id, batches: [], latest_seq: 0, complete: session !== undefined && since_seq === 0 }
+      const { batches, ...rest } = (await live.streamOf(agent)).since(since_seq)
+      return { agent_id, batches: batches.map(({ seq, ops }) => ({ seq, ops: [...ops] })), ...rest }
+    })
 
     ctx.route(readTranscript, async ({ params: { session_id }, query }) => {
       const { agent_id, before_turn, after_turn, page_size = 20 } = query
@@ -38,6 +117,7 @@ export default definePack({
         items: [...items],
         has_more,
         ...source.entities,
+        meta: withLimits(source.entities.meta, llm()),
         agents: rosterOf(state),
         pending_interactions: [...source.pending],
         ...(source.seq === undefined ? {} : { seq: source.seq })

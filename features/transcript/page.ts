@@ -42,16 +42,14 @@ const bytesOf = (source: Source, from: number, to: number): number => beginOf(so
 
 /** The turns from one place to another (not included), and what stands behind each. `head`: with what is before the first turn of all. */
 async function itemsOf(source: Source, from: number, to: number, head: boolean): Promise<Item[]> {
-  const { entries, open } = source
+  const { entries, live } = source
   if (from >= to && !(head && to === 0)) return []
   const begin = from === 0 && head ? 0 : beginOf(source, from)
-  const end = beginOf(source, to)
-  const streams = open !== undefined && to === entries.length
-  const read = streams ? Math.min(end, open.at) : end
-  const items: Item[] = (await foldRange(source, begin, read)).timeline.items
+  const { timeline } = await foldRange(source, begin, beginOf(source, to))
+  const running = live && to === entries.length ? timeline.step(live.turnId, live.stepId) : undefined
+  if (live && running) running.frames.splice(0, running.frames.length, ...live.frames)
   const known = new Set(entries.map(({ ordinal }) => ordinal))
-  const shown = streams && open.at >= begin ? [...items, ...open.items] : items
-  return shown.filter(item => item.kind !== 'turn' || known.has(item.ordinal))
+  return timeline.items.filter(item => item.kind !== 'turn' || known.has(item.ordinal))
 }
 
 /** One turn alone. */

@@ -2,7 +2,7 @@
 import type { LogEntry, LogRange } from '../../kernel/index.ts'
 import { coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
 import type { TranscriptIndex, TurnEntry } from './index-state.ts'
-import type { Item, Snapshot } from './shapes.ts'
+import type { Frame, Snapshot } from './shapes.ts'
 import { type Contents, TurnFold } from './turn-fold.ts'
 
 export interface Source {
@@ -12,18 +12,15 @@ export interface Source {
   readonly pending: readonly string[]
   /** Where the journal ends. */
   readonly end: number
-  /** The items from this position on, where the last turn began, with what streams. */
-  readonly open?: { readonly at: number; readonly items: readonly Item[] }
+  /** The step that runs, with what streams. */
+  readonly live?: { readonly turnId: string; readonly stepId: string; readonly frames: readonly Frame[] } | undefined
   /** Number of the newest op batch; only while the session is loaded. */
   readonly seq?: number
   records(range: LogRange): AsyncIterable<LogEntry<HistoryRecord>>
 }
 
-/** Of an agent without a journal. */
-export const noSource: Omit<Source, 'entities' | 'records'> = { entries: [], pending: [], end: 0 }
-
 /** A source at this moment: what is changed later does not show. */
-export function sourceOf(index: TranscriptIndex, rest: Pick<Source, 'end' | 'records'> & Pick<Partial<Source>, 'open' | 'seq'>): Source {
+export function sourceOf(index: TranscriptIndex, rest: Pick<Source, 'end' | 'records'> & Pick<Partial<Source>, 'live' | 'seq'>): Source {
   return {
     entries: index.entries.map(entry => ({ ...entry })),
     entities: index.entities.shown(),

@@ -24,13 +24,30 @@ export class TurnFold {
   #opening: CoreRecord | undefined
   /** What came into the turn, to be shown with the next step. */
   #inside: Frame[] = []
+  /** Arguments that are being told, by call. */
+  readonly #arguments = new Map<string, string>()
   /** The step whose answer is on record. */
   #sealed: string | undefined
   #ops: Op[] = []
+  /** Operations cannot say what became of the timeline: those who follow it need it anew. */
+  broken = false
+  /** Only the last step has its frames. */
+  #lean = false
 
   /** `contents`: of prompts that were accepted before. */
   constructor(contents: Contents = new Map()) {
     this.#contents = new Map(contents)
+  }
+
+  /** Forgets the frames of all steps but the last one, which do not change any more. */
+  forgetFrames(): void {
+    this.#lean = true
+    for (const step of this.timeline.lastTurn()?.steps.slice(0, -1) ?? []) step.frames.length = 0
+  }
+
+  /** The step that was begun last, of the turn that runs. */
+  lastStep(): Step | undefined {
+    return this.#running()?.steps.at(-1)
   }
 
   /** Contents of the prompts that are not over, for the fold that goes on with the next turn. */
@@ -72,8 +89,12 @@ export class TurnFold {
     const step = this.#openStep(turn)
     if (!step) return this.#ops
     const known = toolIn(step, toolCallId)
-    const frame = known ?? { ...toolFrame(step, toolCallId, name ?? ''), inputText: '' }
-    this.#putFrame(step, { ...frame, inputText: (frame.inputText ?? '') + part })
+    const told = known?.inputText ?? ''
+    const text = (this.#arguments.get(toolCallId) ?? told) + part
+    this.#arguments.set(toolCallId, text)
+    // A frame is told whole: that of long arguments only when it has grown by a quarter.
+    if (known && text.length < told.length * 1.25 + 64) return this.#ops
+    this.#putFrame(step, { ...(known ?? toolFrame(step, toolCallId, name ?? '')), inputText: text })
     return this.#ops
   }
 
@@ -203,12 +224,13 @@ export class TurnFold {
     const step = this.timeline.turn(turnId(turn_id))?.steps.at(-1)
     if (!step) return
     this.#sealed = step.stepId
+    this.#arguments.clear()
     const given = step.frames.filter(isGiven)
     const frames = answerFrames({ ...step, frames: given }, content, tool_calls).map(frame => {
       const shown = frame.kind === 'tool' ? toolIn(step, frame.toolCallId) : undefined
       return shown ? { ...shown, ...frame } : frame
     })
-    this.#putFrames(step, [...given, ...frames])
+    this.#putFrames(step, [...given, ...frames], true)
   }
 
   #endStep(record: Of<'step.end'>): void {
@@ -316,17 +338,24 @@ export class TurnFold {
   }
 
   /** The frames of a step, as they are now: what cannot be said by changing single ones is said by making the turn anew. */
-  #putFrames(step: Step, frames: readonly Frame[]): void {
+  #putFrames(step: Step, frames: readonly Frame[], sealed = false): void {
     const fits = step.frames.length <= frames.length && step.frames.every((frame, at) => frame.frameId === frames[at]?.frameId)
     if (fits) {
       frames.forEach((frame, at) => {
-        if (JSON.stringify(step.frames[at]) !== JSON.stringify(frame)) this.#putFrame(step, frame)
+        // Who did not get the pieces gets the whole text.
+        if (sealed || step.frames[at] !== frame) this.#putFrame(step, frame)
       })
       return
     }
     const { items } = this.timeline
     const turn = this.timeline.turn(step.turnId)
     if (!turn) return
+    if (this.#lean) {
+      this.timeline.apply({ op: 'step.upsert', turnId: step.turnId, step: stepHead(step) })
+      step.frames.splice(0, step.frames.length, ...frames)
+      this.broken = true
+      return
+    }
     const behind = items.slice(items.indexOf(turn))
     const ids = behind.map(item => (item.kind === 'turn' ? item.turnId : item.kind === 'marker' ? item.markerId : item.refId))
     this.#put({ op: 'items.remove', ids })

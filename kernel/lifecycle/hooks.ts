@@ -31,6 +31,8 @@ export function createKernelHooks() {
      * them can be emitted to it `only`.
      */
     subscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
+    /** Notify. A client asked to be sent nothing more of a session. */
+    unsubscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
     /** Notify, in order. The server listens. A tap is given up after `setupTimeoutMs`. */
     started: new AsyncSeriesHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */

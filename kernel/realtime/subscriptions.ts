@@ -80,6 +80,8 @@ export class Subscriptions {
     const { table } = this.#options
     table.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)
+    const { hooks } = this.#options
+    this.#env.guard.call('kernel', 'tap of unsubscribed', () => hooks.unsubscribed.call(session_id, connection), undefined)
     table.release(table.find(session_id))
   }
 

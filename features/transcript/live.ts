@@ -1,0 +1,99 @@
+/** Transcripts of loaded sessions: a stream for each agent, an audience for each session, what events add to both. */
+import { type Connection, defineSlot } from '../../kernel/index.ts'
+import type { AgentHost, Session } from '../sessions/index.ts'
+import { Audience, type AudiencePorts } from './audience.ts'
+import type { Grade } from './contract.ts'
+import { AgentStream, type StreamPorts } from './stream.ts'
+
+export interface LivePorts extends AudiencePorts, Omit<StreamPorts, 'dispatch' | 'renew' | 'failed' | 'agents'> {
+  readonly agents: () => StreamPorts['agents']
+  readonly log: (agent: AgentHost, error: unknown) => void
+}
+
+export function liveTranscripts(ports: LivePorts) {
+  const audiences = defineSlot<Audience, Session>('transcript-audience', session => new Audience(session, ports))
+  const streams = defineSlot<AgentStream, AgentHost>(
+    'transcript',
+    agent =>
+      new AgentStream(agent, {
+        ...ports,
+        agents: ports.agents(),
+        dispatch: (_agent, batch) => agent.session.peek(audiences)?.dispatch(agent, batch),
+        renew: () => renew(agent, true),
+        failed(_agent, error) {
+          if (agent.scope.closed) return
+          ports.log(agent, error)
+          void agent.drop(streams) // the next look tries again
+        }
+      })
+  )
+  /** Audiences that a connection is in, to leave them with it. */
+  const followed = defineSlot<Followed, Connection>('transcript-followed', connection => new Followed(connection))
+
+  /** The stream of an agent, ready. One that lost the journal is opened anew, for everybody. */
+  async function streamOf(agent: AgentHost): Promise<AgentStream> {
+    if (agent.peek(streams)?.stale) {
+      await agent.drop(streams)
+      await agent.get(streams).ready
+      renew(agent, true)
+    }
+    return await agent.get(streams).ready
+  }
+
+  function renew(agent: AgentHost, anew: boolean): void {
+    const stream = agent.peek(streams)
+    if (stream) agent.session.peek(audiences)?.beginAll(agent, stream, anew)
+  }
+
+  return {
+    slots: [audiences, streams, followed],
+    streamOf,
+    /** Of an agent whose transcript somebody looks at, or looked at. */
+    peek: (agent: AgentHost | undefined) => agent?.peek(streams),
+
+    async follow(session: Session, connection: Connection, grades: ReadonlyMap<string, Grade>, since: ReadonlyMap<string, number>) {
+      const audience = session.get(audiences)
+      audience.set(connection, grades)
+      connection.get(followed).audiences.add(audience)
+      if (!(await connection.subscribe(session.id))) {
+        audience.drop(connection)
+        return false
+      }
+      for (const agent of session.agents()) {
+        if (audience.wants(agent.id)) audience.begin(connection, agent, await streamOf(agent), since.get(agent.id) ?? since.get('*'))
+      }
+      return true
+    },
+    leave(session: Session | undefined, connection: Connection, agents?: readonly string[]): void {
+      session?.peek(audiences)?.drop(connection, agents)
+    },
+    /** The events of a connection were replayed from a cursor. */
+    replayed(session: Session | undefined, connection: Connection): void {
+      session?.peek(audiences)?.again(connection, agent => agent.peek(streams))
+    },
+    /** A new agent: everything that it does is in its operations. */
+    created(agent: AgentHost): void {
+      agent.get(streams).ready.then(
+        () => renew(agent, false),
+        () => undefined // it is logged
+      )
+    },
+    /** Something happened to an agent. */
+    heard(agent: AgentHost): void {
+      if (agent.peek(streams)?.stale) streamOf(agent).catch(error => ports.log(agent, error))
+    }
+  }
+}
+
+class Followed {
+  readonly audiences = new Set<Audience>()
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  close(): void {
+    for (const audience of this.audiences) audience.drop(this.#connection)
+  }
+}
