@@ -1,0 +1,236 @@
+/** Transcripts over the socket: grades, baselines, going on from a batch, and the events that they stand for. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Op, readOps, readTranscript } from '../../../features/transcript/index.ts'
+import transcript from '../../../features/transcript/pack.ts'
+import type { SocketClient, TestContextLike } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type ScriptedLlm, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { copyOfHome, echoRunner, type Started, type StartOptions, startAgent } from '../agent/start.ts'
+
+const start = (t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}) =>
+  startAgent(t, llm, { packs: [transcript, echoRunner()], ...options })
+
+const follow = (socket: SocketClient, server: Started, transcript: Record<string, string>, transcript_since?: Record<string, number>) =>
+  socket.request('subscribe_v2', { session_id: server.session_id, transcript, ...(transcript_since ? { transcript_since } : {}) })
+
+const opsIn = (socket: SocketClient): Op[] => socket.frames.flatMap(({ type, payload }) => (type === 'transcript.ops' ? payload.ops : []))
+const seqsIn = (socket: SocketClient): number[] =>
+  socket.frames.flatMap(({ type, payload }) => (type === 'transcript.ops' ? [payload.seq] : []))
+const resetsIn = (socket: SocketClient) => socket.frames.filter(({ type }) => type === 'transcript.reset')
+const kinds = (ops: readonly Op[]) => new Set(ops.map(({ op }) => op))
+
+/** Resolves when everything that was sent to the socket so far has come. */
+const caughtUp = (socket: SocketClient) => socket.request('unsubscribe_v2', { session_id: 'session_none' })
+
+test('each grade gets its operations, in batches that count on', async t => {
+  const server = await start(t, scriptedLlm([{ type: 'text', text: 'calling ' }, ...toolCalls({ id: 'a', name: 'Echo' })], 'done now'))
+  const [turn, block, delta, off] = await Promise.all([server.connect(), server.connect(), server.connect(), server.connect()])
+  for (const [socket, grade] of [
+    [turn, 'turn'],
+    [block, 'block'],
+    [delta, 'delta'],
+    [off, 'off']
+  ] as const) {
+    const ack = await follow(socket, server, { '*': grade })
+    assert.deepEqual([ack.code, ack.payload.accepted], [0, [server.session_id]])
+  }
+  await server.prompt('go')
+  await server.settled(1)
+  for (const socket of [turn, block, delta, off]) await caughtUp(socket)
+
+  assert.deepEqual(
+    [turn, block, delta].map(socket =>
+      ['turn.upsert', 'step.upsert', 'frame.upsert', 'append'].map(op => kinds(opsIn(socket)).has(op as Op['op']))
+    ),
+    [
+      [true, false, false, false],
+      [true, true, true, false],
+      [true, true, true, true]
+    ]
+  )
+  const seqs = seqsIn(delta)
+  assert.deepEqual(
+    seqs,
+    seqs.map((_, at) => (seqs[0] ?? 0) + at)
+  )
+  assert.deepEqual(opsIn(off), [])
+  const texts = opsIn(block).flatMap(op => (op.op === 'frame.upsert' && op.frame.kind === 'text' ? [op.frame.text] : []))
+  assert.ok(texts.includes('calling ') && texts.includes('done now'), 'who gets no pieces gets the whole text')
+  for (const { envelope } of [...resetsIn(delta), ...delta.frames.filter(({ type }) => type === 'transcript.ops')].map(frame => ({
+    envelope: frame
+  }))) {
+    assert.deepEqual(
+      [envelope.volatile, envelope.session_id, typeof envelope.seq, typeof envelope.epoch],
+      [true, server.session_id, 'number', 'string']
+    )
+  }
+})
+
+test('the events that a transcript stands for do not come on that connection, others and other connections have them', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  const [quiet, loud] = [await server.connect(), await server.connect()]
+  await follow(quiet, server, { main: 'turn' })
+  await loud.request('subscribe', { session_ids: [server.session_id] })
+  await server.prompt('go')
+  await server.settled(1)
+  await loud.next('prompt.completed')
+  await caughtUp(quiet)
+  const types = (socket: SocketClient) =>
+    new Set(socket.frames.filter(({ payload }) => payload?.sessionId !== undefined).map(({ type }) => type))
+  assert.ok(types(loud).has('turn.started') && types(loud).has('assistant.delta'))
+  for (const type of ['turn.started', 'turn.ended', 'assistant.delta', 'prompt.submitted', 'prompt.completed', 'agent.status.updated']) {
+    assert.equal(types(quiet).has(type), false, type)
+  }
+  for (const type of ['agent.created', 'session.meta.updated', 'event.session.work_changed']) assert.ok(types(quiet).has(type), type)
+
+  await quiet.request('unsubscribe_v2', { session_id: server.session_id })
+  const before = quiet.frames.length
+  await server.prompt('again')
+  await quiet.next(({ type, payload }) => type === 'turn.ended' && payload.turnId === 1)
+  assert.deepEqual(
+    quiet.frames.slice(before).filter(({ type }) => type.startsWith('transcript.')),
+    []
+  )
+})
+
+test('unsubscribe ends the transcripts too, and a later subscription has its events', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  await socket.request('unsubscribe', { session_ids: [server.session_id] })
+  await socket.request('subscribe', { session_ids: [server.session_id] })
+  await server.prompt('go')
+  await socket.next('turn.ended')
+  assert.deepEqual(opsIn(socket), [])
+})
+
+test('an explicit off is stronger than the default, and stays off', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  await socket.request('unsubscribe_v2', { session_id: server.session_id, agent_ids: ['main'] })
+  await server.prompt('go')
+  await socket.next('turn.ended')
+  assert.deepEqual([opsIn(socket), resetsIn(socket)], [[], []])
+})
+
+test('a finer grade gets a baseline, the same or a coarser one gets none', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  await server.prompt('go')
+  await server.settled(1)
+  const socket = await server.connect()
+  const counts: number[] = []
+  for (const grade of ['turn', 'turn', 'delta', 'block', 'off', 'turn']) {
+    await follow(socket, server, { main: grade })
+    counts.push(resetsIn(socket).length)
+  }
+  assert.deepEqual(counts, [1, 1, 2, 2, 2, 3])
+  const [reset] = resetsIn(socket)
+  assert.deepEqual([reset?.payload.snapshot.items, reset?.payload.has_more_older, reset?.payload.snapshot.hasMoreOlder], [[], true, true])
+  assert.equal(reset?.payload.snapshot.prompts.length, 1)
+})
+
+test('who comes in the middle of a turn gets the turn as it is, and goes on from there', async t => {
+  const gate = latch()
+  const server = await start(t, scriptedLlm([{ type: 'text', text: 'one ' }, { type: 'wait', until: gate.opened }, ...text('two')]))
+  await server.prompt('go')
+  await server.waitFor(({ type }) => type === 'assistant.delta')
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  const [reset] = resetsIn(socket)
+  assert.equal(reset?.payload.snapshot.items[0].steps[0].frames[0].text, 'one ')
+  gate.open()
+  await server.settled(1)
+  await caughtUp(socket)
+  const append = opsIn(socket).find(op => op.op === 'append')
+  assert.deepEqual([append?.op === 'append' && append.offset, append?.op === 'append' && append.text], [4, 'two'])
+})
+
+test('after a drop a client gets exactly what it missed, over the socket and over REST', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  const first = await server.connect()
+  await follow(first, server, { '*': 'delta' })
+  await server.prompt('go')
+  await server.settled(1)
+  await caughtUp(first)
+  const since = seqsIn(first).at(-1) ?? 0
+  first.terminate()
+  const other = await server.connect()
+  await follow(other, server, { '*': 'delta' })
+  await server.prompt('again')
+  await server.settled(2)
+  await caughtUp(other)
+
+  const again = await server.connect()
+  await follow(again, server, { '*': 'delta' }, { '*': since })
+  assert.deepEqual([resetsIn(again).length, seqsIn(again)[0]], [0, since + 1])
+  assert.deepEqual(opsIn(again), opsIn(other))
+  await follow(again, server, { '*': 'delta' }, { main: seqsIn(again).at(-1) ?? 0 })
+  assert.deepEqual(opsIn(again), opsIn(other), 'nothing is missing: no frame')
+
+  const params = { session_id: server.session_id }
+  const { data } = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: since } })
+  assert.deepEqual([data.complete, data.latest_seq, data.batches.flatMap(({ ops }) => ops)], [true, seqsIn(other).at(-1), opsIn(other)])
+  const whole = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: 0 } })
+  assert.deepEqual([whole.data.complete, whole.data.batches[0]?.seq], [true, 1])
+  const page = await server.call(readTranscript, { params, query: { agent_id: 'main' } })
+  assert.equal(page.data.seq, data.latest_seq)
+  const beyond = await server.call(readOps, { params, query: { agent_id: 'main', since_seq: data.latest_seq + 1 } })
+  assert.deepEqual([beyond.data.complete, beyond.data.batches], [false, []])
+})
+
+test('after kill -9 a client that goes on gets a baseline, and numbers above all that it had', async t => {
+  const home = await freshDir()
+  const gate = latch()
+  const server = await start(
+    t,
+    scriptedLlm('hello', [
+      { type: 'text', text: 'half ' },
+      { type: 'wait', until: gate.opened }
+    ]),
+    { home }
+  )
+  const first = await server.connect()
+  await follow(first, server, { '*': 'delta' })
+  await server.prompt('go')
+  await server.settled(1)
+  await server.prompt('again')
+  await server.waitFor(({ type, payload }) => type === 'assistant.delta' && (payload as { turnId: number }).turnId === 1)
+  await caughtUp(first)
+  const since = seqsIn(first).at(-1) ?? 0
+  const copy = await copyOfHome(home)
+  gate.open()
+  await server.stop()
+
+  const other = await start(t, scriptedLlm('on'), { home: copy, session_id: server.session_id })
+  const cold = await other.call(readOps, { params: { session_id: server.session_id }, query: { agent_id: 'agent-9', since_seq: since } })
+  assert.equal(cold.data.complete, false)
+  const socket = await other.connect()
+  await follow(socket, other, { '*': 'delta' }, { main: since })
+  const [reset] = resetsIn(socket)
+  assert.ok(reset && reset.payload.seq > since)
+  await other.prompt('more')
+  await socket.next(
+    ({ type, payload }) => type === 'transcript.ops' && payload.ops.some((op: Op) => op.op === 'turn.upsert' && op.turn.ordinal === 2)
+  )
+  assert.ok(seqsIn(socket).every((seq, at, all) => seq === (all[at - 1] ?? reset.payload.seq) + 1))
+  const { data } = await other.call(readTranscript, { params: { session_id: server.session_id }, query: { agent_id: 'main' } })
+  assert.deepEqual(data.items.flatMap(item => (item.kind === 'turn' ? [`${item.turnId} ${item.state}`] : [])).slice(0, 2), [
+    't0 completed',
+    't1 cancelled'
+  ])
+})
+
+test('unknown sessions are not found, wrong frames are refused', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  const socket = await server.connect()
+  const ack = await socket.request('subscribe_v2', { session_id: 'session_none', transcript: { '*': 'delta' } })
+  assert.deepEqual([ack.code, ack.payload.accepted, ack.payload.not_found], [0, [], ['session_none']])
+  for (const payload of [{}, { session_id: server.session_id }, { session_id: server.session_id, transcript: { '*': 'all' } }]) {
+    assert.equal((await socket.request('subscribe_v2', payload)).code, 40001)
+  }
+  assert.equal((await socket.request('unsubscribe_v2', { session_id: server.session_id, agent_ids: [] })).code, 40001)
+  assert.equal((await socket.request('unsubscribe_v2', { session_id: 'session_none' })).code, 0)
+})
