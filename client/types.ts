@@ -101,6 +101,162 @@ export type TurnReason = 'completed' | 'cancelled' | 'failed'
 export type ListSessionItemsData = SessionItemPage | SessionGroupPage
 export type SessionActivity = 'running' | 'approval' | 'question' | 'failed' | 'idle'
 export type MessageRole = 'user' | 'assistant' | 'tool' | 'system'
+export type TranscriptOp =
+  | {
+      op: 'turn.upsert'
+      turn: TranscriptTurnHead
+    }
+  | {
+      op: 'step.upsert'
+      turnId: string
+      step: TranscriptStepHead
+    }
+  | {
+      op: 'frame.upsert'
+      turnId: string
+      stepId: string
+      frame: TranscriptFrame
+    }
+  | {
+      op: 'append'
+      target:
+        | {
+            type: 'frame'
+            turnId: string
+            stepId: string
+            frameId: string
+          }
+        | {
+            type: 'task'
+            taskId: string
+          }
+      /** length of the text before it, UTF-16 units */
+      offset: number
+      text: string
+    }
+  | {
+      op: 'marker.upsert'
+      item: TranscriptMarker
+    }
+  | {
+      op: 'taskref.upsert'
+      item: TranscriptTaskRef
+    }
+  | {
+      op: 'task.upsert'
+      task: TranscriptTask
+    }
+  | {
+      op: 'interaction.upsert'
+      interaction: TranscriptInteraction
+    }
+  | {
+      op: 'attachment.upsert'
+      attachment: TranscriptAttachment
+    }
+  | {
+      op: 'todo.upsert'
+      todo: TranscriptTodo
+    }
+  | {
+      op: 'prompt.upsert'
+      prompt: TranscriptPrompt
+    }
+  | {
+      op: 'meta.merge'
+      meta: {
+        goal?: {
+          objective: string
+          status: string
+          completionCriterion?: string
+          budgetUsed?: number
+          budgetLimit?: number
+        } | null
+        modes?: {
+          plan?: {
+            reviewPath?: string
+            version?: number
+          } | null
+          swarm?: {
+            trigger?: string
+          } | null
+        }
+        /** what the agent is set to, and what it does now */
+        agent?: {
+          model?: string
+          thinkingEffort?: string
+          usage?: {
+            byModel?: {
+              [k: string]: TokenUsage
+            }
+            total?: TokenUsage
+          }
+          contextTokens?: number
+          maxContextTokens?: number
+          contextUsage?: number
+          permission?: string
+          phase?: {
+            kind: string
+            [k: string]: unknown
+          }
+        }
+      }
+    }
+  | {
+      op: 'items.remove'
+      ids: string[]
+    }
+export type TranscriptFrame =
+  | {
+      kind: 'text'
+      frameId: string
+      role: 'assistant' | 'user'
+      /** the whole text so far */
+      text: string
+      attachmentIds?: string[]
+      taskId?: string
+    }
+  | {
+      kind: 'thinking'
+      frameId: string
+      text: string
+    }
+  | {
+      kind: 'tool'
+      frameId: string
+      toolCallId: string
+      name: string
+      state: 'running' | 'done' | 'error'
+      /** arguments as they were parsed */
+      input?: {
+        [k: string]: unknown
+      }
+      /** arguments as the model wrote them */
+      inputText?: string
+      /** a text, or content parts */
+      output?: {
+        [k: string]: unknown
+      }
+      display?: {
+        kind: string
+        [k: string]: unknown
+      }
+      error?: string
+      progress?: {
+        kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
+        text?: string
+        percent?: number
+        customKind?: string
+        customData?: unknown
+      }
+      taskId?: string
+      approvalId?: string
+      todoId?: string
+      agentRefs?: {
+        agentId: string
+        role?: 'child' | 'member'
+      }[]
+    }
 export type StartLoginData =
   | {
       /** oauth_<uuid> */
@@ -187,57 +343,6 @@ export type TaskInfo =
       kind: 'question'
       questionCount: number
       toolCallId?: string
-    }
-export type TranscriptFrame =
-  | {
-      kind: 'text'
-      frameId: string
-      role: 'assistant' | 'user'
-      /** the whole text so far */
-      text: string
-      attachmentIds?: string[]
-      taskId?: string
-    }
-  | {
-      kind: 'thinking'
-      frameId: string
-      text: string
-    }
-  | {
-      kind: 'tool'
-      frameId: string
-      toolCallId: string
-      name: string
-      state: 'running' | 'done' | 'error'
-      /** arguments as they were parsed */
-      input?: {
-        [k: string]: unknown
-      }
-      /** arguments as the model wrote them */
-      inputText?: string
-      /** a text, or content parts */
-      output?: {
-        [k: string]: unknown
-      }
-      display?: {
-        kind: string
-        [k: string]: unknown
-      }
-      error?: string
-      progress?: {
-        kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
-        text?: string
-        percent?: number
-        customKind?: string
-        customData?: unknown
-      }
-      taskId?: string
-      approvalId?: string
-      todoId?: string
-      agentRefs?: {
-        agentId: string
-        role?: 'child' | 'member'
-      }[]
     }
 
 export interface AbortPromptData {
@@ -2089,6 +2194,160 @@ export interface Terminal {
   exited_at?: string
   exit_code?: number | null
 }
+export interface ListSessionTranscriptOpsData {
+  agent_id: string
+  batches: TranscriptBatch[]
+  latest_seq: number
+  /** false: the past is gone; read the transcript again */
+  complete: boolean
+}
+export interface TranscriptBatch {
+  seq: number
+  ops: TranscriptOp[]
+}
+export interface TranscriptTurnHead {
+  kind: 'turn'
+  turnId: string
+  ordinal: number
+  state: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  origin: TranscriptOrigin
+  prompt?: string
+  attachmentIds?: string[]
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  usage?: {
+    inputTokens?: number
+    outputTokens?: number
+    cachedTokens?: number
+    cost?: number
+  }
+  durationMs?: number
+  error?: string
+}
+export interface TranscriptOrigin {
+  kind: 'user' | 'cron' | 'task' | 'hook' | 'compaction' | 'side' | 'other'
+  taskId?: string
+  /** the origin as it is on record */
+  payload?: {
+    kind: string
+    [k: string]: unknown
+  }
+}
+export interface TranscriptStepHead {
+  kind: 'step'
+  stepId: string
+  turnId: string
+  ordinal: number
+  state: 'running' | 'completed' | 'interrupted' | 'failed'
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  usage?: TokenUsage
+  finishReason?: string
+  timing?: {
+    llmFirstTokenLatencyMs?: number
+    llmStreamDurationMs?: number
+  }
+  retry?: {
+    failedAttempt: number
+    nextAttempt: number
+    maxAttempts: number
+    delayMs: number
+    errorName: string
+    errorMessage: string
+    statusCode?: number
+  }
+  endReason?: string
+  endMessage?: string
+}
+export interface TranscriptMarker {
+  kind: 'marker'
+  markerId: string
+  /** compaction, undo, goal, plan.enter, plan.exit, plan.revision, swarm.enter, swarm.exit, skill, cron.fired, notice, hook, interruption */
+  marker: string
+  payload?: {
+    [k: string]: unknown
+  }
+  /** ISO 8601, UTC */
+  at?: string
+}
+export interface TranscriptTaskRef {
+  kind: 'taskref'
+  refId: string
+  taskId: string
+  /** ISO 8601, UTC */
+  at?: string
+}
+export interface TranscriptTask {
+  taskId: string
+  kind: 'shell' | 'subagent' | 'tool' | 'other'
+  state: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
+  detached: boolean
+  description?: string
+  agentId?: string
+  outputTail: string
+  /** ISO 8601, UTC */
+  startedAt?: string
+  /** ISO 8601, UTC */
+  endedAt?: string
+  resultSummary?: string
+  error?: string
+  stateReason?: string
+  usage?: TokenUsage
+}
+export interface TranscriptInteraction {
+  interactionId: string
+  /** approval, question */
+  interactionKind: string
+  toolCallId?: string
+  state: 'pending' | 'approved' | 'rejected' | 'cancelled' | 'answered' | 'dismissed'
+  request?: unknown
+  response?: unknown
+}
+export interface TranscriptAttachment {
+  attachmentId: string
+  mediaType: string
+  name?: string
+  size?: number
+  source?: {
+    kind: 'url' | 'file' | 'session_media'
+    url?: string
+    fileId?: string
+  }
+  placeholder?: string
+}
+export interface TranscriptTodo {
+  todoId: string
+  items: {
+    title: string
+    status: 'pending' | 'in_progress' | 'done'
+  }[]
+  /** ISO 8601, UTC */
+  updatedAt?: string
+}
+export interface TranscriptPrompt {
+  promptId: string
+  status: 'running' | 'queued' | 'blocked' | 'completed' | 'failed' | 'aborted'
+  userMessageId?: string
+  content?: {
+    type: string
+    [k: string]: unknown
+  }[]
+  /** ISO 8601, UTC */
+  createdAt: string
+  /** ISO 8601, UTC */
+  finishedAt?: string
+  /** ISO 8601, UTC */
+  steeredAt?: string
+}
+export interface ListSessionTranscriptOpsQuery {
+  /** plain id */
+  agent_id: string
+  since_seq: number
+}
 export interface ListSessionTranscriptUserMessagesData {
   agents: {
     agent_id: string
@@ -2106,27 +2365,6 @@ export interface TranscriptUserMessage {
   attachment_ids?: string[]
   /** ISO 8601, UTC */
   started_at?: string
-}
-export interface TranscriptOrigin {
-  kind: 'user' | 'cron' | 'task' | 'hook' | 'compaction' | 'side' | 'other'
-  taskId?: string
-  /** the origin as it is on record */
-  payload?: {
-    kind: string
-    [k: string]: unknown
-  }
-}
-export interface TranscriptAttachment {
-  attachmentId: string
-  mediaType: string
-  name?: string
-  size?: number
-  source?: {
-    kind: 'url' | 'file' | 'session_media'
-    url?: string
-    fileId?: string
-  }
-  placeholder?: string
 }
 export interface ListSessionTranscriptUserMessagesQuery {
   /** plain id */
@@ -3121,6 +3359,26 @@ export interface SubscribeRequest {
     [k: string]: string[]
   }
 }
+export interface SubscribeV2Ack {
+  accepted: string[]
+  not_found: string[]
+  resync_required: string[]
+  cursors?: {
+    [k: string]: {
+      seq: number
+      epoch: string
+    }
+  }
+}
+export interface SubscribeV2Request {
+  session_id: string
+  transcript: {
+    [k: string]: 'off' | 'turn' | 'block' | 'delta'
+  }
+  transcript_since?: {
+    [k: string]: number
+  }
+}
 export interface SuggestNamesBody {
   /** id, or absolute directory, which is registered on the spot */
   workspace: string
@@ -3371,26 +3629,6 @@ export interface TranscriptAgent {
   /** ISO 8601, UTC */
   disposedAt?: string
 }
-export interface TranscriptInteraction {
-  interactionId: string
-  /** approval, question */
-  interactionKind: string
-  toolCallId?: string
-  state: 'pending' | 'approved' | 'rejected' | 'cancelled' | 'answered' | 'dismissed'
-  request?: unknown
-  response?: unknown
-}
-export interface TranscriptMarker {
-  kind: 'marker'
-  markerId: string
-  /** compaction, undo, goal, plan.enter, plan.exit, plan.revision, swarm.enter, swarm.exit, skill, cron.fired, notice, hook, interruption */
-  marker: string
-  payload?: {
-    [k: string]: unknown
-  }
-  /** ISO 8601, UTC */
-  at?: string
-}
 export interface TranscriptMeta {
   goal?: {
     objective: string
@@ -3426,6 +3664,16 @@ export interface TranscriptMeta {
       kind: string
       [k: string]: unknown
     }
+  }
+}
+export interface TranscriptOpsFrame {
+  type: 'transcript.ops'
+  timestamp?: string
+  payload: {
+    type: string
+    agent_id: string
+    seq: number
+    ops: TranscriptOp[]
   }
 }
 export interface TranscriptPage {
@@ -3496,53 +3744,27 @@ export interface TranscriptStep {
   endMessage?: string
   frames: TranscriptFrame[]
 }
-export interface TranscriptTaskRef {
-  kind: 'taskref'
-  refId: string
-  taskId: string
-  /** ISO 8601, UTC */
-  at?: string
-}
-export interface TranscriptTask {
-  taskId: string
-  kind: 'shell' | 'subagent' | 'tool' | 'other'
-  state: 'running' | 'completed' | 'failed' | 'timed_out' | 'killed' | 'lost'
-  detached: boolean
-  description?: string
-  agentId?: string
-  outputTail: string
-  /** ISO 8601, UTC */
-  startedAt?: string
-  /** ISO 8601, UTC */
-  endedAt?: string
-  resultSummary?: string
-  error?: string
-  stateReason?: string
-  usage?: TokenUsage
-}
-export interface TranscriptTodo {
-  todoId: string
-  items: {
-    title: string
-    status: 'pending' | 'in_progress' | 'done'
-  }[]
-  /** ISO 8601, UTC */
-  updatedAt?: string
-}
-export interface TranscriptPrompt {
-  promptId: string
-  status: 'running' | 'queued' | 'blocked' | 'completed' | 'failed' | 'aborted'
-  userMessageId?: string
-  content?: {
+export interface TranscriptResetFrame {
+  type: 'transcript.reset'
+  timestamp?: string
+  payload: {
     type: string
-    [k: string]: unknown
-  }[]
-  /** ISO 8601, UTC */
-  createdAt: string
-  /** ISO 8601, UTC */
-  finishedAt?: string
-  /** ISO 8601, UTC */
-  steeredAt?: string
+    agent_id: string
+    seq: number
+    snapshot: TranscriptSnapshot
+    has_more_older: boolean
+  }
+}
+export interface TranscriptSnapshot {
+  items: (TranscriptTurn | TranscriptMarker | TranscriptTaskRef)[]
+  tasks: TranscriptTask[]
+  interactions: TranscriptInteraction[]
+  attachments: TranscriptAttachment[]
+  todos: TranscriptTodo[]
+  prompts: TranscriptPrompt[]
+  meta: TranscriptMeta
+  /** there are turns before these items */
+  hasMoreOlder: boolean
 }
 export interface TrustWorkspaceData {
   trusted: true
@@ -3703,6 +3925,21 @@ export interface UnsubscribeAck {
 }
 export interface UnsubscribeRequest {
   session_ids: string[]
+}
+export interface UnsubscribeV2Ack {
+  accepted: string[]
+  not_found: string[]
+  resync_required: string[]
+  cursors?: {
+    [k: string]: {
+      seq: number
+      epoch: string
+    }
+  }
+}
+export interface UnsubscribeV2Request {
+  session_id: string
+  agent_ids?: string[]
 }
 export interface UntrustWorkspaceData {
   trusted: false
@@ -4431,6 +4668,12 @@ export interface paths {
       responses: { 200: Content<Success<TranscriptPage> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/transcript/ops': {
+    get: {
+      parameters: { path: { session_id: string }; query: ListSessionTranscriptOpsQuery }
+      responses: { 200: Content<Success<ListSessionTranscriptOpsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/transcript/plan': {
     get: {
       parameters: { path: { session_id: string }; query: GetSessionTranscriptPlanQuery }
@@ -4653,18 +4896,22 @@ export interface SystemFrames {
   'event.fs.changed': EventFsChangedFrame
   'terminal_exit': TerminalExitFrame
   'terminal_output': TerminalOutputFrame
+  'transcript.ops': TranscriptOpsFrame
+  'transcript.reset': TranscriptResetFrame
 }
 
 /** Control frames: what is sent, and the payload of the ack. */
 export interface Requests {
   'client_hello': { payload: ClientHelloRequest; ack: ClientHelloAck }
   'subscribe': { payload: SubscribeRequest; ack: SubscribeAck }
+  'subscribe_v2': { payload: SubscribeV2Request; ack: SubscribeV2Ack }
   'terminal_attach': { payload: TerminalAttachRequest; ack: TerminalAttachAck }
   'terminal_close': { payload: TerminalCloseRequest; ack: TerminalCloseAck }
   'terminal_detach': { payload: TerminalDetachRequest; ack: TerminalDetachAck }
   'terminal_input': { payload: TerminalInputRequest; ack: TerminalInputAck }
   'terminal_resize': { payload: TerminalResizeRequest; ack: TerminalResizeAck }
   'unsubscribe': { payload: UnsubscribeRequest; ack: UnsubscribeAck }
+  'unsubscribe_v2': { payload: UnsubscribeV2Request; ack: UnsubscribeV2Ack }
   'watch_fs_add': { payload: WatchFsAddRequest; ack: WatchFsAddAck }
   'watch_fs_remove': { payload: WatchFsRemoveRequest; ack: WatchFsRemoveAck }
 }
