@@ -41,7 +41,7 @@ export {
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo, type PackFacts } from './info.ts'
-export type { TapOptions, TapPoint, TapPoints } from './lifecycle/hooks.ts'
+export { silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Collection,
   type Contribution,

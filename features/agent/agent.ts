@@ -392,7 +392,6 @@ export class AgentEngine implements Agent {
     const start = begins ? startRecords(turn_id, { prompt_id: id, origin }) : []
     const waits = starts ? { starts } : { queue_length: this.#turns.queue.length + 1 }
     const writing = this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
-    await null // the disk is at work from here on
     const looked = begins ? this.#binding.look() : undefined
     const written = await writing
     const known = this.#history.prompt(id)

@@ -1,4 +1,5 @@
 /** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
+import { setImmediate } from 'node:timers/promises'
 import { AppError, ValidationFailed } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
@@ -30,7 +31,7 @@ export interface TurnSetup {
 /** What the system prompt follows from, looked up ahead of the turn. */
 export interface LookedUp {
   readonly profile: string
-  readonly basis: Promise<string>
+  readonly basis: string
 }
 
 export interface TurnBinding {
@@ -98,14 +99,15 @@ export class AgentBinding {
     }
   }
 
-  /** Begins to look up what the prompt of the next turn follows from, so that it is there when the turn is; undefined without a profile. */
-  look(): LookedUp | undefined {
+  /** Looks up what the prompt of the next turn follows from, so that it is there when the turn is; undefined without a profile. Never rejects. */
+  async look(): Promise<LookedUp | undefined> {
+    await setImmediate() // the disk gets its work first
     const profile = this.#profile()
-    return profile && { profile: profile.name, basis: this.#deps.promptBasis(this.#host, profile) }
+    return profile && { profile: profile.name, basis: await this.#deps.promptBasis(this.#host, profile) }
   }
 
   /** Binds model and profile and renders the system prompt where that has not happened yet. Never rejects. */
-  async forTurn(looked?: LookedUp): Promise<TurnBinding> {
+  async forTurn(looked?: Promise<LookedUp | undefined>): Promise<TurnBinding> {
     const records: HistoryRecord[] = []
     try {
       const settings = bound(this.#settings, this.#deps.llm)
@@ -113,7 +115,7 @@ export class AgentBinding {
       this.#settings = settings
       this.#limitTools()
       const profile = this.#profile()
-      const warnings = profile ? await this.#render(profile, records, looked) : []
+      const warnings = profile ? await this.#render(profile, records, await looked) : []
       if (!this.#rendered) throw new AppError(ValidationFailed, { message: `the profile ${settings.profile} is not there` })
       const model = this.model()
       const setup = { model, effort: this.#deps.llm.effort(model, settings.thinking), system: this.#rendered.text }
@@ -133,7 +135,7 @@ export class AgentBinding {
   async #render(profile: AgentProfile, records: HistoryRecord[], looked?: LookedUp): Promise<readonly PromptWarning[]> {
     const disabled = disabledTools(this.#host).join()
     const compactions = this.#history.compactions()
-    const basis = await (looked?.profile === profile.name ? looked.basis : this.#deps.promptBasis(this.#host, profile))
+    const basis = looked?.profile === profile.name ? looked.basis : await this.#deps.promptBasis(this.#host, profile)
     const old = this.#rendered
     if (old && old.disabled === disabled && (old.compactions ?? 0) === compactions && (old.basis ?? '') === basis) return []
     const rendered = await this.#deps.renderPrompt(this.#host, profile).catch((error: unknown) => {

@@ -3,6 +3,7 @@
  * logged with the name of its pack and has no say; the turn goes on.
  */
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
+import { silence } from '../../kernel/index.ts'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
 import { type PromptInfo, type PromptRefusal, TurnFailure, type TurnHooks, type TurnInfo } from './service.ts'
 import { type Patience, waited } from './waited.ts'
@@ -111,6 +112,7 @@ export class TurnHookCalls {
       try {
         if (tap.type === 'async') throw new Error('taps of turn hooks answer with a promise or at once, not through a callback')
         const work = (tap.fn as (...args: readonly unknown[]) => unknown)(...args)
+        if (work === silence) continue
         const answer = await waited(work, patience)
         if (answered?.(answer) === false) return
       } catch (error) {

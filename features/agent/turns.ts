@@ -28,9 +28,9 @@ export interface TurnsHost {
   /** Those that wait; the records say which. */
   readonly notices: Tracked<readonly Notice[]>
   /** Begins to look up what the system prompt of the next turn follows from. */
-  look(): LookedUp | undefined
+  look(): Promise<LookedUp | undefined>
   /** Model, effort and system prompt of the next turn. */
-  bind(looked: LookedUp | undefined): Promise<TurnBinding>
+  bind(looked: Promise<LookedUp | undefined>): Promise<TurnBinding>
   /** Tokens were spent. */
   measured(): void
 }
@@ -165,7 +165,10 @@ export class Turns {
     turn_id: number,
     head: QueuedPrompt | Notice,
     start: () => Promise<Written | undefined>,
-    { begun = () => {}, looked = this.#agent.look() }: { readonly begun?: () => void; readonly looked?: LookedUp | undefined } = {}
+    {
+      begun = () => {},
+      looked = this.#agent.look()
+    }: { readonly begun?: () => void; readonly looked?: Promise<LookedUp | undefined> | undefined } = {}
   ): void {
     const { host, history, deps, emit, notices, bind, measured } = this.#agent
     const turn = new Turn(turn_id, head, {

@@ -47,18 +47,18 @@ export default definePack({
         if (agent && session.writable) await of(agent)
       })
     )
-    ctx.tap(turns.stepBegin, async info => (mayHaveGoal(info.agent) ? (await of(info.agent)).stepBegin(info) : undefined))
-    ctx.tap(turns.turnEnd, async info => (mayHaveGoal(info.agent) ? (await of(info.agent)).turnEnd(info) : undefined))
+    ctx.tap(turns.stepBegin, info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.stepBegin(info)) : undefined))
+    ctx.tap(turns.turnEnd, info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.turnEnd(info)) : undefined))
     ctx.tap(
       toolHooks.before,
-      async context => (mayHaveGoal(context.env.agent) ? (await of(context.env.agent)).guard(context) : undefined),
+      context => (mayHaveGoal(context.env.agent) ? of(context.env.agent).then(goal => goal.guard(context)) : undefined),
       {
         stage: -100
       }
     )
     ctx.contribute(StepInjectors, {
       variant: 'goal',
-      inject: async info => (mayHaveGoal(info.agent) ? (await of(info.agent)).remind(info) : undefined)
+      inject: info => (mayHaveGoal(info.agent) ? of(info.agent).then(goal => goal.remind(info)) : undefined)
     })
     ctx.on(promptCompleted, ({ session_id, subject, payload }) => {
       const opened =

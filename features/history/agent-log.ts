@@ -149,6 +149,11 @@ export class AgentLog {
     return this.#live.get(spec.name)?.seen as Tracked<S>
   }
 
+  /** A state that is kept up to date already. */
+  tracked<S>(spec: StateSpec<S>): S | undefined {
+    return this.#live.get(spec.name)?.seen.value as S | undefined // one spec per name
+  }
+
   /** The lowest number of a message from which on all states can be taken back. */
   get floor(): number {
     return Math.max(0, ...[...this.#live.values()].map(live => live.floor))

@@ -174,6 +174,10 @@ export class AgentHistory implements History {
     return this.#log.track(spec)
   }
 
+  tracked<S>(spec: StateSpec<S>): S | undefined {
+    return this.#log.tracked(spec)
+  }
+
   async contextMessages(): Promise<readonly HistoryMessage[]> {
     return (await this.#context()).messages()
   }

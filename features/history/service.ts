@@ -96,6 +96,8 @@ export interface History {
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
   /** A state of a pack that follows from the records, live from now on. */
   track<S>(spec: StateSpec<S>): Promise<Tracked<S>>
+  /** Such a state as it is now, when it is live already; those of `HistoryStates` always are. */
+  tracked<S>(spec: StateSpec<S>): S | undefined
   /** The messages of the context, oldest first; the newest compaction left the first of them. Large media are references. */
   contextMessages(): Promise<readonly HistoryMessage[]>
   /**

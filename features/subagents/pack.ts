@@ -100,6 +100,11 @@ export default definePack({
       await agent.get(roster)
       return agent.get(swarm)
     }
+    /** At once where it is open. */
+    const modeOf = <T>(agent: AgentHost, ask: (mode: SwarmMode) => T | Promise<T>): T | Promise<T> => {
+      const mode = swarming.get(agent)
+      return mode ? ask(mode) : open(agent).then(ask)
+    }
     ctx.own(
       sessions.onLoad(async session => {
         const agent = session.agent('main')
@@ -109,8 +114,8 @@ export default definePack({
     )
     ctx.contribute(StatusFacts, { field: 'subagents', places: ['snapshot'], value: agent => shown.get(agent)?.() ?? [] })
     ctx.contribute(StatusFacts, { field: 'swarm_mode', value: agent => swarming.get(agent)?.on ?? false })
-    ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: async info => (await open(info.agent)).remind(info) })
-    ctx.tap(turns.turnEnd, async ({ agent }) => (await open(agent)).turnEnd())
+    ctx.contribute(StepInjectors, { variant: 'swarm_mode', inject: info => modeOf(info.agent, mode => mode.remind(info)) })
+    ctx.tap(turns.turnEnd, ({ agent }) => modeOf(agent, mode => mode.turnEnd()))
     ctx.contribute(AgentConfigHandlers, {
       field: 'swarm_mode',
       order: 50,

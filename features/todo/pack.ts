@@ -38,7 +38,11 @@ export default definePack({
     ctx.contribute(StepInjectors, {
       variant: reminderVariant,
       // Subagents have short tasks and a caller who looks at the outcome.
-      inject: async ({ agent }) => (agent.record.type === 'main' ? reminderOf(await stateOf(agent)) : undefined)
+      inject({ agent }, history) {
+        if (agent.record.type !== 'main') return undefined
+        const state = history.tracked(todoState)
+        return state ? reminderOf(state) : history.track(todoState).then(({ value }) => reminderOf(value))
+      }
     })
   }
 })

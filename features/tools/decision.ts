@@ -1,5 +1,5 @@
 /** How it is decided whether a call runs: understood, guarded, permitted; what somebody must consent to is asked last. */
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, silence } from '../../kernel/index.ts'
 import { abortText, inTime, withGrace } from './abort.ts'
 import { type ParsedCall, violation } from './arguments.ts'
 import { Changes } from './changes.ts'
@@ -138,7 +138,8 @@ async function askGuards(
 ): Promise<ToolDecision | 'changed' | undefined> {
   for (const tap of [...hooks.before.taps]) {
     if (tap.type === 'async') throw new Error(`the tap ${tap.name} must answer with a promise or at once, not through a callback`)
-    const asked = Promise.resolve(tap.fn(context) as ReturnType<typeof hooks.before.promise>)
+    const asked = tap.fn(context) as ReturnType<typeof hooks.before.promise>
+    if (asked === silence) continue
     const answer = await inTime(asked, hookLimitMs, `the guard ${tap.name}`)
     if (answer === undefined) continue
     if (answer.kind === 'deny') return answer

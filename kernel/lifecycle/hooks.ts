@@ -121,6 +121,9 @@ export interface TapOwner {
 
 const dead = new WeakSet<Fn>()
 
+/** What taps of asynchronous hooks answer that have nothing to say and say so at once. Whoever calls the taps himself need not wait for it. */
+export const silence: Promise<undefined> = Promise.resolve(undefined)
+
 /**
  * Adds a tap and returns its undo. tapable has no untap: the tap turns into a no-op (undefined means "no opinion" in every
  * hook kind) and is swept from `hook.taps` at once and at the next registration. Failures are put down to the pack; those of taps that
@@ -141,15 +144,19 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
     throw error
   }
   const limitMs = !ours ? Number.POSITIVE_INFINITY : notify ? notifyMs : answerMs // a pack bounds the calls of its own hooks
-  const later = async (args: never[]) => {
-    if (!live) return undefined
-    if (notify) return guard.settle(pack, what, () => fn(...args), limitMs, undefined)
+  const inTime = async (work: Promise<unknown>) => {
+    const answer = await waitAtMost(work, limitMs)
+    if (answer === late) throw developerError('callback_late', limitMs)
+    return answer
+  }
+  const ended = async (error: unknown): Promise<unknown> => (notify ? guard.report(pack, what, error) : failed(error))
+  const later = (args: never[]): Promise<unknown> => {
+    if (!live) return silence
     try {
-      const answer = await waitAtMost(Promise.resolve(fn(...args)), limitMs)
-      if (answer === late) throw developerError('callback_late', limitMs)
-      return answer
+      const answer = fn(...args)
+      return answer === undefined ? silence : inTime(Promise.resolve(answer)).catch(ended)
     } catch (error) {
-      return failed(error)
+      return ended(error)
     }
   }
   const atOnce = (args: never[]) => {
