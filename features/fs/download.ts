@@ -1,23 +1,28 @@
-/** Bytes of a file of a workspace as they are. */
+/** Bytes of a file as they are. */
 import { posix } from 'node:path'
 import { type BinaryReply, binary } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
-import { withPin } from './boundary.ts'
+import { translated, withPin } from './boundary.ts'
 import { assertFile } from './read.ts'
 import { textFacts } from './text.ts'
 
-/** The file is pinned once more when the reply opens it. Throws PathIsDirectory (40906), PathMissing (40409), PathOutside (41304). */
-export async function downloadOf(root: Root, path: string): Promise<BinaryReply> {
+export interface ReplyOptions {
+  readonly disposition?: 'attachment'
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * A file below a root, which the reply pins once more when it opens it. Throws PathIsDirectory (40906), PathMissing (40409), PathOutside (41304),
+ * PathDenied (40411).
+ */
+export async function fileReply(root: Root, path: string, { disposition, headers }: ReplyOptions): Promise<BinaryReply> {
   const filename = posix.basename(path)
-  const { mime } = await withPin(root, path, async pin => {
-    assertFile(pin)
-    return await textFacts(pin, filename)
-  })
   const open = () =>
     withPin(root, path, async pin => {
       assertFile(pin)
-      return await pin.open()
+      return await pin.open().catch((error: unknown) => Promise.reject(translated(error, path)))
     })
-  const headers = { 'accept-ranges': 'bytes', 'x-content-type-options': 'nosniff' }
-  return binary({ file: `${root.real}/${path}`, open, type: mime, filename, disposition: 'attachment', headers })
+  await (await open()).close() // a failure is told before the reply begins
+  const { mime } = await withPin(root, path, pin => textFacts(pin, filename))
+  return binary({ file: posix.join(root.real, path), open, type: mime, headers, ...(disposition ? { filename, disposition } : {}) })
 }

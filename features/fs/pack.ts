@@ -17,7 +17,7 @@ import {
   statFile,
   statManyFiles
 } from './contract.ts'
-import { downloadOf } from './download.ts'
+import { fileReply } from './download.ts'
 import { detailedEntry, entryAt } from './entry.ts'
 import { appCommands, launch, openCommands, revealCommands, targetOf } from './launch.ts'
 import { listDirectory } from './list.ts'
@@ -92,7 +92,8 @@ export default definePack({
 
     ctx.route(downloadFromSession, async ({ params, query }) => {
       const { root } = await rootOf(sessions, params.session_id, { body: query })
-      return await downloadOf(root, relativePath(params.path, 'params.path'))
+      const headers = { 'accept-ranges': 'bytes', 'x-content-type-options': 'nosniff' }
+      return await fileReply(root, relativePath(params.path, 'params.path'), { disposition: 'attachment', headers })
     })
 
     ctx.route(openFile, async input => {

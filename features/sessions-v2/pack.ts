@@ -1,15 +1,13 @@
 /** Wires the v2 session list and its batches. */
 import { AppError, definePack, InternalError, invalid, Type } from '../../kernel/index.ts'
+import { GitCache, pullRequests, type GitFacts as RepositoryFacts } from '../git/index.ts'
 import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { type SessionState, Sessions } from '../sessions/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
 import { type Conditions, conditionsOf, tokenOf } from './conditions.ts'
 import { archiveSessions, type BatchResults, type GitFacts, listSessionItems, maxBatch, restoreSessions, type Status } from './contract.ts'
-import { GitCache } from './git.ts'
 import { type Facts, filtered, flatPage, groupPage, momentOf, type Page, sortBy } from './list.ts'
 
-/** Whom the program asks, unless a repository is elsewhere. */
-const pullRequests = new URL('https://api.github.com')
 /** Sessions of a batch that are changed at a time. */
 const parallel = 16
 
@@ -79,7 +77,9 @@ export default definePack({
             }
       )
     const gitOf = (states: readonly SessionState[], { git: wanted }: Conditions) =>
-      wanted ? git.of(states.map(state => state.cwd)) : undefined
+      wanted
+        ? git.of(states.map(state => state.cwd)).then(found => new Map([...found].map(([cwd, each]) => [cwd, withoutDraft(each)])))
+        : undefined
 
     ctx.route(listSessionItems, async ({ query }) => {
       const { conditions, position } = conditionsOf(query)
@@ -137,3 +137,8 @@ export default definePack({
     ctx.route(restoreSessions, ({ body: { ids } }) => batch(ids, id => sessions.restore(id)))
   }
 })
+
+/** A draft is open here. */
+function withoutDraft({ branch, pull_request: request }: RepositoryFacts): GitFacts {
+  return { branch, pull_request: request && { ...request, state: request.state === 'draft' ? 'open' : request.state } }
+}

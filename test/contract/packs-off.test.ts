@@ -29,6 +29,8 @@ const optional = [
   'tools-files',
   'files',
   'fs',
+  'git',
+  'fs-host',
   'file-search',
   'media',
   'request-repair',

@@ -2,7 +2,15 @@
 import { execFile } from 'node:child_process'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import type { GitFacts } from './contract.ts'
+
+/** Whom the program asks, unless a repository is elsewhere. */
+export const pullRequests = new URL('https://api.github.com')
+
+export interface GitFacts {
+  /** Null where none is checked out, and outside of repositories. */
+  readonly branch: string | null
+  readonly pull_request: { readonly number: number; readonly url: string; readonly state: 'open' | 'merged' | 'closed' | 'draft' } | null
+}
 
 export interface GitPorts {
   now(): number
@@ -94,7 +102,9 @@ export class GitCache {
     const { program, programMs: timeout } = this.#ports
     const options = { cwd: dir, env: environment(), timeout, killSignal: 'SIGKILL' as const, maxBuffer: outputBytes, windowsHide: true }
     return new Promise(done => {
-      const child = execFile(program, ['pr', 'view', '--json', 'number,state,url'], options, (error, text) => done(error ? '' : text))
+      const child = execFile(program, ['pr', 'view', '--json', 'number,state,url,isDraft'], options, (error, text) =>
+        done(error ? '' : text)
+      )
       child.stdin?.end()
     })
   }
@@ -129,10 +139,11 @@ function environment(): NodeJS.ProcessEnv {
 
 function pullRequestIn(text: string): GitFacts['pull_request'] {
   try {
-    const { number, state, url } = JSON.parse(text) as { number: unknown; state: unknown; url: unknown }
+    const { number, state, url, isDraft } = JSON.parse(text) as Record<'number' | 'state' | 'url' | 'isDraft', unknown>
     const shown = String(state).toLowerCase()
     if (!Number.isSafeInteger(number) || typeof url !== 'string' || !/^https?:\/\//.test(url)) return null
-    return { number: number as number, url, state: shown === 'merged' || shown === 'closed' ? shown : 'open' }
+    const open = isDraft === true ? 'draft' : 'open'
+    return { number: number as number, url, state: shown === 'merged' || shown === 'closed' ? shown : open }
   } catch {
     return null // no pull request, or no program
   }

@@ -1,0 +1,2 @@
+/** Public face of the fs-host pack. */
+export * from './contract.ts'

@@ -1,0 +1,32 @@
+/** Wires the file system of the server's machine. */
+import { definePack } from '../../kernel/index.ts'
+import { Workspaces } from '../workspaces/index.ts'
+import { browseDirectories, makeHostDirectory, readHome, readHostFile } from './contract.ts'
+import { assertAbsolute, browse, homeOfUser, hostFile, makeDirectory } from './host.ts'
+
+export default definePack({
+  name: 'fs-host',
+  description: "Directories and files of the server's machine",
+  area: 'Files',
+  optional: { workspaces: Workspaces },
+  setup(ctx, { workspaces }) {
+    ctx.route(browseDirectories, async ({ query: { path } }) => {
+      if (path !== undefined) assertAbsolute(path, 'query.path')
+      return await browse(path)
+    })
+    ctx.route(readHome, async () => {
+      const known = (await workspaces()?.list()) ?? []
+      const recent = [...known].sort((a, b) => (a.last_opened_at < b.last_opened_at ? 1 : a.last_opened_at > b.last_opened_at ? -1 : 0))
+      return { home: homeOfUser(), recent_roots: recent.map(({ root }) => root) }
+    })
+    ctx.route(readHostFile, async ({ query: { path } }) => {
+      assertAbsolute(path, 'query.path')
+      return await hostFile(path)
+    })
+    ctx.route(makeHostDirectory, async ({ body: { path } }) => {
+      assertAbsolute(path, 'body.path')
+      await makeDirectory(path)
+      return { path }
+    })
+  }
+})

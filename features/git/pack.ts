@@ -1,0 +1,65 @@
+/** Wires version control of sessions: status and diffs, and the status of files in listings. */
+import { AppError, definePack, Type } from '../../kernel/index.ts'
+import { rootOf } from '../file-search/index.ts'
+import { FileStatuses, relativePath } from '../fs/index.ts'
+import { assertOutbound, OutboundHosts } from '../llm/index.ts'
+import { Sessions } from '../sessions/index.ts'
+import { GitUnavailable, repositoryAt } from './command.ts'
+import { diffFile, readGitStatus } from './contract.ts'
+import { diffOf } from './diff.ts'
+import { GitCache, pullRequests } from './pull-requests.ts'
+import { lineCounts, lookUp, statusOf } from './status.ts'
+
+export default definePack({
+  name: 'git',
+  description: 'Status and diffs of the repository around a session',
+  area: 'Files',
+  needs: { sessions: Sessions },
+  provides: [FileStatuses],
+  config: Type.Object({
+    pull_request_program: Type.String({ default: 'gh', description: 'asked for the pull request; empty: nobody is' }),
+    pull_request_ms: Type.Integer({ minimum: 1, default: 5000, description: 'how long it may take' }),
+    pull_request_wait_ms: Type.Integer({ minimum: 0, default: 2000, description: 'how long a status waits for it; the next one shows it' })
+  }),
+  setup(ctx, { sessions }) {
+    const { pull_request_program: program, pull_request_ms: programMs, pull_request_wait_ms: waitMs } = ctx.config
+    if (program !== '') {
+      const host = { url: pullRequests.href, why: `pull requests, by ${program}`, when: 'fs:git_status in a repository' }
+      ctx.contribute(OutboundHosts, { pack: 'git', hosts: () => [host] })
+    }
+    const requests = new GitCache({
+      now: () => ctx.now().getTime(),
+      program,
+      allowed: () => assertOutbound(pullRequests),
+      programMs,
+      waitMs
+    })
+
+    ctx.provide(FileStatuses, {
+      async of(cwd, { ignored, signal }) {
+        try {
+          return lookUp(await statusOf(await repositoryAt(cwd, signal), ignored, signal))
+        } catch (error) {
+          if (AppError.is(error) && error.code === GitUnavailable.code) return undefined
+          throw error
+        }
+      }
+    })
+    ctx.route(readGitStatus, async input => {
+      const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const repository = await repositoryAt(root.real, input.signal)
+      const asked = requests.of([cwd])
+      const status = await statusOf(repository, false, input.signal)
+      const { additions, deletions } = await lineCounts(repository, status, input.signal)
+      const { branch, ahead, behind, entries } = status
+      const shown = body.paths ? body.paths.flatMap(path => (entries.has(path) ? [[path, entries.get(path)!] as const] : [])) : entries
+      const pullRequest = (await asked).get(cwd)?.pull_request ?? null
+      return { branch, ahead, behind, entries: Object.fromEntries(shown), additions, deletions, pullRequest }
+    })
+    ctx.route(diffFile, async input => {
+      const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const path = relativePath(body.path)
+      return await diffOf(await repositoryAt(root.real, input.signal), root, path, input.signal)
+    })
+  }
+})

@@ -1,0 +1,128 @@
+/** What git says about the files of a workspace. */
+import { relative } from 'node:path'
+import { yieldToLoop } from '../../kernel/index.ts'
+import type { FileStatus, StatusOf } from '../fs/index.ts'
+import { collect, type Repository } from './command.ts'
+
+export interface Status {
+  /** Empty when no branch is checked out. */
+  readonly branch: string
+  readonly ahead: number
+  readonly behind: number
+  /** By path, relative to the workspace; an untracked directory ends with a slash. */
+  readonly entries: ReadonlyMap<string, FileStatus>
+  /** Paths that git tracks, relative to the root of the repository. */
+  readonly tracked: readonly string[]
+  /** There is no commit yet. */
+  readonly unborn: boolean
+}
+
+/** Output beyond this is left out. */
+const STATUS_BYTES = 32 * 1024 * 1024
+/** Changed files whose lines are counted by name; with more all are counted. */
+const NAMED = 500
+
+/** One call of `git status`. `ignored`: ignored files, too. */
+export async function statusOf(repository: Repository, ignored: boolean, signal: AbortSignal): Promise<Status> {
+  const args = ['status', '--porcelain=v2', '--branch', '-z', '--untracked-files=normal', '--ignore-submodules=dirty', '--find-renames']
+  const { text } = await collect(repository, [...args, ...(ignored ? ['--ignored'] : []), '--', '.'], signal, STATUS_BYTES)
+  return await parse(text, relative(repository.top, repository.cwd))
+}
+
+async function parse(text: string, below: string): Promise<Status> {
+  const prefix = below === '' ? '' : `${below}/`
+  const entries = new Map<string, FileStatus>()
+  const tracked: string[] = []
+  const facts = { branch: '', ahead: 0, behind: 0, unborn: false }
+  const note = (path: string, status: FileStatus) => {
+    // Ignored or untracked and the whole workspace with it: its root.
+    if (path.startsWith(prefix)) entries.set(path.slice(prefix.length) || './', status)
+    else if (path.endsWith('/') && prefix.startsWith(path)) entries.set('./', status)
+  }
+  const lines = text.split('\0')
+  for (let at = 0; at < lines.length - 1; at++) {
+    if (at % 5000 === 4999) await yieldToLoop()
+    const line = lines[at]!
+    const kind = line[0]
+    if (kind === '#') branchLine(line, facts)
+    else if (kind === '?') {
+      const path = line.slice(2)
+      note(path, entries.has(path.slice(prefix.length)) ? 'modified' : 'untracked') // staged as deleted, and there again
+    } else if (kind === '!') note(line.slice(2), 'ignored')
+    else {
+      const path = line
+        .split(' ')
+        .slice(kind === '1' ? 8 : kind === '2' ? 9 : 10)
+        .join(' ')
+      tracked.push(path)
+      note(path, kind === 'u' ? 'conflicted' : changeOf(line.slice(2, 4)))
+      if (kind === '2') tracked.push(lines[++at]!) // the old name
+    }
+  }
+  return { ...facts, entries, tracked }
+}
+
+function branchLine(line: string, facts: { branch: string; ahead: number; behind: number; unborn: boolean }): void {
+  const [, name, ...rest] = line.split(' ')
+  const value = rest.join(' ')
+  if (name === 'branch.head') facts.branch = value === '(detached)' ? '' : value
+  else if (name === 'branch.oid') facts.unborn = value === '(initial)'
+  else if (name === 'branch.ab') {
+    facts.ahead = Math.abs(Number(rest[0]))
+    facts.behind = Math.abs(Number(rest[1]))
+  }
+}
+
+/** The two letters of index and work tree as one word. */
+function changeOf(letters: string): FileStatus {
+  if (letters.includes('D')) return 'deleted'
+  if (letters.includes('R') || letters.includes('C')) return 'renamed'
+  return letters.includes('A') ? 'added' : 'modified'
+}
+
+/** Lines added and removed since the last commit. */
+export async function lineCounts(repository: Repository, { tracked, unborn }: Status, signal: AbortSignal) {
+  if (tracked.length === 0) return { additions: 0, deletions: 0 }
+  // Paths count from the root of the repository there, from the workspace here.
+  const named = tracked.length <= NAMED ? tracked : ['.']
+  const against = unborn ? ['--cached', await emptyTree(repository, signal)] : ['HEAD']
+  const at = named === tracked ? { ...repository, cwd: repository.top } : repository
+  const args = ['diff', '--numstat', '-z', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--ignore-submodules=dirty']
+  const { text } = await collect(at, [...args, ...against, '--', ...named], signal, STATUS_BYTES)
+  const sum = { additions: 0, deletions: 0 }
+  for (const line of text.split('\0')) {
+    const [, added = '0', deleted = '0'] = /^(\d+)\t(\d+)\t/.exec(line) ?? []
+    sum.additions += Number(added)
+    sum.deletions += Number(deleted)
+  }
+  return sum
+}
+
+/** Its id depends on the hash that the repository uses. */
+async function emptyTree(repository: Repository, signal: AbortSignal): Promise<string> {
+  return (await collect(repository, ['hash-object', '-t', 'tree', '/dev/null'], signal, 1024)).text.trim()
+}
+
+/** Statuses for listings: a directory has the one of what is in it. */
+export function lookUp({ entries }: Status): StatusOf {
+  const whole = entries.get('./')
+  const folders = new Map<string, FileStatus>()
+  const changed = new Set<string>()
+  for (const [path, status] of entries) {
+    if (path.endsWith('/')) folders.set(path.slice(0, -1), status)
+    if (status === 'ignored') continue
+    for (let end = path.lastIndexOf('/', path.length - 2); end > 0; end = path.lastIndexOf('/', end - 1)) {
+      if (changed.has(path.slice(0, end))) break
+      changed.add(path.slice(0, end))
+    }
+  }
+  return (path, directory) => {
+    const own = entries.get(path) ?? whole
+    if (own) return own
+    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const status = folders.get(path.slice(0, end))
+      if (status) return status
+    }
+    return directory && changed.has(path) ? 'modified' : 'clean'
+  }
+}
