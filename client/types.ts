@@ -614,6 +614,21 @@ export interface AuthReadiness {
   /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither */
   warnings?: string[]
 }
+export interface BrowseDirectoriesData {
+  /** links resolved */
+  path: string
+  parent: string | null
+  /** by name, hidden ones last; links are left out */
+  entries: {
+    name: string
+    path: string
+    is_dir: true
+  }[]
+}
+export interface BrowseDirectoriesQuery {
+  /** absolute; default: the user's home */
+  path?: string
+}
 export interface BtwSessionData {
   agent_id: string
 }
@@ -1382,6 +1397,18 @@ export interface DetachSessionTaskData {
   /** false: it was not in the foreground */
   detached: boolean
   status: 'running' | 'completed' | 'failed' | 'cancelled'
+}
+export interface DiffFileBody {
+  path: string
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface DiffFileData {
+  path: string
+  /** unified; empty: unchanged */
+  diff: string
+  /** it is longer than 1,048,576 characters */
+  truncated: boolean
 }
 export interface DisablePluginData {
   ok: boolean
@@ -2442,6 +2469,13 @@ export interface MakeDirectoryBody {
   /** where it is done; `local` is the only runtime */
   runtime_id: string
 }
+export interface MakeHostDirectoryBody {
+  /** absolute */
+  path: string
+}
+export interface MakeHostDirectoryData {
+  path: string
+}
 export interface ModelCatalogChangedEvent {
   type: 'event.model_catalog.changed'
   /** own number */
@@ -2664,6 +2698,11 @@ export interface ProviderWithKey {
   /** Present when one is stored */
   api_key?: string
 }
+export interface PullRequest {
+  number: number
+  state: 'open' | 'merged' | 'closed' | 'draft'
+  url: string
+}
 export interface QuestionAnsweredEvent {
   type: 'event.question.answered'
   /** own number */
@@ -2748,6 +2787,38 @@ export interface ReadFileData {
   /** lines of the content; text only */
   line_count?: number
   is_binary: boolean
+}
+export interface ReadGitStatusBody {
+  /**
+   * only these, as they are in `entries`
+   *
+   */
+  paths?: string[]
+  /** where it is done; `local` is the only runtime */
+  runtime_id: string
+}
+export interface ReadGitStatusData {
+  /** empty: none is checked out */
+  branch: string
+  ahead: number
+  behind: number
+  /** by path; an untracked directory is one entry, with a slash at its end */
+  entries: {
+    [k: string]: 'clean' | 'modified' | 'added' | 'deleted' | 'renamed' | 'untracked' | 'ignored' | 'conflicted'
+  }
+  /** lines since the last commit */
+  additions: number
+  deletions: number
+  pullRequest: PullRequest | null
+}
+export interface ReadHomeData {
+  home: string
+  /** of the registered workspaces, opened last first */
+  recent_roots: string[]
+}
+export interface ReadHostFileQuery {
+  /** absolute */
+  path: string
 }
 export interface RegisterWorkspaceBody {
   /** Absolute path of an existing directory */
@@ -4192,6 +4263,29 @@ export interface paths {
       responses: { 200: Content<Success<DeleteFileData> | Failure<40001 | 50001 | 50003>> } & Refused
     }
   }
+  '/api/v1/fs:browse': {
+    get: {
+      parameters: { query?: BrowseDirectoriesQuery }
+      responses: { 200: Content<Success<BrowseDirectoriesData> | Failure<40001 | 40409 | 40411 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/fs:content': {
+    get: {
+      parameters: { query: ReadHostFileQuery }
+      responses: { 200: Content<Failure<40001 | 40409 | 40411 | 40906 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
+    }
+  }
+  '/api/v1/fs:home': {
+    get: {
+      responses: { 200: Content<Success<ReadHomeData> | Failure<40001 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/fs:mkdir': {
+    post: {
+      requestBody: { content: { 'application/json': MakeHostDirectoryBody } }
+      responses: { 200: Content<Success<MakeHostDirectoryData> | Failure<40001 | 40409 | 40411 | 40919 | 50001 | 50003>> } & Refused
+    }
+  }
   '/api/v1/gui/store/clear': {
     post: {
       responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
@@ -4416,6 +4510,20 @@ export interface paths {
     get: {
       parameters: { path: { session_id: string; path: string }; query?: DownloadFromSessionQuery }
       responses: { 200: Content<Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 41304 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:diff': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': DiffFileBody } }
+      responses: { 200: Content<Success<DiffFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40908 | 41304 | 50001 | 50003>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/fs:git_status': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': ReadGitStatusBody } }
+      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 50001 | 50003>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:grep': {
