@@ -7,6 +7,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   meta: () => import('./meta/pack.ts'),
   'api-docs': () => import('./api-docs/pack.ts'),
   instances: () => import('./instances/pack.ts'),
+  peers: () => import('./peers/pack.ts'),
   config: () => import('./config/pack.ts'),
   'gui-store': () => import('./gui-store/pack.ts'),
   workspaces: () => import('./workspaces/pack.ts'),

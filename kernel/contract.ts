@@ -105,6 +105,8 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
   readonly summary?: string
   /** `everyone`: a session event that reaches every connection, unfiltered. Default: subscribers; global events always reach everyone. */
   readonly deliver?: 'everyone'
+  /** True: every server of the home tells it by itself, so that none passes it on. */
+  readonly perServer?: boolean
   /** True: a subscriber's filter by subject does not apply. */
   readonly unfiltered?: boolean
   /** Volatile text stream: adjacent frames with equal `by` fields may be sent as one, the `append` field concatenated. */

@@ -83,6 +83,8 @@ export const Banned = errorSpec('auth_banned', 42901, 'Too many failed auth atte
 export const InternalError = errorSpec('internal_error', 50001, 'internal error')
 /** 50003: the disk refused. */
 export const PersistenceFailed = errorSpec('persistence_failed', 50003, 'could not be saved')
+/** 50005: another server of the home has the session and does not answer. The contract names no code for it. */
+export const OwnerSilent = errorSpec('owner_silent', 50005, 'the server that has the session does not answer; try again')
 
 export const generalErrors: readonly ErrorSpec[] = [
   ValidationFailed,
@@ -92,7 +94,8 @@ export const generalErrors: readonly ErrorSpec[] = [
   RouteMissing,
   Banned,
   InternalError,
-  PersistenceFailed
+  PersistenceFailed,
+  OwnerSilent
 ]
 
 /** A 40001 with one entry per offending field, its path from the root of the request (`body.label`); the message is `path: text` of the first. */

@@ -1,6 +1,8 @@
 /** The door of the kernel: everything a pack may import. */
 
 export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
+export { FramedSocket, jsonOf } from './channel/framed.ts'
+export { dialChannel, homeSecret, listenToChannels } from './channel/handshake.ts'
 export {
   type AnyRoute,
   type BodyOf,
@@ -20,6 +22,17 @@ export {
   type StoreSpec
 } from './contract.ts'
 export {
+  type Asker,
+  type Place,
+  type RelayedClient,
+  type RelayedEnd,
+  type RelayedReply,
+  type RelayedRequest,
+  Relays,
+  type SharedEvent,
+  Unreached
+} from './elsewhere.ts'
+export {
   AppError,
   CredentialRejected,
   type Detail,
@@ -31,6 +44,7 @@ export {
   generalErrors,
   InternalError,
   invalid,
+  OwnerSilent,
   PersistenceFailed,
   RouteMissing,
   ScopeMissing,

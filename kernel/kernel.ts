@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import type { AnyRoute, Method } from './contract.ts'
+import { Relays } from './elsewhere.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
@@ -97,6 +98,13 @@ export class Kernel {
     this.#http = new Pipeline(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
+    const relays: Relays = {
+      serve: (req, res, asker) => void this.#http.serveFor(asker, req, res),
+      connect: client => this.hub.connect(client, true),
+      onShared: listener => this.hub.onShared(listener),
+      deliver: event => this.hub.deliver(event)
+    }
+    this.#services.add(Relays.id, 'the kernel', relays)
     const contexts: ContextParts = {
       storage: this.#storage,
       hub: this.hub,

@@ -54,6 +54,7 @@ export const configChanged = defineEvent({
   type: 'event.config.changed',
   scope: 'global',
   durable: true,
+  perServer: true,
   summary: 'The configuration changed',
   payload: Type.Object({
     changed_fields: Type.Array(Type.String(), { description: 'Top-level keys' }),

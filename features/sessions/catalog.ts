@@ -148,6 +148,16 @@ export class Catalog {
     this.#index(state)
   }
 
+  /** Shows the state of a session of another server, as that one tells it. */
+  showForeign(state: SessionState): void {
+    if (!this.#pinned.has(state.id)) this.#index(state)
+  }
+
+  /** Another server has deleted it. */
+  forgetForeign(id: string): void {
+    if (!this.#pinned.has(id)) this.forget(id)
+  }
+
   /** Resolves when the state is on disk; the caller owns the session. */
   async put(state: SessionState): Promise<void> {
     await this.#ports.store.put(documentId(state.workspace_id, state.id), state, { guarded: true })

@@ -1,5 +1,7 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
+import { join } from 'node:path'
 import { AppError, acquireLock, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
+import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
 import {
@@ -28,6 +30,7 @@ import {
 import { copiedState, customMetadata, firstState, knownWorkspace, newSessionId, placeOf, rescueState } from './create.ts'
 import { discardLeft } from './removal.ts'
 import { AgentConfigHandlers, type Session, SessionChecks, type SessionLive, type SessionState, Sessions } from './service.ts'
+import { type SessionFact, SharedSessions } from './shared.ts'
 import { SessionTable } from './table.ts'
 import { type ListQuery, listPage, queryProblem, sessionObject } from './view.ts'
 
@@ -37,6 +40,7 @@ export default definePack({
   description: 'Sessions: create, list, read, profile, archive; loads them and unloads the idle ones',
   area: 'Sessions',
   needs: { workspaces: Workspaces },
+  optional: { peers: Peers },
   provides: [Sessions, SessionCounter, EventSubject],
   config: Type.Object({
     max_idle: Type.Integer({ minimum: 0, default: 64, description: 'loaded sessions without work and subscribers that are kept' }),
@@ -50,7 +54,7 @@ export default definePack({
     scan_interval_ms: Type.Integer({ minimum: 0, default: 3000, description: 'lists look at the disk at most this often' }),
     take_over: Type.Boolean({ default: true, description: 'what an earlier server left open or waiting goes on at the start' })
   }),
-  setup(ctx, { workspaces }) {
+  setup(ctx, { workspaces, peers }) {
     const root = sessionsRoot(ctx.home)
     const emitCreated = ctx.event(sessionCreated)
     const emitArchived = ctx.event(sessionArchived)
@@ -73,23 +77,60 @@ export default definePack({
       catalog,
       streams: ctx.streams,
       log: ctx.log,
-      lock: path => acquireLock(path, {}),
+      lock: path => acquireLock(path, { info: { server_id: peers()?.server_id } }),
       isFree: async path => (await lockHolder(path)) === undefined,
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
       foreignMs: ctx.config.foreign_refresh_ms,
+      changed: (id, gone) => (gone ? shared.gone(id) : shared.changed(id)),
       live: {
         now: ctx.now,
         hosts: ctx.hosts,
         store: (spec, dir) => ctx.storeAt(spec, dir),
         workChanged: (session, work) => {
+          shared.changed(session.id)
           const reason = session.state.last_turn_reason
           emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
         },
         metaUpdated: (id, payload) => emitMeta(payload, id),
         agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
       }
+    })
+    const topic = 'sessions'
+    const shared = new SharedSessions({
+      tell: (facts, server_id) => peers()?.tell(topic, facts, server_id),
+      own(id) {
+        const live = table.loaded(id)
+        if (!live?.writable) return undefined
+        const { busy, main_turn_active, pending_interaction } = live.work
+        return { id, state: live.state, work: { busy, main_turn_active, pending_interaction } }
+      },
+      all: () => table.all().map(({ id }) => id),
+      show: state => catalog.showForeign(state),
+      forget: id => catalog.forgetForeign(id)
+    })
+    /** The server that has a session, when it is another one that can be asked. */
+    const ownerOf = async (id: string) => {
+      const known = table.has(id) ? undefined : await catalog.find(id)
+      const holder = known && (await lockHolder(join(catalog.dir(known), 'lock')))
+      const { server_id } = (holder?.info ?? {}) as { server_id?: string }
+      return server_id === undefined || table.has(id) ? undefined : peers()?.place(server_id)
+    }
+    let asking: (() => void) | undefined
+    ctx.contribute(PeerTopics, {
+      topic,
+      present(others) {
+        shared.present(others)
+        asking?.()
+        asking = others ? ctx.tap(ctx.hooks.elsewhere, ownerOf) : undefined
+      },
+      joined: server_id => shared.joined(server_id),
+      left(server_id, gone) {
+        shared.left(server_id)
+        if (gone && ctx.config.take_over) ctx.background(signal => table.takeOverLeft(signal))
+      },
+      told: (facts, server_id) => shared.told(facts as readonly SessionFact[], server_id)
     })
     ctx.own(() => catalog.close())
     ctx.own(() => table.closeAll())
@@ -98,17 +139,22 @@ export default definePack({
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
 
-    const isBusy = (id: string) => table.loaded(id)?.work.busy === true
+    const workOf = (id: string, loaded = table.loaded(id)) => (loaded?.writable ? loaded.work : (shared.work(id) ?? loaded?.work))
+    const isBusy = (id: string) => workOf(id)?.busy === true
     const object = async (id: string, live?: SessionLive) => {
       const loaded = await table.stillThere(id)
       const state = loaded?.state ?? (await catalog.find(id))
       if (!state) throw new AppError(SessionMissing)
-      return sessionObject(state, loaded?.work, live)
+      return sessionObject(state, workOf(id, loaded), live)
     }
 
+    const stateOf = (state: SessionState) => {
+      const loaded = table.loaded(state.id)
+      return loaded?.writable ? loaded.state : state
+    }
     const pageOf = (sorted: readonly SessionState[], query: ListQuery, workspaces?: readonly string[]) => {
       const { rows, has_more } = listPage(sorted, query, isBusy, workspaces)
-      return { items: rows.map(state => sessionObject(table.loaded(state.id)?.state ?? state, table.loaded(state.id)?.work)), has_more }
+      return { items: rows.map(state => sessionObject(stateOf(state), workOf(state.id))), has_more }
     }
     const announce = (session: Session) => {
       const created = sessionObject(session.state, session.work)

@@ -29,6 +29,8 @@ export interface TablePorts {
   readonly idleMs: number
   /** One that was not used for so long is unloaded, however few there are. */
   readonly hibernateMs: number
+  /** What other servers should know of a session has changed: it was shown, loaded or closed, or (gone) deleted. */
+  readonly changed?: (id: string, gone?: boolean) => void
 }
 
 /** Sessions that are closed at a time, when nobody waits for it. */
@@ -195,6 +197,7 @@ export class SessionTable {
       try {
         removed = await takeAway(session.dir, id)
         catalog.forget(id)
+        this.#ports.changed?.(id, true)
       } catch (error) {
         failure = error
       }
@@ -209,6 +212,11 @@ export class SessionTable {
     if (failure !== undefined) throw failure
     if (removed === undefined) throw new AppError(SessionMissing) // somebody else has closed it in between
     await discard(removed, id, streams)
+  }
+
+  /** It is here, or is being loaded. */
+  has(id: string): boolean {
+    return this.#live.get(id)?.writable === true || this.#loading.has(id)
   }
 
   async closeAll(): Promise<void> {
@@ -274,6 +282,7 @@ export class SessionTable {
           this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
         )
       this.#live.set(id, session)
+      if (lock) this.#ports.changed?.(id)
       this.#sweep()
       return session
     } catch (error) {
@@ -295,7 +304,10 @@ export class SessionTable {
     const { catalog, live, log } = this.#ports
     return new LiveSession(state, dir, writable, {
       ...live,
-      show: next => catalog.show(next),
+      show: next => {
+        catalog.show(next)
+        this.#ports.changed?.(next.id)
+      },
       save: next => catalog.put(next),
       idle: () => this.#sweep(),
       failed: err => log.error({ err, session_id: state.id }, 'session state could not be saved')
@@ -321,6 +333,7 @@ export class SessionTable {
       await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))
     this.#ports.catalog.unpin(session.id)
+    if (session.writable && !this.#removals.has(session.id)) this.#ports.changed?.(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')
   }
 

@@ -2,9 +2,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { parse } from 'node:querystring'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { anonymous, type Principal } from '../access/principal.ts'
 import type { RequestInfo } from '../contract.ts'
+import type { Asker, Place } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
+import { developerError } from '../errors.ts'
 import { limitedStream, readJson } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
 
@@ -28,6 +31,10 @@ export interface Exchange extends RequestInfo {
   send(status: number, text: string | undefined): void
   /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
+  /** Another server asked for this one's clients: it is not passed on again. */
+  readonly relayed: boolean
+  /** Lets another server answer and resolves to the status. Rejects with `Unreached` before anything was taken or sent. */
+  relay(place: Place): Promise<number>
   /** Ends the answer where it is. */
   cut(): void
 }
@@ -43,17 +50,23 @@ export class HttpExchange implements Exchange {
   readonly began = performance.now()
   /** Nobody until the gate has found out. */
   principal: Principal = anonymous
+  readonly relayed: boolean
+  readonly #remote: string | null
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   /** Bytes of an unread body up to which the connection is kept. */
   readonly #keepBytes: number
   #stream: Readable | undefined
 
-  constructor(req: IncomingMessage, res: ServerResponse, env: Environment) {
+  /** `asker`: who asked the server that passes this on. */
+  constructor(req: IncomingMessage, res: ServerResponse, env: Environment, asker?: Asker) {
     const given = req.headers['x-request-id']
     this.id = (given !== undefined && requestId(String(given))) || env.newId()
     this.method = req.method ?? ''
     this.url = req.url ?? ''
+    this.relayed = asker !== undefined
+    if (asker) this.principal = asker.principal
+    this.#remote = asker ? asker.remote_address : (req.socket.remoteAddress ?? null)
     this.#req = req
     this.#res = res
     this.#keepBytes = env.options.bodyLimitBytes
@@ -64,7 +77,7 @@ export class HttpExchange implements Exchange {
   }
 
   get remote_address(): string | null {
-    return this.#req.socket.remoteAddress ?? null
+    return this.#remote
   }
 
   get stream(): Readable {
@@ -119,9 +132,8 @@ export class HttpExchange implements Exchange {
       res.writeHead(status).end()
       return
     }
-    const { 'content-length': announced, 'transfer-encoding': chunked } = req.headers
-    const isRead = req.complete || (chunked === undefined && Number(announced ?? 0) === 0)
-    const keep = isRead || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
+    const isRead = req.complete || !this.#hasBody
+    const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
     res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) })
@@ -133,6 +145,38 @@ export class HttpExchange implements Exchange {
 
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number> {
     return sendBinary(reply, this.#req, this.#res, signal)
+  }
+
+  async relay(place: Place): Promise<number> {
+    const req = this.#req
+    const res = this.#res
+    const { method, url: target, headers, principal, remote_address, id: request_id } = this
+    const gone = new AbortController()
+    const forget = this.onGone(() => gone.abort(developerError('client_gone')))
+    try {
+      const body = this.#hasBody ? req : undefined
+      const asked = { method, target, headers, body, request_id, principal, remote_address, signal: gone.signal }
+      const reply = await place.relay(asked)
+      const keep = this.#mayKeep
+      res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
+      await pipeline(reply.body, res, { end: keep })
+      if (!req.complete) swallow(req, res, keep)
+      else if (!keep) res.end()
+      return reply.status
+    } finally {
+      forget()
+    }
+  }
+
+  get #hasBody(): boolean {
+    const { 'content-length': announced, 'transfer-encoding': chunked } = this.#req.headers
+    return chunked !== undefined || Number(announced ?? 0) > 0
+  }
+
+  /** The body was read, or is short enough to be swallowed. */
+  get #mayKeep(): boolean {
+    const announced = this.#req.headers['content-length']
+    return this.#req.complete || !this.#hasBody || Number(announced ?? Number.POSITIVE_INFINITY) <= this.#keepBytes
   }
 
   cut(): void {

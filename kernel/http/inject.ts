@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { inProcess, type Principal } from '../access/principal.ts'
 import type { AnyRoute, BodyOf, DataOf, ParamsOf, QueryOf } from '../contract.ts'
+import type { Place } from '../elsewhere.ts'
 import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
 import type { FileReply, StreamReply } from './bytes.ts'
@@ -62,6 +63,7 @@ export class InjectedExchange implements Exchange {
   readonly headers: Readonly<Record<string, string>>
   readonly principal: Principal
   readonly remote_address = null
+  readonly relayed = false
   readonly began = performance.now()
   readonly #input: InjectInput
   #stream: Readable
@@ -126,6 +128,33 @@ export class InjectedExchange implements Exchange {
   async sendBytes(bytes: FileReply | StreamReply): Promise<number> {
     this.#answer = { status: 200, code: 0, msg: 'success', data: null as never, request_id: this.id, bytes }
     return 200
+  }
+
+  async relay(place: Place): Promise<number> {
+    const { method, url: target, headers, principal, remote_address, id: request_id } = this
+    const { body, stream, signal = new AbortController().signal } = this.#input
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const reply = await place.relay({
+      method,
+      target,
+      headers: { ...headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
+      body: text === undefined ? stream : Readable.from([Buffer.from(text)]),
+      request_id,
+      principal,
+      remote_address,
+      signal
+    })
+    const type = String(reply.headers['content-type'] ?? '')
+    if (type !== '' && !type.startsWith('application/json')) {
+      const { 'content-type': _type, ...rest } = reply.headers
+      const kept = Object.entries(rest).map(([key, value]) => [key, String(value)])
+      await this.sendBytes({ stream: reply.body, type, headers: Object.fromEntries(kept) as Record<string, string> })
+      return reply.status
+    }
+    const parts: Buffer[] = []
+    for await (const part of reply.body) parts.push(part as Buffer)
+    this.send(reply.status, parts.length === 0 ? undefined : Buffer.concat(parts).toString('utf8'))
+    return reply.status
   }
 
   cut(): void {

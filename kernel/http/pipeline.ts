@@ -3,13 +3,25 @@
  * reply and log.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
+import { type Asker, Unreached } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
+import {
+  AppError,
+  developerError,
+  generalErrors,
+  InternalError,
+  invalid,
+  OwnerSilent,
+  RouteMissing,
+  Unauthorized,
+  ValidationFailed
+} from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
@@ -20,6 +32,9 @@ import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
 const lastWordMs = 250
+
+/** So long a session whose server cannot be reached is looked for. */
+const relayMs = 10_000
 
 const generalCodes = new Set(generalErrors.map(spec => spec.code))
 
@@ -72,6 +87,17 @@ export class Pipeline {
     }
   }
 
+  /** Answers what another server passes on: see `Relays.serve`. Never rejects. */
+  async serveFor(asker: Asker, req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const exchange = new HttpExchange(req, res, this.#env, asker)
+    const target = this.#table.find(exchange.method, exchange.url)
+    try {
+      await this.#serve(target, exchange)
+    } catch (error) {
+      this.#fail(error, exchange, target.route)
+    }
+  }
+
   /** Asks a route without a socket; see `Kernel.inject`. */
   async inject<R extends AnyRoute>(route: R, input: InjectInput): Promise<Injected<R>> {
     const exchange = new InjectedExchange(this.#env.newId(), route, input)
@@ -89,6 +115,8 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
+    const { session_id } = raw
+    if (session_id !== undefined && this.#hooks.elsewhere.isUsed() && !exchange.relayed && (await this.#relay(session_id, route, exchange))) return
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
@@ -120,6 +148,24 @@ export class Pipeline {
     } finally {
       input.close()
       work.leave()
+    }
+  }
+
+  /** False: the session is here. What another server could not get is asked of whoever has the session by then. */
+  async #relay(session_id: string, route: MountedRoute, exchange: Exchange): Promise<boolean> {
+    const deadline = performance.now() + relayMs
+    for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
+      const place = await this.#hooks.elsewhere.promise(session_id)
+      if (!place) return false
+      try {
+        this.#done(exchange, route, await exchange.relay(place))
+        return true
+      } catch (error) {
+        if (!(error instanceof Unreached)) throw error
+        if (performance.now() > deadline) throw new AppError(OwnerSilent, { cause: error })
+        if (exchange.gone) throw error
+        await delay(pause)
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 /** Kernel lifecycle hooks (tapable), the face of them that packs see, and owned taps: a tap leaves with the pack that made it. */
 import { AsyncSeriesBailHook, AsyncSeriesHook, SyncHook } from 'tapable'
 import type { AnyRoute, RequestInfo } from '../contract.ts'
+import type { Place } from '../elsewhere.ts'
 import { AppError, developerError } from '../errors.ts'
 import type { Connection, EmittedEvent } from '../realtime/types.ts'
 import type { Guard } from './guard.ts'
@@ -26,6 +27,12 @@ export function createKernelHooks() {
      * `frameTimeoutMs` makes it missing, too.
      */
     attachStream: new AsyncSeriesBailHook<[session_id: string], 'live' | 'missing'>(['session_id']),
+    /**
+     * Bail. Something is about a session: a request whose path names it (`{session_id}`), a frame whose payload does, a subscription. A tap
+     * that knows another server of the home which has it answers the way there; undefined: this one. A tap that fails or takes longer than
+     * `frameTimeoutMs` fails the request.
+     */
+    elsewhere: new AsyncSeriesBailHook<[session_id: string], Place>(['session_id']),
     /**
      * Notify. A client went live on a session after a cursor. Volatile events between the two are lost to it; what it has to know of
      * them can be emitted to it `only`.

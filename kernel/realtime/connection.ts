@@ -1,8 +1,10 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
+import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
+import { Remote, type RemotePorts } from './remote.ts'
 import type { Connection, ConnectionInfo, SendOptions } from './types.ts'
 
 /** What carries a connection's messages: a WebSocket, or code of this process. */
@@ -35,6 +37,10 @@ export interface ConnectionOptions {
   /** Sends what waits for its batch in a session, so that a frame cannot overtake it. */
   flush(session_id: string): void
   subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
+  /** A client of another server: it is on no list, and what reaches everyone comes to it only for what it subscribed to. */
+  readonly relayed: boolean
+  /** What it needs to have sessions at other servers. */
+  readonly remote: (connection: ClientConnection) => RemotePorts
   /** The connection is over, or is being closed by us: it leaves every list now. */
   onEnd(connection: ClientConnection): void
 }
@@ -70,8 +76,9 @@ export class ClientConnection extends SlotHost implements Connection {
   /** Sessions whose replay is due. */
   readonly #awaited = new Set<string>()
   /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
-  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer }[] | undefined = []
+  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer; readonly foreign?: SharedEvent }[] | undefined = []
   readonly #listening: NodeJS.Timeout
+  #remote: Remote | undefined
   #held: Message[] = []
   #heldBytes = 0
   #holds = 0
@@ -106,7 +113,11 @@ export class ClientConnection extends SlotHost implements Connection {
 
   info(): ConnectionInfo {
     const { id, connected_at, remote_address, user_agent } = this.#options
-    return { id, connected_at, remote_address, user_agent, has_client_hello: this.greeted, subscriptions: this.sessions().sort() }
+    return { id, connected_at, remote_address, user_agent, has_client_hello: this.greeted, subscriptions: this.#subscriptions() }
+  }
+
+  #subscriptions(): string[] {
+    return [...this.sessions(), ...(this.#remote?.sessions() ?? [])].sort()
   }
 
   store(): never {
@@ -138,9 +149,37 @@ export class ClientConnection extends SlotHost implements Connection {
     return this.#filters.has(session_id)
   }
 
-  /** Subscribed sessions in order of subscription. */
+  get relayed(): boolean {
+    return this.#options.relayed
+  }
+
+  /** What it has at other servers. */
+  get remote(): Remote {
+    this.#remote ??= new Remote(this, this.#options.remote(this))
+    return this.#remote
+  }
+
+  /** The session that it subscribed to is at another server. */
+  subscribedRemotely(session_id: string): boolean {
+    return this.#remote?.has(session_id) === true
+  }
+
+  /** Sessions of this server that it subscribed to, in order of subscription. */
   sessions(): string[] {
     return [...this.#filters.keys()]
+  }
+
+  /** The subjects that a subscription shows; undefined: all. */
+  filterOf(session_id: string): readonly string[] | undefined {
+    const filter = this.#filters.get(session_id)
+    return filter && [...filter]
+  }
+
+  /** An event of another server that reaches everyone. */
+  #offer(event: SharedEvent): void {
+    if (this.subscribed(event.session_id)) return // it is here by now
+    if (this.#remote) this.#remote.offer(event)
+    else this.write(event.frame)
   }
 
   /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
@@ -155,13 +194,15 @@ export class ClientConnection extends SlotHost implements Connection {
     if (!this.subscribed(session_id)) this.#awaited.add(session_id)
   }
 
-  /** Takes an event that reaches everyone. One that a replay brings is left to that. */
-  broadcast(session_id: string, durable: boolean, bytes: Buffer): void {
+  /** Takes an event that reaches everyone. One that a replay brings is left to that. `foreign`: it comes from another server. */
+  broadcast(session_id: string, durable: boolean, bytes: Buffer, foreign?: SharedEvent): void {
     if (!this.#early) {
-      if (!(durable && this.#awaited.has(session_id))) this.write(bytes)
+      if (durable && this.#awaited.has(session_id)) return
+      if (foreign) this.#offer(foreign)
+      else this.write(bytes)
       return
     }
-    this.#early.push({ session_id, durable, bytes })
+    this.#early.push({ session_id, durable, bytes, ...(foreign && { foreign }) })
     if (this.#early.reduce((sum, each) => sum + each.bytes.length, 0) > earlyBytes) this.listen()
   }
 
@@ -170,7 +211,7 @@ export class ClientConnection extends SlotHost implements Connection {
     clearTimeout(this.#listening)
     const early = this.#early ?? []
     this.#early = undefined
-    for (const { session_id, durable, bytes } of early) this.broadcast(session_id, durable, bytes)
+    for (const { session_id, durable, bytes, foreign } of early) this.broadcast(session_id, durable, bytes, foreign)
   }
 
   /** No replay will come. */
@@ -288,6 +329,7 @@ export class ClientConnection extends SlotHost implements Connection {
     clearTimeout(this.#listening)
     this.#tellWritable()
     for (const resolve of this.#passing) resolve()
+    this.#remote?.close()
     this.#options.onEnd(this)
   }
 

@@ -29,6 +29,8 @@ interface Peer {
   readonly principal: Principal
   readonly remote_address: string | null
   readonly user_agent: string | null
+  /** See `ConnectionOptions.relayed`. */
+  readonly relayed?: boolean
 }
 
 export class Connections {
@@ -49,7 +51,10 @@ export class Connections {
     const { gate, subject } = options
     this.#subscriptions = new Subscriptions(env, options)
     const checkToken = (token: string) => gate.bypass || gate.checkToken(token)
-    this.#frames = new Frames(env, controlHandlers({ subscriptions: this.#subscriptions, checkToken, subject }))
+    const subscriptions = this.#subscriptions
+    this.#frames = new Frames(env, controlHandlers({ subscriptions, checkToken, subject }), (connection, session_id, work) =>
+      subscriptions.elsewhere(connection, session_id, work)
+    )
     this.#sockets = new Sockets(env, {
       gate,
       messageBytes: options.messageBytes ?? defaultMessageBytes,
@@ -74,18 +79,19 @@ export class Connections {
   }
 
   list(): ConnectionInfo[] {
-    return [...this.#open].map(connection => connection.info())
+    return [...this.#open].filter(connection => !connection.relayed).map(connection => connection.info())
   }
 
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.upgrade(req, socket, head)
   }
 
-  connect(client: LocalClient): LocalConnection {
+  /** `relayed`: for a client of another server. */
+  connect(client: LocalClient, relayed = false): LocalConnection {
     if (this.#closing) throw developerError('server_stopping')
     const transport = new LocalTransport(client, this.#env.log)
-    const { principal = inProcess, user_agent = null } = client
-    const connection = this.#begin(transport, { principal, remote_address: null, user_agent })
+    const { principal = inProcess, user_agent = null, remote_address = null } = client
+    const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed })
     connection.listen()
     const queue = new FrameQueue(this.#env, this.#frames, connection, transport)
     return {
@@ -93,6 +99,10 @@ export class Connections {
       async send(frame, bytes) {
         const text = Buffer.from(JSON.stringify(frame))
         if (connection.open) queue.receive(bytes ? Buffer.concat([text, Buffer.from('\n'), bytes]) : text, bytes !== undefined)
+        await transport.ready()
+      },
+      async receive(data, binary) {
+        if (connection.open) queue.receive(data, binary)
         await transport.ready()
       },
       close: () => transport.finish(1000, '')
@@ -134,8 +144,14 @@ export class Connections {
     const connection = new ClientConnection(this.#env, {
       id: `conn_${this.#env.newId()}`,
       transport,
+      relayed: false,
       ...peer,
       connected_at: now,
+      remote: self => ({
+        filterField: () => this.#options.subject()?.filter,
+        subscribe: (session_id, wish) => this.#subscriptions.subscribe(self, session_id, wish),
+        resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
+      }),
       flush: session_id => fanout.flush(session_id),
       subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,
       onEnd: self => this.#end(self)
@@ -151,14 +167,14 @@ export class Connections {
         capabilities: { event_batching: false, compression: false }
       }
     })
-    fanout.add(connection)
+    if (!connection.relayed) fanout.add(connection)
     return connection
   }
 
   #end(connection: ClientConnection): void {
     this.#open.delete(connection)
     this.#options.table.fanout.remove(connection)
-    for (const session_id of connection.sessions()) this.#subscriptions.unsubscribe(connection, session_id)
+    for (const session_id of connection.sessions()) this.#subscriptions.leave(connection, session_id)
     const leaving = this.#leave(connection).finally(() => this.#leaving.delete(leaving))
     this.#leaving.add(leaving)
   }

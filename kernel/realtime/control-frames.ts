@@ -128,18 +128,19 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     const filters = rule ? asFields(payload[rule.filter]) : {}
     const not_found = new Set<string>()
     const resync_required: string[] = []
+    const marks: Record<string, Watermark> = {}
     for (const id of cursors.keys()) connection.await(id)
     for (const id of new Set(ids)) {
       const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
-      const { found, resync } = await subscriptions.subscribe(connection, id, wish)
+      const { found, resync, mark } = await subscriptions.subscribe(connection, id, wish)
+      if (mark) marks[id] = mark
       if (!found) not_found.add(id)
       if (resync) resync_required.push(id)
       connection.giveUp(id)
     }
     const accepted = ids.filter(id => !not_found.has(id))
-    const marks: Record<string, Watermark> = {}
     for (const id of accepted) {
-      const mark = subscriptions.written(id)
+      const mark = marks[id] ?? subscriptions.written(id)
       if (mark) marks[id] = mark
     }
     return { accepted, not_found: [...not_found], resync_required, cursors: marks }
@@ -171,7 +172,7 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     [
       unsubscribe,
       async (payload, connection) => {
-        for (const id of asStrings(payload.session_ids)) subscriptions.unsubscribe(connection, id)
+        for (const id of asStrings(payload.session_ids)) await subscriptions.unsubscribe(connection, id)
         return { payload: { accepted: [], not_found: [], resync_required: [] } }
       }
     ]

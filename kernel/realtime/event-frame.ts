@@ -39,6 +39,8 @@ export interface Draft {
   readonly fields: Readonly<Record<string, unknown>>
   /** Its JSON text, taken at emission. */
   readonly text: string
+  /** Another server of the home told it. */
+  readonly foreign?: boolean
 }
 
 interface Numbered {
@@ -49,6 +51,7 @@ interface Numbered {
   readonly only: Connection | undefined
   readonly seq: number
   readonly epoch: string
+  readonly foreign: boolean
   /** About what it takes in memory, in bytes. */
   readonly size: number
 }
@@ -101,11 +104,12 @@ export function draftEvent(
 const frameBytes = 512
 
 export function numberFrame(draft: Draft, seq: number, epoch: string): EventFrame {
-  const { spec, session_id, subject, everyone, only, text } = draft
+  const { spec, session_id, subject, everyone, only, text, foreign = false } = draft
   const size = text.length + frameBytes
-  if (spec.merge && !spec.durable) return { spec, session_id, subject, everyone, only, seq, epoch, size, wire: undefined, draft }
+  const about = { spec, session_id, subject, everyone, only, foreign, seq, epoch, size }
+  if (spec.merge && !spec.durable) return { ...about, wire: undefined, draft }
   const line = frameLine(draft, seq, epoch, text)
-  return { spec, session_id, subject, everyone, only, seq, epoch, size, line, wire: line.subarray(0, line.length - 1) }
+  return { ...about, line, wire: line.subarray(0, line.length - 1) }
 }
 
 /** JSON text of a frame and a newline. */

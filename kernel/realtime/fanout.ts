@@ -1,4 +1,5 @@
 /** Who receives an event: everyone, or the subscribers of its session, batched, minus filters and suppression. */
+import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
 import { type EventFrame, frameLine, type MergeableFrame } from './event-frame.ts'
@@ -15,6 +16,8 @@ export class Fanout {
   readonly #audiences = new Map<string, Audience>()
   /** Audiences that hold frames back. */
   readonly #waiting = new Set<Audience>()
+  /** Who passes on what reaches everyone. */
+  readonly #shared = new Set<(event: SharedEvent) => void>()
 
   constructor(env: Environment) {
     this.#env = env
@@ -62,7 +65,7 @@ export class Fanout {
   deliver(frame: EventFrame): void {
     if (frame.only) this.#toOne(frame, frame.only)
     else if (!frame.everyone) this.#audiences.get(frame.session_id)?.push(frame)
-    else if (this.#everyone.size > 0) this.#toEveryone(frame)
+    else if (this.#everyone.size > 0 || this.#shared.size > 0 || this.#audiences.has(frame.session_id)) this.#toEveryone(frame)
   }
 
   #toOne(frame: EventFrame, only: Connection): void {
@@ -77,6 +80,23 @@ export class Fanout {
     this.flush()
     const bytes = frame.wire ?? alone(frame)
     for (const connection of [...this.#everyone]) connection.broadcast(frame.session_id, frame.spec.durable, bytes)
+    for (const connection of this.#audiences.get(frame.session_id)?.receivers ?? []) if (connection.relayed) connection.write(bytes)
+    if (frame.foreign || frame.spec.perServer) return
+    const { spec, session_id, seq } = frame
+    for (const tell of this.#shared) tell({ scope: spec.scope, type: spec.type, session_id, seq, durable: spec.durable, frame: bytes })
+  }
+
+  /** See `Relays.onShared`. */
+  onShared(listener: (event: SharedEvent) => void): () => void {
+    this.#shared.add(listener)
+    return () => void this.#shared.delete(listener)
+  }
+
+  /** A session event of another server that reaches everyone. */
+  offer(event: SharedEvent): void {
+    this.flush()
+    const { session_id, durable, frame } = event
+    for (const connection of [...this.#everyone]) connection.broadcast(session_id, durable, frame, event)
   }
 
   /** Sends what waits for its batch, of a session or of all. */

@@ -5,9 +5,10 @@ import type { Environment } from '../environment.ts'
 import { AppError, type Detail, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import type { FrameHandler } from '../pack.ts'
-import { problems, tidy } from '../schema.ts'
+import { problems, type TObject, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { CoreFrame } from './control-frames.ts'
+import type { Subscriptions } from './subscriptions.ts'
 
 /** A well-formed request frame. */
 interface RequestFrame {
@@ -37,11 +38,13 @@ const maxWaitingBytes = 1024 * 1024
 export class Frames {
   readonly #env: Environment
   readonly #core: ReadonlyMap<string, CoreFrame>
+  readonly #elsewhere: Subscriptions['elsewhere']
   #mounted: ReadonlyMap<string, MountedFrame> = new Map()
 
-  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>) {
+  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>, elsewhere: Subscriptions['elsewhere']) {
     this.#env = env
     this.#core = core
+    this.#elsewhere = elsewhere
   }
 
   /** Replaces the frames of packs. Frames being handled go on with what they began with. */
@@ -60,7 +63,7 @@ export class Frames {
     const mounted = core ? undefined : this.#mounted.get(frame.type)
     try {
       if (frame.refused) throw invalid([frame.refused])
-      if (mounted) return await this.#ask(mounted, frame, connection)
+      if (mounted) return (await this.#askElsewhere(mounted, frame, connection)) ?? (await this.#ask(mounted, frame, connection))
       if (!core) return unknownFrame(frame)
       requireScope(connection.principal)
       const { code = 0, msg = 'success', payload, close } = await core.answer(checked(core.spec(), frame), connection)
@@ -74,6 +77,14 @@ export class Frames {
     } finally {
       if (!frame.refused) core?.over?.(frame.payload, connection)
     }
+  }
+
+  /** The answer of the server that has the session which the frame is about; undefined: this one. */
+  async #askElsewhere({ spec }: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
+    const { type, payload, bytes } = frame
+    const { session_id } = (payload ?? {}) as { session_id?: unknown }
+    if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
+    return await this.#elsewhere(connection, session_id, place => connection.remote.ask(place, session_id, { type, payload }, bytes))
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {

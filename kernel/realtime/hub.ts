@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { EventSpec, FrameSpec } from '../contract.ts'
+import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
@@ -209,8 +210,26 @@ export class Hub implements Streams {
   }
 
   /** Connects code of this process as a client, without a socket. Throws when connections are being closed. */
-  connect(client: LocalClient): LocalConnection {
-    return this.#connections.connect(client)
+  connect(client: LocalClient, relayed = false): LocalConnection {
+    return this.#connections.connect(client, relayed)
+  }
+
+  /** See `Relays.onShared`. */
+  onShared(listener: (event: SharedEvent) => void): () => void {
+    return this.#fanout.onShared(listener)
+  }
+
+  /** See `Relays.deliver`. A global event becomes one of this server's stream. */
+  deliver(event: SharedEvent): void {
+    if (event.scope === 'session') {
+      this.#fanout.offer(event)
+      return
+    }
+    const spec = this.#specs.get(event.type)
+    if (this.#ended || !spec) return // of a pack that is not active here
+    const { timestamp, offset, payload } = JSON.parse(event.frame.toString('utf8')) as JournaledEvent & { offset?: number }
+    const facts = { pack: 'kernel', everyone: true, only: undefined, session_id: globalStream, subject: '', foreign: true }
+    this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, fields: payload, text: JSON.stringify(payload) })
   }
 
   /** Closes the connections of some principals with 1008, for example those of a token that is not valid any more. */

@@ -16,7 +16,8 @@ export interface LocalClient {
   /** Default: code of this process, with every scope. */
   readonly principal?: Principal
   /** Shown in the list of connections; default null. */
-  readonly user_agent?: string
+  readonly user_agent?: string | null
+  readonly remote_address?: string | null
 }
 
 /** What the client gets for its end. */
@@ -24,6 +25,8 @@ export interface LocalConnection {
   readonly id: string
   /** Sends a frame, with `bytes` as a binary message. Resolves when the server takes more. */
   send(frame: object, bytes?: Uint8Array): Promise<void>
+  /** The same for a message as a socket would bring it. */
+  receive(data: Buffer, binary: boolean): Promise<void>
   /** Ends the connection; `closed` is called before this returns. */
   close(): void
 }

@@ -3,8 +3,11 @@
  * everything durable after the cursor, so a session event that reaches everyone and that a connection has heard live is in it once
  * more; clients drop durable frames up to the last number they applied.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { EventSpec } from '../contract.ts'
+import { type Place, Unreached } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
+import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { ClientConnection } from './connection.ts'
 import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
@@ -38,7 +41,12 @@ export interface Subscribed {
   readonly found: boolean
   /** The cursor could not be served; a `resync_required` frame was sent. */
   readonly resync: boolean
+  /** Of a session at another server: where its journal was. */
+  readonly mark?: Watermark | undefined
 }
+
+/** So long a session whose server cannot be reached is looked for. */
+const patienceMs = 10_000
 
 interface Replay {
   readonly kind: 'replay'
@@ -61,7 +69,14 @@ export class Subscriptions {
 
   /** Resolves when everything the cursor asked for was sent and the connection is live. */
   async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
-    if (!isStreamId(session_id) || !(await this.#attach(session_id))) return { found: false, resync: false }
+    if (!isStreamId(session_id)) return { found: false, resync: false }
+    const there = await this.elsewhere(connection, session_id, place => {
+      if (connection.subscribed(session_id)) this.leave(connection, session_id)
+      return connection.remote.subscribe(place, session_id, wish)
+    })
+    if (there) return there
+    if (connection.subscribedRemotely(session_id)) connection.remote.forget(session_id)
+    if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#options.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)
       if (start.kind === 'gone') {
@@ -76,7 +91,31 @@ export class Subscriptions {
     })
   }
 
-  unsubscribe(connection: ClientConnection, session_id: string): void {
+  /** Does something where the session is, when that is another server; undefined: it is here. Rejects with OwnerSilent. */
+  async elsewhere<T>(connection: ClientConnection, session_id: string, work: (place: Place) => Promise<T>): Promise<T | undefined> {
+    const { hooks } = this.#options
+    if (connection.relayed || !hooks.elsewhere.isUsed()) return undefined
+    const deadline = performance.now() + patienceMs
+    for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
+      const place = await hooks.elsewhere.promise(session_id)
+      if (!place) return undefined
+      try {
+        return await work(place)
+      } catch (cause) {
+        if (!(cause instanceof Unreached)) throw cause
+        if (performance.now() > deadline || !connection.open) throw new AppError(OwnerSilent, { cause })
+        await delay(pause)
+      }
+    }
+  }
+
+  async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
+    if (connection.subscribedRemotely(session_id)) await connection.remote.unsubscribe(session_id)
+    this.leave(connection, session_id)
+  }
+
+  /** Ends a subscription to a session of this server. */
+  leave(connection: ClientConnection, session_id: string): void {
     const { table } = this.#options
     table.fanout.unsubscribe(session_id, connection)
     connection.forget(session_id)

@@ -187,7 +187,7 @@ async function said(port: number, ...texts: string[]): Promise<string> {
 async function anOwner(t: TestContext) {
   const { server, store } = await opened(t)
   await store.put('a', { n: 1 })
-  return JSON.parse(await readFile(join(server, 'kv-owner.json'), 'utf8')) as { port: number; secret: string }
+  return JSON.parse(await readFile(join(server, 'kv-owner.json'), 'utf8')) as { port: number; id: string }
 }
 
 test('the owner hangs up on what is no frame, on a line without end, and on silence', async t => {
@@ -218,11 +218,11 @@ test("the owner's own proof does not pass for a guest's", { timeout: 10_000 }, a
   const { port } = await anOwner(t)
   const victim = connect(port, '127.0.0.1')
   victim.on('error', () => undefined)
-  victim.write('{"hello":"x"}\n')
+  victim.write('{"hello":"x","purpose":"kv"}\n')
   const [data] = (await once(victim, 'data')) as [Buffer]
   const { nonce } = JSON.parse(String(data)) as { nonce: string }
   const helper = connect(port, '127.0.0.1')
-  helper.write(`${JSON.stringify({ hello: nonce })}\n`)
+  helper.write(`${JSON.stringify({ hello: nonce, purpose: 'kv' })}\n`)
   const [mirrored] = (await once(helper, 'data')) as [Buffer]
   helper.destroy()
   const { proof } = JSON.parse(String(mirrored)) as { proof: string }
@@ -247,7 +247,7 @@ test('a stranger that welcomes a guest without a proof is not believed', async t
   t.after(() => stranger.close())
   await mkdir(server)
   const { port } = stranger.address() as { port: number }
-  await writeFile(join(server, 'kv-owner.json'), JSON.stringify({ pid: process.pid, port, secret: 's' }))
+  await writeFile(join(server, 'kv-owner.json'), JSON.stringify({ pid: process.pid, port, id: 'i' }))
   assert.equal(await KvGuest.join(join(server, 'kv-owner.json')), undefined)
 })
 

@@ -71,7 +71,7 @@ test('two kernels of one process share one database, through a link too; the las
   assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
   assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
   await second.close()
-  assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['kv'])
+  assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['channel.secret', 'kv'])
 })
 
 test('a storage that never uses kv opens no database', async t => {

@@ -1,0 +1,77 @@
+/** Where the servers of a home find each other: `<home>/server/peers/<server_id>.json` says on which loopback port each listens. */
+import { type FSWatcher, watch } from 'node:fs'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ownProcess, type ProcessIdentity, replaceFile, stateOf } from '../../kernel/index.ts'
+
+export interface Entry {
+  readonly server_id: string
+  readonly port: number
+  readonly process: ProcessIdentity
+}
+
+const idForm = /^[0-9A-HJKMNP-TV-Z]{26}$/
+
+export class Directory {
+  readonly #dir: string
+  readonly #own: string
+  #watcher: FSWatcher | undefined
+
+  constructor(home: string, server_id: string) {
+    this.#dir = join(home, 'server', 'peers')
+    this.#own = server_id
+  }
+
+  /** Says where this server listens, and calls `changed` when another one comes or goes, now and then also without a reason. */
+  async announce(port: number, changed: () => void): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 })
+    try {
+      this.#watcher = watch(this.#dir, { persistent: false }, changed)
+      this.#watcher.on('error', () => undefined) // those that come later knock themselves
+    } catch {
+      // no watch to be had here: as above
+    }
+    const entry: Entry = { server_id: this.#own, port, process: await ownProcess() }
+    await replaceFile(this.#path(this.#own), JSON.stringify(entry), { sync: 'write' })
+  }
+
+  async withdraw(): Promise<void> {
+    this.#watcher?.close()
+    await rm(this.#path(this.#own), { force: true })
+  }
+
+  /** The other servers that run on this machine. Removes what dead ones left behind. */
+  async others(): Promise<Entry[]> {
+    const names = await readdir(this.#dir).catch(() => []) // nobody has announced anything yet
+    const found: Entry[] = []
+    for (const name of names) {
+      const id = name.replace(/\.json$/, '')
+      if (id === this.#own || id === name || !idForm.test(id)) continue
+      const entry = await this.#read(id)
+      if (!entry) continue
+      const state = await stateOf(entry.process)
+      if (state === 'alive') found.push(entry)
+      if (state === 'gone') await rm(this.#path(id), { force: true })
+    }
+    return found
+  }
+
+  /** The server has ended. */
+  async isGone(entry: Entry): Promise<boolean> {
+    return (await stateOf(entry.process)) === 'gone' || (await this.#read(entry.server_id)) === undefined
+  }
+
+  async #read(id: string): Promise<Entry | undefined> {
+    try {
+      const entry = JSON.parse(await readFile(this.#path(id), 'utf8')) as Partial<Entry>
+      const usable = entry.server_id === id && Number.isSafeInteger(entry.port) && Number.isSafeInteger(entry.process?.pid)
+      return usable ? (entry as Entry) : undefined
+    } catch {
+      return undefined // it was removed a moment ago, or is no entry
+    }
+  }
+
+  #path(id: string): string {
+    return join(this.#dir, `${id}.json`)
+  }
+}

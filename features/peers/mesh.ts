@@ -1,0 +1,251 @@
+/** The other servers of the home as this one sees them: found in the directory, linked, silent, gone. */
+import type { Server } from 'node:http'
+import type { Server as Listener, Socket } from 'node:net'
+import { join } from 'node:path'
+import {
+  dialChannel,
+  homeSecret,
+  type Logger,
+  listenToChannels,
+  type Place,
+  type Relays,
+  type SharedEvent,
+  Unreached
+} from '../../kernel/index.ts'
+import { clientOver, takeClient } from './clients.ts'
+import { Directory, type Entry } from './directory.ts'
+import { Link } from './link.ts'
+import { answering, Requests } from './requests.ts'
+import type { PeerTopic } from './service.ts'
+
+/** With the id of the server that dials. */
+const linkPurpose = 'link '
+const againMs = 250
+/** While other servers are known they are looked for so often, beside what the watch of the directory says. */
+const lookMs = 2000
+
+export interface MeshPorts {
+  readonly home: string
+  readonly server_id: string
+  readonly log: Logger
+  readonly relays: Relays
+  readonly topics: () => readonly PeerTopic[]
+}
+
+interface Peer {
+  readonly entry: Entry
+  readonly requests: Requests
+  link: Link | undefined
+  dialing: boolean
+}
+
+export class Mesh {
+  readonly #ports: MeshPorts
+  readonly #directory: Directory
+  readonly #peers = new Map<string, Peer>()
+  readonly #answering: Server
+  #secret = ''
+  #listener: Listener | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #timer: NodeJS.Timeout | undefined
+  #unshare: (() => void) | undefined
+  #closed = false
+
+  constructor(ports: MeshPorts) {
+    this.#ports = ports
+    this.#directory = new Directory(ports.home, ports.server_id)
+    this.#answering = answering(ports.relays)
+  }
+
+  /** Listens, and resolves when the servers that are there already are known. */
+  async open(): Promise<void> {
+    const { home, server_id } = this.#ports
+    this.#secret = await homeSecret(join(home, 'server'))
+    const { server, port } = await listenToChannels(this.#secret, server_id, (socket, purpose) => this.#take(socket, purpose))
+    this.#listener = server
+    if (this.#closed) {
+      server.close()
+      return
+    }
+    await this.#directory.announce(port, () => void this.look())
+    await this.look()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#unshare?.()
+    this.#listener?.close()
+    await this.#directory.withdraw()
+    await this.#looking
+    for (const peer of this.#peers.values()) {
+      peer.requests.close()
+      peer.link?.close()
+    }
+    this.#answering.closeAllConnections()
+  }
+
+  servers(): string[] {
+    return [...this.#peers.keys()]
+  }
+
+  link(server_id: string): Link | undefined {
+    return this.#peers.get(server_id)?.link
+  }
+
+  links(): Link[] {
+    return [...this.#peers.values()].flatMap(peer => peer.link ?? [])
+  }
+
+  silent(server_id: string): boolean {
+    const peer = this.#peers.get(server_id)
+    return !peer?.link || peer.link.silent
+  }
+
+  place(id: string): Place | undefined {
+    const peer = this.#peers.get(id)
+    if (!peer) return undefined
+    const refuse = () => {
+      if (peer.link?.silent) throw new Unreached()
+    }
+    return {
+      id,
+      relay: async request => {
+        refuse()
+        return await peer.requests.ask(request)
+      },
+      connect: async client => {
+        refuse()
+        return clientOver(await this.#dial(peer.entry, 'client'), client)
+      }
+    }
+  }
+
+  /** Looks who is there; once more when something changed meanwhile. */
+  look(): Promise<void> {
+    this.#lookAgain = true
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #look(): Promise<void> {
+    while (this.#lookAgain && !this.#closed) {
+      this.#lookAgain = false
+      const found = await this.#directory.others()
+      if (this.#closed) return
+      for (const peer of [...this.#peers.values()]) {
+        if (!found.some(entry => entry.server_id === peer.entry.server_id)) this.#gone(peer)
+      }
+      for (const entry of found) if (!this.#peers.has(entry.server_id)) this.#found(entry)
+    }
+    clearTimeout(this.#timer)
+    if (this.#peers.size > 0 && !this.#closed) this.#timer = setTimeout(() => void this.look(), lookMs).unref()
+  }
+
+  #found(entry: Entry): void {
+    const peer: Peer = { entry, requests: new Requests(() => this.#dial(entry, 'http')), link: undefined, dialing: false }
+    this.#peers.set(entry.server_id, peer)
+    if (this.#peers.size === 1) {
+      this.#unshare = this.#ports.relays.onShared(event => {
+        for (const link of this.links()) link.share(event)
+      })
+      this.#each(topic => topic.present?.(true))
+    }
+    void this.#keepLinked(peer)
+  }
+
+  #gone(peer: Peer): void {
+    const { server_id } = peer.entry
+    this.#peers.delete(server_id)
+    peer.requests.close()
+    peer.link?.close()
+    this.#each(topic => topic.left?.(server_id, true))
+    if (this.#peers.size > 0) return
+    this.#unshare?.()
+    this.#each(topic => topic.present?.(false))
+  }
+
+  /** Of two servers the younger one dials. */
+  async #keepLinked(peer: Peer): Promise<void> {
+    const { server_id } = peer.entry
+    if (peer.dialing || server_id > this.#ports.server_id) return
+    peer.dialing = true
+    while (!this.#closed && this.#peers.get(server_id) === peer && !peer.link) {
+      try {
+        this.#linked(peer, await this.#dial(peer.entry, `${linkPurpose}${this.#ports.server_id}`))
+      } catch {
+        if (await this.#directory.isGone(peer.entry)) void this.look()
+        await new Promise(resolve => setTimeout(resolve, againMs).unref())
+      }
+    }
+    peer.dialing = false
+  }
+
+  #linked(peer: Peer, socket: Socket): void {
+    const { server_id } = peer.entry
+    const old = peer.link
+    const link: Link = new Link(socket, {
+      shared: (event: SharedEvent) => this.#ports.relays.deliver(event),
+      told: (name, payload) => this.#each(topic => (topic.topic === name ? topic.told?.(payload, server_id) : undefined)),
+      asked: async (name, payload) => {
+        const topic = this.#ports.topics().find(each => each.topic === name && each.asked)
+        if (!topic) throw new Error(`nobody answers '${name}' here`)
+        return await topic.asked?.(payload, server_id)
+      },
+      silent: isSilent => {
+        this.#ports.log.warn({ server_id }, isSilent ? 'another server of the home says nothing' : 'another server of the home speaks again')
+        if (isSilent) peer.requests.giveUp()
+      },
+      closed: () => {
+        if (peer.link !== link) return
+        peer.link = undefined
+        if (this.#closed) return
+        void this.look().then(() => {
+          if (this.#peers.get(server_id) !== peer) return
+          this.#each(topic => topic.left?.(server_id, false))
+          void this.#keepLinked(peer)
+        })
+      }
+    })
+    peer.link = link
+    old?.close()
+    if (this.#closed) link.close()
+    else this.#each(topic => topic.joined?.(server_id))
+  }
+
+  #dial({ port, server_id: id }: Entry, purpose: string): Promise<Socket> {
+    return dialChannel(port, this.#secret, { purpose, id }).catch(cause => {
+      throw new Unreached(cause)
+    })
+  }
+
+  #take(socket: Socket, purpose: string): void {
+    if (this.#closed) socket.destroy()
+    else if (purpose === 'http') {
+      this.#answering.emit('connection', socket)
+      socket.resume()
+    } else if (purpose === 'client') takeClient(socket, this.#ports.relays)
+    else if (purpose.startsWith(linkPurpose)) void this.#introduce(purpose.slice(linkPurpose.length), socket)
+    else socket.destroy()
+  }
+
+  async #introduce(from: string, socket: Socket): Promise<void> {
+    if (!this.#peers.has(from)) await this.look()
+    const peer = this.#peers.get(from)
+    if (peer && !this.#closed) this.#linked(peer, socket)
+    else socket.destroy()
+  }
+
+  #each(tell: (topic: PeerTopic) => unknown): void {
+    for (const topic of this.#ports.topics()) {
+      try {
+        tell(topic)
+      } catch (err) {
+        this.#ports.log.error({ err, topic: topic.topic }, 'a topic between servers failed')
+      }
+    }
+  }
+}

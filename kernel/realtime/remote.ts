@@ -1,0 +1,332 @@
+/**
+ * What one client has at other servers of the home: a connection to each, opened with the first frame that goes there. Its messages go to
+ * the client as they come; when it ends, its subscriptions go on wherever the session is then, after the last event that came.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Principal } from '../access/principal.ts'
+import { type Place, type RelayedEnd, type SharedEvent, Unreached } from '../elsewhere.ts'
+import { AppError, OwnerSilent } from '../errors.ts'
+import type { Cursor, ResyncReason, Watermark } from './journal.ts'
+
+/** Answer to a frame. */
+export interface RemoteAck {
+  readonly code: number
+  readonly msg: string
+  readonly payload: Record<string, unknown>
+  readonly details?: never
+}
+
+/** What a subscription asks for; see `SubscribeWish`. */
+export interface RemoteWish {
+  readonly filter?: readonly string[] | null | undefined
+  readonly cursor?: Cursor | undefined
+}
+
+export interface RemoteSubscribed {
+  readonly found: boolean
+  readonly resync: boolean
+  /** Where the session's journal was when the subscription was through. */
+  readonly mark?: Watermark | undefined
+}
+
+export interface RemotePorts {
+  /** Name of the field with filters in `subscribe`; undefined: nobody filters. */
+  filterField(): string | undefined
+  /** Subscribes anew, wherever the session is. */
+  subscribe(session_id: string, wish: RemoteWish): Promise<RemoteSubscribed>
+  resync(session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void
+}
+
+/** What it asks of the client's connection here. */
+export interface RemoteOwner {
+  readonly open: boolean
+  readonly writable: boolean
+  readonly principal: Principal
+  info(): { readonly remote_address: string | null; readonly user_agent: string | null }
+  drained(): Promise<void>
+  write(bytes: Buffer, binary?: boolean): void
+  shut(code: number, reason: string): void
+  subscribed(session_id: string): boolean
+  await(session_id: string): void
+  giveUp(session_id: string): void
+}
+
+interface Subscription {
+  readonly session_id: string
+  readonly link: Link
+  readonly filter: readonly string[] | null | undefined
+  /** Last durable event that the client got, or had when it subscribed. */
+  cursor: Cursor | undefined
+  /** Durable events from this number on come by the link; undefined while that is not known. */
+  first: number | undefined
+  /** Those that reach everyone and came another way meanwhile. */
+  held: SharedEvent[]
+  /** The client keeps more there than the subscription. */
+  more: boolean
+}
+
+const eventHead =
+  /^\{"type":"(?:[^"\\]|\\.)*","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/
+const headBytes = 600
+const pauseMs = 1000
+/** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
+const maxHeld = 1000
+
+export class Remote {
+  readonly #connection: RemoteOwner
+  readonly #ports: RemotePorts
+  readonly #links = new Map<string, Promise<Link>>()
+  readonly #subscriptions = new Map<string, Subscription>()
+
+  constructor(connection: RemoteOwner, ports: RemotePorts) {
+    this.#connection = connection
+    this.#ports = ports
+  }
+
+  has(session_id: string): boolean {
+    return this.#subscriptions.has(session_id)
+  }
+
+  sessions(): string[] {
+    return [...this.#subscriptions.keys()]
+  }
+
+  /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
+  async ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
+    const link = await this.#link(place)
+    const known = this.#subscriptions.get(session_id)
+    if (known) known.more = true
+    return await link.ask(frame, bytes)
+  }
+
+  async subscribe(place: Place, session_id: string, wish: RemoteWish): Promise<RemoteSubscribed> {
+    const link = await this.#link(place)
+    const { cursor, filter } = wish
+    const before = this.#subscriptions.get(session_id)
+    const kept: Subscription = {
+      session_id,
+      link,
+      filter: filter === undefined ? before?.filter : filter,
+      cursor: cursor ?? before?.cursor,
+      first: cursor ? 0 : before?.first,
+      held: before?.held ?? [],
+      more: before?.more ?? false
+    }
+    this.#subscriptions.set(session_id, kept)
+    const field = this.#ports.filterField()
+    const payload = {
+      session_ids: [session_id],
+      ...(cursor ? { cursors: { [session_id]: cursor } } : {}),
+      ...(field !== undefined && kept.filter ? { [field]: { [session_id]: kept.filter } } : {})
+    }
+    try {
+      const { payload: answer } = await link.ask({ type: 'subscribe', payload })
+      if (!(answer.accepted as string[] | undefined)?.includes(session_id)) {
+        this.#drop(kept)
+        return { found: false, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id) }
+      }
+      const mark = (answer.cursors as Record<string, Watermark> | undefined)?.[session_id]
+      if (mark && !isAfter(kept.cursor, mark)) kept.cursor = mark
+      this.#begin(kept, (mark?.seq ?? 0) + 1)
+      return { found: true, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id), mark }
+    } catch (error) {
+      this.#drop(kept)
+      throw AppError.is(error) ? new Unreached(error) : error // subscribing twice does no harm
+    }
+  }
+
+  async unsubscribe(session_id: string): Promise<void> {
+    const known = this.#subscriptions.get(session_id)
+    if (!known) return
+    this.#drop(known)
+    await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
+  }
+
+  /** The session is here now. */
+  forget(session_id: string): void {
+    const known = this.#subscriptions.get(session_id)
+    if (known) void this.unsubscribe(session_id)
+  }
+
+  /** An event that reaches everyone came another way: it is the client's unless the link has brought it, or will. */
+  offer(event: SharedEvent): void {
+    const known = this.#subscriptions.get(event.session_id)
+    if (!known) this.#connection.write(event.frame)
+    else if (!event.durable) return
+    else if (known.first === undefined) {
+      if (known.held.length < maxHeld) known.held.push(event)
+    } else if (event.seq < known.first && !(known.cursor && event.seq <= known.cursor.seq)) this.#connection.write(event.frame)
+  }
+
+  close(): void {
+    this.#subscriptions.clear()
+    for (const link of this.#links.values()) link.then(open => open.close()).catch(() => undefined) // then there is none
+    this.#links.clear()
+  }
+
+  #link(place: Place): Promise<Link> {
+    const known = this.#links.get(place.id)
+    if (known) return known
+    const link = Link.open(place, this.#connection, {
+      event: (seq, epoch, session_id, durable) => this.#event(seq, epoch, session_id, durable),
+      resync: (session_id, at) => {
+        const subscription = this.#subscriptions.get(session_id)
+        if (subscription) subscription.cursor = at
+      },
+      closed: (closed, code, reason) => this.#closed(place.id, closed, code, reason)
+    })
+    this.#links.set(place.id, link)
+    link.catch(() => {
+      if (this.#links.get(place.id) === link) this.#links.delete(place.id)
+    })
+    return link
+  }
+
+  /** Before the event goes to the client. */
+  #event(seq: number, epoch: string, session_id: string, durable: boolean): void {
+    const known = this.#subscriptions.get(session_id)
+    if (!known || !durable) return
+    this.#begin(known, seq)
+    known.cursor = { seq, epoch }
+  }
+
+  /** What came another way and was numbered before goes first. */
+  #begin(known: Subscription, first: number): void {
+    if (known.first !== undefined) return
+    known.first = first
+    for (const event of known.held.splice(0)) if (event.seq < first) this.#connection.write(event.frame)
+  }
+
+  #drop(known: Subscription): void {
+    if (this.#subscriptions.get(known.session_id) !== known) return
+    this.#subscriptions.delete(known.session_id)
+    for (const event of known.held.splice(0)) this.#connection.write(event.frame)
+  }
+
+  #closed(id: string, link: Link, code: number, reason: string): void {
+    this.#links.delete(id)
+    if (!this.#connection.open) return
+    if (code === 1013 || code === 1008) {
+      this.#connection.shut(code, reason)
+      return
+    }
+    for (const known of [...this.#subscriptions.values()]) if (known.link === link) void this.#goOn(known)
+  }
+
+  /** Subscribes anew after the last event that came, as soon as somebody has the session. */
+  async #goOn(known: Subscription): Promise<void> {
+    const { session_id, filter, cursor, more } = known
+    const connection = this.#connection
+    this.#subscriptions.delete(session_id)
+    if (cursor) connection.await(session_id)
+    try {
+      for (;;) {
+        if (!connection.open || this.has(session_id) || connection.subscribed(session_id)) return
+        try {
+          const { found, resync } = await this.#ports.subscribe(session_id, { filter, cursor })
+          if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
+          // What else the client had asked for there (terminals, transcripts) is gone: it has to ask anew.
+          else if (found && !resync && more) this.#ports.resync(session_id, 'buffer_overflow', cursor ?? { seq: 0 })
+          return
+        } catch {
+          await delay(pauseMs, undefined, { ref: false }) // nobody has it yet
+        }
+      }
+    } finally {
+      connection.giveUp(session_id)
+    }
+  }
+}
+
+function isAfter(cursor: Cursor | undefined, mark: Watermark): boolean {
+  return cursor !== undefined && cursor.epoch === mark.epoch && cursor.seq > mark.seq
+}
+
+interface LinkPorts {
+  event(seq: number, epoch: string, session_id: string, durable: boolean): void
+  resync(session_id: string, at: Cursor): void
+  closed(link: Link, code: number, reason: string): void
+}
+
+class Link {
+  readonly #connection: RemoteOwner
+  readonly #ports: LinkPorts
+  readonly #asked = new Map<string, { resolve(ack: RemoteAck): void; reject(error: Error): void }>()
+  #end: RelayedEnd | undefined
+  #over = false
+  #next = 0
+
+  private constructor(connection: RemoteOwner, ports: LinkPorts) {
+    this.#connection = connection
+    this.#ports = ports
+  }
+
+  static async open(place: Place, connection: RemoteOwner, ports: LinkPorts): Promise<Link> {
+    const link = new Link(connection, ports)
+    const { principal } = connection
+    const { remote_address, user_agent } = connection.info()
+    link.#end = await place.connect({
+      principal,
+      remote_address,
+      user_agent,
+      message: (data, binary) => link.#message(data, binary),
+      closed: (code, reason) => link.#closed(code, reason)
+    })
+    if (link.#over) throw new Unreached()
+    if (!connection.open) link.close()
+    return link
+  }
+
+  ask(frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
+    const id = `r${this.#next++}`
+    return new Promise((resolve, reject) => {
+      if (this.#over || !this.#end) {
+        reject(new Unreached())
+        return
+      }
+      this.#asked.set(id, { resolve, reject })
+      const text = Buffer.from(JSON.stringify({ ...frame, id }))
+      if (bytes) this.#end.send(Buffer.concat([text, Buffer.from('\n'), bytes]), true)
+      else this.#end.send(text, false)
+    })
+  }
+
+  close(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#end?.close()
+    this.#fail()
+  }
+
+  #message(data: Buffer, binary: boolean): unknown {
+    const head = binary ? '' : data.toString('latin1', 0, headBytes)
+    if (head.startsWith('{"type":"ack"')) {
+      const { id, ...ack } = JSON.parse(data.toString('utf8')) as RemoteAck & { id: string }
+      const asked = this.#asked.get(id)
+      this.#asked.delete(id)
+      asked?.resolve(ack)
+      return undefined
+    }
+    if (head.startsWith('{"type":"server_hello"')) return undefined
+    const event = eventHead.exec(head)
+    if (event) this.#ports.event(Number(event[1]), event[2]!, event[3]!, event[4] === undefined)
+    else if (head.startsWith('{"type":"resync_required"')) {
+      const { payload } = JSON.parse(data.toString('utf8')) as { payload: { session_id: string; current_seq: number; epoch?: string } }
+      this.#ports.resync(payload.session_id, { seq: payload.current_seq, epoch: payload.epoch })
+    }
+    this.#connection.write(data, binary)
+    return this.#connection.writable ? undefined : this.#connection.drained()
+  }
+
+  #closed(code: number, reason: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.#fail()
+    this.#ports.closed(this, code, reason)
+  }
+
+  #fail(): void {
+    for (const { reject } of this.#asked.values()) reject(new AppError(OwnerSilent)) // it may have been done
+    this.#asked.clear()
+  }
+}

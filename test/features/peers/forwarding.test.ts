@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Frame } from '../../../kernel/testing.ts'
+import { kernels, newSession, prompt, until } from './kernels.ts'
+
+const timeout = 60_000
+const durable = (frames: readonly Frame[], id: string) => frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile)
+
+test('a prompt at one server is run by the one that has the session, and clients of both see the same events', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'Hello there.', chunks: 4 }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const id = await newSession(first, cwd)
+  const [here, there] = [await first.connect(), await second.connect()]
+  for (const socket of [here, there]) {
+    const ack = await socket.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+    assert.deepEqual([ack.code, ack.payload.accepted, ack.payload.resync_required], [0, [id], []])
+    assert.ok(ack.payload.cursors[id].seq >= 1)
+  }
+
+  const prompt_id = await prompt(second, id, 'hi')
+  for (const socket of [here, there]) await socket.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === prompt_id)
+
+  await until(
+    async () => [durable(here.frames, id), durable(there.frames, id)],
+    ([a, b]) => a?.at(-1)?.seq === b?.at(-1)?.seq
+  )
+  assert.deepEqual(durable(there.frames, id), durable(here.frames, id))
+  assert.ok(there.frames.some(frame => frame.type === 'assistant.delta'))
+  const messages = await second.rest.json('GET', `/api/v1/sessions/${id}/messages`)
+  assert.equal(messages.code, 0)
+  assert.deepEqual(messages.data, (await first.rest.json('GET', `/api/v1/sessions/${id}/messages`)).data)
+  assert.equal((await second.rest.json('POST', `/api/v1/sessions/${id}/profile`, { title: 'from afar' })).code, 0)
+  assert.equal(((await first.rest.json('GET', `/api/v1/sessions/${id}`)).data as { title: string }).title, 'from afar')
+  assert.equal((await second.rest.json('POST', `/api/v1/sessions/${id}/profile`, { title: 7 })).code, 40001)
+  assert.equal((await second.rest.json('GET', '/api/v1/sessions/session_nobody')).code, 40401)
+})
+
+test('a session made at one server is announced once to the clients of the other and is in its list at once', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'x' }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const there = await second.connect()
+  const id = await newSession(first, cwd)
+  const created = await there.next('event.session.created')
+  assert.deepEqual([created.session_id, created.seq, created.payload.session.id], [id, 1, id])
+  const listed = (await second.rest.json('GET', '/api/v1/sessions')).data as { items: { id: string }[] }
+  assert.ok(listed.items.some(item => item.id === id))
+  await there.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 1, epoch: created.epoch } } })
+  assert.equal(there.frames.filter(frame => frame.type === 'event.session.created').length, 1)
+  assert.equal(there.frames.filter(frame => frame.type === 'event.workspace.created').length, 1)
+  assert.equal((await second.rest.json('POST', `/api/v1/sessions/${id}:archive`)).code, 0)
+  const archived = await there.next('event.session.archived')
+  assert.equal(archived.session_id, '__global__')
+  assert.equal(archived.payload.sessionId, id)
+})
+
+test('what goes on in a session is in the lists of every server', { timeout }, async t => {
+  const { servers, cwd, upstream } = await kernels(t, [[{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]], 3)
+  const id = await newSession(servers[0]!, cwd)
+  await prompt(servers[1]!, id, 'hang')
+  const item = async (server: (typeof servers)[number]) =>
+    ((await server.rest.json('GET', '/api/v1/sessions?busy=true')).data as { items: { id: string; busy: boolean }[] }).items
+  for (const server of servers) await until(() => item(server), items => items.some(each => each.id === id && each.busy))
+  upstream.release()
+  for (const server of servers) await until(() => item(server), items => items.length === 0)
+})
+
+test('a server that stops leaves its sessions to the others, and their clients go on without a gap or a repetition', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const id = await newSession(first, cwd)
+  const there = await second.connect()
+  await there.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+  const one = await prompt(second, id, 'one')
+  await there.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === one)
+  await first.stop()
+  const two = await prompt(second, id, 'two')
+  await there.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === two)
+  const seqs = durable(there.frames, id).map(frame => frame.seq)
+  assert.deepEqual(seqs, Array.from(seqs, (_, at) => at + 1))
+  assert.ok(!there.frames.some(frame => frame.type === 'resync_required'))
+})
