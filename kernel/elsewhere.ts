@@ -1,12 +1,7 @@
-/**
- * Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`), and what the
- * kernel offers that pack for what comes from other servers.
- */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+/** Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`). */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Principal } from './access/principal.ts'
-import { serviceToken } from './lifecycle/services.ts'
-import type { LocalClient, LocalConnection } from './realtime/local.ts'
 
 /** Another server, as requests and connections reach it. */
 export interface Place {
@@ -73,17 +68,3 @@ export interface SharedEvent {
   /** The frame as on the wire. */
   readonly frame: Buffer
 }
-
-export interface Relays {
-  /** Answers a request that another server passes on: everything but gate and credential, which that one has looked at. */
-  serve(req: IncomingMessage, res: ServerResponse, asker: Asker): void
-  /** Connects a client of another server. What reaches everyone comes to it only for sessions that it subscribed to. */
-  connect(client: LocalClient): LocalConnection
-  /** Hears the events of this server that reach everyone. */
-  onShared(listener: (event: SharedEvent) => void): () => void
-  /** Gives the clients of this server what another one has told its own. */
-  deliver(event: SharedEvent): void
-}
-
-/** Provided by the kernel itself. */
-export const Relays = serviceToken<Relays>('relays')

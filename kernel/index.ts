@@ -28,7 +28,6 @@ export {
   type RelayedEnd,
   type RelayedReply,
   type RelayedRequest,
-  Relays,
   type SharedEvent,
   Unreached
 } from './elsewhere.ts'
@@ -93,6 +92,7 @@ export {
 } from './realtime/journal.ts'
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
+export { Relays } from './relays.ts'
 export {
   checker,
   cursorQuery,

@@ -196,7 +196,10 @@ export class Mesh {
         return await topic.asked?.(payload, server_id)
       },
       silent: isSilent => {
-        this.#ports.log.warn({ server_id }, isSilent ? 'another server of the home says nothing' : 'another server of the home speaks again')
+        this.#ports.log.warn(
+          { server_id },
+          isSilent ? 'another server of the home says nothing' : 'another server of the home speaks again'
+        )
         if (isSilent) peer.requests.giveUp()
       },
       closed: () => {

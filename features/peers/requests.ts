@@ -67,7 +67,8 @@ export class Requests {
       asked.once('error', fail)
       asked.once('socket', socket => {
         sent = true
-        if (body) pipeline(body, asked).catch(() => undefined) // told by the request's own error
+        if (body)
+          pipeline(body, asked).catch(() => undefined) // told by the request's own error
         else asked.end()
         socket.resume()
       })

@@ -69,6 +69,11 @@ export class Catalog {
     return join(this.#ports.root, state.workspace_id, state.id)
   }
 
+  /** The file that says which server has it. */
+  lock(state: SessionState): string {
+    return join(this.dir(state), 'lock')
+  }
+
   /** Facts of one session from the index, else from the disk. */
   async find(id: string): Promise<SessionState | undefined> {
     const row = this.#rows.get(id)

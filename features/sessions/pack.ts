@@ -1,5 +1,4 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { join } from 'node:path'
 import { AppError, acquireLock, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
@@ -113,7 +112,7 @@ export default definePack({
     /** The server that has a session, when it is another one that can be asked. */
     const ownerOf = async (id: string) => {
       const known = table.has(id) ? undefined : await catalog.find(id)
-      const holder = known && (await lockHolder(join(catalog.dir(known), 'lock')))
+      const holder = known && (await lockHolder(catalog.lock(known)))
       const { server_id } = (holder?.info ?? {}) as { server_id?: string }
       return server_id === undefined || table.has(id) ? undefined : peers()?.place(server_id)
     }

@@ -116,7 +116,8 @@ export class Pipeline {
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
     const { session_id } = raw
-    if (session_id !== undefined && this.#hooks.elsewhere.isUsed() && !exchange.relayed && (await this.#relay(session_id, route, exchange))) return
+    if (session_id !== undefined && this.#hooks.elsewhere.isUsed() && !exchange.relayed && (await this.#relay(session_id, route, exchange)))
+      return
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)

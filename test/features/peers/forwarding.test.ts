@@ -4,7 +4,8 @@ import type { Frame } from '../../../kernel/testing.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
 
 const timeout = 60_000
-const durable = (frames: readonly Frame[], id: string) => frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile)
+const durable = (frames: readonly Frame[], id: string) =>
+  frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile)
 
 test('a prompt at one server is run by the one that has the session, and clients of both see the same events', { timeout }, async t => {
   const { servers, cwd } = await kernels(t, [[{ text: 'Hello there.', chunks: 4 }]])
@@ -59,12 +60,22 @@ test('what goes on in a session is in the lists of every server', { timeout }, a
   await prompt(servers[1]!, id, 'hang')
   const item = async (server: (typeof servers)[number]) =>
     ((await server.rest.json('GET', '/api/v1/sessions?busy=true')).data as { items: { id: string; busy: boolean }[] }).items
-  for (const server of servers) await until(() => item(server), items => items.some(each => each.id === id && each.busy))
+  for (const server of servers)
+    await until(
+      () => item(server),
+      items => items.some(each => each.id === id && each.busy)
+    )
   upstream.release()
-  for (const server of servers) await until(() => item(server), items => items.length === 0)
+  for (const server of servers)
+    await until(
+      () => item(server),
+      items => items.length === 0
+    )
 })
 
-test('a server that stops leaves its sessions to the others, and their clients go on without a gap or a repetition', { timeout }, async t => {
+test('a server that stops leaves its sessions to the others, and their clients go on without a gap or a repetition', {
+  timeout
+}, async t => {
   const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]])
   const [first, second] = [servers[0]!, servers[1]!]
   const id = await newSession(first, cwd)
@@ -76,6 +87,9 @@ test('a server that stops leaves its sessions to the others, and their clients g
   const two = await prompt(second, id, 'two')
   await there.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === two)
   const seqs = durable(there.frames, id).map(frame => frame.seq)
-  assert.deepEqual(seqs, Array.from(seqs, (_, at) => at + 1))
+  assert.deepEqual(
+    seqs,
+    Array.from(seqs, (_, at) => at + 1)
+  )
   assert.ok(!there.frames.some(frame => frame.type === 'resync_required'))
 })
