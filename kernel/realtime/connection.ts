@@ -76,7 +76,8 @@ export class ClientConnection extends SlotHost implements Connection {
   /** Sessions whose replay is due. */
   readonly #awaited = new Set<string>()
   /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
-  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer; readonly foreign?: SharedEvent }[] | undefined = []
+  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer; readonly foreign?: SharedEvent }[] | undefined =
+    []
   readonly #listening: NodeJS.Timeout
   #remote: Remote | undefined
   #held: Message[] = []
