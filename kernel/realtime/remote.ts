@@ -63,6 +63,8 @@ interface Subscription {
   held: SharedEvent[]
   /** The client keeps more there than the subscription. */
   more: boolean
+  /** False while whoever asked for it waits, and tries again when the link ends. */
+  settled: boolean
 }
 
 const eventHead =
@@ -110,7 +112,8 @@ export class Remote {
       cursor: cursor ?? before?.cursor,
       first: cursor ? 0 : before?.first,
       held: before?.held ?? [],
-      more: before?.more ?? false
+      more: before?.more ?? false,
+      settled: false
     }
     this.#subscriptions.set(session_id, kept)
     const field = this.#ports.filterField()
@@ -125,9 +128,11 @@ export class Remote {
         this.#drop(kept)
         return { found: false, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id) }
       }
+      if (link.over) throw new Unreached()
       const mark = (answer.cursors as Record<string, Watermark> | undefined)?.[session_id]
       if (mark && !isAfter(kept.cursor, mark)) kept.cursor = mark
       this.#begin(kept, (mark?.seq ?? 0) + 1)
+      kept.settled = true
       return { found: true, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id), mark }
     } catch (error) {
       this.#drop(kept)
@@ -210,7 +215,7 @@ export class Remote {
       this.#connection.shut(code, reason)
       return
     }
-    for (const known of [...this.#subscriptions.values()]) if (known.link === link) void this.#goOn(known)
+    for (const known of [...this.#subscriptions.values()]) if (known.link === link && known.settled) void this.#goOn(known)
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
@@ -275,6 +280,10 @@ class Link {
     if (link.#over) throw new Unreached()
     if (!connection.open) link.close()
     return link
+  }
+
+  get over(): boolean {
+    return this.#over
   }
 
   ask(frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
