@@ -4219,723 +4219,723 @@ export interface paths {
   '/api/v1/auth': {
     get: {
       parameters: { query?: GetAuthReadinessQuery }
-      responses: { 200: Content<Success<AuthReadiness> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<AuthReadiness> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/catalog/providers': {
     get: {
-      responses: { 200: Content<Success<ListCatalogProvidersData> | Failure<40001 | 50001 | 50003 | 50004>> } & Refused
+      responses: { 200: Content<Success<ListCatalogProvidersData> | Failure<40001 | 50001 | 50003 | 50004 | 50005>> } & Refused
     }
   }
   '/api/v1/catalog/providers/{catalog_id}': {
     get: {
       parameters: { path: { catalog_id: string } }
-      responses: { 200: Content<Success<CatalogEntry> | Failure<40001 | 40417 | 50001 | 50003 | 50004>> } & Refused
+      responses: { 200: Content<Success<CatalogEntry> | Failure<40001 | 40417 | 50001 | 50003 | 50004 | 50005>> } & Refused
     }
   }
   '/api/v1/config': {
     get: {
-      responses: { 200: Content<Success<Config> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Config> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': ConfigPatch } }
-      responses: { 200: Content<Success<Config> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Config> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/connections': {
     get: {
-      responses: { 200: Content<Success<ListConnectionsData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListConnectionsData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/files': {
     post: {
       requestBody: { content: { 'multipart/form-data': CreateFileBody } }
-      responses: { 200: Content<Success<UploadedFile> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<UploadedFile> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/files/{file_id}': {
     get: {
       parameters: { path: { file_id: string } }
-      responses: { 200: Content<Failure<40001 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
+      responses: { 200: Content<Failure<40001 | 50001 | 50003 | 50005>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
     }
     delete: {
       parameters: { path: { file_id: string } }
-      responses: { 200: Content<Success<DeleteFileData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DeleteFileData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/fs:browse': {
     get: {
       parameters: { query?: BrowseDirectoriesQuery }
-      responses: { 200: Content<Success<BrowseDirectoriesData> | Failure<40001 | 40409 | 40411 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<BrowseDirectoriesData> | Failure<40001 | 40409 | 40411 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/fs:content': {
     get: {
       parameters: { query: ReadHostFileQuery }
-      responses: { 200: Content<Failure<40001 | 40409 | 40411 | 40906 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
+      responses: { 200: Content<Failure<40001 | 40409 | 40411 | 40906 | 50001 | 50003 | 50005>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
     }
   }
   '/api/v1/fs:home': {
     get: {
-      responses: { 200: Content<Success<ReadHomeData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ReadHomeData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/fs:mkdir': {
     post: {
       requestBody: { content: { 'application/json': MakeHostDirectoryBody } }
-      responses: { 200: Content<Success<MakeHostDirectoryData> | Failure<40001 | 40409 | 40411 | 40919 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<MakeHostDirectoryData> | Failure<40001 | 40409 | 40411 | 40919 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/gui/store/clear': {
     post: {
-      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/gui/store/getItem': {
     get: {
       parameters: { query: GetItemGuiStoreQuery }
-      responses: { 200: Content<Success<GetItemGuiStoreData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetItemGuiStoreData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/gui/store/length': {
     get: {
-      responses: { 200: Content<Success<GetGuiStoreLengthData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetGuiStoreLengthData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/gui/store/removeItem': {
     post: {
       requestBody: { content: { 'application/json': RemoveItemGuiStoreBody } }
-      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/gui/store/setItem': {
     post: {
       requestBody: { content: { 'application/json': SetItemGuiStoreBody } }
-      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/healthz': {
     get: {
-      responses: { 200: Content<Success<GetHealthData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetHealthData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/meta': {
     get: {
-      responses: { 200: Content<Success<ServerMeta> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ServerMeta> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/models': {
     get: {
-      responses: { 200: Content<Success<ListModelsData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListModelsData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/models/{model_id}:set_default': {
     post: {
       parameters: { path: { model_id: string } }
-      responses: { 200: Content<Success<SetDefaultModelData> | Failure<40001 | 40413 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SetDefaultModelData> | Failure<40001 | 40413 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/oauth/login': {
     get: {
       parameters: { query?: GetLoginQuery }
-      responses: { 200: Content<Success<GetLoginData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetLoginData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': StartLoginBody } }
-      responses: { 200: Content<Success<StartLoginData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<StartLoginData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     delete: {
       parameters: { query?: CancelLoginQuery }
-      responses: { 200: Content<Success<CancelLoginData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<CancelLoginData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/oauth/logout': {
     post: {
       requestBody: { content: { 'application/json': LogoutBody } }
-      responses: { 200: Content<Success<LogoutData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<LogoutData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/oauth/region': {
     get: {
-      responses: { 200: Content<Success<GetOauthRegionData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetOauthRegionData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/oauth/usage': {
     get: {
       parameters: { query?: GetOauthUsageQuery }
-      responses: { 200: Content<Success<GetOauthUsageData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetOauthUsageData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/oauth/userinfo': {
     get: {
       parameters: { query?: GetOauthUserinfoQuery }
-      responses: { 200: Content<Success<GetOauthUserinfoData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetOauthUserinfoData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins': {
     get: {
-      responses: { 200: Content<Success<ListPluginsData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListPluginsData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': InstallPluginRequest } }
-      responses: { 200: Content<Success<Plugin> | Failure<40001 | 40409 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Plugin> | Failure<40001 | 40409 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins/marketplace': {
     get: {
-      responses: { 200: Content<Success<GetPluginsMarketplaceData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetPluginsMarketplaceData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins/{plugin_id}:disable': {
     post: {
       parameters: { path: { plugin_id: string } }
-      responses: { 200: Content<Success<DisablePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DisablePluginData> | Failure<40001 | 40419 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins/{plugin_id}:enable': {
     post: {
       parameters: { path: { plugin_id: string } }
-      responses: { 200: Content<Success<EnablePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<EnablePluginData> | Failure<40001 | 40419 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins/{plugin_id}:remove': {
     post: {
       parameters: { path: { plugin_id: string } }
-      responses: { 200: Content<Success<RemovePluginData> | Failure<40001 | 40419 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RemovePluginData> | Failure<40001 | 40419 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/providers': {
     get: {
-      responses: { 200: Content<Success<ListProvidersData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListProvidersData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': CreateProviderRequest } }
-      responses: { 200: Content<Failure<40001 | 40921 | 50001 | 50003>>; 201: Content<Success<Provider>> } & Refused
+      responses: { 200: Content<Failure<40001 | 40921 | 50001 | 50003 | 50005>>; 201: Content<Success<Provider>> } & Refused
     }
   }
   '/api/v1/providers/{provider_id}': {
     get: {
       parameters: { path: { provider_id: string } }
-      responses: { 200: Content<Success<ProviderWithKey> | Failure<40001 | 40412 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ProviderWithKey> | Failure<40001 | 40412 | 50001 | 50003 | 50005>> } & Refused
     }
     put: {
       parameters: { path: { provider_id: string } }
       requestBody: { content: { 'application/json': ReplaceProviderRequest } }
-      responses: { 200: Content<Success<ReplaceProviderData> | Failure<40001 | 40003 | 40412 | 40921 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ReplaceProviderData> | Failure<40001 | 40003 | 40412 | 40921 | 50001 | 50003 | 50005>> } & Refused
     }
     delete: {
       parameters: { path: { provider_id: string } }
-      responses: { 200: Content<Failure<40001 | 40003 | 40412 | 50001 | 50003>>; 204: { content?: never } } & Refused
+      responses: { 200: Content<Failure<40001 | 40003 | 40412 | 50001 | 50003 | 50005>>; 204: { content?: never } } & Refused
     }
   }
   '/api/v1/providers/{provider_id}:refresh': {
     post: {
       parameters: { path: { provider_id: string } }
-      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 40412 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 40412 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/providers:import_catalog': {
     post: {
       requestBody: { content: { 'application/json': ImportCatalogProviderBody } }
-      responses: { 200: Content<Failure<40001 | 40003 | 40004 | 40417 | 50001 | 50003 | 50004>>; 201: Content<Success<ImportCatalogProviderData>> } & Refused
+      responses: { 200: Content<Failure<40001 | 40003 | 40004 | 40417 | 50001 | 50003 | 50004 | 50005>>; 201: Content<Success<ImportCatalogProviderData>> } & Refused
     }
   }
   '/api/v1/providers:import_registry': {
     post: {
       requestBody: { content: { 'application/json': ImportRegistryBody } }
-      responses: { 200: Content<Failure<40001 | 40003 | 40005 | 50001 | 50003>>; 201: Content<Success<ImportRegistryData>> } & Refused
+      responses: { 200: Content<Failure<40001 | 40003 | 40005 | 50001 | 50003 | 50005>>; 201: Content<Success<ImportRegistryData>> } & Refused
     }
   }
   '/api/v1/providers:refresh': {
     post: {
-      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/providers:refresh_oauth': {
     post: {
-      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RefreshReport> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/search': {
     post: {
       requestBody: { content: { 'application/json': SearchBody } }
-      responses: { 200: Content<Success<SearchData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SearchData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions': {
     get: {
       parameters: { query?: ListSessionsQuery }
-      responses: { 200: Content<Success<ListSessionsData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionsData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': CreateSessionRequest } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40409 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40409 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     delete: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<DeleteSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DeleteSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/approvals': {
     get: {
       parameters: { path: { session_id: string }; query: ListSessionApprovalsQuery }
-      responses: { 200: Content<Success<ListSessionApprovalsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionApprovalsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/approvals/{approval_id}': {
     post: {
       parameters: { path: { session_id: string; approval_id: string } }
       requestBody: { content: { 'application/json': ApprovalAnswer } }
-      responses: { 200: Content<Success<ResolveApprovalData> | Failure<40001 | 40401 | 40404 | 40901 | 40902 | 41001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ResolveApprovalData> | Failure<40001 | 40401 | 40404 | 40901 | 40902 | 41001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/children': {
     get: {
       parameters: { path: { session_id: string }; query?: ListSessionChildrenQuery }
-      responses: { 200: Content<Success<ListSessionChildrenData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionChildrenData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': CreateSessionChildBody } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs/{path}:download': {
     get: {
       parameters: { path: { session_id: string; path: string }; query?: DownloadFromSessionQuery }
-      responses: { 200: Content<Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 41304 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
+      responses: { 200: Content<Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 41304 | 50001 | 50003 | 50005>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'>; 304: { content?: never } } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:diff': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': DiffFileBody } }
-      responses: { 200: Content<Success<DiffFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40908 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DiffFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40908 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:git_status': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ReadGitStatusBody } }
-      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:grep': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': GrepFilesBody } }
-      responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 41305 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 41305 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:list': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ListFilesBody } }
-      responses: { 200: Content<Success<ListFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:list_many': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ListManyFilesBody } }
-      responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:mkdir': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': MakeDirectoryBody } }
-      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40919 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40919 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:open': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': OpenFileBody } }
-      responses: { 200: Content<Success<OpenFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<OpenFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:open-in': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': OpenFileInBody } }
-      responses: { 200: Content<Success<OpenFileInData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<OpenFileInData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:read': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ReadFileBody } }
-      responses: { 200: Content<Success<ReadFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 40907 | 41302 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ReadFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 40907 | 41302 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:reveal': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': RevealFileBody } }
-      responses: { 200: Content<Success<RevealFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RevealFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:search': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': SearchNamesBody } }
-      responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': StatFileBody } }
-      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat_many': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': StatManyFilesBody } }
-      responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/goal': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<GetSessionGoalData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetSessionGoalData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/media/{file_id}': {
     get: {
       parameters: { path: { session_id: string; file_id: string } }
-      responses: { 200: Content<Failure<40001 | 50001 | 50003>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
+      responses: { 200: Content<Failure<40001 | 50001 | 50003 | 50005>> & Content<unknown, '*/*'>; 206: Content<unknown, '*/*'> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/messages': {
     get: {
       parameters: { path: { session_id: string }; query?: ListSessionMessagesQuery }
-      responses: { 200: Content<Success<ListSessionMessagesData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionMessagesData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/messages/{message_id}': {
     get: {
       parameters: { path: { session_id: string; message_id: string } }
-      responses: { 200: Content<Success<Message> | Failure<40001 | 40401 | 40403 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Message> | Failure<40001 | 40401 | 40403 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/profile': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': UpdateSessionProfileRequest } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 40913 | 40914 | 40915 | 40916 | 40917 | 40918 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 40913 | 40914 | 40915 | 40916 | 40917 | 40918 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/prompts': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<ListPromptsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListPromptsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': SubmitPromptRequest } }
-      responses: { 200: Content<Success<Prompt> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40407 | 40415 | 40901 | 40903 | 40912 | 40927 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Prompt> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40407 | 40415 | 40901 | 40903 | 40912 | 40927 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/prompts/{prompt_id}:abort': {
     post: {
       parameters: { path: { session_id: string; prompt_id: string } }
-      responses: { 200: Content<Success<AbortPromptData> | Failure<40001 | 40401 | 40402 | 40901 | 40903 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<AbortPromptData> | Failure<40001 | 40401 | 40402 | 40901 | 40903 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/prompts/{prompt_id}:steer': {
     post: {
       parameters: { path: { session_id: string; prompt_id: string } }
-      responses: { 200: Content<Success<SteerResult> | Failure<40001 | 40401 | 40402 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SteerResult> | Failure<40001 | 40401 | 40402 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/prompts:steer': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': SteerPromptsBody } }
-      responses: { 200: Content<Success<SteerResult> | Failure<40001 | 40401 | 40402 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SteerResult> | Failure<40001 | 40401 | 40402 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/questions': {
     get: {
       parameters: { path: { session_id: string }; query: ListSessionQuestionsQuery }
-      responses: { 200: Content<Success<ListSessionQuestionsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionQuestionsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/questions/{question_id}': {
     post: {
       parameters: { path: { session_id: string; question_id: string } }
       requestBody: { content: { 'application/json': AnswerQuestionBody } }
-      responses: { 200: Content<Success<AnswerQuestionData> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<AnswerQuestionData> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/questions/{question_id}:dismiss': {
     post: {
       parameters: { path: { session_id: string; question_id: string } }
-      responses: { 200: Content<Success<DismissQuestionData, 40909> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DismissQuestionData, 40909> | Failure<40001 | 40401 | 40405 | 40901 | 40902 | 41002 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/runtime': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': UpdateSessionRuntimeBody } }
-      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<RuntimeBinding> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/skills': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<ListSessionSkillsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionSkillsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/skills/{skill_name}:activate': {
     post: {
       parameters: { path: { session_id: string; skill_name: string } }
       requestBody: { content: { 'application/json': ActivateSessionSkillBody } }
-      responses: { 200: Content<Success<ActivateSessionSkillData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40407 | 40415 | 40901 | 40912 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ActivateSessionSkillData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40407 | 40415 | 40901 | 40912 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/snapshot': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<SessionSnapshot> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SessionSnapshot> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/status': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<SessionStatus> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SessionStatus> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/tasks': {
     get: {
       parameters: { path: { session_id: string }; query?: ListSessionTasksQuery }
-      responses: { 200: Content<Success<ListSessionTasksData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionTasksData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/tasks/{task_id}': {
     get: {
       parameters: { path: { session_id: string; task_id: string }; query?: GetSessionTaskQuery }
-      responses: { 200: Content<Success<Task> | Failure<40001 | 40401 | 40406 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Task> | Failure<40001 | 40401 | 40406 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/tasks/{task_id}:cancel': {
     post: {
       parameters: { path: { session_id: string; task_id: string } }
-      responses: { 200: Content<Success<CancelSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 40904 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<CancelSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 40904 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/tasks/{task_id}:detach': {
     post: {
       parameters: { path: { session_id: string; task_id: string } }
-      responses: { 200: Content<Success<DetachSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DetachSessionTaskData> | Failure<40001 | 40401 | 40406 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/terminals': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<ListSessionTerminalsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionTerminalsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': CreateSessionTerminalBody } }
-      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 41304 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40420 | 40901 | 40926 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/terminals/{terminal_id}': {
     get: {
       parameters: { path: { session_id: string; terminal_id: string } }
-      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40414 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Terminal> | Failure<40001 | 40401 | 40414 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/terminals/{terminal_id}:close': {
     post: {
       parameters: { path: { session_id: string; terminal_id: string } }
-      responses: { 200: Content<Success<CloseSessionTerminalData> | Failure<40001 | 40401 | 40414 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<CloseSessionTerminalData> | Failure<40001 | 40401 | 40414 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/transcript': {
     get: {
       parameters: { path: { session_id: string }; query: GetSessionTranscriptQuery }
-      responses: { 200: Content<Success<TranscriptPage> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<TranscriptPage> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/transcript/ops': {
     get: {
       parameters: { path: { session_id: string }; query: ListSessionTranscriptOpsQuery }
-      responses: { 200: Content<Success<ListSessionTranscriptOpsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionTranscriptOpsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/transcript/plan': {
     get: {
       parameters: { path: { session_id: string }; query: GetSessionTranscriptPlanQuery }
-      responses: { 200: Content<Success<GetSessionTranscriptPlanData> | Failure<40001 | 40401 | 40416 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetSessionTranscriptPlanData> | Failure<40001 | 40401 | 40416 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/transcript/user-messages': {
     get: {
       parameters: { path: { session_id: string }; query?: ListSessionTranscriptUserMessagesQuery }
-      responses: { 200: Content<Success<ListSessionTranscriptUserMessagesData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionTranscriptUserMessagesData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/warnings': {
     get: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<ListSessionWarningsData> | Failure<40001 | 40401 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionWarningsData> | Failure<40001 | 40401 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:abort': {
     post: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<AbortSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<AbortSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:archive': {
     post: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<ArchiveSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ArchiveSessionData> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:btw': {
     post: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<BtwSessionData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<BtwSessionData> | Failure<40001 | 40110 | 40111 | 40112 | 40113 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:compact': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': CompactSessionBody } }
-      responses: { 200: Content<Success<CompactSessionData> | Failure<40001 | 40401 | 40901 | 40910 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<CompactSessionData> | Failure<40001 | 40401 | 40901 | 40910 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:fork': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ForkSessionBody } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:restore': {
     post: {
       parameters: { path: { session_id: string } }
-      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}:undo': {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': UndoSessionBody } }
-      responses: { 200: Content<Success<UndoSessionData> | Failure<40001 | 40401 | 40901 | 40911 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<UndoSessionData> | Failure<40001 | 40401 | 40901 | 40911 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/shutdown': {
     post: {
-      responses: { 200: Content<Success<ShutdownData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ShutdownData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/tools': {
     get: {
       parameters: { query?: ListToolsQuery }
-      responses: { 200: Content<Success<ListToolsData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListToolsData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspace/fs:search': {
     post: {
       requestBody?: { content: { 'application/json': SearchWorkspaceNamesBody } }
-      responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspace/fs:suggest': {
     post: {
       requestBody?: { content: { 'application/json': SuggestNamesBody } }
-      responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces': {
     get: {
-      responses: { 200: Content<Success<ListWorkspacesData> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListWorkspacesData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       requestBody: { content: { 'application/json': RegisterWorkspaceBody } }
-      responses: { 200: Content<Success<Workspace> | Failure<40001 | 40409 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Workspace> | Failure<40001 | 40409 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces/{workspace_id}': {
     patch: {
       parameters: { path: { workspace_id: string } }
       requestBody: { content: { 'application/json': UpdateWorkspaceBody } }
-      responses: { 200: Content<Success<Workspace> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<Workspace> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
     delete: {
       parameters: { path: { workspace_id: string } }
-      responses: { 200: Content<Success<DeleteWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<DeleteWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces/{workspace_id}/skills': {
     get: {
       parameters: { path: { workspace_id: string } }
-      responses: { 200: Content<Success<ListWorkspaceSkillsData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListWorkspaceSkillsData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces/{workspace_id}/trust': {
     get: {
       parameters: { path: { workspace_id: string } }
-      responses: { 200: Content<Success<GetWorkspaceTrustData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<GetWorkspaceTrustData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
     post: {
       parameters: { path: { workspace_id: string } }
-      responses: { 200: Content<Success<TrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<TrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces/{workspace_id}/untrust': {
     post: {
       parameters: { path: { workspace_id: string } }
-      responses: { 200: Content<Success<UntrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<UntrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v2/sessions': {
     get: {
       parameters: { query?: ListSessionItemsQuery }
-      responses: { 200: Content<Success<ListSessionItemsData> | Failure<40001 | 40922 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<ListSessionItemsData> | Failure<40001 | 40922 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v2/sessions:archive': {
     post: {
       requestBody: { content: { 'application/json': SessionIds } }
-      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v2/sessions:restore': {
     post: {
       requestBody: { content: { 'application/json': SessionIds } }
-      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<Success<SessionBatch> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/asyncapi.json': {
     get: {
-      responses: { 200: Content<GetAsyncapiDocumentData | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<GetAsyncapiDocumentData | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/openapi.json': {
     get: {
-      responses: { 200: Content<GetOpenapiDocumentData | Failure<40001 | 50001 | 50003>> } & Refused
+      responses: { 200: Content<GetOpenapiDocumentData | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
 }
