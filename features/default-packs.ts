@@ -40,6 +40,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   instructions: () => import('./instructions/pack.ts'),
   skills: () => import('./skills/pack.ts'),
   plugins: () => import('./plugins/pack.ts'),
+  mcp: () => import('./mcp/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

@@ -13,6 +13,8 @@ export interface CommandOptions {
   readonly mark: string
   /** Standard input; closed without one. */
   readonly input?: string
+  /** Standard input stays open, for `write`. */
+  readonly talks?: boolean
   /** Called for each piece of text, in arrival order. */
   readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
   /** Between SIGTERM and SIGKILL, in ms. */
@@ -53,10 +55,10 @@ export class Command {
       cwd: options.cwd,
       env: options.env,
       detached: true,
-      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe']
+      stdio: [options.input === undefined && !options.talks ? 'ignore' : 'pipe', 'pipe', 'pipe']
     })
     this.#child.stdin?.on('error', () => undefined) // who does not read its input need not
-    this.#child.stdin?.end(options.input)
+    if (!options.talks) this.#child.stdin?.end(options.input)
     if (running.size === 0) process.on('exit', killAll)
     running.add(this)
     this.#read('stdout')
@@ -66,6 +68,26 @@ export class Command {
 
   get pid(): number | undefined {
     return this.#child.pid
+  }
+
+  /** To its standard input (`talks`); resolves when there is room for more, or nobody reads any more. */
+  write(text: string): Promise<void> {
+    const { stdin } = this.#child
+    if (!stdin?.writable || stdin.write(text)) return Promise.resolve()
+    return new Promise(resolve => {
+      const done = () => {
+        stdin.off('drain', done)
+        stdin.off('close', done)
+        resolve()
+      }
+      stdin.on('drain', done)
+      stdin.on('close', done)
+    })
+  }
+
+  /** Ends its standard input. */
+  hangUp(): void {
+    this.#child.stdin?.end()
   }
 
   /** Once ended: processes of it were still running, and were killed. */

@@ -29,9 +29,34 @@ export interface ShellResult {
   readonly trouble?: string
 }
 
+/** A program that runs on and is talked to. */
+export interface ProgramRun {
+  /** Looked up in PATH, or a path; its arguments as they are, no shell reads them. */
+  readonly program: string
+  readonly args: readonly string[]
+  /** Absolute. */
+  readonly cwd: string
+  /** Added to the environment that commands get. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Called for each piece of its output, in arrival order. */
+  readonly onText: (kind: 'stdout' | 'stderr', text: string) => void
+}
+
+export interface Program {
+  readonly pid: number | undefined
+  /** To its standard input; resolves when there is room for more. */
+  write(text: string): Promise<void>
+  /** Ends its input, waits `grace_ms`, then ends it with all that it started. Resolves when nothing is left. */
+  stop(grace_ms: number): Promise<void>
+  /** Resolves with why, for people; never rejects. */
+  readonly ended: Promise<string>
+}
+
 export interface Shell {
   /** Never rejects. */
   run(run: ShellRun): Promise<ShellResult>
+  /** Starts a program that lives until it ends or is stopped, never longer than the server. */
+  start(run: ProgramRun): Program
 }
 
 /** Of the pack tools-shell. */
@@ -85,9 +110,44 @@ export function createShell(ports: ShellPorts): Shell {
         release()
         ports.record.ended(mark)
       }
+    },
+    start({ program, args, cwd, env = {}, onText }) {
+      const mark = ports.record.begin()
+      const command = new Command({
+        shell: ports.shell,
+        command: `exec ${[program, ...args].map(quoted).join(' ')}`,
+        cwd,
+        env: { ...commandEnv(process.env, ports.hidden(), ports.shell, mark), ...env },
+        mark,
+        talks: true,
+        onText,
+        killGraceMs: ports.killGraceMs,
+        drainMs: ports.drainMs
+      })
+      const release = ports.own(command)
+      if (command.pid !== undefined) void ports.record.started(mark, command.pid)
+      const ended = command.ended.then(end => {
+        release()
+        ports.record.ended(mark)
+        return troubleOf(end)
+      })
+      return {
+        pid: command.pid,
+        ended,
+        write: text => command.write(text),
+        async stop(grace_ms) {
+          command.hangUp()
+          const timer = setTimeout(() => command.stop(grace_ms), grace_ms)
+          await ended
+          clearTimeout(timer)
+        }
+      }
     }
   }
 }
+
+/** One word of a POSIX shell, whatever is in it. */
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
 function troubleOf(end: CommandEnd): string {
   if (end.kind === 'failed') return `it could not be started: ${end.error.message}`

@@ -24,6 +24,7 @@ const optional = [
   'instructions',
   'skills',
   'plugins',
+  'mcp',
   'user-hooks',
   'tools-web',
   'tools-files',

@@ -1,0 +1,266 @@
+/** One connection to an MCP server by the official client: made within a time, its tools listed, calls bounded. The library loads with the first one. */
+import { pathToFileURL } from 'node:url'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { Shell } from '../tools-shell/index.ts'
+import type { RemoteConfig, StdioConfig } from './config.ts'
+import { type Entry, program, runDir } from './layers.ts'
+import type { RemoteFetch } from './remote.ts'
+import { StdioTransport } from './stdio.ts'
+
+/** A tool as its server lists it. */
+export interface McpTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** The server wants a login; its message may be shown. */
+export class NeedsAuth extends Error {
+  override readonly name = 'NeedsAuth'
+}
+
+/** Tokens of a login. */
+export interface TokenSource {
+  /** Undefined: there is none. */
+  token(): Promise<string | undefined>
+  /** After a refusal of the token: another one, or undefined. */
+  renewed(refused: string): Promise<string | undefined>
+}
+
+export interface ConnectPorts {
+  readonly remote: RemoteFetch
+  readonly shell: () => Shell | undefined
+  readonly version: string
+  /** Undefined: the server is not one that OAuth is for. */
+  readonly tokens: (entry: Entry) => TokenSource | undefined
+  /** Limit of the start without one in the configuration of the server, ms. */
+  readonly startupMs: number
+  readonly limits: ServerLimits
+}
+
+export interface ServerLimits {
+  /** Tools of one server; others are left out. */
+  readonly tools: number
+  /** Bytes of one message. */
+  readonly messageBytes: number
+  readonly messagesPerSecond: number
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  readonly progress: (update: { readonly text?: string; readonly percent?: number }) => void
+}
+
+export interface Connection {
+  readonly tools: readonly McpTool[]
+  /** How many tools were left out. */
+  readonly omitted: number
+  call(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult>
+  /** Lists the tools anew. */
+  refresh(): Promise<void>
+  /** Rejects when the server does not answer within 5 s. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ConnectionEvents {
+  /** It ended by itself. */
+  closed(why: string): void
+  toolsChanged(): void
+}
+
+const graceMs = 2000
+const pages = 100
+const descriptionChars = 10_000
+const schemaChars = 100_000
+
+/** Rejects with NeedsAuth, or with why for people. */
+export async function connect(
+  entry: Entry,
+  cwd: string,
+  ports: ConnectPorts,
+  signal: AbortSignal,
+  events: ConnectionEvents
+): Promise<Connection> {
+  const { config } = entry
+  const limit = AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs)
+  const starting = AbortSignal.any([signal, limit])
+  const sdk = await loadSdk()
+  const made = config.transport === 'stdio' ? stdioTransport(entry, config, cwd, ports, sdk) : remoteTransport(entry, config, ports, sdk)
+  const client = new sdk.Client({ name: 'svc-code', version: ports.version }, { capabilities: { roots: {} } })
+  client.setRequestHandler(sdk.ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(cwd).href }] }))
+  let open = true
+  const close = async () => {
+    open = false
+    if ('terminateSession' in made.transport) {
+      await Promise.race([made.transport.terminateSession().catch(() => undefined), pause(graceMs)])
+    }
+    await client.close()
+  }
+  const list = async (within: AbortSignal) => {
+    const tools: McpTool[] = []
+    let omitted = 0
+    let cursor: string | undefined
+    for (let page = 0; page < pages; page++) {
+      const params = cursor === undefined ? {} : { cursor }
+      const answer = await client.request({ method: 'tools/list', params }, sdk.ListToolsResultSchema, { signal: within, timeout: longest })
+      for (const { name, description = '', inputSchema } of answer.tools) {
+        const fits = tools.length < ports.limits.tools && name.length > 0 && name.length <= 200 && fitsSchema(inputSchema)
+        if (fits) tools.push({ name, description: description.slice(0, descriptionChars), schema: inputSchema })
+        else omitted++
+      }
+      cursor = answer.nextCursor
+      if (cursor === undefined) return { tools, omitted }
+    }
+    return { tools, omitted }
+  }
+  try {
+    await within(starting, client.connect(made.transport as Transport, { signal: starting, timeout: longest }))
+    let listed = client.getServerCapabilities()?.tools ? await list(starting) : { tools: [], omitted: 0 }
+    client.onclose = () => {
+      if (open) events.closed(made.trouble() ?? 'the connection was closed')
+      open = false
+    }
+    client.setNotificationHandler(sdk.ToolListChangedNotificationSchema, () => events.toolsChanged())
+    return {
+      get tools() {
+        return listed.tools
+      },
+      get omitted() {
+        return listed.omitted
+      },
+      call: (name, args, { signal: turn, timeoutMs, progress }) =>
+        client.request({ method: 'tools/call', params: { name, arguments: { ...args } } }, sdk.CallToolResultSchema, {
+          signal: turn,
+          timeout: timeoutMs,
+          resetTimeoutOnProgress: false,
+          onprogress: ({ progress: done, total, message }) =>
+            progress({
+              ...(message === undefined ? {} : { text: message }),
+              ...(total ? { percent: Math.min(100, (done / total) * 100) } : {})
+            })
+        }),
+      async refresh() {
+        listed = await list(AbortSignal.timeout(config.startupTimeoutMs ?? ports.startupMs))
+      },
+      async ping() {
+        await client.ping({ timeout: 5000 })
+      },
+      close
+    }
+  } catch (error) {
+    open = false
+    void close().catch(() => undefined) // what is left of a start that failed
+    throw reasonOf(error, { signal, limit, trouble: made.trouble(), ms: config.startupTimeoutMs ?? ports.startupMs })
+  }
+}
+
+/** The library's own limit never comes first: the signal does. */
+const longest = 2 ** 31 - 1
+
+const fitsSchema = (schema: unknown) => JSON.stringify(schema).length <= schemaChars
+
+async function loadSdk() {
+  const [{ Client }, http, sse, types] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+    import('@modelcontextprotocol/sdk/client/sse.js'),
+    import('@modelcontextprotocol/sdk/types.js')
+  ])
+  return { Client, ...http, ...sse, ...types }
+}
+type Sdk = Awaited<ReturnType<typeof loadSdk>>
+
+interface Made {
+  readonly transport: Transport | (Transport & { terminateSession(): Promise<void> })
+  /** Why it ended, as far as it knows. */
+  trouble(): string | undefined
+}
+
+function stdioTransport(
+  entry: Entry,
+  config: StdioConfig,
+  cwd: string,
+  { shell, limits }: ConnectPorts,
+  { JSONRPCMessageSchema }: Sdk
+): Made {
+  const runs = shell()
+  if (!runs) throw new Error('programs cannot be run here (the pack tools-shell is not active)')
+  const transport = new StdioTransport({
+    shell: runs,
+    program: program(entry),
+    args: config.args ?? [],
+    cwd: runDir(entry, cwd),
+    env: config.env ?? {},
+    messageChars: limits.messageBytes,
+    messagesPerSecond: limits.messagesPerSecond,
+    graceMs,
+    parse: value => JSONRPCMessageSchema.parse(value)
+  })
+  return {
+    transport,
+    trouble() {
+      const said = transport.stderr.trim()
+      return transport.trouble === undefined ? undefined : said === '' ? transport.trouble : `${transport.trouble}: ${said.slice(-1000)}`
+    }
+  }
+}
+
+function remoteTransport(entry: Entry, config: RemoteConfig, { remote, tokens }: ConnectPorts, sdk: Sdk): Made {
+  const bearer = config.bearerTokenEnvVar === undefined ? undefined : process.env[config.bearerTokenEnvVar]
+  if (config.bearerTokenEnvVar !== undefined && !bearer) throw new Error(`the environment variable ${config.bearerTokenEnvVar} is not set`)
+  const headers = { ...config.headers, ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }
+  const source = tokens(entry)
+  const options = { fetch: source ? withTokens(remote.fetch, source) : remote.fetch, requestInit: { headers } }
+  const url = new URL(config.url)
+  const transport =
+    config.transport === 'http' ? new sdk.StreamableHTTPClientTransport(url, options) : new sdk.SSEClientTransport(url, options)
+  return { transport: transport as Transport, trouble: () => undefined }
+}
+
+function withTokens(fetch: RemoteFetch['fetch'], source: TokenSource): RemoteFetch['fetch'] {
+  const send = (url: string | URL, init: RequestInit | undefined, token: string | undefined) => {
+    const headers = new Headers(init?.headers)
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    return fetch(url, { ...init, headers })
+  }
+  return async (url, init) => {
+    const token = await source.token()
+    const answer = await send(url, init, token)
+    if (answer.status !== 401 || token === undefined) return answer
+    const fresh = await source.renewed(token)
+    if (fresh === undefined) return answer
+    await answer.body?.cancel()
+    return await send(url, init, fresh)
+  }
+}
+
+interface Circumstances {
+  readonly signal: AbortSignal
+  readonly limit: AbortSignal
+  readonly trouble: string | undefined
+  readonly ms: number
+}
+
+function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances): Error {
+  if (signal.aborted) return new Error('it was stopped')
+  if (limit.aborted) return new Error(`it did not start within ${ms / 1000} s${trouble === undefined ? '' : `: ${trouble}`}`)
+  const { code, name, message } = error as Error & { readonly code?: unknown }
+  if (code === 401 || name === 'UnauthorizedError') return new NeedsAuth('the server wants a login')
+  return new Error((trouble ?? message).slice(0, 2000), { cause: error })
+}
+
+/** Rejects when the signal aborts, whatever the work does. */
+async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  return await new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms).unref())

@@ -1,0 +1,148 @@
+/** Where MCP servers are configured: the user's file, files of trusted projects, plugins. Later layers win by name. */
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { type Detail, invalid } from '../../kernel/index.ts'
+import type { Plugins } from '../plugins/index.ts'
+import { projectRoot, type Workspaces } from '../workspaces/index.ts'
+import { checkConfig, isServerFile, type ServerConfig } from './config.ts'
+
+/** A server as one layer has it. */
+export interface Entry {
+  readonly name: string
+  readonly config: ServerConfig
+  readonly source: 'global' | 'plugin'
+  /** Path of the file, or id of the plugin. */
+  readonly origin: string
+  /** It stands in the user's file. */
+  readonly mutable: boolean
+  readonly plugin?: { readonly id: string; readonly name: string }
+  /** Where its relative paths begin, and where it runs unless it says so; absolute. Undefined: the working directory. */
+  readonly root?: string
+}
+
+export interface Layers {
+  /** Entries of files first, then those of plugins; within, the most general first. */
+  readonly entries: readonly Entry[]
+  /** What cannot be read, for people. */
+  readonly problems: readonly { readonly file: string; readonly message: string }[]
+}
+
+export interface LayerPorts {
+  /** The server's home. */
+  readonly home: string
+  readonly workspaces: Workspaces
+  readonly plugins: () => Plugins | undefined
+}
+
+const fileBytes = 4 * 1024 * 1024
+
+export const userFile = (home: string): string => join(home, 'mcp.json')
+
+/** The files that count for a directory; those of an untrusted project are not even looked at. Without a directory: the user's alone. */
+export async function filesFor(
+  cwd: string | undefined,
+  { home, workspaces }: LayerPorts
+): Promise<readonly { readonly file: string; readonly root?: string }[]> {
+  const own = { file: userFile(home) }
+  if (cwd === undefined || !(await workspaces.trusted(workspaces.idOf(cwd)))) return [own]
+  const root = await projectRoot(cwd)
+  return [own, { file: join(root, '.mcp.json'), root }, { file: join(cwd, '.svc-code', 'mcp.json') }]
+}
+
+export async function readLayers(cwd: string | undefined, ports: LayerPorts): Promise<Layers> {
+  const problems: { file: string; message: string }[] = []
+  const entries: Entry[] = []
+  for (const { file, root } of await filesFor(cwd, ports)) {
+    const read = await readServers(file).catch((error: unknown) => {
+      problems.push({ file, message: (error as Error).message })
+      return []
+    })
+    for (const [name, value] of read) {
+      const checked = checkConfig(value, { inferred: true })
+      if ('problems' in checked) problems.push({ file, message: `${name}: ${sentence(checked.problems)}` })
+      else {
+        const mutable = file === userFile(ports.home)
+        entries.push({ name, config: checked.config, source: 'global', origin: file, mutable, ...(root === undefined ? {} : { root }) })
+      }
+    }
+  }
+  for (const { name, plugin_id, server, config, root } of ports.plugins()?.mcpServers() ?? []) {
+    const checked = checkConfig(config, { inferred: true })
+    if ('problems' in checked) problems.push({ file: `plugin ${plugin_id}`, message: `${server}: ${sentence(checked.problems)}` })
+    else {
+      const plugin = { id: plugin_id, name: server }
+      entries.push({ name, config: checked.config, source: 'plugin', origin: plugin_id, mutable: false, plugin, root })
+    }
+  }
+  return { entries, problems }
+}
+
+/** Another text whenever a file has come, gone or changed, or another file counts. */
+export async function layersStamp(cwd: string, ports: LayerPorts): Promise<string> {
+  const stamps = await Promise.all(
+    (await filesFor(cwd, ports)).map(async ({ file }) => {
+      const found = await stat(file).catch(() => undefined) // not there
+      return `${file} ${found ? `${found.ino} ${found.size} ${found.mtimeMs}` : '-'}`
+    })
+  )
+  const plugins = ports.plugins()?.mcpServers() ?? []
+  return [...stamps, ...plugins.map(({ name, root, config }) => `${name} ${root} ${JSON.stringify(config)}`)].join('\n')
+}
+
+/** One entry per name: files win over plugins, later files over earlier ones. */
+export function effective(entries: readonly Entry[]): readonly Entry[] {
+  const byName = new Map<string, Entry>()
+  for (const entry of entries) {
+    if (entry.source === 'plugin' && byName.get(entry.name)?.source === 'global') continue
+    byName.set(entry.name, entry)
+  }
+  return [...byName.values()]
+}
+
+/** Directory in which a stdio server runs. */
+export function runDir({ config, root }: Entry, cwd: string): string {
+  const base = root ?? cwd
+  const own = config.transport === 'stdio' ? config.cwd : undefined
+  return own === undefined ? base : isAbsolute(own) ? own : resolve(base, own)
+}
+
+/** The program of a stdio server: one of a plugin's files is a path below its root. */
+export function program({ config, plugin, root }: Entry): string {
+  const { command } = config as { readonly command: string }
+  return plugin && root !== undefined && command.startsWith('./') ? join(root, command) : command
+}
+
+/** Rejects with a sentence for people when the file is there and cannot be understood. */
+async function readServers(file: string): Promise<[string, unknown][]> {
+  const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw new Error(`it cannot be read: ${error.code}`)
+  })
+  if (!found) return []
+  if (!found.isFile()) throw new Error('it is no regular file')
+  if (found.size > fileBytes) throw new Error(`it is larger than ${fileBytes} bytes`)
+  return serversIn(await readFile(file, 'utf8'))
+}
+
+export function serversIn(content: string): [string, unknown][] {
+  let value: unknown
+  try {
+    value = content.trim() === '' ? {} : JSON.parse(content)
+  } catch {
+    throw new Error('it is no JSON') // the reason of the parser may quote a secret
+  }
+  if (!isServerFile(value)) throw new Error('mcpServers is no table')
+  return Object.entries(value.mcpServers ?? {})
+}
+
+const sentence = (details: readonly Detail[]) => details.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')
+
+/** For requests: what cannot be read answers 40001. */
+export async function readLayersStrictly(cwd: string | undefined, ports: LayerPorts): Promise<readonly Entry[]> {
+  const { entries, problems } = await readLayers(cwd, ports)
+  if (problems.length > 0) throw invalid(problems.map(({ file, message }) => ({ path: file, message })))
+  return entries
+}
+
+/** Where a project keeps its own. */
+export const isProjectFile = (file: string, home: string): boolean => dirname(file) !== home

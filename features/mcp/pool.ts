@@ -1,0 +1,90 @@
+/** The servers of one working directory, shared by its sessions: follows the configuration, and ends with the last session. */
+import type { ConnectPorts } from './connection.ts'
+import { type Entry, effective, type LayerPorts, layersStamp, readLayers } from './layers.ts'
+import { McpServer, type ServerPorts, type ServerState } from './server.ts'
+
+export interface PoolPorts extends LayerPorts, Omit<ServerPorts, 'changed'>, ConnectPorts {}
+
+export type PoolListener = (server: McpServer, before: ServerState) => void
+
+export class ServerPool {
+  readonly cwd: string
+  readonly #ports: PoolPorts
+  readonly #servers = new Map<string, McpServer>()
+  readonly #listeners = new Set<PoolListener>()
+  #stamp = ''
+  #refreshing: Promise<void> = Promise.resolve()
+  #closed = false
+  /** Rises whenever the tools may be others. */
+  revision = 0
+
+  constructor(cwd: string, ports: PoolPorts) {
+    this.cwd = cwd
+    this.#ports = ports
+  }
+
+  get servers(): readonly McpServer[] {
+    return [...this.#servers.values()]
+  }
+
+  server(name: string): McpServer | undefined {
+    return this.#servers.get(name)
+  }
+
+  onChange(listener: PoolListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Takes in what changed in the configuration; cheap while nothing did. Resolves when servers that are gone have ended; new ones are starting. */
+  refresh(): Promise<void> {
+    const done = this.#refreshing.then(() => this.#refresh())
+    this.#refreshing = done.catch((err: unknown) => this.#ports.log.error({ err }, 'the MCP servers of a workspace cannot be found out'))
+    return this.#refreshing
+  }
+
+  /** Resolves when no server is starting. */
+  async settled(): Promise<void> {
+    await this.#refreshing
+    await Promise.all(this.servers.map(server => server.settled))
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#refreshing
+    const servers = this.servers
+    this.#servers.clear()
+    this.#listeners.clear()
+    await Promise.all(servers.map(server => server.close()))
+  }
+
+  async #refresh(): Promise<void> {
+    const stamp = await layersStamp(this.cwd, this.#ports)
+    if (this.#closed || stamp === this.#stamp) return
+    this.#stamp = stamp
+    const { entries, problems } = await readLayers(this.cwd, this.#ports)
+    if (problems.length > 0) {
+      // One layer that cannot be read may be the one that switches a server off.
+      this.#ports.log.warn({ cwd: this.cwd, problems }, 'the MCP servers of a workspace stay as they are: their configuration is not right')
+      return
+    }
+    const wanted = new Map(effective(entries).map(entry => [entry.name, entry]))
+    const gone = this.servers.filter(server => key(wanted.get(server.name)) !== key(server.entry))
+    for (const server of gone) this.#servers.delete(server.name)
+    await Promise.all(gone.map(server => server.close()))
+    if (this.#closed) return
+    for (const entry of wanted.values()) {
+      if (this.#servers.has(entry.name)) continue
+      const server = new McpServer(entry, this.cwd, { ...this.#ports, changed: (...change) => this.#changed(...change) })
+      this.#servers.set(entry.name, server)
+      server.start()
+    }
+  }
+
+  #changed(server: McpServer, before: ServerState): void {
+    this.revision++
+    for (const listener of this.#listeners) listener(server, before)
+  }
+}
+
+const key = (entry: Entry | undefined) => JSON.stringify(entry)

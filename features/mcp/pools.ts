@@ -1,0 +1,114 @@
+/** One pool of servers for each working directory that has a live session. */
+import type { Tool } from '../tools/index.ts'
+import { connect, type McpTool } from './connection.ts'
+import type { Entry } from './layers.ts'
+import { type PoolListener, type PoolPorts, ServerPool } from './pool.ts'
+import { createRemoteFetch } from './remote.ts'
+import { PoolTools } from './tools.ts'
+
+export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'startupMs'> {
+  readonly startupMs: () => number
+  readonly toolMs: () => number
+}
+
+/** What a session has of its pool. */
+export interface Use {
+  readonly pool: ServerPool
+  readonly tools: readonly Tool[]
+  /** Takes in changes of the configuration, then resolves when no server is starting, after so many ms at the latest. */
+  ready(ms: number): Promise<void>
+  close(): Promise<void>
+}
+
+interface Shared {
+  readonly pool: ServerPool
+  readonly tools: PoolTools
+  users: number
+}
+
+export class Pools {
+  readonly #ports: PoolsPorts
+  readonly #remote: PoolPorts['remote']
+  readonly #shared = new Map<string, Shared>()
+
+  constructor(ports: PoolsPorts) {
+    this.#ports = ports
+    this.#remote = createRemoteFetch(ports.limits.messageBytes)
+  }
+
+  /** The pool of the directory, until the use is closed. */
+  use(cwd: string, listener: PoolListener): Use {
+    const shared = this.#shared.get(cwd) ?? this.#make(cwd)
+    shared.users++
+    const { pool, tools } = shared
+    const undo = pool.onChange(listener)
+    void pool.refresh()
+    return {
+      pool,
+      get tools() {
+        return tools.list
+      },
+      async ready(ms) {
+        await pool.refresh()
+        if (!pool.servers.some(({ state }) => state === 'pending')) return
+        let timer: NodeJS.Timeout | undefined
+        const late = new Promise<void>(resolve => {
+          timer = setTimeout(resolve, ms)
+        })
+        await Promise.race([pool.settled(), late])
+        clearTimeout(timer)
+      },
+      close: async () => {
+        undo()
+        if (--shared.users > 0) return
+        this.#shared.delete(cwd)
+        await pool.close()
+      }
+    }
+  }
+
+  refresh(): void {
+    for (const { pool } of this.#shared.values()) void pool.refresh()
+  }
+
+  reconnect({ name }: Entry): void {
+    for (const { pool } of this.#shared.values()) void pool.server(name)?.restart()
+  }
+
+  async probe(entry: Entry, cwd: string, signal: AbortSignal): Promise<readonly McpTool[]> {
+    const connection = await connect(entry, cwd, this.#poolPorts(), signal, { closed() {}, toolsChanged() {} })
+    const { tools } = connection
+    await connection.close().catch((err: unknown) => this.#ports.log.warn({ err, server: entry.name }, 'an MCP server could not be ended'))
+    return tools
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#shared.values()]
+    this.#shared.clear()
+    await Promise.all(all.map(({ pool }) => pool.close()))
+    await this.#remote.close()
+  }
+
+  #make(cwd: string): Shared {
+    const pool = new ServerPool(cwd, this.#poolPorts())
+    const tools = new PoolTools(pool, {
+      toolMs: this.#ports.toolMs,
+      collision: (name, { name: server }) =>
+        this.#ports.log.warn({ name, server }, 'two tools of MCP servers have one name; the later one is left out')
+    })
+    const shared = { pool, tools, users: 0 }
+    this.#shared.set(cwd, shared)
+    return shared
+  }
+
+  #poolPorts(): PoolPorts {
+    const { startupMs, ...ports } = this.#ports
+    return {
+      ...ports,
+      remote: this.#remote,
+      get startupMs() {
+        return startupMs()
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** HTTP of remote MCP servers: the offline switch and proxies as for all other requests, answers bounded in bytes. */
+import { assertOutbound, isLoopback } from '../llm/index.ts'
+
+export interface RemoteFetch {
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
+  close(): Promise<void>
+}
+
+/** `limitBytes`: of one answer; of a stream of events, of what comes without a blank line between. */
+export function createRemoteFetch(limitBytes: number): RemoteFetch {
+  let loaded: Promise<Loaded> | undefined
+  const load = async (): Promise<Loaded> => {
+    const { Agent, EnvHttpProxyAgent, fetch } = await import('undici')
+    const options = { allowH2: false, bodyTimeout: 0, headersTimeout: 0, connect: { timeout: 10_000 } }
+    return { fetch: fetch as unknown as Loaded['fetch'], near: new Agent(options), far: new EnvHttpProxyAgent(options) }
+  }
+  return {
+    async fetch(url, init) {
+      const target = new URL(url)
+      await assertOutbound(target)
+      loaded ??= load()
+      const { fetch, near, far } = await loaded
+      const dispatcher = isLoopback(target.href) ? near : far
+      return bounded(await fetch(target, { ...init, dispatcher }), limitBytes)
+    },
+    async close() {
+      if (!loaded) return
+      const { near, far } = await loaded
+      await Promise.all([near.destroy(), far.destroy()])
+    }
+  }
+}
+
+interface Loaded {
+  readonly fetch: (url: URL, init: object) => Promise<Response>
+  readonly near: { destroy(): Promise<void> }
+  readonly far: { destroy(): Promise<void> }
+}
+
+/** A body that ends with an error when it is longer than it may be. */
+function bounded(response: Response, limitBytes: number): Response {
+  if (!response.body) return response
+  const events = response.headers.get('content-type')?.includes('text/event-stream') ?? false
+  let bytes = 0
+  const meter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const end = events ? lastBlankLine(chunk) : -1
+      bytes = end >= 0 ? chunk.length - end : bytes + chunk.length
+      if (bytes > limitBytes) controller.error(new Error(`the answer is larger than ${limitBytes} bytes`))
+      else controller.enqueue(chunk)
+    }
+  })
+  const { status, statusText, headers } = response
+  const made = new Response(response.body.pipeThrough(meter), { status, statusText, headers })
+  Object.defineProperty(made, 'url', { value: response.url })
+  Object.defineProperty(made, 'redirected', { value: response.redirected })
+  return made
+}
+
+/** Index behind the last blank line of the chunk; -1: there is none. */
+function lastBlankLine(chunk: Uint8Array): number {
+  const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+  return Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\r\n\r\n'))
+}

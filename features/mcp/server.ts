@@ -1,0 +1,184 @@
+/** A configured server in one workspace: starts, tells how it is, comes back after it was lost, and ends. */
+import type { Logger } from '../../kernel/index.ts'
+import { type CallOptions, type Connection, type ConnectPorts, connect, type McpTool, NeedsAuth } from './connection.ts'
+import type { Entry } from './layers.ts'
+
+export type ServerState = 'pending' | 'connected' | 'failed' | 'disabled' | 'needs-auth' | 'removed'
+
+export interface ServerPorts extends ConnectPorts {
+  readonly log: Logger
+  /** Pauses before attempts to come back, ms; after the last one it stays lost until somebody asks for it. */
+  readonly backoffMs: readonly number[]
+  readonly changed: (server: McpServer, before: ServerState) => void
+}
+
+export class McpServer {
+  readonly entry: Entry
+  readonly #cwd: string
+  readonly #ports: ServerPorts
+  #state: ServerState = 'pending'
+  #error: string | undefined
+  #connection: Connection | undefined
+  /** Rises with every connection: a call is made on the one that it was prepared for, or not at all. */
+  #generation = 0
+  #attempts = 0
+  #timer: NodeJS.Timeout | undefined
+  #stop = new AbortController()
+  #settled: Promise<void> = Promise.resolve()
+
+  constructor(entry: Entry, cwd: string, ports: ServerPorts) {
+    this.entry = entry
+    this.#cwd = cwd
+    this.#ports = ports
+  }
+
+  get name(): string {
+    return this.entry.name
+  }
+
+  get state(): ServerState {
+    return this.#state
+  }
+
+  get error(): string | undefined {
+    return this.#error
+  }
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  /** Those that its configuration lets through; empty while it is not connected. */
+  get tools(): readonly McpTool[] {
+    const { enabledTools, disabledTools = [] } = this.entry.config
+    const tools = this.#state === 'connected' ? (this.#connection?.tools ?? []) : []
+    return tools.filter(({ name }) => (enabledTools === undefined || enabledTools.includes(name)) && !disabledTools.includes(name))
+  }
+
+  /** Resolves when the attempt that is under way has ended. */
+  get settled(): Promise<void> {
+    return this.#settled
+  }
+
+  start(): void {
+    if (this.entry.config.enabled === false) this.#become('disabled')
+    else this.#settled = this.#open()
+  }
+
+  /** Ends the connection and begins anew; resolves when the old one has ended. */
+  async restart(): Promise<void> {
+    await this.#drop()
+    this.#stop = new AbortController()
+    this.#attempts = 0
+    this.#become('pending')
+    this.start()
+  }
+
+  async close(): Promise<void> {
+    await this.#drop()
+    this.#become('removed')
+  }
+
+  /** `generation`: of the tool that is called. Rejects with a sentence for the model. */
+  async call(generation: number, name: string, args: Readonly<Record<string, unknown>>, options: CallOptions) {
+    const connection = this.#connection
+    if (this.#state === 'removed') throw new Error(`The MCP server ${this.name} was removed.`)
+    if (!connection || this.#state !== 'connected')
+      throw new Error(`The MCP server ${this.name} is not connected${this.#error ? `: ${this.#error}` : ''}.`)
+    if (generation !== this.#generation) throw new Error(`The MCP server ${this.name} was started anew: call the tool again.`)
+    const lost = this.#stop.signal
+    try {
+      return await connection.call(name, args, { ...options, signal: AbortSignal.any([options.signal, lost]) })
+    } catch (error) {
+      options.signal.throwIfAborted()
+      if (lost.aborted || this.#connection !== connection)
+        throw new Error(`The MCP server ${this.name} ended while the tool ran; whether it did its work is not known.`)
+      void this.#probe(connection)
+      throw error
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { signal } = this.#stop
+    let connection: Connection | undefined
+    try {
+      connection = await connect(this.entry, this.#cwd, this.#ports, signal, {
+        closed: why => this.#lost(connection, why),
+        toolsChanged: () => void this.#relist(connection)
+      })
+      if (signal.aborted) {
+        await connection.close()
+        return
+      }
+      this.#connection = connection
+      this.#generation++
+      this.#attempts = 0
+      if (connection.omitted > 0)
+        this.#ports.log.warn(
+          { server: this.name, omitted: connection.omitted },
+          'tools of an MCP server are left out: too many, or too large'
+        )
+      this.#become('connected')
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof NeedsAuth) this.#become('needs-auth', error.message)
+      else {
+        this.#become('failed', (error as Error).message)
+        this.#again()
+      }
+    }
+  }
+
+  /** A remote server that does not answer any more is lost; one that refused a call is not. */
+  async #probe(connection: Connection): Promise<void> {
+    if (this.entry.config.transport === 'stdio') return
+    await connection.ping().catch(() => {
+      this.#lost(connection, 'it does not answer any more')
+      void connection.close().catch(() => undefined) // it is not there
+    })
+  }
+
+  #lost(connection: Connection | undefined, why: string): void {
+    if (this.#connection !== connection || this.#stop.signal.aborted) return
+    this.#connection = undefined
+    this.#become('failed', why)
+    this.#again()
+  }
+
+  async #relist(connection: Connection | undefined): Promise<void> {
+    if (!connection || this.#connection !== connection) return
+    await connection.refresh().then(
+      () => this.#connection === connection && this.#become('connected'),
+      (err: unknown) => this.#ports.log.warn({ err, server: this.name }, 'the changed tools of an MCP server cannot be listed')
+    )
+  }
+
+  #again(): void {
+    const pause = this.#ports.backoffMs[this.#attempts]
+    if (pause === undefined) return
+    this.#attempts++
+    const { signal } = this.#stop
+    this.#timer = setTimeout(() => {
+      if (signal.aborted) return
+      this.#become('pending')
+      this.#settled = this.#open()
+    }, pause)
+    this.#timer.unref()
+  }
+
+  async #drop(): Promise<void> {
+    clearTimeout(this.#timer)
+    const connection = this.#connection
+    this.#connection = undefined
+    this.#stop.abort()
+    await this.#settled
+    await connection?.close().catch((err: unknown) => this.#ports.log.warn({ err, server: this.name }, 'an MCP server could not be ended'))
+  }
+
+  #become(state: ServerState, error?: string): void {
+    const before = this.#state
+    this.#state = state
+    this.#error = error
+    this.#ports.changed(this, before)
+  }
+}

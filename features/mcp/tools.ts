@@ -1,0 +1,98 @@
+/** Tools of MCP servers as tools of an agent: their names, and calls that reach the server they were listed by or none. */
+import { Type } from '../../kernel/index.ts'
+import { type Tool, ToolRefusal } from '../tools/index.ts'
+import type { McpTool } from './connection.ts'
+import type { ServerPool } from './pool.ts'
+import { resultOf } from './results.ts'
+import type { McpServer } from './server.ts'
+
+const longestName = 64
+
+/** `mcp__<server>__<tool>`: other characters become `_`, runs of it one; a name that is too long is cut and ends in a hash of the whole. */
+export function toolName(server: string, tool: string): string {
+  const part = (text: string) => text.replace(/[^A-Za-z0-9_-]/g, '_').replace(/_+/g, '_')
+  const name = `mcp__${part(server)}__${part(tool)}`
+  return name.length <= longestName ? name : `${name.slice(0, longestName - 9)}_${fnv1a(`mcp__${server}__${tool}`)}`
+}
+
+function fnv1a(text: string): string {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+  return hash.toString(16).padStart(8, '0')
+}
+
+const parameters = Type.Object({}, { additionalProperties: true })
+
+export interface ToolsPorts {
+  /** Limit of a call without one in the configuration of the server, ms. */
+  readonly toolMs: () => number
+  /** Two tools have one name; the second one is left out. */
+  readonly collision: (name: string, server: McpServer) => void
+}
+
+/** The tools of a pool, made anew only when they may have changed. */
+export class PoolTools {
+  readonly #pool: ServerPool
+  readonly #ports: ToolsPorts
+  #revision = -1
+  #tools: readonly Tool[] = []
+
+  constructor(pool: ServerPool, ports: ToolsPorts) {
+    this.#pool = pool
+    this.#ports = ports
+  }
+
+  get list(): readonly Tool[] {
+    if (this.#revision === this.#pool.revision) return this.#tools
+    const byName = new Map<string, Tool>()
+    for (const server of this.#pool.servers) {
+      for (const tool of server.tools) {
+        const name = toolName(server.name, tool.name)
+        if (byName.has(name)) this.#ports.collision(name, server)
+        else byName.set(name, toolOf(name, server, tool, this.#ports))
+      }
+    }
+    this.#tools = [...byName.values()]
+    this.#revision = this.#pool.revision
+    return this.#tools
+  }
+}
+
+function toolOf(name: string, server: McpServer, { name: own, description, schema }: McpTool, { toolMs }: ToolsPorts): Tool {
+  const { generation } = server
+  return {
+    name,
+    description: description === '' ? `Tool ${own} of the MCP server ${server.name}.` : description,
+    parameters,
+    model_schema: schema,
+    source: 'mcp',
+    prepare(args: Readonly<Record<string, unknown>>) {
+      const limit_ms = server.entry.config.toolTimeoutMs ?? toolMs()
+      return {
+        description: `${server.name}: ${own}`,
+        display: { kind: 'generic', summary: `${server.name}: ${own}`, detail: JSON.stringify(args).slice(0, 2000) },
+        accesses: [{ kind: 'exclusive' }],
+        limit_ms: 0,
+        async run(progress, signal) {
+          const options = {
+            signal,
+            timeoutMs: limit_ms,
+            progress: (update: { readonly text?: string; readonly percent?: number }) => progress({ kind: 'progress', ...update })
+          }
+          const answer = await server.call(generation, own, args, options).catch((error: unknown) => {
+            signal.throwIfAborted()
+            throw new ToolRefusal(sentence(error, server, limit_ms))
+          })
+          return resultOf(answer)
+        }
+      }
+    }
+  }
+}
+
+/** -32001 is the library's code for an answer that did not come in time. */
+function sentence(error: unknown, { name }: McpServer, limit_ms: number): string {
+  const { message, code } = error as Error & { readonly code?: unknown }
+  if (code === -32001) return `The MCP server ${name} did not answer within ${limit_ms / 1000} s; whether it did its work is not known.`
+  return message.startsWith('The MCP server') ? message : `The MCP server ${name} refused the call: ${message.slice(0, 2000)}`
+}

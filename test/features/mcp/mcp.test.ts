@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { loadDefaultPacks } from '../../../features/default-packs.ts'
+import { resolveApproval } from '../../../features/interactions/index.ts'
+import { restartMcpServer } from '../../../features/mcp/index.ts'
+import { toolName } from '../../../features/mcp/tools.ts'
+import { disablePlugin, installPlugin } from '../../../features/plugins/index.ts'
+import { createSession, readSession } from '../../../features/sessions/index.ts'
+import { listTools } from '../../../features/tools/index.ts'
+import { trustWorkspace, untrustWorkspace } from '../../../features/workspaces/index.ts'
+import { startTestKernel } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { pidsIn, runs, start, stdio, userFile, web, writeJson } from './scene.ts'
+
+test('tools of a stdio server are offered in the first turn, called, and shown to clients', async t => {
+  const scene = await start(t, { 'my db': stdio('db', undefined, { env: { OWN: 'yes' }, cwd: '/' }) })
+  const [echo, env, failed, picture] = await scene.run(
+    ['mcp__my_db__echo', { text: 'hi' }],
+    ['mcp__my_db__env'],
+    ['mcp__my_db__fail'],
+    ['mcp__my_db__picture']
+  )
+  assert.deepEqual(echo, { output: 'db says hi', isError: false })
+  const variables = JSON.parse(String(env?.output)) as Record<string, string>
+  assert.deepEqual([variables.OWN, variables.cwd, variables.PATH === process.env.PATH], ['yes', '/', true])
+  assert.deepEqual(failed, { output: 'it is broken', isError: true })
+  assert.match(JSON.stringify(picture?.output), /"type":"image"/)
+  const offered = scene.llm.requests[0]?.tools.find(({ name }) => name === 'mcp__my_db__echo')
+  assert.deepEqual([offered?.description, offered?.parameters.required], ['Says it again', ['text']])
+  assert.deepEqual(await scene.servers(), { 'my db': { status: 'connected', last_error: undefined, tool_count: 8 } })
+  const { data } = await scene.call(listTools, { query: { session_id: scene.session_id } })
+  const shown = data.tools.find(({ name }) => name === 'mcp__my_db__echo')
+  assert.deepEqual(shown, {
+    name: 'mcp__my_db__echo',
+    description: 'Says it again',
+    input_schema: null,
+    source: 'mcp',
+    mcp_server_id: 'my_db',
+    active: true
+  })
+  assert.deepEqual(scene.of('tool.list.updated')[0], { reason: 'mcp.connected', serverName: 'my db' })
+})
+
+test('without a rule a call of an MCP tool is asked for', async t => {
+  const scene = await start(t, { db: stdio() })
+  const turn = scene.run(['mcp__db__echo', { text: 'hi' }], { permission_mode: 'manual' })
+  const { payload } = await scene.waitFor(({ type }) => type === 'event.approval.requested')
+  const { approval_id, tool_name } = payload as { approval_id: string; tool_name: string }
+  assert.equal(tool_name, 'mcp__db__echo')
+  await scene.call(resolveApproval, { params: { session_id: scene.session_id, approval_id }, body: { decision: 'rejected' } })
+  const [refused] = await turn
+  assert.equal(refused?.isError, true)
+})
+
+test('streamable HTTP and server-sent events are spoken, with the headers of the configuration', async t => {
+  const site = await web(t)
+  process.env.SVC_TEST_MCP_TOKEN = 'secret-token'
+  const scene = await start(t, {
+    http: { url: `${site.url}/mcp`, headers: { 'x-own': '1' } },
+    sse: { transport: 'sse', url: `${site.url}/sse`, bearerTokenEnvVar: 'SVC_TEST_MCP_TOKEN' }
+  })
+  const results = await scene.run(['mcp__http__echo', { text: 'a' }], ['mcp__sse__echo', { text: 'b' }])
+  assert.deepEqual(
+    results.map(({ output }) => output),
+    ['http says a', 'sse says b']
+  )
+  assert.ok(site.headers.some(headers => headers['x-own'] === '1'))
+  assert.ok(site.headers.some(({ authorization }) => authorization === 'Bearer secret-token'))
+  delete process.env.SVC_TEST_MCP_TOKEN
+})
+
+test('a server that dies in a call ends that call, is shown as an error, and is there again after a restart', async t => {
+  const scene = await start(t, { db: stdio('db') })
+  const [died] = await scene.run(['mcp__db__die'])
+  assert.equal(died?.isError, true)
+  assert.match(String(died?.output), /ended while the tool ran/)
+  assert.equal((await scene.servers()).db?.status, 'error')
+  const restarted = scene.call(restartMcpServer, { params: { mcp_server_id: 'db' } })
+  assert.deepEqual((await restarted).data, { restarting: true })
+  const [again] = await scene.run(['mcp__db__echo', { text: 'back' }])
+  assert.equal(again?.output, 'db says back')
+  assert.equal((await scene.call(restartMcpServer, { params: { mcp_server_id: 'none' } })).code, 40408)
+  const states = scene.of('mcp.server.status').map(({ server }) => (server as { status: string }).status)
+  assert.deepEqual(states, ['connected', 'failed', 'pending', 'connected'])
+})
+
+test('a server that was lost comes back by itself', async t => {
+  const scene = await start(t, { db: stdio('db') }, { config: { mcp: { backoff_ms: [1] } } })
+  await scene.run(['mcp__db__die'])
+  const [again] = await scene.run(['mcp__db__echo', { text: 'x' }])
+  assert.equal(again?.output, 'db says x')
+})
+
+test('a server that does not start is an error with what it said, and holds up nobody', async t => {
+  const scene = await start(t, {
+    dies: stdio('dies'),
+    silent: stdio('silent', undefined, { startupTimeoutMs: 100 }),
+    none: { command: '/no/such/program' },
+    off: stdio('good', undefined, { enabled: false }),
+    gone: { url: 'http://127.0.0.1:1/mcp' },
+    unset: { url: 'http://127.0.0.1:1/mcp', bearerTokenEnvVar: 'SVC_TEST_NOT_SET' },
+    good: stdio('good')
+  })
+  const [echo] = await scene.run(['mcp__good__echo', { text: 'hi' }])
+  assert.equal(echo?.output, 'good says hi')
+  const servers = await scene.servers()
+  assert.deepEqual(Object.fromEntries(Object.entries(servers).map(([name, { status }]) => [name, status])), {
+    dies: 'error',
+    silent: 'error',
+    none: 'error',
+    off: 'disconnected',
+    gone: 'error',
+    unset: 'error',
+    good: 'connected'
+  })
+  assert.match(String(servers.dies?.last_error), /exited with 3: no database/)
+  assert.match(String(servers.silent?.last_error), /did not start within 0\.1 s/)
+  assert.match(String(servers.unset?.last_error), /SVC_TEST_NOT_SET is not set/)
+})
+
+test('hostile servers end with a clear error, and the session goes on', async t => {
+  const site = await web(t)
+  const scene = await start(
+    t,
+    { endless: stdio('endless'), flood: stdio('flood'), strange: stdio('strange'), many: stdio('many'), huge: { url: `${site.url}/huge` } },
+    { config: { mcp: { message_bytes: 2_000_000, messages_per_second: 3000 } } }
+  )
+  const [echo, large, many] = await scene.run(
+    ['mcp__strange__echo', { text: 'hi' }],
+    ['mcp__strange__large'],
+    ['mcp__many__echo', { text: 'x' }]
+  )
+  assert.equal(echo?.output, 'strange says hi')
+  assert.ok(String(large?.output).length < 110_000)
+  assert.equal(many?.output, 'many says x')
+  const servers = await scene.servers()
+  assert.match(String(servers.endless?.last_error), /more than 2000000 characters/)
+  assert.match(String(servers.flood?.last_error), /more than 3000 messages/)
+  assert.match(String(servers.huge?.last_error), /larger than|terminated|failed/)
+  assert.equal(servers.many?.tool_count, 500)
+})
+
+test('a call that takes too long ends, and so does one whose turn is aborted', async t => {
+  const scene = await start(t, { db: stdio('db', undefined, { toolTimeoutMs: 100 }) })
+  const [late] = await scene.run(['mcp__db__hang'])
+  assert.match(String(late?.output), /did not answer within 0\.1 s/)
+  const [echo] = await scene.run(['mcp__db__echo', { text: 'still there' }])
+  assert.equal(echo?.output, 'db says still there')
+})
+
+test('a tool that a server brings later is there in the next turn', async t => {
+  const scene = await start(t, { db: stdio('db') })
+  await scene.run(['mcp__db__grow'])
+  await scene.waitFor(
+    ({ type, payload }) => type === 'mcp.server.status' && (payload as { server: { toolCount: number } }).server.toolCount === 9
+  )
+  const [grown] = await scene.run(['mcp__db__grown'])
+  assert.equal(grown?.output, 'new')
+})
+
+test('only tools that the configuration lets through are offered', async t => {
+  const scene = await start(t, {
+    a: stdio('a', undefined, { enabledTools: ['echo', 'fail'], disabledTools: ['fail'] }),
+    b: stdio('b', undefined, { disabledTools: ['env'] })
+  })
+  await scene.run()
+  const offered = scene.llm.requests[0]?.tools.map(({ name }) => name).filter(name => name.startsWith('mcp__')) ?? []
+  assert.deepEqual(
+    offered.filter(name => name.startsWith('mcp__a__')),
+    ['mcp__a__echo']
+  )
+  assert.equal(offered.filter(name => name.startsWith('mcp__b__')).length, 7)
+})
+
+test('layers of a project count when it is trusted, the later ones by name, and go when the trust goes', async t => {
+  const scene = await start(t, { one: stdio('user'), two: stdio('user') })
+  await mkdir(join(scene.cwd, '.git'))
+  await writeJson(join(scene.cwd, '.mcp.json'), { mcpServers: { two: stdio('root'), three: stdio('root') } })
+  await writeJson(join(scene.cwd, '.svc-code', 'mcp.json'), { mcpServers: { three: stdio('local') } })
+  const said = async () => {
+    const results = await scene.run(...['one', 'two', 'three'].map(name => [`mcp__${name}__echo`, { text: '' }] as const))
+    return results.map(({ output }) => String(output).split(' ')[0])
+  }
+  assert.deepEqual(await said(), ['user', 'user', 'Tool'])
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  await scene.call(trustWorkspace, { params: { workspace_id } })
+  assert.deepEqual(await said(), ['user', 'root', 'local'])
+  await scene.call(untrustWorkspace, { params: { workspace_id } })
+  assert.deepEqual(await said(), ['user', 'user', 'Tool'])
+})
+
+test('a change of the file counts from the next turn, and a file that is damaged changes nothing', async t => {
+  const scene = await start(t, { one: stdio('first') })
+  const said = async () => (await scene.run(['mcp__one__echo', { text: '' }]))[0]?.output
+  assert.equal(await said(), 'first says ')
+  await userFile(scene.home, { one: stdio('second') })
+  assert.equal(await said(), 'second says ')
+  await writeFile(join(scene.home, 'mcp.json'), '{')
+  assert.equal(await said(), 'second says ')
+  await userFile(scene.home, {})
+  assert.match(String(await said()), /not found|not there/)
+})
+
+test('sessions of one directory share a server, which ends with the server', async t => {
+  const file = join(await freshDir(), 'pids')
+  const scene = await start(t, { db: stdio('db', file) })
+  await scene.run(['mcp__db__echo', { text: 'a' }])
+  await scene.call(createSession, { body: { metadata: { cwd: scene.cwd } } })
+  await scene.servers()
+  const pids = await pidsIn(file)
+  assert.equal(pids.length, 1)
+  assert.ok(pids.every(runs))
+  await scene.stop()
+  assert.ok(!pids.some(runs))
+})
+
+test('names of tools are made of safe characters, and those that are too long end in a hash', () => {
+  assert.equal(toolName('plugin-kit:db', 'do it!'), 'mcp__plugin-kit_db__do_it_')
+  const long = toolName('a'.repeat(50), 'b'.repeat(50))
+  assert.equal(long.length, 64)
+  assert.match(long, /_[0-9a-f]{8}$/)
+  assert.notEqual(long, toolName('a'.repeat(50), `${'b'.repeat(49)}c`))
+})
+
+test('servers of a plugin come and go with it', async t => {
+  const scene = await start(t, {})
+  const dir = await freshDir()
+  await writeJson(join(dir, 'svc.plugin.json'), { name: 'kit', mcpServers: { db: stdio('kit') } })
+  const installed = await scene.call(installPlugin, { body: { source: dir } })
+  assert.equal(installed.code, 40001, 'a program outside of the plugin is refused')
+  await writeJson(join(dir, 'svc.plugin.json'), { name: 'kit', mcpServers: { db: { ...stdio('kit'), command: 'node' } } })
+  assert.equal((await scene.call(installPlugin, { body: { source: dir } })).data.mcpServerCount, 1)
+  const said = async () => (await scene.run(['mcp__plugin-kit_db__echo', { text: 'x' }]))[0]?.output
+  assert.equal(await said(), 'kit says x')
+  await scene.call(disablePlugin, { params: { plugin_id: 'kit' } })
+  assert.match(String(await said()), /not found|not there/)
+})
+
+test('fifty servers do not hold up the start of the server: they start with the first session', async t => {
+  const file = join(await freshDir(), 'pids')
+  const home = await freshDir()
+  await userFile(home, Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`s${n}`, stdio('dies', file)])))
+  await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  assert.deepEqual(await pidsIn(file), [])
+})
