@@ -66,6 +66,8 @@ test('no secret of the configuration or the environment shows in any answer, eve
     file_id: 'none',
     path: 'none',
     task_id: 'bash-00000000',
+    agent_id: 'main',
+    since_seq: '0',
     terminal_id: 'none',
     key: 'none',
     status: 'pending'
