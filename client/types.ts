@@ -990,6 +990,10 @@ export interface Config {
     pollIntervalMs?: number
   }
   builtin_product_skills: boolean
+  mcp: {
+    startupTimeoutMs?: number
+    toolTimeoutMs?: number
+  }
   extra_agent_dirs: string[]
   image: {
     /** Longest edge of images that models get */
@@ -1275,6 +1279,10 @@ export interface ConfigPatch {
     pollIntervalMs?: number | null
   } | null
   builtin_product_skills?: boolean | null
+  mcp?: {
+    startupTimeoutMs?: number | null
+    toolTimeoutMs?: number | null
+  } | null
   extra_agent_dirs?: string[] | null
   image?: {
     maxEdgePx?: number | null
@@ -1899,6 +1907,17 @@ export interface ListManyFilesData {
     }
   }
 }
+export interface ListMcpServersData {
+  servers: McpServer[]
+}
+export interface McpServer {
+  id: string
+  name: string
+  transport: 'stdio' | 'http' | 'sse'
+  status: 'connected' | 'connecting' | 'disconnected' | 'error'
+  last_error?: string
+  tool_count: number
+}
 export interface ListModelsData {
   items: Model[]
 }
@@ -2476,6 +2495,29 @@ export interface MakeHostDirectoryBody {
 export interface MakeHostDirectoryData {
   path: string
 }
+export interface McpServerStatusEvent {
+  type: 'mcp.server.status'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    server: {
+      name: string
+      transport: 'stdio' | 'http' | 'sse'
+      status: 'pending' | 'connected' | 'failed' | 'disabled' | 'needs-auth' | 'removed'
+      toolCount: number
+      error?: string
+    }
+    type: 'mcp.server.status'
+  }
+}
 export interface ModelCatalogChangedEvent {
   type: 'event.model_catalog.changed'
   /** own number */
@@ -2854,6 +2896,9 @@ export interface ResolveApprovalData {
   resolved: true
   /** ISO 8601, UTC */
   resolved_at: string
+}
+export interface RestartMcpServerData {
+  restarting: boolean
 }
 export interface ResyncRequiredFrame {
   type: 'resync_required'
@@ -3639,6 +3684,24 @@ export interface ToolCallStartedEvent {
     type: 'tool.call.started'
   }
 }
+export interface ToolListUpdatedEvent {
+  type: 'tool.list.updated'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    reason: 'mcp.connected' | 'mcp.disconnected' | 'mcp.failed'
+    serverName: string
+    type: 'tool.list.updated'
+  }
+}
 export interface ToolProgressEvent {
   type: 'tool.progress'
   /** number of the last durable event */
@@ -4319,6 +4382,17 @@ export interface paths {
       responses: { 200: Content<Success<GetHealthData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
+  '/api/v1/mcp/servers': {
+    get: {
+      responses: { 200: Content<Success<ListMcpServersData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/mcp/servers/{mcp_server_id}:restart': {
+    post: {
+      parameters: { path: { mcp_server_id: string } }
+      responses: { 200: Content<Success<RestartMcpServerData> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
   '/api/v1/meta': {
     get: {
       responses: { 200: Content<Success<ServerMeta> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
@@ -4967,6 +5041,7 @@ export interface Events {
   'event.workspace.updated': WorkspaceUpdatedEvent
   'goal.updated': GoalUpdatedEvent
   'hook.result': HookResultEvent
+  'mcp.server.status': McpServerStatusEvent
   'plan.revision': PlanRevisionEvent
   'plugin_command.activated': PluginCommandActivatedEvent
   'prompt.aborted': PromptAbortedEvent
@@ -4986,6 +5061,7 @@ export interface Events {
   'thinking.delta': ThinkingDeltaEvent
   'tool.call.delta': ToolCallDeltaEvent
   'tool.call.started': ToolCallStartedEvent
+  'tool.list.updated': ToolListUpdatedEvent
   'tool.progress': ToolProgressEvent
   'tool.result': ToolResultEvent
   'turn.ended': TurnEndedEvent
