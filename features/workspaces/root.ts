@@ -21,6 +21,19 @@ export function baseName(root: string): string {
 
 /** `wd_<slug>_<hash12>` (contract 3, Workspace object). */
 export function workspaceId(root: string): string {
+  const known = ids.get(root)
+  if (known !== undefined) return known
+  const id = idOf(root)
+  if (ids.size >= rememberedIds) ids.clear()
+  ids.set(root, id)
+  return id
+}
+
+/** A list of workspaces asks for all of them each time. */
+const ids = new Map<string, string>()
+const rememberedIds = 1000
+
+function idOf(root: string): string {
   const hash = createHash('sha256').update(rootKey(root), 'utf8').digest('hex').slice(0, 12)
   return `wd_${slugOf(baseName(root))}_${hash}`
 }

@@ -130,11 +130,17 @@ interface Entry {
   readonly names: readonly string[]
 }
 
+/** Paths that are remembered with their group, and how long one of them may be. */
+const knownPaths = 1000
+const knownLength = 256
+
 /** One immutable generation of routes. */
 export class RouteTable {
   /** Only asked which route fits first: one handler that is never called stands for each group. */
   readonly #app = polka()
   readonly #groups = new Map<Middleware, Group>()
+  /** Groups of paths that were asked for; looking through all patterns takes as long as the rest of a small request. */
+  readonly #known = new Map<string, Group>()
   /** Literal action families such as `/providers:refresh`: method and pattern of the base. */
   readonly #families: { readonly method: string; readonly base: RegExp }[] = []
 
@@ -153,10 +159,21 @@ export class RouteTable {
   /** `target`: as received (origin or absolute form, with its query). HEAD finds what GET does. */
   find(method: string, target: string): Target {
     const path = routablePath(target)
-    const [first] = this.#app.find(method as Method, path).handlers // any other method finds nothing
-    const group = first && this.#groups.get(first)
+    const group = this.#group(method, path)
     if (group) return resolve(group, path, method)
     return { params: {}, error: this.#unsupported(method, path), open: !isReserved(path) }
+  }
+
+  #group(method: string, path: string): Group | undefined {
+    const key = `${method} ${path}`
+    const known = this.#known.get(key)
+    if (known) return known
+    const [first] = this.#app.find(method as Method, path).handlers // any other method finds nothing
+    const group = first && this.#groups.get(first)
+    if (!group || key.length > knownLength) return group
+    if (this.#known.size >= knownPaths) this.#known.clear()
+    this.#known.set(key, group)
+    return group
   }
 
   #unsupported(method: string, path: string): AppError | undefined {
