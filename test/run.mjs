@@ -73,9 +73,9 @@ function groupFiles(names) {
     const file = join(dir, `group-${String(index + 1).padStart(2, '0')}.test.mjs`)
     const suites = group.names.sort().map(name => {
       const url = pathToFileURL(resolve(compiled(name))).href
-      return `await describe(${JSON.stringify(name)}, async () => { await import(${JSON.stringify(url)}) })`
+      return `await suite(${JSON.stringify(name)}, ${JSON.stringify(url)})`
     })
-    writeFileSync(file, `import { describe } from 'node:test'\n${suites.join('\n')}\n`)
+    writeFileSync(file, `import { suite } from '../../test/group.mjs'\n${suites.join('\n')}\n`)
     return file
   })
 }

@@ -1,4 +1,5 @@
 /** Temporary places and a log that remembers its warnings. */
+import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +8,7 @@ import { join } from 'node:path'
 const made: string[] = []
 // Not after the test: hooks run in the order of their registration, so a server that is started on a directory would still write there.
 process.once('exit', () => {
+  if (made.length > 0) spawnSync('rm', ['-rf', ...made]) // takes a third of the time of the loop, which does what is left where there is no `rm`
   for (const dir of made) rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
 })
 
