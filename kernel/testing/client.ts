@@ -17,7 +17,8 @@ export interface RawAnswer {
 export class RestClient {
   readonly #url: string
   readonly #token: string
-  readonly #agent = new Agent({ keepAlive: true })
+  // Servers end connections that are idle for 5 s: one must not be used again at that moment.
+  readonly #agent = new Agent({ keepAlive: true, timeout: 2000 })
 
   constructor(url: string, token: string) {
     this.#url = url

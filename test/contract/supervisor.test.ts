@@ -3,7 +3,10 @@
  * one `kill -9` is a death for each of them, somewhere else in its sessions: starting a process costs more than all the rest.
  */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { SocketClient } from '../../kernel/testing.ts'
@@ -12,14 +15,17 @@ import { startChild } from '../helpers/child.ts'
 import { CrashClient, ignoreDeath, type Ledger, newLedger, newNote, Refused, type SessionNote } from '../helpers/crash-client.ts'
 import { atRest, judgeHome, judgeSession } from '../helpers/crash-judge.ts'
 import { crashScene, type Scene } from '../helpers/crash-scene.ts'
+import { png } from '../helpers/png.ts'
 import { randomSource } from '../helpers/random.ts'
 import { type TellingJudge, tellingJudge } from '../helpers/record-events.ts'
 
 const kills = Number(process.env.SVC_CODE_TEST_KILLS ?? 200)
 const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
-const homes = 40
-/** Frames that a life of all servers tells, about. */
-const usual = 1400
+const homes = 50
+/** Frames that the work of one life of all servers tells, about. */
+const usual = 2600
+/** Hooks of the user cost a process per call: so many homes have them. */
+const hooking = 6
 /** Between two lives, on the clock of the servers: what is due meanwhile fires at the next start. */
 const apart = 120_000
 
@@ -27,7 +33,10 @@ test('whatever its agents were doing when it was killed, a server loses nothing 
   t.diagnostic(`SVC_CODE_TEST_SEED=${seed}`)
   const random = randomSource(seed)
   const telling = await tellingJudge(t)
-  const places = await Promise.all(Array.from({ length: homes }, (_, at) => openPlace(t, at, random)))
+  const web = await scriptedWeb(t)
+  const places = await Promise.all(Array.from({ length: homes }, (_, at) => openPlace(t, at, random, web)))
+  /** Deaths in the middle of each script. */
+  const reached = new Map<string, number>()
   const rounds = Math.ceil(kills / homes)
   let idle = 0
   for (let round = 0; round <= rounds; round++) {
@@ -48,11 +57,23 @@ test('whatever its agents were doing when it was killed, a server loses nothing 
     life.stop()
     await new Promise(resolve => setTimeout(resolve, random() * 4))
     await child.kill()
+    for (const { open } of places) {
+      for (const script of open.values()) reached.set(script, (reached.get(script) ?? 0) + 1)
+      open.clear()
+    }
     await all
     assert.deepEqual(child.lines.slice(homes), [], `what was told does not fit its declaration; seed ${seed}`)
   }
   for (const { scene } of places) assert.deepEqual(scene.refusals, [], `seed ${seed}`)
   t.diagnostic(`${rounds * homes} deaths, ${idle * homes} of them of idle servers`)
+  t.diagnostic([...reached].map(([script, count]) => `${script} ${count}`).join(', '))
+  // Fewer deaths prove nothing about a script.
+  if (kills >= 200)
+    assert.deepEqual(
+      [...names, ...hookNames].filter(script => !reached.has(script)),
+      [],
+      `no server died in these; seed ${seed}`
+    )
 })
 
 interface Server {
@@ -90,16 +111,52 @@ interface Place {
   readonly random: () => number
   /** Sessions in which something happened since they were judged. */
   readonly touched: Set<SessionNote>
+  /** Scripts of the prompts that are under way, by the prompt's name. */
+  readonly open: Map<string, ScriptName>
+  /** The script of the next prompt. */
+  readonly next: () => ScriptName
 }
 
-async function openPlace(t: TestContext, at: number, random: () => number): Promise<Place> {
-  // Hooks of the user cost a process per call: five homes have them.
-  const hook = (event: string, field: string) => `[[hooks]]\nevent = "${event}"\ncommand = '''grep -o '"${field}":"[^"]*"' >> hooks'''\n`
+const hook = (event: string, command: string, matcher = '') =>
+  `[[hooks]]\nevent = "${event}"\n${matcher === '' ? '' : `matcher = "${matcher}"\n`}command = '''${command}'''\n`
+const hooks = [
+  hook('PreToolUse', 'grep -o \'"tool_call_id":"[^"]*"\' >> hooks'),
+  hook('UserPromptSubmit', 'echo "Be careful."', 'do:hooked'),
+  hook('UserPromptSubmit', 'sleep 0.05; echo no >&2; exit 2', 'do:blocked'),
+  hook('Stop', 'echo "Look again." >&2; exit 2')
+].join('')
+
+async function openPlace(t: TestContext, at: number, random: () => number, web: string): Promise<Place> {
+  const services = `[services.svc_fetch]\nbase_url = "${web}/fetch"\n[services.svc_search]\nbase_url = "${web}/search"\n`
   const scene = await crashScene(t, {
     model: busyModel,
-    tables: `[cron]\nno_jitter = true\npoll_interval_ms = 20\n${at < 5 ? hook('PreToolUse', 'tool_call_id') : ''}`
+    tables: `[cron]\nno_jitter = true\npoll_interval_ms = 20\n${services}${at < hooking ? hooks : ''}`
   })
-  return { scene, ledger: newLedger(), random: randomSource(Math.floor(random() * 2 ** 31)), touched: new Set() }
+  const own = randomSource(Math.floor(random() * 2 ** 31))
+  // Every script comes about as often as every other one; where there are hooks, most are about them.
+  let turn = Math.floor(own() * names.length)
+  const next = () => {
+    turn++
+    if (at < hooking && turn % 4 > 0) return turn % 4 > 1 ? 'blocked' : 'hooked'
+    return names[(turn * 7) % names.length] ?? 'talk'
+  }
+  return { scene, ledger: newLedger(), random: own, touched: new Set(), open: new Map(), next }
+}
+
+/** The services of the tools that go to the web; answers take a moment. */
+async function scriptedWeb(t: TestContext): Promise<string> {
+  const server = createServer((req, res) => {
+    req.resume()
+    const found = { search_results: [{ title: 'One', url: 'https://pages.example.com/one', snippet: 'a page' }] }
+    setTimeout(() => res.end(req.url === '/search' ? JSON.stringify(found) : 'The text of the page.'), 3)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 interface Now extends Server {
@@ -117,7 +174,6 @@ async function live(place: Place, now: Now): Promise<void> {
   try {
     const old = [...touched].slice(-1)
     const socket = await client.connect(url, token, now.last ? ledger.sessions.values() : touched)
-    socket.ws.on('message', () => life.count())
     const check = (complaints: readonly string[]) => {
       if (complaints.length > 0 && !life.over) throw new Complaint(`life ${round}, seed ${seed}: ${complaints.join('\n')}`)
     }
@@ -130,6 +186,8 @@ async function live(place: Place, now: Now): Promise<void> {
       check(await everySession(place, client, socket))
       return
     }
+    // What was told before is no measure of how far a life has come.
+    socket.ws.on('message', () => life.count())
     const fresh = await client.session(scene.place, `life ${round}`)
     const work = [...old, fresh].map(async (note, at) => {
       touched.add(note)
@@ -178,14 +236,26 @@ interface Info {
   readonly description: string
 }
 
-const names = (Object.keys(scripts) as ScriptName[]).filter(name => name !== 'child')
+const hookNames: readonly ScriptName[] = ['hooked', 'blocked']
+const names = (Object.keys(scripts) as ScriptName[]).filter(name => name !== 'child' && !hookNames.includes(name))
+const picture = png(40, 40, { noise: true })
 
 /** Two prompts after each other, and what else a user does meanwhile. */
-async function use({ random }: Place, client: CrashClient, socket: SocketClient, note: SessionNote, name: string): Promise<void> {
+async function use(
+  { random, open, next }: Place,
+  client: CrashClient,
+  socket: SocketClient,
+  note: SessionNote,
+  name: string
+): Promise<void> {
   const permission_mode = random() < 0.4 ? 'manual' : 'yolo'
   for (let at = 0; at < 2; at++) {
-    const script = names[Math.floor(random() * names.length)]
-    const id = await client.prompt(note, `do:${script}:${name}p${at}`, { permission_mode })
+    const script = next()
+    // The client sees by the name of a call what it is to do with it.
+    const own = script === 'detach' || script === 'cancel' ? `${script}${name}p${at}` : `${name}p${at}`
+    open.set(own, script)
+    const media = script !== 'media' ? [] : random() < 0.5 ? await pictures(client) : await papers(client)
+    const id = await client.prompt(note, `do:${script}:${own}`, { permission_mode }, media)
     const wish = random()
     if (wish < 0.1) {
       const steered = await client.prompt(note, `and do:talk:${name}p${at}s`)
@@ -194,9 +264,25 @@ async function use({ random }: Place, client: CrashClient, socket: SocketClient,
     const ended = ({ type, payload }: { type: string; payload: { promptId?: string } }) =>
       (type === 'prompt.completed' || type === 'prompt.aborted') && payload.promptId === id
     await socket.next(ended)
+    open.delete(own)
     if (wish > 0.9) await calm(client.undo(note, id))
     else if (wish > 0.8) await calm(client.compact(note))
   }
+}
+
+/** One that is part of the prompt, one that was uploaded before. */
+async function pictures(client: CrashClient): Promise<readonly object[]> {
+  const file_id = await client.upload('a.png', 'image/png', picture)
+  return [
+    { type: 'image', source: { kind: 'base64', media_type: 'image/png', data: picture.toString('base64') } },
+    { type: 'image', source: { kind: 'file', file_id } }
+  ]
+}
+
+/** A file that was uploaded; nothing has to look into it. */
+async function papers(client: CrashClient): Promise<readonly object[]> {
+  const file_id = await client.upload('a.txt', 'text/plain', Buffer.from('words'))
+  return [{ type: 'file', file_id, name: 'a.txt', media_type: 'text/plain', size: 5 }]
 }
 
 /** A session may be at work again by itself, or have nothing to take back. */
@@ -220,3 +306,41 @@ async function everySession({ ledger }: Place, client: CrashClient, socket: Sock
   }
   return (await Promise.all([...ledger.sessions.values()].map(answered))).flat()
 }
+
+/** By which events it is seen that the scripts do what they say. */
+const signs = {
+  'automatic compaction': /"compaction\.started".*"trigger":"auto"/,
+  'detached call': /"tool\.result".*detach\w*-0".*task_id/,
+  'cancelled call': /"tool\.result".*cancel\w*-0".*"isError":true/,
+  'page of a service': /"tool\.result".*The text of the page/,
+  'search result': /"tool\.result".*pages\.example\.com\/one/,
+  'blocked prompt': /"prompt\.completed".*"reason":"blocked"/,
+  'hook before a prompt': /Be careful/,
+  'hook at the end of a turn': /Look again/,
+  picture: /"prompt\.submitted".*"type":"image"/,
+  file: /"prompt\.submitted".*"type":"file"/
+}
+
+test('the scripts in which servers are killed do what they are there for', async t => {
+  const place = await openPlace(t, 0, () => 0.5, await scriptedWeb(t))
+  const child = startChild(t, 'servers', '0', place.scene.home)
+  await child.atLeast(1)
+  const { url, token } = JSON.parse(child.lines[0] ?? '') as Server
+  const client = new CrashClient(url, token, place.ledger)
+  const socket = await client.connect(url, token, [])
+  const note = await client.session(place.scene.place, 'scripts')
+  for (const script of ['media', 'fetch', 'search', 'detach', 'cancel', ...hookNames, 'grow', 'overflow'] as const) {
+    const media = script === 'media' ? [...(await pictures(client)), ...(await papers(client))] : []
+    const id = await client.prompt(note, `do:${script}:${script}`, { permission_mode: 'yolo' }, media)
+    await socket.next(({ type, payload }) => type === 'prompt.completed' && payload.promptId === id)
+  }
+  client.rest.close()
+  await child.kill()
+  const told = [...note.events.values()]
+  for (const [what, sign] of Object.entries(signs))
+    assert.ok(
+      told.some(text => sign.test(text)),
+      what
+    )
+  assert.equal(told.filter(text => signs['automatic compaction'].test(text)).length, 2, 'before the window is full, and when it was')
+})

@@ -12,7 +12,14 @@ const question = (name: string) => ({
   questions: [{ question: `Which one for ${name}?`, options: [{ label: 'Left' }, { label: 'Right' }] }]
 })
 
-type Script = (name: string, messages: readonly Said[]) => readonly (readonly Tool[] | string)[]
+const waited = (id: string) => line(id, { command: `sleep 0.15; echo ${id} >> effects`, description: `effect ${id}` })
+
+/** What the provider says of the size of the context. */
+const full = { input: 900_000, output: 10 }
+const tooLong = { status: 400, body: { error: { message: 'the maximum context length is exceeded', type: 'invalid_request_error' } } }
+
+type Part = Tool | typeof full
+type Script = (name: string, messages: readonly Said[]) => readonly (readonly Part[] | string | typeof tooLong)[]
 
 /** Calls of one response, or a text, which ends the turn. */
 export const scripts = {
@@ -63,6 +70,21 @@ export const scripts = {
     [line(`${name}-1`)]
   ],
   cron: name => [[call('CronCreate', `${name}-0`, { cron: '* * * * *', prompt: `tick ${name}`, recurring: false })]],
+  fetch: name => [[call('FetchURL', `${name}-0`, { url: `https://pages.example.com/${name}` })], [line(`${name}-1`)]],
+  search: name => [[call('WebSearch', `${name}-0`, { query: name })], [line(`${name}-1`)]],
+  /** Its prompt brings pictures. */
+  media: name => [[line(`${name}-0`)]],
+  /** A hook of the user looks at the prompt, and one at the end of the turn. */
+  hooked: name => [[line(`${name}-0`)]],
+  /** A hook of the user blocks the prompt. */
+  blocked: () => [],
+  /** The client moves the call to the background, or cancels it. */
+  detach: name => [[waited(`${name}-0`)], [line(`${name}-1`)]],
+  cancel: name => [[waited(`${name}-0`)], [line(`${name}-1`)]],
+  /** The provider counts more tokens than the window bears: compaction comes before the next step. */
+  grow: name => [[line(`${name}-0`), full], [line(`${name}-1`)]],
+  /** The provider refuses what is too long: compaction, then the step again. */
+  overflow: name => [[line(`${name}-0`)], tooLong],
   child: name => [[line(`${name}-0`)], 'The part is done. '.repeat(20)]
 } as const satisfies Record<string, Script>
 
@@ -79,13 +101,16 @@ export function busyModel(messages: readonly Said[]): readonly Step[] {
   if (!wish || after.some(({ content }) => JSON.stringify(content).includes('was replaced by the note below'))) return over
   const step = (scripts[wish.script] as Script)(wish.name, after)[after.filter(({ role }) => role === 'assistant').length]
   if (step === undefined) return over
-  return typeof step === 'string' ? [{ text: step, chunks: 2 }] : [{ text: 'Looking. ' }, { tools: step }]
+  if (typeof step === 'string') return [{ text: step, chunks: 2 }]
+  if ('status' in step) return [step]
+  const tools = step.flatMap(part => ('name' in part ? part : []))
+  return [{ text: 'Looking. ' }, { tools }, ...step.flatMap(part => ('input' in part ? { usage: part } : []))]
 }
 
 const call = (name: string, id: string, args: Record<string, unknown>): Tool => ({ name, id, args })
 
 function wishOf(content: unknown): { readonly script: ScriptName; readonly name: string } | undefined {
-  const [, script, name] = [...(JSON.stringify(content) ?? '').matchAll(/\bdo:([a-z-]+):(\w+)/g)].at(-1) ?? []
+  const [, script, name] = [...(JSON.stringify(content) ?? '').matchAll(/do:([a-z-]+):(\w+)/g)].at(-1) ?? []
   return script !== undefined && name !== undefined && script in scripts ? { script: script as ScriptName, name } : undefined
 }
 

@@ -11,6 +11,8 @@ export interface SessionNote {
   readonly decided: Map<string, 'approved' | 'rejected'>
   /** Questions whose answer was accepted. */
   readonly answered: Set<string>
+  /** Calls that were moved to the background, and the server said so. */
+  readonly detached: Set<string>
   /** Prompts that were taken back: for sure, or perhaps, because the answer never came. */
   readonly undone: Map<string, 'done' | 'perhaps'>
   /** Durable events as they came, by number. */
@@ -32,6 +34,7 @@ export const newNote = (id: string, title: string): SessionNote => ({
   prompts: new Map(),
   decided: new Map(),
   answered: new Set(),
+  detached: new Set(),
   undone: new Map(),
   events: new Map(),
   epoch: ''
@@ -87,10 +90,29 @@ export class CrashClient {
   }
 
   /** Answers the id. */
-  async prompt(note: SessionNote, text: string, more: object = {}): Promise<string> {
-    const { prompt_id } = await this.#data('POST', `/api/v1/sessions/${note.id}/prompts`, { content: [{ type: 'text', text }], ...more })
+  async prompt(note: SessionNote, text: string, more: object = {}, media: readonly object[] = []): Promise<string> {
+    const content = [{ type: 'text', text }, ...media]
+    const { prompt_id } = await this.#data('POST', `/api/v1/sessions/${note.id}/prompts`, { content, ...more })
     note.prompts.set(prompt_id, text)
     return prompt_id
+  }
+
+  /** Answers the id of the file. */
+  async upload(name: string, media_type: string, bytes: Buffer): Promise<string> {
+    const head = `--cut\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: ${media_type}\r\n\r\n`
+    const body = Buffer.concat([Buffer.from(head), bytes, Buffer.from('\r\n--cut--\r\n')])
+    const headers = { 'content-type': 'multipart/form-data; boundary=cut' }
+    const answer = await this.rest.raw('POST', '/api/v1/files', { headers, body })
+    return (JSON.parse(answer.body.toString()) as { data: { id: string } }).data.id
+  }
+
+  /** What a person does with a command that takes too long: those whose prompt says so are moved to the background or cancelled. */
+  async #hurry(note: SessionNote, call: string, action: 'detach' | 'cancel'): Promise<void> {
+    const { items } = await this.#data('GET', `/api/v1/sessions/${note.id}/tasks?status=running`, undefined)
+    const task = (items as readonly { id: string; parent_tool_call_id?: string }[]).find(each => each.parent_tool_call_id === call)
+    if (!task) return
+    const { detached } = await this.#data('POST', `/api/v1/sessions/${note.id}/tasks/${task.id}:${action}`, {})
+    if (detached) note.detached.add(task.id)
   }
 
   /** Into the running turn, if it still runs. */
@@ -146,8 +168,20 @@ export class CrashClient {
     if (note.epoch !== '' && note.epoch !== frame.epoch) throw new Error(`the epoch of ${note.id} changed`)
     note.epoch = frame.epoch ?? ''
     note.events.set(frame.seq, text)
-    if (frame.type === 'event.approval.requested') this.#decide(note, frame.payload.approval_id).catch(ignoreDeath)
-    if (frame.type === 'event.question.requested') this.#answer(note, frame.payload.question_id).catch(ignoreDeath)
+    if (frame.type === 'event.approval.requested') this.#surely(() => this.#decide(note, frame.payload.approval_id))
+    if (frame.type === 'event.question.requested') this.#surely(() => this.#answer(note, frame.payload.question_id))
+    const hurry = frame.type === 'tool.call.started' && /^(detach|cancel)\w*-0$/.exec(frame.payload.toolCallId)?.[1]
+    if (hurry) this.#surely(() => this.#hurry(note, frame.payload.toolCallId, hurry as 'detach' | 'cancel'))
+  }
+
+  /** A connection that was kept may end at the moment when it is used again: that is no death yet. */
+  #surely(action: () => Promise<void>): void {
+    action()
+      .catch(error => {
+        if (error instanceof Refused) throw error
+        return action()
+      })
+      .catch(ignoreDeath)
   }
 }
 
@@ -156,5 +190,5 @@ export class Refused extends Error {}
 
 /** For requests that a dying server leaves unanswered. An approval of a turn that a crash ended is gone, too. */
 export function ignoreDeath(error: unknown): void {
-  if (error instanceof Refused && !/4040[245]|40902|4100[12]/.test(error.message)) throw error
+  if (error instanceof Refused && !/4040[2456]|4090[24]|4100[12]/.test(error.message)) throw error
 }

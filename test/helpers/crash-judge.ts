@@ -41,7 +41,7 @@ export async function judgeSession(
   }
   if (!(await atRest(socket, rest, note))) return [`${note.id}: never comes to rest`]
   const events = await journal(url, token, note.id)
-  const complaints = [...judgeEvents(events, note), ...(await judgeMessages(rest, note))]
+  const complaints = [...judgeEvents(events, note), ...(await judgeMessages(rest, note, events))]
   const left = await queue(rest, note)
   if (left.active !== null || left.queued.length > 0) complaints.push('the queue is not empty')
   return complaints.map(text => `${note.id}: ${text}`)
@@ -111,7 +111,8 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
   const accepted = [...note.prompts.keys()]
   if (accepted.some(id => !submitted.includes(id))) complaints.push('an accepted prompt was never submitted')
   const order = ran.filter(id => note.prompts.has(id))
-  const expected = accepted.filter(id => !steered.includes(id) || order.includes(id))
+  const turnless = withoutTurn(events)
+  const expected = accepted.filter(id => (!steered.includes(id) && !turnless.has(id)) || order.includes(id))
   if (order.join() !== expected.join()) complaints.push(`turns ran as ${order.join()}, accepted as ${expected.join()}`)
   for (const [id, decision] of note.decided) {
     const answers = of('event.approval.resolved').filter(event => event.payload.approval_id === id)
@@ -120,6 +121,8 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
   }
   const answered = of('event.question.answered').map(event => event.payload.question_id as string)
   for (const id of note.answered) if (!answered.includes(id)) complaints.push(`the answer to question ${id} is not told`)
+  const begun = of('task.started').map(event => event.payload.info.taskId as string)
+  for (const id of note.detached) if (!begun.includes(id)) complaints.push(`the task ${id} was detached, and is not told`)
   for (const { payload } of of('tool.result'))
     if (payload.synthetic && !(payload.isError && /interrupted|aborted|cancelled/i.test(JSON.stringify(payload.output))))
       complaints.push(`the call ${payload.toolCallId} was cut, and ended as ${JSON.stringify(payload.output)}`)
@@ -128,7 +131,14 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
   return complaints
 }
 
-async function judgeMessages(rest: RestClient, note: SessionNote): Promise<string[]> {
+/** Prompts about which hooks were asked: those that one blocked, and those that were aborted meanwhile (`aborted`: only these). */
+function withoutTurn(events: readonly Frame[], aborted = false): ReadonlySet<string> {
+  const ran = new Set(events.flatMap(({ type, payload }) => (type === 'turn.started' ? payload.promptId : [])))
+  const ended = events.filter(({ type, payload }) => type === 'prompt.aborted' || (!aborted && payload.reason === 'blocked'))
+  return new Set(ended.flatMap(({ payload }) => (ran.has(payload.promptId) ? [] : payload.promptId)))
+}
+
+async function judgeMessages(rest: RestClient, note: SessionNote, events: readonly Frame[]): Promise<string[]> {
   const complaints: string[] = []
   const { items } = (await data(rest, `/api/v1/sessions/${note.id}/messages?page_size=100`)) as { items: Message[] }
   const messages = items.reverse()
@@ -141,7 +151,8 @@ async function judgeMessages(rest: RestClient, note: SessionNote): Promise<strin
     else note.undone.set(id, 'done')
   }
   const texts = user.map(message => message.content[0]?.text).join()
-  const expected = [...note.prompts].flatMap(([id, text]) => (note.undone.has(id) ? [] : text)).join()
+  const withdrawn = withoutTurn(events, true)
+  const expected = [...note.prompts].flatMap(([id, text]) => (note.undone.has(id) || withdrawn.has(id) ? [] : text)).join()
   if (texts !== expected) complaints.push(`prompts in the history: ${texts}; accepted: ${expected}`)
   const parts = messages.flatMap(message => message.content)
   const calls = parts.filter(part => part.type === 'tool_use').map(part => part.tool_call_id)

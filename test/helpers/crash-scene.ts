@@ -37,7 +37,12 @@ export async function crashScene(t: TestContext, { model = answer, toml = '', ta
     refusals.push(...unpaired(messages), ...repeated(messages))
     return model(messages)
   })
-  const settings = modelConfig(upstream.url, { key: 'k', model: 'm', max_context_size: 1_000_000 })
+  const settings = modelConfig(upstream.url, {
+    key: 'k',
+    model: 'm',
+    max_context_size: 1_000_000,
+    more: 'capabilities = ["image_in"]'
+  })
   await writeFile(join(home, 'config.toml'), `${toml}\n${settings}\n${tables}`)
   return { home, place, upstream, refusals }
 }
