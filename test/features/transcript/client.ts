@@ -14,8 +14,10 @@ import {
   type TranscriptPage
 } from '../../../features/transcript/index.ts'
 import { Timeline } from '../../../features/transcript/timeline.ts'
-import type { Frame, SocketClient } from '../../../kernel/testing.ts'
-import type { Started } from '../agent/start.ts'
+import type { Frame, SocketClient, TestKernel } from '../../../kernel/testing.ts'
+
+/** A server, and which session of it is meant. */
+export type Server = Pick<TestKernel, 'call' | 'connect'> & { readonly session_id: string }
 
 export interface View {
   readonly items: readonly Item[]
@@ -131,7 +133,7 @@ export class TranscriptClient {
   #read = 0
 
   /** Subscribes over a new socket, from where it left off. */
-  async connect(server: Started, grades: Readonly<Record<string, string>> = { '*': 'delta' }): Promise<void> {
+  async connect(server: Server, grades: Readonly<Record<string, string>> = { '*': 'delta' }): Promise<void> {
     this.#socket = await server.connect()
     this.#read = 0
     const transcript_since = Object.fromEntries(this.seqs)
@@ -146,7 +148,7 @@ export class TranscriptClient {
   }
 
   /** Everything that was sent has been applied, and what is missing of the past is read. */
-  async settle(server: Started): Promise<void> {
+  async settle(server: Server): Promise<void> {
     await this.#socket?.request('unsubscribe_v2', { session_id: 'session_none' })
     this.#take()
     for (const agent of [...this.#lacks]) {
@@ -189,7 +191,7 @@ export class TranscriptClient {
   }
 }
 
-export async function pageOf(server: Started, agent_id = 'main'): Promise<TranscriptPage> {
+export async function pageOf(server: Server, agent_id = 'main'): Promise<TranscriptPage> {
   const { code, data } = await server.call(readTranscript, {
     params: { session_id: server.session_id },
     query: { agent_id, page_size: 100 }
