@@ -1,12 +1,12 @@
 /** Opens the histories of agents: each from its own log, with the states and events that packs contributed. */
-import type { JournaledEvent, LogRange, LogStore, PackContext } from '../../kernel/index.ts'
+import type { JournaledEvent, LogEntry, LogRange, LogStore, PackContext } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { AgentLog } from './agent-log.ts'
 import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
-import type { StateSpec } from './define.ts'
+import type { HistoryRecord, StateSpec } from './define.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, told } from './records.ts'
@@ -72,8 +72,41 @@ export async function hasPrompt(log: LogStore<{ type: string; time?: number }>, 
   return false
 }
 
-/** A state as the journal in a directory says, without opening the history. */
-export async function readStored<S>(ctx: PackContext, log: LogStore<{ type: string; time?: number }>, spec: StateSpec<S>) {
+/** A state as the journal in a directory says, without opening the history. `known`: as it was up to a position. */
+export async function readStored<S>(
+  ctx: PackContext,
+  log: LogStore<{ type: string; time?: number }>,
+  spec: StateSpec<S>,
+  known?: { readonly state: S; readonly end: number }
+) {
+  const { state, end } = (known && !spec.rewinds && (await continued(log, spec, known))) || (await readWhole(ctx, log, spec))
+  const records = (range: LogRange) => log.scan(logId, { ...range, to: range.to ?? end }) as AsyncIterable<LogEntry<HistoryRecord>>
+  return { state, end, records }
+}
+
+/** Undefined: the journal is another one. */
+async function continued<S>(
+  log: LogStore<{ type: string; time?: number }>,
+  spec: StateSpec<S>,
+  { state: given, end: from }: { readonly state: S; readonly end: number }
+) {
+  let to = 0
+  for await (const { next } of log.scan(logId, { reverse: true })) {
+    to = next
+    break
+  }
+  if (to < from) return undefined
+  let state = given
+  if (to > from) {
+    for await (const { value, at } of log.scan(logId, { from, to })) {
+      state = spec.reduce(state, value)
+      spec.located?.(state, value, at)
+    }
+  }
+  return { state, end: to }
+}
+
+async function readWhole<S>(ctx: PackContext, log: LogStore<{ type: string; time?: number }>, spec: StateSpec<S>) {
   const reader = new AgentLog({
     log,
     logger: ctx.log,
@@ -87,7 +120,5 @@ export async function readStored<S>(ctx: PackContext, log: LogStore<{ type: stri
     lastMessage: () => ({ number: -1, time: 0 })
   })
   await reader.open()
-  const { value } = await reader.track(spec)
-  const { end } = reader
-  return { state: value, end, records: (range: LogRange) => reader.scan({ ...range, to: range.to ?? end }) }
+  return { state: (await reader.track(spec)).value, end: reader.end }
 }

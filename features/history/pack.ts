@@ -28,7 +28,7 @@ export default definePack({
           throw error
         }
       },
-      stored: (dir, spec) => readStored(ctx, ctx.storeAt(wireStore, dir), spec),
+      stored: (dir, spec, known) => readStored(ctx, ctx.storeAt(wireStore, dir), spec, known),
       medium: findMedium,
       attach: (agent, attachment) => agent.get(AttachmentsSlot).add(attachment),
       wasClosed: agent => wasClosed(ctx, agent, agent.store(wireStore)),

@@ -170,8 +170,15 @@ export interface StoredHistory {
 }
 
 export interface Histories {
-  /** Reads a state from the journal in an agent's directory (absolute), of a session that is not loaded. Nothing is made or written. */
-  stored<S>(dir: string, spec: StateSpec<S>): Promise<StoredHistory & { readonly state: S }>
+  /**
+   * Reads a state from the journal in an agent's directory (absolute), of a session that is not loaded. Nothing is made or written. `known`: what
+   * an earlier call answered, which is brought up to date; of states that do not rewind.
+   */
+  stored<S>(
+    dir: string,
+    spec: StateSpec<S>,
+    known?: Pick<StoredHistory & { readonly state: S }, 'state' | 'end'>
+  ): Promise<StoredHistory & { readonly state: S }>
   of(agent: AgentHost): Promise<History>
   /** Media of messages; undefined for an unknown id. */
   medium(session: Session, file_id: string): Promise<SessionMedium | undefined>

@@ -19,8 +19,11 @@ export interface TurnEntry {
   readonly at: number
   /** Of the message that opened it. */
   readonly number: number
-  /** Position of its `prompt.accepted`. */
+  /** Where the records that open it end: with its message, or before it when a prompt has the content. */
+  until?: number
+  /** Position of its `prompt.accepted`, and where that ends. */
   readonly prompt_at?: number
+  readonly prompt_end?: number
   readonly prompt_id?: string
   readonly started: number
   state: Turn['state']
@@ -30,12 +33,18 @@ export interface TurnEntry {
   before?: Before
 }
 
+/** Where the record of a prompt is. */
+interface Accepted {
+  readonly at: number
+  end?: number
+}
+
 interface Saved {
   readonly entries: readonly (Omit<TurnEntry, 'before'> & { readonly before?: number })[]
   /** Many entries have the same. */
   readonly befores: readonly Before[]
   readonly next: number
-  readonly accepted: readonly (readonly [string, number])[]
+  readonly accepted: readonly (readonly [string, Accepted])[]
   readonly entities: SavedEntities
 }
 
@@ -47,27 +56,48 @@ export class TranscriptIndex {
   /** Number of the next message. */
   next = 0
   /** Positions of prompts that are not over. */
-  readonly accepted = new Map<string, number>()
+  readonly accepted = new Map<string, Accepted>()
   /** Called with every record after it was taken in. */
   readonly listeners = new Set<Listener>()
   #before: Before = { todo: undefined, plan: undefined }
+  /** Who waits for where a record ends: where the next one begins, after so many more. */
+  #ends: { left: number; readonly tell: (at: number) => void }[] = []
 
   take(record: HistoryRecord, at: number): void {
     const core = coreRecord(record)
     const last = this.entries.at(-1)
     const ops: Op[] = []
+    for (const end of this.#ends) if (--end.left === 0) end.tell(at)
+    this.#ends = this.#ends.filter(({ left }) => left > 0)
     switch (core?.type) {
-      case 'prompt.accepted':
-        this.accepted.set(core.prompt_id, at)
+      case 'prompt.accepted': {
+        const accepted: Accepted = { at }
+        this.accepted.set(core.prompt_id, accepted)
+        this.#ends.push({
+          left: 1,
+          tell: end => {
+            accepted.end = end
+          }
+        })
         break
+      }
       case 'prompt.settled':
         for (const id of core.prompt_ids) this.accepted.delete(id)
         break
       case 'turn.started': {
         const { turn_id: ordinal, prompt_id, time: started = 0 } = core
-        const prompt_at = prompt_id === undefined ? undefined : this.accepted.get(prompt_id)
-        const prompt = prompt_id === undefined || prompt_at === undefined ? {} : { prompt_id, prompt_at }
-        this.entries.push({ ordinal, at, number: this.next, ...prompt, started, state: 'running', before: this.#remembered() })
+        const { at: prompt_at, end: prompt_end } = this.accepted.get(prompt_id ?? '') ?? {}
+        const ends = prompt_end === undefined ? {} : { prompt_end }
+        const prompt = prompt_id === undefined || prompt_at === undefined ? {} : { prompt_id, prompt_at, ...ends }
+        const entry: TurnEntry = { ordinal, at, number: this.next, ...prompt, started, state: 'running', before: this.#remembered() }
+        this.entries.push(entry)
+        this.#ends.push({
+          // What no prompt has stands in the message that follows.
+          left: 'prompt_at' in prompt ? 1 : 2,
+          tell: end => {
+            entry.until = end
+          }
+        })
         break
       }
       case 'turn.ended':
@@ -129,7 +159,7 @@ export class TranscriptIndex {
 
 export const indexState: StateSpec<TranscriptIndex> = {
   name: 'transcript',
-  version: 1,
+  version: 2,
   initial: () => new TranscriptIndex(),
   reduce: state => state,
   // Positions are known then; and nobody sees what the disk may still refuse.

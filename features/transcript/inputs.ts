@@ -1,7 +1,8 @@
 /** Inputs that opened turns, and plans that were put up: what is looked for in the whole transcript of an agent. */
 
-import { coreRecord, type WirePart } from '../history/index.ts'
+import { coreRecord, type Origin, type WirePart } from '../history/index.ts'
 import type { PlanEntry, UserMessage } from './contract.ts'
+import type { TurnEntry } from './index-state.ts'
 import { attachmentsOf, isShownInput, originOf, textOf } from './input.ts'
 import { turnItems } from './page.ts'
 import type { Interaction, ToolFrame } from './shapes.ts'
@@ -11,11 +12,12 @@ import { turnId } from './timeline.ts'
 /** Reads the begin of every turn, and no more. */
 export async function userMessages(source: Source): Promise<UserMessage[]> {
   const messages: UserMessage[] = []
-  for (const { ordinal, at, prompt_at, state, started } of source.entries) {
+  for (const entry of source.entries) {
+    const { ordinal, prompt_at, state, started } = entry
     const id = turnId(ordinal)
-    const opening = await openingAt(source, at)
+    const opening = await openingOf(source, entry)
     if (!opening || !isShownInput(opening.origin)) continue
-    const content = prompt_at === undefined ? opening.content : await contentAt(source, prompt_at)
+    const content = prompt_at === undefined || opening.content ? opening.content : await contentAt(source, entry)
     if (!content) continue
     const attachment_ids = attachmentsOf(content, id).map(({ attachmentId }) => attachmentId)
     messages.push({
@@ -31,20 +33,20 @@ export async function userMessages(source: Source): Promise<UserMessage[]> {
   return messages
 }
 
-/** The origin of a turn, and the content of its message when no prompt has it. */
-async function openingAt({ records, end }: Source, at: number) {
-  let origin: Parameters<typeof originOf>[0] | undefined
-  for await (const { value } of records({ from: at, to: end })) {
+/** The origin of a turn, and the content of its message, or that of its prompt when that was accepted right before. */
+async function openingOf({ records, end }: Source, { at, prompt_at, prompt_end, until }: TurnEntry) {
+  let origin: Origin | undefined
+  let content: readonly WirePart[] | undefined
+  const from = prompt_at !== undefined && prompt_end === at ? prompt_at : at
+  for await (const { value } of records({ from, to: until ?? end })) {
     const record = coreRecord(value)
-    if (record?.type === 'turn.started' && !origin) {
-      origin = record.origin
-      if (record.prompt_id !== undefined) return { origin }
-    } else if (record?.type === 'message') {
-      const content: readonly WirePart[] | undefined = record.content
-      return origin && { origin, ...(content ? { content } : {}) }
-    } else if (record) break
+    if (record?.type === 'prompt.accepted') content = record.content
+    else if (record?.type === 'turn.started' && !origin) origin = record.origin
+    else if (record?.type === 'message' && prompt_at === undefined) content = record.content
+    if (origin && (prompt_at !== undefined || content)) break
+    if (record?.type === 'step.begin') break
   }
-  return origin && { origin }
+  return origin && { origin, ...(content ? { content } : {}) }
 }
 
 /** Of calls of ExitPlanMode: what the user was shown, else what the call shows, else what it answered. */

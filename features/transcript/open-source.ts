@@ -12,14 +12,34 @@ export interface SourcePorts {
   readonly streamOf: (agent: AgentHost) => Promise<AgentStream>
 }
 
+type Stored = Awaited<ReturnType<Histories['stored']>> & { readonly state: TranscriptIndex }
+
+/** Indexes of journals on disk that were looked at lately. */
+const kept = 16
+
 /** Loads no session, and makes no agent: one that is not there has an empty transcript. */
 export function sourceOpener({ sessions, histories, streamOf }: SourcePorts): (state: SessionState, agent_id: string) => Promise<Source> {
+  const read = new Map<string, Promise<Stored>>()
+  /** The index of a journal on disk. One look after the other: what is known is brought up to date. */
+  const stored = (dir: string): Promise<Stored> => {
+    const before = read.get(dir)?.catch(() => undefined) ?? Promise.resolve(undefined)
+    const reading = before.then(known => histories.stored(dir, indexState, known))
+    read.delete(dir)
+    read.set(dir, reading)
+    reading.catch(() => read.delete(dir))
+    for (const oldest of read.keys()) {
+      if (read.size <= kept) break
+      read.delete(oldest)
+    }
+    return reading
+  }
   return async (state, agent_id) => {
     const host = sessions.loaded(state.id)?.agent(agent_id)
     if (host) return (await streamOf(host)).source()
-    if (!state.agents[agent_id]) return sourceOf(new TranscriptIndex(), { end: 0, records: nothing })
-    const stored = await histories.stored(join(sessions.dir(state), 'agents', agent_id), indexState)
-    return sourceOf(stored.state, { end: stored.end, records: range => stored.records(range) })
+    // The state need not name the main agent yet: its directory says that it is there.
+    if (agent_id !== 'main' && !state.agents[agent_id]) return sourceOf(new TranscriptIndex(), { end: 0, records: nothing })
+    const { state: index, end, records } = await stored(join(sessions.dir(state), 'agents', agent_id))
+    return sourceOf(index, { end, records })
   }
 }
 

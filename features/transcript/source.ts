@@ -30,8 +30,12 @@ export function sourceOf(index: TranscriptIndex, rest: Pick<Source, 'end' | 'rec
 }
 
 /** Content of a prompt, from its own record. */
-export async function contentAt({ records, end }: Pick<Source, 'records' | 'end'>, position: number): Promise<readonly WirePart[]> {
-  for await (const { value } of records({ from: position, to: end })) {
+export async function contentAt(
+  { records, end }: Pick<Source, 'records' | 'end'>,
+  { prompt_at: from, prompt_end: to = end }: Pick<TurnEntry, 'prompt_at' | 'prompt_end'>
+): Promise<readonly WirePart[]> {
+  if (from === undefined) return []
+  for await (const { value } of records({ from, to })) {
     const record = coreRecord(value)
     return record?.type === 'prompt.accepted' ? record.content : []
   }
@@ -48,9 +52,10 @@ export async function foldRange(source: Pick<Source, 'records' | 'end' | 'entrie
 /** Contents of the prompts of turns in a range that were accepted before it. */
 async function contentsBefore(source: Pick<Source, 'records' | 'end' | 'entries'>, from: number, to: number): Promise<Contents> {
   const contents = new Map<string, readonly WirePart[]>()
-  for (const { at, prompt_at, prompt_id } of source.entries) {
+  for (const entry of source.entries) {
+    const { at, prompt_at, prompt_id } = entry
     if (at < from || at >= to || prompt_at === undefined || prompt_at >= from || prompt_id === undefined) continue
-    contents.set(prompt_id, await contentAt(source, prompt_at))
+    contents.set(prompt_id, await contentAt(source, entry))
   }
   return contents
 }

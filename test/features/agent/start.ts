@@ -153,7 +153,7 @@ function historyOn(logOf: Parameters<typeof historyOpener>[1]): Pack {
       ctx.slot(AttachmentsSlot)
       ctx.provide(Histories, {
         of: agent => agent.get(slot),
-        stored: (dir, spec) => readStored(ctx, ctx.storeAt(wireStore, dir), spec),
+        stored: (dir, spec, known) => readStored(ctx, ctx.storeAt(wireStore, dir), spec, known),
         copy,
         copyContext: copy,
         medium: findMedium,

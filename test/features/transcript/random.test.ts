@@ -13,7 +13,7 @@ import { freshDir } from '../../helpers/temp.ts'
 import { echoRunner, type Started, startAgent } from '../agent/start.ts'
 import { common, pageOf, TranscriptClient } from './client.ts'
 
-const schedules = Number(process.env.SVC_CODE_TEST_TRANSCRIPTS ?? 25)
+const schedules = Number(process.env.SVC_CODE_TEST_TRANSCRIPTS ?? 15)
 const seed = Number(process.env.SVC_CODE_TEST_SEED ?? 1)
 
 test(`${schedules} random sessions have one transcript, live, by operations and on disk (seed ${seed})`, async t => {

@@ -1,0 +1,94 @@
+/** What happens seldom: a disk that refuses, a turn too long for memory, more than is kept. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Entities } from '../../../features/transcript/entities.ts'
+import { OpJournal } from '../../../features/transcript/op-journal.ts'
+import transcript from '../../../features/transcript/pack.ts'
+import { TurnFold } from '../../../features/transcript/turn-fold.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, historyOnDisk, startAgent } from '../agent/start.ts'
+import { common, pageOf, TranscriptClient } from './client.ts'
+
+test('when the disk refuses records, followers get a baseline and go on with what is on disk', async t => {
+  let refuse = true
+  const history = historyOnDisk(records => {
+    if (!refuse || !records.some(({ type }) => type === 'tool.begin')) return
+    refuse = false
+    throw new Error('disk full')
+  })
+  const llm = scriptedLlm([{ type: 'text', text: 'calling ' }, ...toolCalls({ id: 'a', name: 'Echo' })], 'done')
+  const server = await startAgent(t, llm, { packs: [transcript, echoRunner()], history })
+  const client = new TranscriptClient()
+  await client.connect(server)
+  await server.prompt('go')
+  await server.settled(1)
+  await server.prompt('again')
+  await server.settled(2)
+  await client.settle(server)
+  const page = await pageOf(server)
+  const view = client.view()
+  assert.ok(view)
+  assert.deepEqual(common(view), common(page))
+  assert.ok(client.resets > 1)
+  assert.deepEqual(
+    page.items.flatMap(item => (item.kind === 'turn' ? [item.state] : [])),
+    ['failed', 'completed']
+  )
+})
+
+test('of a turn that is too long for memory only the last step is held, and what cannot be told is told anew', () => {
+  const fold = new TurnFold()
+  let at = 0
+  const take = (record: { type: string; [field: string]: unknown }) => fold.take({ time: at, ...record }, at++)
+  take({ type: 'turn.started', turn_id: 0, origin: { kind: 'user' } })
+  take({ type: 'message', role: 'user', content: [{ type: 'text', text: 'go' }], turn_id: 0, origin: { kind: 'user' } })
+  take({ type: 'step.begin', turn_id: 0, step: 1, step_id: 'a' })
+  take({ type: 'step.message', turn_id: 0, step: 1, content: [{ type: 'text', text: 'one' }], tool_calls: [] })
+  take({ type: 'step.end', turn_id: 0, step: 1, step_id: 'a', reason: 'end_turn' })
+  take({ type: 'step.begin', turn_id: 0, step: 2, step_id: 'b' })
+  fold.forgetFrames()
+  assert.deepEqual(
+    fold.timeline.turn('t0')?.steps.map(({ frames }) => frames.length),
+    [0, 0]
+  )
+  assert.equal(fold.streamed('text', 0, 'lost').length, 2)
+  assert.equal(fold.broken, false)
+  const retry = { failed_attempt: 1, max_attempts: 2, delay_ms: 1, error_name: 'E', error_message: 'busy' }
+  take({ type: 'step.end', turn_id: 0, step: 2, step_id: 'b', reason: 'error', retry })
+  assert.equal(fold.broken, true)
+  assert.deepEqual(
+    fold.timeline.turn('t0')?.steps.map(({ frames }) => frames.length),
+    [0, 0]
+  )
+})
+
+test('batches are kept up to a number of bytes; who is behind them cannot go on', () => {
+  const journal = new OpJournal(7)
+  assert.deepEqual(journal.since(7), { batches: [], latest_seq: 7, complete: true })
+  assert.equal(journal.since(6).complete, false)
+  for (let n = 0; n < 4; n++) journal.add([{ op: 'meta.merge', meta: {} }], 400_000)
+  assert.deepEqual([journal.latest, journal.since(9).batches.map(({ seq }) => seq), journal.since(9).complete], [11, [10, 11], true])
+  assert.deepEqual([journal.since(8).complete, journal.since(12).complete], [false, false])
+  journal.break()
+  assert.deepEqual([journal.latest, journal.since(11).complete, journal.since(12).complete], [12, false, true])
+})
+
+test('older entities keep their heads when all together are too large', () => {
+  const entities = new Entities()
+  const text = 'x'.repeat(200_000)
+  let time = 0
+  for (const prompt_id of ['a', 'b', 'c', 'd']) {
+    entities.take({ type: 'prompt.accepted', prompt_id, content: [{ type: 'text', text }], time: time++ }, undefined)
+    entities.take({ type: 'prompt.settled', prompt_ids: [prompt_id], status: 'completed', time: time++ }, undefined)
+  }
+  assert.deepEqual(
+    entities.shown().prompts.map(({ promptId, status, content }) => [promptId, status, content !== undefined]),
+    [
+      ['a', 'completed', false],
+      ['b', 'completed', false],
+      ['c', 'completed', true],
+      ['d', 'completed', true]
+    ]
+  )
+  assert.deepEqual(Entities.load(JSON.parse(JSON.stringify(entities.save()))).shown(), entities.shown())
+})
