@@ -111,7 +111,8 @@ export { annotations, type NamedShape, named, namedShape, shapesIn } from './sha
 export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'
-export { acquireLock, type Lock, lockHolder, withLock } from './storage/lock.ts'
+export { type Lease, LeaseLost } from './storage/lease.ts'
+export { acquireLock, type Lock, type LockHolder, lockHolder, withLock } from './storage/lock.ts'
 export { lookAt } from './storage/look.ts'
 export {
   type BlobInfo,

@@ -25,6 +25,7 @@ import { Hub } from './realtime/hub.ts'
 import type { LocalClient, LocalConnection } from './realtime/local.ts'
 import { Relays } from './relays.ts'
 import { createStorage } from './storage/index.ts'
+import { Leases } from './storage/lease.ts'
 import type { Storage } from './storage/ports.ts'
 
 export interface Address {
@@ -66,6 +67,7 @@ export class Kernel {
   readonly done: Promise<void>
   readonly #env: Environment
   readonly #storage: Storage
+  readonly #leases: Leases
   readonly #http: Pipeline
   readonly #services = new ServiceTable()
   readonly #points = new PointTable()
@@ -90,7 +92,9 @@ export class Kernel {
     })
     this.server_id = newId()
     this.started_at = now()
-    const engine = { home: this.home, server_id: this.server_id, log, now, newId }
+    const identity = { home: this.home, server_id: this.server_id, log }
+    this.#leases = new Leases(identity)
+    const engine = { ...identity, now, newId, fences: this.#leases }
     this.#storage = (options.storage ?? createStorage)(engine)
     const journals = (options.journal ?? createJournals)(engine)
     this.hub = new Hub(env, { gate, hooks: this.hooks, journals })
@@ -107,6 +111,7 @@ export class Kernel {
     this.#services.add(Relays.id, 'the kernel', relays)
     const contexts: ContextParts = {
       storage: this.#storage,
+      leases: this.#leases,
       hub: this.hub,
       hooks: tapPoints(this.hooks),
       points: this.#points,
@@ -237,6 +242,7 @@ export class Kernel {
       ['packs', () => this.#lifecycle.stop()],
       ['journals', () => this.hub.stop()],
       ['storage', () => this.#storage.close()],
+      ['leases', () => this.#leases.close()],
       ['gate', () => this.gate.close()]
     ]
     for (const [name, step] of steps) {

@@ -11,6 +11,8 @@ import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { Logger } from './log/log.ts'
 import type { Operator } from './log/operator.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
+import type { Lease } from './storage/lease.ts'
+import type { LockHolder } from './storage/lock.ts'
 import type { StoreOf } from './storage/ports.ts'
 
 /** What a route handler gets: values checked against the route's schemas, defaults filled in. */
@@ -92,6 +94,13 @@ export interface PackContext<C = unknown> {
   store<S extends StoreSpec>(spec: S, place?: { readonly dir: string }): StoreOf<S>
   /** A store in a directory (absolute), for hosts that keep their state together. */
   storeAt<S extends StoreSpec>(spec: S, dir: string): StoreOf<S>
+  /**
+   * Takes a directory (absolute) for this process alone: what stores write below it counts only as long as no other server has taken it over, which
+   * happens when this one stands still for seconds. Undefined while another server has it. The caller releases it; see `kernel/README.md`, Leases.
+   */
+  lease(dir: string): Promise<Lease | undefined>
+  /** Whether the living holder of a lock that a lease took has stood still for so long that `lease` would take it over. */
+  isExpired(holder: LockHolder): Promise<boolean>
   /** During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in a setup or a clean-up). */
   provide<T>(token: ServiceToken<T>, impl: T): () => Promise<void>
   contribute<T>(point: ExtensionPoint<T>, item: T): Undo

@@ -37,6 +37,8 @@ interface Peer {
   readonly requests: Requests
   link: Link | undefined
   dialing: boolean
+  /** Clients of this server that have a session there. */
+  readonly clients: Set<Socket>
 }
 
 export class Mesh {
@@ -117,7 +119,10 @@ export class Mesh {
       },
       connect: async client => {
         refuse()
-        return clientOver(await this.#dial(peer.entry, 'client'), client)
+        const socket = await this.#dial(peer.entry, 'client')
+        peer.clients.add(socket)
+        socket.once('close', () => peer.clients.delete(socket))
+        return clientOver(socket, client)
       }
     }
   }
@@ -146,7 +151,13 @@ export class Mesh {
   }
 
   #found(entry: Entry): void {
-    const peer: Peer = { entry, requests: new Requests(() => this.#dial(entry, 'http')), link: undefined, dialing: false }
+    const peer: Peer = {
+      entry,
+      requests: new Requests(() => this.#dial(entry, 'http')),
+      link: undefined,
+      dialing: false,
+      clients: new Set()
+    }
     this.#peers.set(entry.server_id, peer)
     if (this.#peers.size === 1) {
       this.#unshare = this.#ports.relays.onShared(event => {
@@ -200,7 +211,9 @@ export class Mesh {
           { server_id },
           isSilent ? 'another server of the home says nothing' : 'another server of the home speaks again'
         )
-        if (isSilent) peer.requests.giveUp()
+        if (!isSilent) return
+        peer.requests.giveUp()
+        for (const socket of peer.clients) socket.destroy() // they look for their sessions anew
       },
       closed: () => {
         if (peer.link !== link) return

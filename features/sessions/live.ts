@@ -64,6 +64,8 @@ export class LiveSession extends SlotHost implements Session {
   #state: SessionState
   /** Its data is gone: nothing is written or shown any more. */
   #gone = false
+  /** Another server has it. */
+  #moved = false
   #later: NodeJS.Timeout | undefined
   #saving: Promise<void> | undefined
   #next: Promise<void> | undefined
@@ -170,16 +172,21 @@ export class LiveSession extends SlotHost implements Session {
     return this.#create(`agent-${number}`, record)
   }
 
-  /** The data of the session was taken away: whoever still has it changes nothing any more. */
-  gone(): void {
+  get isMoved(): boolean {
+    return this.#moved
+  }
+
+  /** The data of the session was taken away, or is another server's (`moved`): whoever still has it changes nothing any more. */
+  gone({ moved = false } = {}): void {
     this.#gone = true
+    this.#moved = moved
     clearTimeout(this.#later)
     this.#later = undefined
   }
 
   assertWritable(): void {
-    if (this.#gone) throw new AppError(SessionMissing)
-    if (!this.writable) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
+    if (this.#gone && !this.#moved) throw new AppError(SessionMissing)
+    if (!this.writable || this.#moved) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
   }
 
   /** Its directory, which comes with its first record, says that there is a main agent: the state need not be on disk before. */

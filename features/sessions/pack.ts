@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, acquireLock, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
+import { AppError, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
@@ -76,8 +76,11 @@ export default definePack({
       catalog,
       streams: ctx.streams,
       log: ctx.log,
-      lock: path => acquireLock(path, { info: { server_id: peers()?.server_id } }),
-      isFree: async path => (await lockHolder(path)) === undefined,
+      lock: dir => ctx.lease(dir),
+      isFree: async path => {
+        const holder = await lockHolder(path)
+        return holder === undefined || (await ctx.isExpired(holder))
+      },
       maxIdle: ctx.config.max_idle,
       idleMs: ctx.config.idle_ms,
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
@@ -114,7 +117,10 @@ export default definePack({
       const known = table.has(id) ? undefined : await catalog.find(id)
       const holder = known && (await lockHolder(catalog.lock(known)))
       const { server_id } = (holder?.info ?? {}) as { server_id?: string }
-      return server_id === undefined || table.has(id) ? undefined : peers()?.place(server_id)
+      const other = peers()
+      if (!holder || server_id === undefined || !other || table.has(id)) return undefined
+      if (other.silent(server_id) && (await ctx.isExpired(holder))) return undefined // it is ours to take over
+      return other.place(server_id)
     }
     let asking: (() => void) | undefined
     ctx.contribute(PeerTopics, {

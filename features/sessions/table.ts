@@ -1,23 +1,22 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type Logger, type Streams } from '../../kernel/index.ts'
+import { AppError, type Lease, type Logger, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { discard, takeAway } from './removal.ts'
 import type { Session, SessionState } from './service.ts'
 
-interface SessionLock {
-  release(): Promise<void>
-}
+/** The lease of a session's directory. */
+type SessionLock = Pick<Lease, 'release' | 'onLost' | 'check' | 'look' | 'temporary' | 'overtaken'>
 
 export interface TablePorts {
   readonly catalog: Catalog
-  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'close' | 'remove' | 'subscribers'>
+  readonly streams: Pick<Streams, 'open' | 'takeOver' | 'lost' | 'close' | 'remove' | 'subscribers'>
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
-  readonly lock: (path: string) => Promise<SessionLock | undefined>
+  readonly lock: (dir: string) => Promise<SessionLock | undefined>
   /** Whether the owner of a lock is gone. */
   readonly isFree: (path: string) => Promise<boolean>
   readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
@@ -155,7 +154,7 @@ export class SessionTable {
   async #patch(known: SessionState, change: (state: SessionState) => SessionState): Promise<void> {
     const { catalog } = this.#ports
     const dir = catalog.dir(known)
-    const lock = await this.#ports.lock(join(dir, 'lock'))
+    const lock = await this.#ports.lock(dir)
     if (!lock) throw new AppError(SessionBusy, { message: 'session is open in another server process' })
     try {
       const state = await catalog.refresh(known)
@@ -234,7 +233,7 @@ export class SessionTable {
 
   async #create(state: SessionState): Promise<LiveSession> {
     const dir = this.#ports.catalog.dir(state)
-    const lock = await this.#ports.lock(join(dir, 'lock'))
+    const lock = await this.#ports.lock(dir)
     try {
       await this.#ports.catalog.change(state)
     } catch (error) {
@@ -251,7 +250,7 @@ export class SessionTable {
     const known = await this.#ports.catalog.find(id)
     if (!known) throw new AppError(SessionMissing)
     const dir = this.#ports.catalog.dir(known)
-    const lock = await this.#ports.lock(join(dir, 'lock'))
+    const lock = await this.#ports.lock(dir)
     return await this.#open(known, dir, lock, async () => {
       const fresh = await this.#ports.catalog.refresh(known)
       if (!fresh) throw new AppError(SessionMissing)
@@ -271,7 +270,8 @@ export class SessionTable {
         })
         this.#ports.catalog.pin(id)
       }
-      await (lock ? this.#ports.streams.takeOver(id) : this.#ports.streams.open(id))
+      await (lock ? this.#ports.streams.takeOver(id, lock) : this.#ports.streams.open(id))
+      lock?.onLost(() => void this.#lost(session))
       if (!lock && !isThere(dir)) {
         await this.#ports.streams.remove(id) // its owner deletes it right now
         throw new AppError(SessionMissing)
@@ -281,6 +281,7 @@ export class SessionTable {
         await rm(join(dir, waitingFile), { force: true }).catch(err =>
           this.#ports.log.warn({ err, session_id: id }, 'a mark could not be removed')
         )
+      await lock?.check()
       this.#live.set(id, session)
       if (lock) this.#ports.changed?.(id)
       this.#sweep()
@@ -329,12 +330,21 @@ export class SessionTable {
     for (const agent of session.agents()) errors.push(...(await agent.closeHost()))
     await session.settled()
     if (this.#ports.streams.subscribers(session.id) === 0 || session.writable) await this.#ports.streams.close(session.id)
-    if (session.hasLeft && !this.#removals.has(session.id))
+    if (session.hasLeft && !session.isMoved && !this.#removals.has(session.id))
       await writeFile(join(session.dir, waitingFile), '', { mode: 0o600 }).catch(error => errors.push(error))
     errors.push(...(await session.closeHost()))
     this.#ports.catalog.unpin(session.id)
-    if (session.writable && !this.#removals.has(session.id)) this.#ports.changed?.(session.id)
+    if (session.writable && !session.isMoved && !this.#removals.has(session.id)) this.#ports.changed?.(session.id)
     for (const err of errors) this.#ports.log.warn({ err, session_id: session.id }, 'closing a session met an error')
+  }
+
+  /** Another server has taken it over, because this one stood still: it is let go of, and its clients go on there. */
+  async #lost(session: LiveSession): Promise<void> {
+    this.#ports.log.warn({ session_id: session.id }, 'another server has taken over a session while this one stood still')
+    session.gone({ moved: true })
+    await this.#ports.streams.lost(session.id)
+    this.#ports.catalog.unpin(session.id)
+    if (this.#live.get(session.id) === session) await this.unload(session.id)
   }
 
   #used(session: LiveSession, at = performance.now()): LiveSession {

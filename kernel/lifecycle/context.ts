@@ -10,6 +10,7 @@ import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } 
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { problems, tidy } from '../schema.ts'
+import type { Leases } from '../storage/lease.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { ownedTap, type TapOptions, type TapPoints, type Tappable } from './hooks.ts'
 import type { Dispose } from './scope.ts'
@@ -21,6 +22,7 @@ import { waitAtMost } from './wait.ts'
 /** What contexts share: one per kernel. */
 export interface ContextParts {
   readonly storage: Storage
+  readonly leases: Leases
   readonly hub: Hub
   readonly hooks: TapPoints
   readonly points: PointTable
@@ -124,6 +126,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     outFrame: (spec: OutFrameSpec) => mount(() => registrations.outFrame(spec)),
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
+    lease(dir) {
+      open()
+      return parts.leases.acquire(dir)
+    },
+    isExpired: holder => parts.leases.isExpired(holder),
     provide<T>(token: ServiceToken<T>, impl: T) {
       open()
       if (!unit.declares().includes(token.id)) throw developerError('service_undeclared', name, token.id)
@@ -184,6 +191,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
 const streamMethods = [
   'open',
   'takeOver',
+  'lost',
   'watermark',
   'written',
   'flushed',

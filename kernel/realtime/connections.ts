@@ -120,6 +120,21 @@ export class Connections {
     }
   }
 
+  /** Another server has the session now: its subscribers resync and go on there. */
+  moved(session_id: string, at: Watermark = { seq: 0, epoch: '' }): void {
+    for (const connection of [...this.#open]) {
+      if (!connection.subscribed(session_id)) continue
+      if (connection.relayed) {
+        connection.shut(1001, 'the session has moved') // its server looks where
+        continue
+      }
+      const filter = connection.filterOf(session_id)
+      this.#subscriptions.leave(connection, session_id)
+      this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at.epoch === '' ? { seq: at.seq } : at)
+      connection.remote.follow(session_id, filter)
+    }
+  }
+
   /** The session is closed: its subscriptions end without a word. */
   endSubscriptions(session_id: string): void {
     this.#options.table.fanout.end(session_id)

@@ -1,7 +1,8 @@
 /** The journals of a home on files: `<home>/server/events/<id>.jsonl`. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { ensureDir, type FileCalls, removeFile } from '../storage/files.ts'
+import { ensureDir, type Fence, type FileCalls, removeFile } from '../storage/files.ts'
+import { copyInPlace } from '../storage/lease.ts'
 import { LineFiles } from '../storage/line-file.ts'
 import { acquireLock } from '../storage/lock.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
@@ -21,7 +22,10 @@ export interface FileJournalsOptions {
 /** A killed process loses nothing; lines reach the medium within a second. */
 export function createJournals(env: EngineEnvironment, options: FileJournalsOptions = {}): Journals {
   const { dir = join(env.home, 'server', 'events') } = options
+  /** By path. */
+  const fences = new Map<string, Fence>()
   const lines = new LineFiles({
+    fenceOf: path => fences.get(path),
     flush: 'later',
     handles: options.handles ?? 128,
     files: options.files,
@@ -35,7 +39,14 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
     return (await place).path
   }
   return {
-    open: async id => JournalFile.open(env, await pathOf(id), lines),
+    async open(id, fence) {
+      const path = await pathOf(id)
+      // Whoever had the session may still write to the file that it has open.
+      if (fence?.overtaken && fences.get(path) !== fence) await copyInPlace(path)
+      if (fence) fences.set(path, fence)
+      else fences.delete(path)
+      return JournalFile.open(env, path, lines)
+    },
     find: async id => JournalFile.find(env, id === globalStream && !place ? shared : await pathOf(id), lines),
     remove: async id => {
       if (id === globalStream) return

@@ -10,6 +10,7 @@ import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { problems } from '../schema.ts'
+import type { Fence } from '../storage/files.ts'
 import { Connections } from './connections.ts'
 import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
@@ -49,6 +50,8 @@ export class Hub implements Streams {
   readonly #specs = new Map<string, EventSpec>()
   /** Sessions whose data was deleted lately: what somebody still says of them brings no journal back. */
   readonly #removed = new Set<string>()
+  /** Sessions that another server has taken, until they are closed here: what is still said of them is not written. */
+  readonly #lost = new Set<string>()
   #rule: SubjectRule | undefined
   #ended = false
   #stopping: Promise<void> | undefined
@@ -133,7 +136,9 @@ export class Hub implements Streams {
     return stream.watermark ?? { seq, epoch }
   }
 
-  async takeOver(session_id: string): Promise<Watermark> {
+  async takeOver(session_id: string, fence?: Fence): Promise<Watermark> {
+    if (fence) this.#table.fences.set(session_id, fence)
+    else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
     const changed = known?.watermark !== undefined && (await known.reread())
     const mark = await this.open(session_id)
@@ -157,6 +162,12 @@ export class Hub implements Streams {
     await this.#table.settled(session_id)
     this.#connections.endSubscriptions(session_id)
     await this.#table.close(session_id)
+    if (!this.#lost.delete(session_id)) this.#table.fences.delete(session_id)
+  }
+
+  async lost(session_id: string): Promise<void> {
+    this.#lost.add(session_id)
+    this.#connections.moved(session_id, this.#table.find(session_id)?.written)
   }
 
   async remove(session_id: string): Promise<void> {

@@ -6,6 +6,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { LeaseLost } from '../storage/lease.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
@@ -114,7 +115,7 @@ export class JournalFile implements Journal {
     try {
       await this.#write(lines, first).catch(err => this.#again(err, delaysMs, () => this.#write(lines, first)))
     } catch (error) {
-      this.#retryAt = performance.now() + pauseMs
+      if (!(error instanceof LeaseLost)) this.#retryAt = performance.now() + pauseMs
       throw error
     }
     if (this.#events > rewriteEvents || this.#end > this.#rewriteAt) await this.#shorten()
@@ -246,7 +247,7 @@ export class JournalFile implements Journal {
   /** Tries failed work again after each delay; the last failure stays. */
   async #again(failure: unknown, delaysMs: readonly number[], work: () => Promise<void>): Promise<void> {
     const [ms, ...rest] = delaysMs
-    if (ms === undefined) throw failure
+    if (ms === undefined || failure instanceof LeaseLost) throw failure
     this.#env.log.warn({ err: failure, path: this.#path }, 'work on an event journal failed and is repeated')
     await delay(ms)
     await work().catch(err => this.#again(err, rest, work))

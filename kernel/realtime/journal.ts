@@ -3,6 +3,7 @@
  * from it. A journal holds each durable frame exactly as it was sent, numbered without holes as far back as it can be replayed.
  */
 import { AppError, PersistenceFailed } from '../errors.ts'
+import type { Fence } from '../storage/files.ts'
 
 /** Events that a cursor may lie behind and still be replayed (ws-protocol `max_event_buffer_size`). An engine keeps at least so many. */
 export const replayLimit = 1000
@@ -54,8 +55,9 @@ export interface Journals {
   /**
    * Opens or creates a journal. Never rejects: one that cannot be read or made costs the stream its persistence, not its life (logged;
    * tried again at later appends). Nothing of an existing record is changed before the first append: another process may still own it.
+   * `fence`: the lease of its session; once that is lost, appends reject with LeaseLost and nothing of the record changes any more.
    */
-  open(id: string): Promise<Journal>
+  open(id: string, fence?: Fence): Promise<Journal>
   /** A journal as it is on record, whether it is open or not; undefined when there is none. Creates nothing. */
   find(id: string): Promise<JournalView | undefined>
   /** Deletes a journal that nobody has open, with what was set aside of it. Nothing happens when there is none. */

@@ -147,6 +147,11 @@ export class Remote {
     await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
   }
 
+  /** Subscribes to a session that was here, as soon as another server has it. */
+  follow(session_id: string, filter: readonly string[] | undefined): void {
+    void this.#goOn({ session_id, filter, cursor: undefined, more: false })
+  }
+
   /** The session is here now. */
   forget(session_id: string): void {
     const known = this.#subscriptions.get(session_id)
@@ -219,7 +224,7 @@ export class Remote {
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
-  async #goOn(known: Subscription): Promise<void> {
+  async #goOn(known: Pick<Subscription, 'session_id' | 'filter' | 'cursor' | 'more'>): Promise<void> {
     const { session_id, filter, cursor, more } = known
     const connection = this.#connection
     this.#subscriptions.delete(session_id)

@@ -6,6 +6,8 @@
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
+import type { Fence } from '../storage/files.ts'
+import { LeaseLost } from '../storage/lease.ts'
 import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, Journals, JournalView, Watermark } from './journal.ts'
@@ -197,6 +199,10 @@ export class Stream {
         try {
           await journal.append(lines, first)
         } catch (err) {
+          if (err instanceof LeaseLost) {
+            this.#lose(batch)
+            continue
+          }
           this.#env.log.error({ err, stream: this.id }, 'events could not be journaled; they are live only')
           await journal.abandon(this.#seq)
           failed = true
@@ -213,6 +219,16 @@ export class Stream {
     }
     this.#pumping = undefined
     if (!this.kept) this.#table.release(this)
+  }
+
+  /** The session is another server's: what is said of it here nobody hears. */
+  #lose(batch: readonly EventFrame[]): void {
+    for (const frame of [...batch, ...this.#queue.splice(0)]) {
+      this.#table.waiting.bytes -= frame.size
+      this.#done++
+    }
+    this.#gap = false
+    for (const waiter of this.#waiters.splice(0)) waiter.resolve()
   }
 
   /** Frames whose bytes carry an epoch that has ended; they must not get into the next file. */
@@ -252,6 +268,8 @@ export class Stream {
 
 export class StreamTable {
   readonly fanout: Fanout
+  /** Leases of sessions: their journals are written under them. */
+  readonly fences = new Map<string, Fence>()
   /** Bytes that wait in all streams, and what they may be. */
   readonly waiting: { bytes: number; readonly limit: number }
   /** Subscribers missed events: everything up to `at`. */
@@ -347,7 +365,7 @@ export class StreamTable {
 
   async openJournal(id: string): Promise<Journal> {
     await this.#closing.get(id)
-    return await this.#journals.open(id)
+    return await this.#journals.open(id, this.fences.get(id))
   }
 }
 

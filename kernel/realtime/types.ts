@@ -3,6 +3,7 @@ import type { Static } from '@sinclair/typebox'
 import type { Principal } from '../access/principal.ts'
 import type { EventScope, EventSpec } from '../contract.ts'
 import type { SlotHost } from '../lifecycle/slot.ts'
+import type { Fence } from '../storage/files.ts'
 import type { Cursor, JournaledEvent, JournalSlice, Watermark } from './journal.ts'
 
 /** Whom a session event belongs to. */
@@ -45,8 +46,13 @@ export type Listener<E> = E extends EventSpec<infer P, EventScope> ? (event: Emi
 export interface Streams {
   /** Opens the journal of a session (creating it) so that `watermark` is known; `close` ends that. Idempotent. */
   open(session_id: string): Promise<Watermark>
-  /** Like `open`, for a journal that another process has written to so far: subscribers are asked to resync when they missed something. */
-  takeOver(session_id: string): Promise<Watermark>
+  /** Like `open`, for a journal that another process has written to so far: subscribers are asked to resync when they missed something. `fence`: it is written under this lease. */
+  takeOver(session_id: string, fence?: Fence): Promise<Watermark>
+  /**
+   * The lease with which the session was opened (`fence`) was lost: subscribers are asked to resync and go on at the server that has it now. The
+   * caller closes the session.
+   */
+  lost(session_id: string): Promise<void>
   /** Last sequence number given out; undefined while the journal is not open. */
   watermark(session_id: string): Watermark | undefined
   /** Last sequence number that is on disk and was handed to the sockets; undefined while the journal is not open. */

@@ -4,7 +4,18 @@ import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue } from '../lifecycle/wait.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { fileOf, idsBelow, isThere, notSaved, quarantineFile, readIfThere, removeFile, replaceFile, type StoreParts } from './files.ts'
+import {
+  type Fence,
+  fileOf,
+  idsBelow,
+  isThere,
+  notSaved,
+  quarantineFile,
+  readIfThere,
+  removeFile,
+  replaceFenced,
+  type StoreParts
+} from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import type { DocumentStore } from './ports.ts'
 
@@ -41,7 +52,7 @@ export class Documents {
         }
         this.#waiting += text.length
         const put = guarded
-          ? this.#queue.run(file, () => this.#guard(file, () => replaceFile(file, text, this.#options).then(() => undefined)))
+          ? this.#queue.run(file, () => this.#guard(file, () => replaceFenced(file, text, this.#fence(file), this.#options)))
           : this.#alone(file, lock => this.#replace(file, text, lock))
         await put.finally(() => {
           this.#waiting -= text.length
@@ -80,7 +91,11 @@ export class Documents {
 
   /** A process that stood still until its lock was taken over must not put an old value over a newer one. */
   async #replace(file: string, text: string, lock: Lock): Promise<void> {
-    await replaceFile(file, text, { ...this.#options, confirm: () => lock.confirm() })
+    await replaceFenced(file, text, this.#fence(file), { ...this.#options, confirm: () => lock.confirm() })
+  }
+
+  #fence(file: string): Fence | undefined {
+    return this.#options.fences?.of(file)
   }
 
   async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<V | undefined> {

@@ -29,6 +29,8 @@ export interface StoreParts {
   readonly sync: Sync
   /** Default: those of Node. */
   readonly files?: FileCalls | undefined
+  /** Leases that guard files. */
+  readonly fences?: Fences | undefined
 }
 
 export interface ReplaceOptions {
@@ -40,9 +42,38 @@ export interface ReplaceOptions {
   readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined
   /** Nobody keeps writers apart: the temporary file gets a name of its own, `.<random>~` (which a crash leaves). Default false: `<file>~`. */
   readonly unserialised?: boolean
+  /** Where the content is written first, in place of `<file>~`; on the same file system. */
+  readonly temporary?: string | undefined
   /** Asked right before the name changes; a rejection leaves the old content. */
   readonly confirm?: () => Promise<void>
   readonly files?: FileCalls | undefined
+}
+
+/** What writes of a file that a lease guards have to pass. */
+export interface Fence {
+  /** Rejects with LeaseLost unless the lease is ours: what was done before the call, nobody has overtaken. */
+  check(): Promise<void>
+  /** The same, by the disk. */
+  look(): Promise<void>
+  /** A path for a temporary file, from where it can be renamed only as long as the lease is ours. */
+  temporary(): Promise<string>
+  /** The holder before may live, and have files open. */
+  readonly overtaken: boolean
+}
+
+export interface Fences {
+  /** The lease that guards a file, when one of this process does. */
+  of(file: string): Fence | undefined
+}
+
+/** As `replaceFile`; with a lease that was lost it rejects with LeaseLost, and nothing has changed. */
+export async function replaceFenced(file: string, content: FileContent, fence: Fence | undefined, options: ReplaceOptions): Promise<void> {
+  try {
+    await replaceFile(file, content, fence ? { ...options, temporary: await fence.temporary() } : options)
+  } catch (error) {
+    if (fence && isMissing(error)) await fence.look()
+    throw error
+  }
 }
 
 /** Tells one content of a file from the next: a replaced file has another inode, even within one tick of the clock. */
@@ -92,8 +123,9 @@ async function writeTemporary(
   options: ReplaceOptions
 ): Promise<{ temporary: string; stamp: FileStamp }> {
   const { files = nodeFiles, like } = options
-  const temporary = options.unserialised ? join(dirname(file), `.${randomUUID()}~`) : `${file}~`
-  const handle = await openFresh(temporary, like ? like.mode & 0o777 : (options.mode ?? 0o600), files)
+  const temporary = options.temporary ?? (options.unserialised ? join(dirname(file), `.${randomUUID()}~`) : `${file}~`)
+  const mode = like ? like.mode & 0o777 : (options.mode ?? 0o600)
+  const handle = options.temporary ? await files.open(temporary, 'wx', mode) : await openFresh(temporary, mode, files)
   try {
     try {
       if (typeof content === 'string') await handle.writeFile(content)

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
-import type { FileCalls, StoreParts, Sync } from './files.ts'
+import type { Fences, FileCalls, StoreParts, Sync } from './files.ts'
 import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
@@ -21,11 +21,11 @@ export interface StorageOptions {
  * costs nothing.
  */
 export function createStorage(
-  env: { readonly home: string; readonly log: Pick<EngineEnvironment['log'], 'warn'> },
+  env: { readonly home: string; readonly log: Pick<EngineEnvironment['log'], 'warn'>; readonly fences?: Fences },
   options: StorageOptions = {}
 ): Storage {
   const home = resolve(env.home)
-  const parts: StoreParts = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files }
+  const parts: StoreParts = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files, fences: env.fences }
   const documents = new Documents(parts)
   const logs = new Logs(parts)
   const kvs = new Kvs(parts)

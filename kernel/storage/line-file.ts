@@ -10,15 +10,17 @@ import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import { DamagedLines } from './damaged-lines.ts'
 import {
   ensureDir,
+  type Fence,
   type FileCalls,
   type FileContent,
   isMissing,
   nodeFiles,
   quarantineFile,
   removeFile,
-  replaceFile,
+  replaceFenced,
   syncDir
 } from './files.ts'
+import { LeaseLost } from './lease.ts'
 import { goodEnd, type Line, LineReader } from './line-reader.ts'
 
 export interface LineFilesOptions {
@@ -27,6 +29,8 @@ export interface LineFilesOptions {
   /** Files kept open between writes; the least recently used are closed. */
   readonly handles: number
   readonly files?: FileCalls | undefined
+  /** What writes of a file have to pass, when a lease guards it. */
+  readonly fenceOf?: (file: string) => Fence | undefined
   /** Hears of what was repaired or may be lost, by file. */
   warn(file: string, text: string, fields: object): void
 }
@@ -46,6 +50,8 @@ export interface Reading extends KnownEnd {
 
 interface OpenFile {
   readonly handle: FileHandle
+  /** It was opened while this lease was ours: nobody who takes that over gets this file. */
+  readonly fence: Fence | undefined
   /** Bytes that are known to be good. */
   end: number
   /** Its name is not flushed yet. */
@@ -92,12 +98,18 @@ export class LineFiles {
    */
   append(file: string, lines: readonly Uint8Array[], known?: KnownEnd | 'empty'): Promise<number> {
     return this.#queue.run(file, async () => {
-      const opened = await this.#get(file, known)
+      const fence = this.#options.fenceOf?.(file)
+      const opened = await this.#get(file, known, fence)
       try {
         const rest = this.#writeNow(opened.handle, lines)
         if (rest.length > 0) await writeAll(opened.handle, rest)
         if (this.#options.flush === 'each') await opened.handle.datasync()
+        await fence?.check()
       } catch (error) {
+        if (error instanceof LeaseLost) {
+          await this.#leave(file)
+          throw error
+        }
         this.#cutTo.set(file, opened.end)
         opened.unflushed = false
         await this.#cut(opened.handle, file, opened.end).catch(() => undefined) // then it is cut when it is opened again
@@ -114,7 +126,8 @@ export class LineFiles {
   replace(file: string, content: FileContent): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
-      await replaceFile(file, content, { files: this.#files, sync: this.#options.flush === 'never' ? 'write' : 'fsync' })
+      const sync = this.#options.flush === 'never' ? 'write' : 'fsync'
+      await replaceFenced(file, content, this.#options.fenceOf?.(file), { files: this.#files, sync })
       this.#cutTo.delete(file)
     })
   }
@@ -123,7 +136,7 @@ export class LineFiles {
   remove(file: string): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
-      await removeFile(file, this.#files)
+      await this.#takeAway(file)
       this.#cutTo.delete(file)
       await removeFile(`${file}.damaged`, this.#files)
     })
@@ -134,8 +147,43 @@ export class LineFiles {
     return this.#queue.run(file, async () => {
       await this.#close(file)
       this.#cutTo.delete(file)
-      return quarantineFile(file, this.#files)
+      const fence = this.#options.fenceOf?.(file)
+      if (!fence) return quarantineFile(file, this.#files)
+      // In two steps: the first one finds no place once the lease is lost.
+      const temporary = await fence.temporary()
+      const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+      return (await this.#moved(file, temporary)) && (await this.#moved(temporary, aside)) ? aside : undefined
     })
+  }
+
+  /** Removes a file that is still ours. */
+  async #takeAway(file: string): Promise<void> {
+    const fence = this.#options.fenceOf?.(file)
+    if (!fence) {
+      await removeFile(file, this.#files)
+      return
+    }
+    const temporary = await fence.temporary()
+    if (await this.#moved(file, temporary)) await removeFile(temporary, this.#files)
+  }
+
+  /** False when there was nothing, or no place for it any more. */
+  async #moved(from: string, to: string): Promise<boolean> {
+    try {
+      await this.#files.rename(from, to)
+      return true
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
+  }
+
+  /** Lets go of a file that is somebody else's: nothing of it is cut, now or later. */
+  async #leave(file: string): Promise<void> {
+    const opened = this.#open.get(file)
+    this.#open.delete(file)
+    this.#cutTo.delete(file)
+    await opened?.handle.close().catch(() => undefined) // nothing in it counts any more
   }
 
   /** Closes a file; what waits for the medium is flushed first. */
@@ -218,9 +266,10 @@ export class LineFiles {
     return this.#open.get(file)?.end ?? this.#cutTo.get(file)
   }
 
-  async #get(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
+  async #get(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
     const kept = this.#open.get(file)
-    if (kept) {
+    if (kept && kept.fence !== fence) await this.#close(file)
+    else if (kept) {
       const { end } = kept
       const isMeant = known === undefined || (known === 'empty' ? end === 0 : known.end === end)
       if (isMeant && isOurs(kept)) {
@@ -230,15 +279,16 @@ export class LineFiles {
       }
       await this.#close(file)
     }
-    const opened = await this.#make(file, known)
+    const opened = await this.#make(file, known, fence)
     this.#open.set(file, opened)
     await this.#evict()
     return opened
   }
 
-  async #make(file: string, known: KnownEnd | 'empty' | undefined): Promise<OpenFile> {
+  async #make(file: string, known: KnownEnd | 'empty' | undefined, fence: Fence | undefined): Promise<OpenFile> {
     const handle = await this.#openAppend(file, known)
     try {
+      await fence?.check()
       const { size } = await handle.stat()
       const end = await this.#goodEnd(file, handle, size, known)
       if (end < size) {
@@ -246,7 +296,7 @@ export class LineFiles {
         await this.#cut(handle, file, end)
       }
       if (size === 0 && this.#options.flush === 'each') await syncDir(dirname(file), this.#files)
-      return { handle, end, fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
+      return { handle, fence, end, fresh: size === 0, unflushed: false, flushing: Promise.resolve() }
     } catch (error) {
       await handle.close()
       throw error

@@ -42,6 +42,14 @@ export interface LockOptions {
   readonly files?: FileCalls | undefined
 }
 
+/** How a lease takes its lock. */
+export interface TakeOptions extends LockOptions {
+  /** Whether a living holder may be overtaken; asked right before, so that it can be put on record. */
+  readonly overtake?: (holder: LockHolder) => Promise<boolean>
+  /** The lock is given back under the guard under which it would be taken over: whoever stands still in between removes nobody else's. */
+  readonly guarded?: boolean
+}
+
 /** Takers that meet at one dead lock wait for each other; after so many rounds the answer is "held". */
 const takeoverRounds = 200
 /** How often the holder touches its file, and when a holder elsewhere counts as gone. Both sides need clocks that agree. */
@@ -70,14 +78,19 @@ export function acquireLock(path: string, options: LockOptions = {}): Promise<Lo
   return acquire(path, options)
 }
 
-async function acquire(path: string, options: LockOptions): Promise<HeldLock | undefined> {
-  const { info, files = nodeFiles } = options
+/** As `acquireLock`, for leases. */
+export function takeLock(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
+  return acquire(path, options)
+}
+
+async function acquire(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
+  const { info, files = nodeFiles, overtake, guarded = false } = options
   const nonce = await temporaryName()
   const mine = `${path}~${nonce}`
   try {
-    const text = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files)
-    if (text === undefined) return undefined
-    const lock = new HeldLock(path, text, nonce, files)
+    const taken = await contend(path, mine, { ...(await ownProcess()), nonce, ...(info !== undefined && { info }) }, files, overtake)
+    if (taken === undefined) return undefined
+    const lock = new HeldLock(path, taken.text, nonce, files, { guarded, wasHeld: taken.wasHeld })
     if (!made.delete(mine)) await sweepOnce(dirname(path), files)
     return lock
   } catch (error) {
@@ -122,17 +135,22 @@ export async function withLock<T>(
   }
 }
 
-class HeldLock implements Lock {
+export class HeldLock implements Lock {
   readonly path: string
   readonly fence: number
+  /** The holder before did not give it back. */
+  readonly wasHeld: boolean
+  readonly #guarded: boolean
   readonly #text: string
   readonly #nonce: string
   readonly #files: FileCalls
   #seenAt = performance.now()
   #released: Promise<void> | undefined
 
-  constructor(path: string, text: string, nonce: string, files: FileCalls) {
+  constructor(path: string, text: string, nonce: string, files: FileCalls, { guarded = false, wasHeld = false } = {}) {
     this.path = path
+    this.#guarded = guarded
+    this.wasHeld = wasHeld
     this.#text = text
     this.#nonce = nonce
     this.#files = files
@@ -148,6 +166,11 @@ class HeldLock implements Lock {
       throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
     }
     this.#seenAt = performance.now()
+  }
+
+  /** As the disk says now. */
+  async isOurs(): Promise<boolean> {
+    return (await readIfThere(this.path, this.#files)) === this.#text
   }
 
   release(): Promise<void> {
@@ -205,6 +228,16 @@ class HeldLock implements Lock {
 
   /** Someone may have removed the file by hand, or taken over, and another process may hold the path by now. */
   async #remove(): Promise<void> {
+    const guard = this.#guarded && (await this.isOurs()) ? await acquireLock(`${this.path}~take`, { files: this.#files }) : undefined
+    if (this.#guarded && !guard && (await this.isOurs())) throw new AppError(PersistenceFailed, { message: 'somebody looks at the lock' })
+    try {
+      await this.#removeOurs()
+    } finally {
+      await guard?.release()
+    }
+  }
+
+  async #removeOurs(): Promise<void> {
     if ((await readIfThere(this.path, this.#files)) === this.#text) await removeFile(this.path, this.#files)
   }
 }
@@ -218,13 +251,20 @@ async function beat(): Promise<void> {
  * whoever holds the guard lock beside it and has seen, under the guard, that the dead file is still there: moving the dead file away first
  * would leave a moment in which two takers could both win. The guard is an ordinary lock, so a taker that dies is taken over as well.
  */
-async function contend(path: string, mine: string, holder: LockHolder, files: FileCalls): Promise<string | undefined> {
+async function contend(
+  path: string,
+  mine: string,
+  holder: LockHolder,
+  files: FileCalls,
+  overtake?: TakeOptions['overtake']
+): Promise<{ readonly text: string; readonly wasHeld: boolean } | undefined> {
   const free = await writeMine(mine, { ...holder, fence: clock() }, files)
   for (let round = 0; round < takeoverRounds; round++) {
-    if (await linkIfFree(mine, path, files)) return free
+    if (await linkIfFree(mine, path, files)) return { text: free, wasHeld: false }
     const seen = await readIfThere(path, files)
     if (seen === undefined) continue
-    if (await liveHolder(path, seen)) return undefined
+    const live = await liveHolder(path, seen)
+    if (live && !(await overtake?.(live))) return undefined
     const guard = await acquireLock(`${path}~take`, { files })
     if (!guard) {
       await delay(1 + Math.random() * 4)
@@ -238,7 +278,7 @@ async function contend(path: string, mine: string, holder: LockHolder, files: Fi
       const text = await writeMine(mine, { ...holder, fence }, files)
       await files.rename(mine, path)
       swept.delete(dirname(path))
-      return text
+      return { text, wasHeld: true }
     } finally {
       await guard.release()
     }

@@ -41,6 +41,7 @@ export class Logs {
       flush: options.sync === 'fsync' ? 'each' : 'never',
       handles: openFiles,
       files: options.files,
+      fenceOf: file => options.fences?.of(file),
       warn: (file, text, fields) => this.#warn(file, text, fields)
     })
   }

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { StoreKind, StoreSpec } from '../contract.ts'
 import type { Logger } from '../log/log.ts'
+import type { Fences } from './files.ts'
 
 /** What a kernel hands to an engine of storage or journals. */
 export interface EngineEnvironment {
@@ -14,6 +15,8 @@ export interface EngineEnvironment {
   /** Id of this run of the server. */
   readonly server_id: string
   readonly log: Logger
+  /** Leases that guard files: an engine that keeps files asks them before a change counts. */
+  readonly fences?: Fences
   now(): Date
   /** Monotonic ULID. */
   newId(): string

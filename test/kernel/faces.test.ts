@@ -7,7 +7,7 @@ test('a pack sees the streams of the kernel and nothing else of the hub', async 
   const seen: PackContext[] = []
   await startTestKernel(t, { packs: [definePack({ name: 'nosy', setup: ctx => void seen.push(ctx as PackContext) })] })
   const streams = Object.keys(seen[0]?.streams ?? {}).sort()
-  for (const own of ['backwards', 'close', 'flushed', 'open', 'subscribers', 'takeOver', 'watermark', 'written'])
+  for (const own of ['backwards', 'close', 'flushed', 'lost', 'open', 'subscribers', 'takeOver', 'watermark', 'written'])
     assert.ok(streams.includes(own), own)
   for (const foreign of ['stop', 'closeSockets', 'emit', 'setFrames', 'upgrade', 'tap']) {
     assert.ok(!(foreign in (seen[0]?.streams ?? {})), foreign)

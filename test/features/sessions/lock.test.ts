@@ -22,7 +22,14 @@ test('a session that could not be loaded leaves its lock to others', async () =>
       }
     } as unknown as TablePorts['streams'], // as above
     log: silent,
-    lock: async () => ({ release: async () => void told.push('released') }),
+    lock: async () => ({
+      release: async () => void told.push('released'),
+      onLost: () => undefined,
+      check: async () => undefined,
+      look: async () => undefined,
+      temporary: async () => '/nowhere/~',
+      overtaken: false
+    }),
     isFree: async () => true,
     live: {} as TablePorts['live'], // nothing changes
     maxIdle: 1,

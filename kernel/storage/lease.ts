@@ -1,0 +1,316 @@
+/**
+ * Leases: locks of directories that a server which stands still loses, and that refuse every later write of it. README.md (Leases) says why
+ * there are never two writers.
+ */
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { AppError, PersistenceFailed } from '../errors.ts'
+import type { Logger } from '../log/log.ts'
+import { ensureDir, type Fence, type Fences, readIfThere, syncDir } from './files.ts'
+import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
+
+/** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
+const beatMs = 1000
+const trustMs = 2500
+const leaseMs = 4000
+
+/** Why a write was refused: another server has taken the lease over. */
+export class LeaseLost extends AppError {
+  constructor(path: string) {
+    super(PersistenceFailed, { message: `${basename(dirname(path))} was taken over by another server` })
+  }
+}
+
+/** A directory that this process alone writes to. */
+export interface Lease extends Fence {
+  /** Higher than that of every holder before. */
+  readonly fence: number
+  /** Another server has taken it: called once. Everything that is written below is refused from then on. */
+  onLost(listener: () => void): void
+  /** Gives it back. Whoever is late is not refused any more: nothing may be under way. */
+  release(): Promise<void>
+}
+
+interface Seen {
+  readonly text: string
+  readonly since: number
+}
+
+/** The leases of one server. */
+export class Leases implements Fences {
+  readonly #dir: string
+  readonly #server_id: string
+  readonly #log: Pick<Logger, 'warn'>
+  readonly #held = new Map<string, HeldLease>()
+  /** Beats of others as they were seen last. */
+  readonly #seen = new Map<string, Seen>()
+  #beat: FileHandle | undefined
+  #beatAt = Number.NEGATIVE_INFINITY
+  #beating: Promise<void> | undefined
+  #count = 0
+  #beats = 0
+  /** Size of the file in which others say that they took something. */
+  #told = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor({ home, server_id, log }: { readonly home: string; readonly server_id: string; readonly log: Pick<Logger, 'warn'> }) {
+    this.#dir = join(home, 'server', 'beats')
+    this.#server_id = server_id
+    this.#log = log
+  }
+
+  /** The lease of a directory, which is made; undefined while another server has it. */
+  async acquire(dir: string): Promise<Lease | undefined> {
+    await this.#begin()
+    let lease: HeldLease | undefined
+    try {
+      const lock = await takeLock(join(dir, 'lock'), {
+        info: { server_id: this.#server_id },
+        guarded: true,
+        overtake: holder => this.#overtake(dir, holder)
+      })
+      if (!lock) return undefined
+      lease = new HeldLease(lock, dir, () => this.#sure)
+      const mine = lease
+      mine.onEnd = () => {
+        if (this.#held.get(dir) === mine) this.#held.delete(dir)
+        this.#end()
+      }
+      this.#held.set(dir, mine)
+      await this.#settle(mine)
+      return mine
+    } catch (error) {
+      await lease?.release()
+      throw error
+    } finally {
+      if (!lease) this.#end()
+    }
+  }
+
+  /** The lease that guards a file, when one of this process does. */
+  of(file: string): Fence | undefined {
+    if (this.#held.size === 0) return undefined
+    for (let dir = dirname(file); dir.length > 1; dir = dirname(dir)) {
+      const lease = this.#held.get(dir)
+      if (lease) return lease
+    }
+    return undefined
+  }
+
+  /** A living holder has not beaten for as long as a lease lasts, watched by this process: it can be taken over. */
+  async isExpired(holder: LockHolder): Promise<boolean> {
+    const { server_id } = (holder.info ?? {}) as { server_id?: unknown }
+    if (typeof server_id !== 'string' || server_id === this.#server_id || !/^\w+$/.test(server_id)) return false
+    const text = await readIfThere(join(this.#dir, server_id))
+    if (text === undefined) return false // of a server that knows no beats
+    const seen = this.#seen.get(server_id)
+    if (seen?.text === text) return performance.now() - seen.since >= leaseMs
+    this.#seen.set(server_id, { text, since: performance.now() })
+    return false
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#beating
+    await this.#beat?.close()
+    if (this.#beat) await rm(join(this.#dir, this.#server_id), { force: true })
+    await rm(this.#tellPath(this.#server_id), { force: true })
+    this.#beat = undefined
+  }
+
+  get #sure(): boolean {
+    return performance.now() - this.#beatAt < trustMs
+  }
+
+  /** One more lease, or one that is being taken. */
+  async #begin(): Promise<void> {
+    this.#count++
+    this.#timer ??= setInterval(() => void this.#doBeat(), beatMs).unref()
+    if (!this.#sure) await this.#doBeat()
+  }
+
+  #end(): void {
+    if (--this.#count > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #doBeat(): Promise<void> {
+    this.#beating ??= this.#beatOnce()
+      .catch(err => this.#log.warn({ err }, 'a beat could not be written; another server may take over what this one has'))
+      .finally(() => {
+        this.#beating = undefined
+      })
+    return this.#beating
+  }
+
+  async #beatOnce(): Promise<void> {
+    const start = performance.now()
+    if (!this.#beat) {
+      await ensureDir(this.#dir)
+      this.#beat = await open(join(this.#dir, this.#server_id), 'w', 0o600)
+    }
+    await this.#beat.write(String(++this.#beats).padStart(12, '0'), 0)
+    // After the beat: who took something and told before it is seen now, who does later sees the beat and waits.
+    const told = await stat(this.#tellPath(this.#server_id)).then(
+      ({ size }) => size,
+      () => 0
+    )
+    if (told !== this.#told) {
+      this.#told = told
+      for (const lease of [...this.#held.values()]) await lease.look().catch(() => undefined) // it tells its listeners
+    }
+    this.#beatAt = start
+  }
+
+  #tellPath(server_id: string): string {
+    return join(this.#dir, `${server_id}.taken`)
+  }
+
+  /** Whether a living holder may be overtaken. From whom is on disk before it happens: who comes after a taker that died has to know. */
+  async #overtake(dir: string, holder: LockHolder): Promise<boolean> {
+    if (!(await this.isExpired(holder))) return false
+    const { server_id } = holder.info as { server_id: string }
+    await appendFile(join(dir, takingFile), `${server_id}\n`, { mode: 0o600 })
+    return true
+  }
+
+  /** What was taken from somebody who may still live is made ours alone. */
+  async #settle(lease: HeldLease): Promise<void> {
+    const taking = join(lease.dir, takingFile)
+    const from = ((await readIfThere(taking)) ?? '').split('\n').filter(id => /^\w+$/.test(id))
+    if (from.length === 0 && !lease.wasHeld) return
+    let awake = false
+    for (const server_id of from) {
+      await appendFile(this.#tellPath(server_id), `${lease.fence}\n`, { mode: 0o600 })
+      const known = this.#seen.get(server_id)
+      awake ||= known === undefined || (await readIfThere(join(this.#dir, server_id))) !== known.text
+    }
+    // It woke up, or nobody here has watched it: its trust ends at the latest when it had to see that something was taken.
+    if (awake) await new Promise(resolve => setTimeout(resolve, trustMs))
+    await removeTemporaries(lease.dir)
+    if (from.length === 0) return
+    lease.overtaken = true
+    await copyLines(lease.dir)
+    await rm(taking)
+  }
+}
+
+class HeldLease implements Lease {
+  readonly dir: string
+  overtaken = false
+  onEnd: () => void = () => undefined
+  readonly #lock: HeldLock
+  readonly #sure: () => boolean
+  readonly #listeners: (() => void)[] = []
+  #temporaries: Promise<string> | undefined
+  #lost = false
+  #released: Promise<void> | undefined
+
+  constructor(lock: HeldLock, dir: string, sure: () => boolean) {
+    this.#lock = lock
+    this.dir = dir
+    this.#sure = sure
+  }
+
+  get fence(): number {
+    return this.#lock.fence
+  }
+
+  /** Somebody had it who did not give it back. */
+  get wasHeld(): boolean {
+    return this.#lock.wasHeld
+  }
+
+  async check(): Promise<void> {
+    if (this.#lost) throw new LeaseLost(this.#lock.path)
+    if (this.#sure()) return
+    await this.look()
+  }
+
+  /** Looks at the disk. */
+  async look(): Promise<void> {
+    if (!this.#lost && (await this.#lock.isOurs())) return
+    if (!this.#lost) {
+      this.#lost = true
+      for (const listener of this.#listeners) listener()
+    }
+    throw new LeaseLost(this.#lock.path)
+  }
+
+  async temporary(): Promise<string> {
+    this.#temporaries ??= this.#makeTemporaries()
+    return join(await this.#temporaries, `${randomUUID()}~`)
+  }
+
+  onLost(listener: () => void): void {
+    if (this.#lost) queueMicrotask(listener)
+    else this.#listeners.push(listener)
+  }
+
+  release(): Promise<void> {
+    this.#released ??= this.#release()
+    return this.#released
+  }
+
+  /** Made before the look at the lock: whoever takes over later finds it, and takes it away. */
+  async #makeTemporaries(): Promise<string> {
+    const dir = join(this.dir, `${temporariesPrefix}${this.fence}`)
+    await mkdir(dir, { recursive: true, mode: 0o700 })
+    await this.look()
+    return dir
+  }
+
+  async #release(): Promise<void> {
+    const dir = await this.#temporaries?.catch(() => undefined)
+    if (dir !== undefined && !this.#lost) await rm(dir, { recursive: true, force: true }).catch(() => undefined) // the next holder does it
+    await this.#lock.release()
+    this.onEnd()
+  }
+}
+
+/** In a directory that is being taken from somebody who may live: from whom. */
+const takingFile = '.taking'
+const temporariesPrefix = '.lease-'
+
+/** Renames of the holder before find nothing to rename from here on. */
+async function removeTemporaries(dir: string): Promise<void> {
+  const names = await readdir(dir)
+  for (const name of names) {
+    if (!name.startsWith(temporariesPrefix)) continue
+    // The name changes at once, whatever is being put in there meanwhile.
+    const aside = join(dir, `~${name}-${randomUUID()}`)
+    await rename(join(dir, name), aside)
+    await rm(aside, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+/** Puts copies of all files of lines below a directory into their places: what the holder before has open is nobody's file then. */
+async function copyLines(dir: string): Promise<void> {
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    const path = join(dir, entry.name)
+    if (entry.isDirectory()) await copyLines(path)
+    else if (entry.isFile() && entry.name.endsWith('.jsonl')) await copyInPlace(path)
+  }
+}
+
+/** Puts a copy of a file into its place, on the medium. Nothing happens when there is none. */
+export async function copyInPlace(path: string): Promise<void> {
+  const copy = `${path}.${randomUUID()}~`
+  try {
+    await copyFile(path, copy, constants.COPYFILE_FICLONE)
+    const handle = await open(copy, 'r+')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(copy, path)
+    await syncDir(dirname(path))
+  } catch (error) {
+    await rm(copy, { force: true })
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

@@ -1,0 +1,63 @@
+/** Servers that are stopped and go on: never two writers of a session, nothing acknowledged lost, no request without an answer. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { RestClient, SocketClient } from '../../kernel/testing.ts'
+import { serve } from '../helpers/cli.ts'
+import { journal } from '../helpers/crash-judge.ts'
+import { crashScene } from '../helpers/crash-scene.ts'
+
+async function started(t: TestContext, home: string) {
+  const server = await serve(t, home, '--port', '0')
+  const rest = new RestClient(server.url, server.token)
+  t.after(() => rest.close())
+  return { ...server, rest }
+}
+
+test('a server that is stopped loses its session to another one and, when it goes on, writes nothing more', {
+  timeout: 90_000
+}, async t => {
+  const { home, place, upstream } = await crashScene(t)
+  const [first, second] = [await started(t, home), await started(t, home)]
+  const id = ((await first.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
+  const path = `/api/v1/sessions/${id}/prompts`
+  const prompt = (rest: RestClient, text: string) => rest.json('POST', path, { content: [{ type: 'text', text }] })
+  const [here, there] = [await SocketClient.open(first.url, first.token), await SocketClient.open(second.url, second.token)]
+  for (const socket of [here, there]) await socket.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+  const hung = (await prompt(second.rest, 'hang')).data as { prompt_id: string }
+  for (const socket of [here, there]) await socket.next('assistant.delta')
+
+  process.kill(first.child.pid!, 'SIGSTOP')
+  let accepted = await prompt(second.rest, 'talk now')
+  while (accepted.code === 50005) accepted = await prompt(second.rest, 'talk now')
+  assert.equal(accepted.code, 0, accepted.msg)
+  const { prompt_id } = accepted.data as { prompt_id: string }
+  await there.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === prompt_id)
+  const before = await journal(second.url, second.token, id)
+
+  upstream.release(9) // the answer that the stopped one waits for is there when it goes on
+  process.kill(first.child.pid!, 'SIGCONT')
+  await here.next(frame => frame.type === 'resync_required')
+  const last = await prompt(first.rest, 'talk again')
+  assert.equal(last.code, 0, last.msg)
+  const last_id = (last.data as { prompt_id: string }).prompt_id
+  for (const socket of [here, there]) await socket.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === last_id)
+
+  const after = await journal(second.url, second.token, id)
+  assert.deepEqual(after.slice(0, before.length), before)
+  assert.equal(after[0]?.epoch, after.at(-1)?.epoch)
+  assert.deepEqual(
+    after.map(frame => frame.seq),
+    after.map((_, at) => at + 1)
+  )
+  assert.deepEqual(
+    after.filter(frame => frame.type === 'turn.ended').map(frame => frame.payload.reason),
+    ['cancelled', 'completed', 'completed']
+  )
+  const submitted = after.filter(frame => frame.type === 'prompt.submitted').map(frame => frame.payload.promptId)
+  assert.deepEqual(submitted, [hung.prompt_id, prompt_id, last_id])
+  const seen = there.frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile).map(frame => frame.seq)
+  assert.deepEqual(
+    seen,
+    seen.map((_, at) => at + 1)
+  )
+})
