@@ -101,7 +101,7 @@ export class SessionTable {
   async load(id: string): Promise<LiveSession> {
     const live = this.#live.get(id)
     if (live) {
-      if (live.writable || !(await this.#outdated(live))) return this.#used(live)
+      if (!live.isMoved && (live.writable || !(await this.#outdated(live)))) return this.#used(live)
       await this.unload(id)
     }
     return await (this.#loading.get(id) ?? this.#loads(id, this.#load(id)))
@@ -213,9 +213,10 @@ export class SessionTable {
     await discard(removed, id, streams)
   }
 
-  /** It is here, or is being loaded. */
+  /** It is here, and is this server's. */
   has(id: string): boolean {
-    return this.#live.get(id)?.writable === true || this.#loading.has(id)
+    const live = this.#live.get(id)
+    return live?.writable === true && !live.isMoved
   }
 
   async closeAll(): Promise<void> {

@@ -34,7 +34,7 @@ test('a server that is stopped loses its session to another one and, when it goe
   await there.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === prompt_id)
   const before = await journal(second.url, second.token, id)
 
-  upstream.release(9) // the answer that the stopped one waits for is there when it goes on
+  upstream.release(9) // what the stopped one waits for is there when it goes on
   process.kill(first.child.pid!, 'SIGCONT')
   await here.next(frame => frame.type === 'resync_required')
   const last = await prompt(first.rest, 'talk again')
