@@ -18,6 +18,9 @@ import {
 import { directoryOf, shellOf } from './place.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
+/** Terminals of a session that have ended and whose output is kept. */
+const keptEnded = 16
+
 export default definePack({
   name: 'terminals',
   description: 'Terminals of the user, in the directory of a session',
@@ -41,8 +44,9 @@ export default definePack({
         keep: undefined as (() => void) | undefined,
         /** The session stays loaded while something runs. */
         changed() {
-          const running = [...terminals.values()].some(terminal => terminal.running)
-          if (running) this.keep ??= session.keep()
+          const ended = [...terminals.values()].filter(terminal => !terminal.running)
+          for (const terminal of ended.slice(0, -keptEnded)) terminal.forget()
+          if (ended.length < terminals.size) this.keep ??= session.keep()
           else {
             this.keep?.()
             this.keep = undefined

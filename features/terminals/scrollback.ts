@@ -27,11 +27,17 @@ export class Scrollback {
     while (this.#frames.length - this.#from > this.#maxFrames || (this.#bytes > this.#maxBytes && this.#frames.length - this.#from > 1)) {
       this.#bytes -= this.#frames[this.#from++]!.data.length
     }
-    if (this.#from > 1024) {
-      this.#frames = this.#frames.slice(this.#from)
+    if (this.#from * 2 > this.#frames.length) {
+      this.#frames = this.#frames.slice(this.#from) // else what was dropped stays in memory
       this.#from = 0
     }
     return frame
+  }
+
+  clear(): void {
+    this.#frames = []
+    this.#from = 0
+    this.#bytes = 0
   }
 
   /** Kept frames behind `seq`. */

@@ -9,8 +9,9 @@ import { type OutputFrame, Scrollback } from './scrollback.ts'
 
 /** Frames that are kept, besides their bound in characters. */
 const keptFrames = 2000
-/** Characters of one frame; output that comes in one pass of the event loop goes out together. */
+/** Characters of one frame. Output after a pause goes out with the end of the pass of the event loop; what follows within so many ms goes out together. */
 const frameChars = 64 * 1024
+const frameMs = 5
 /** A client that does not take its output for so long is detached; it may attach again from where it was. */
 const slowMs = 10_000
 /** Between SIGHUP and SIGKILL at the end. */
@@ -50,6 +51,7 @@ export class Terminal {
   #pending: string[] = []
   #pendingChars = 0
   #scheduled = false
+  #flushedAt = -Infinity
   #paused = false
   #killer: NodeJS.Timeout | undefined
   readonly ended: Promise<void>
@@ -121,6 +123,11 @@ export class Terminal {
     void release?.()
   }
 
+  /** Lets go of what it printed. */
+  forget(): void {
+    this.#scrollback.clear()
+  }
+
   /** Ends the shell and everything that it started; clients are told at once. */
   kill(): void {
     if (this.#killer || !this.running) return
@@ -145,26 +152,31 @@ export class Terminal {
     if (this.#pendingChars >= frameChars) this.#flush()
     else if (!this.#scheduled) {
       this.#scheduled = true
-      setImmediate(() => {
+      const flush = () => {
         this.#scheduled = false
         this.#flush()
-      })
+      }
+      const quiet = performance.now() - this.#flushedAt
+      if (quiet >= frameMs) setImmediate(flush)
+      else setTimeout(flush, frameMs - quiet)
     }
   }
 
   #flush(): void {
     if (this.#pendingChars === 0) return
+    this.#flushedAt = performance.now()
     const frame = this.#scrollback.add(this.#pending.join(''), this.#options.now().toISOString())
     this.#pending = []
     this.#pendingChars = 0
     for (const connection of this.#watchers.keys()) this.#send(connection, frame)
-    this.#slowDown()
+    // What the system takes at once was not too much: that is known after this pass of the loop.
+    if (this.#watchers.size > 0) setImmediate(() => this.#slowDown())
   }
 
   /** Nothing is read from the shell while a client has not taken what was sent. */
   #slowDown(): void {
     const slow = [...this.#watchers.keys()].filter(connection => !connection.writable)
-    if (slow.length === 0 || this.#paused) return
+    if (slow.length === 0 || this.#paused || !this.running) return
     this.#paused = true
     this.#pty.pause()
     let timer: NodeJS.Timeout | undefined

@@ -15,6 +15,7 @@ import { manyProviders } from './providers.ts'
 import { searches } from './search.ts'
 import { manySessions } from './sessions.ts'
 import { print, type Row } from './table.ts'
+import { terminals } from './terminals.ts'
 import { turns } from './turns.ts'
 
 const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
@@ -29,6 +30,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   sessions: manySessions,
   compaction,
   search: searches,
+  terminals,
   fanout: fanOut,
   replay,
   journal

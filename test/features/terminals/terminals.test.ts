@@ -161,3 +161,20 @@ test('more terminals than are allowed are refused', async t => {
   await open()
   assert.equal((await call(createTerminal, { params, body: bodyOf({}) })).code, 40926)
 })
+
+test('of the terminals that have ended the newest keep what they printed', async t => {
+  const { open, socket } = await start(t)
+  const { client, ask, printed } = await socket()
+  const ids: string[] = []
+  for (let n = 0; n < 17; n++) {
+    const { id } = await open()
+    ids.push(id)
+    await ask('terminal_attach', id)
+    await ask('terminal_input', id, { data: 'exit\n' })
+    await client.next(frame => frame.type === 'terminal_exit' && (frame as { terminal_id?: string }).terminal_id === id)
+  }
+  assert.ok(printed().length > 0)
+  const replayed = async (id: string | undefined) => Number((await ask('terminal_attach', id ?? '')).payload?.replayed)
+  assert.equal(await replayed(ids[0]), 1)
+  assert.ok((await replayed(ids[1])) > 1)
+})
