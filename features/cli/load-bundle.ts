@@ -52,9 +52,10 @@ function requireFrom(name: string): unknown {
 
 function compile(name: string): Body {
   const bytes = bytesOf(join(dir, name), head, tail)
+  const text = bytes.toString('latin1')
   const digest = createHash('sha1').update(bytes).digest('base64')
   const [start, end, keptDigest] = kept?.[name] ?? [0, 0]
-  const script = new Script(bytes.toString('latin1'), {
+  const script = new Script(text, {
     filename: pathToFileURL(join(dir, name)).href,
     cachedData: keptDigest === digest ? bytesOf(keptFile, empty, empty, start, end) : undefined
   })
@@ -64,12 +65,16 @@ function compile(name: string): Body {
 
 const empty = Buffer.alloc(0)
 
-/** Bytes `start` to `end` of a file (default: all), between two others: what is read is not copied, and nothing of it stays. */
+/** Where files are read to, one after the other: a buffer for each would be garbage that stays until memory is short. */
+const room = Buffer.allocUnsafeSlow(1 << 21)
+
+/** Bytes `start` to `end` of a file (default: all), between two others; valid until the next call. */
 function bytesOf(file: string, before: Buffer, after: Buffer, start = 0, end?: number): Buffer {
   const fd = openSync(file, 'r')
   try {
     const size = (end ?? fstatSync(fd).size) - start
-    const all = Buffer.allocUnsafeSlow(before.length + size + after.length)
+    const length = before.length + size + after.length
+    const all = length <= room.length ? room.subarray(0, length) : Buffer.allocUnsafeSlow(length)
     before.copy(all)
     after.copy(all, before.length + readSync(fd, all, before.length, size, start))
     return all
