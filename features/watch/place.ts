@@ -49,6 +49,7 @@ interface Seen extends FileChange {
   readonly dir: string
 }
 
+const kindOf = (event: string, link: boolean) => (event.endsWith('Dir') ? 'directory' : link ? 'symlink' : 'file')
 const insideGit = /(?:^|[/\\])\.git[/\\]/
 const noneLeft = new Set(['ENOSPC', 'EMFILE', 'ENFILE'])
 const isBelow = (path: string, dir: string) => path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep)
@@ -61,8 +62,8 @@ export class Place {
   #watcher: FSWatcher | undefined
   #polling = false
   #entries = 0
-  /** What is there, absolute, and whether it is a link: what was never told cannot be told to be gone. */
-  readonly #known = new Map<string, boolean>()
+  /** What is there, absolute: what was never told cannot be told to be gone. */
+  readonly #known = new Map<string, FileChange['kind']>()
   #seen: Seen[] = []
   #dropped = 0
   /** Something was removed or renamed, so that another place may have to be watched. */
@@ -153,10 +154,10 @@ export class Place {
         const fail = (trouble: WatchTrouble) => (ready ? this.#fail(trouble) : reject(trouble))
         watcher.on('all', (event, file, stats) => {
           if (this.#watcher !== watcher) return
-          const link = stats?.isSymbolicLink() ?? this.#known.get(file) ?? false
+          const link = stats?.isSymbolicLink() ?? this.#known.get(file) === 'symlink'
           if (!this.#counted(event)) return fail(new WatchTrouble('too_many', `too many files to watch below ${this.#options.path || '.'}`))
           if (ready || (fresh && only === undefined)) this.#take(spot, event, file, link)
-          else if (event.startsWith('add')) this.#known.set(file, link)
+          else if (event.startsWith('add')) this.#known.set(file, kindOf(event, link))
         })
         watcher.on('raw', event => {
           if (this.#watcher === watcher && event === 'rename') this.#doubt()
@@ -198,7 +199,7 @@ export class Place {
     if (itself && (only === undefined ? event === 'unlinkDir' : event.endsWith('Dir'))) return
     const { path } = this.#options
     const change = event.startsWith('add') ? 'created' : event === 'change' ? 'modified' : 'deleted'
-    const kind = event.endsWith('Dir') ? 'directory' : link ? 'symlink' : 'file'
+    const kind = kindOf(event, link)
     const told = only === undefined ? [path, below].filter(part => part !== '').join('/') : path
     const dir = only === undefined && itself ? base : dirname(file)
     if (this.#seen.length >= maxBatch) this.#dropped++
@@ -254,7 +255,7 @@ export class Place {
     const kept = seen.filter(each => {
       const { dir, file, change, kind } = each
       if (change === 'deleted') return this.#known.delete(file) && !stillThere.has(each)
-      if (isReal.get(dir)) this.#known.set(file, kind === 'symlink')
+      if (isReal.get(dir)) this.#known.set(file, kind)
       return isReal.get(dir)
     })
     const allReal = [...isReal.values()].every(real => real)
@@ -268,14 +269,28 @@ export class Place {
     const before = this.#spot
     const now = await this.#find()
     if (this.#closed || (before && isSame(before, now))) return
-    if (before && before.only === undefined)
-      this.#ports.changed([{ path: this.#options.path || '.', change: 'deleted', kind: 'directory' }])
+    if (before && before.only === undefined) this.#tellGone(before.base)
     await this.#settle(true)
     // A file that came with a directory above it: the watcher of that directory tells what comes later.
     const spot = this.#spot
     if (!spot?.direct || before?.direct) return
     const stats = await lstat(join(spot.base, spot.only ?? '')).catch(() => undefined) // not there
     if (stats) this.#ports.changed([{ path: this.#options.path, change: 'created', kind: stats.isSymbolicLink() ? 'symlink' : 'file' }])
+  }
+
+  /** The whole tree, from its leaves. */
+  #tellGone(base: string): void {
+    const files = [...this.#known].filter(([file]) => file !== base).sort(([a], [b]) => (a < b ? 1 : -1))
+    const { path } = this.#options
+    if (files.length > maxBatch) {
+      this.#ports.unknown(files.length)
+      return
+    }
+    const gone = files.map(([file, kind]) => ({
+      path: [path, relative(base, file).split(sep).join('/')].filter(part => part !== '').join('/'),
+      kind
+    }))
+    this.#ports.changed([...gone, { path: path || '.', kind: 'directory' as const }].map(each => ({ ...each, change: 'deleted' as const })))
   }
 
   /** The watcher, which was ready, cannot go on. */

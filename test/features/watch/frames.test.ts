@@ -75,6 +75,7 @@ test('a path that is not there is told when it comes, goes and comes again, as a
   await told('created file a/b/c/x')
   await rm(join(cwd, 'a'), { recursive: true })
   await told('deleted directory a/b')
+  await told('deleted file a/b/c/x')
   await mkdir(join(cwd, 'a/b'), { recursive: true })
   await writeFile(join(cwd, 'a/b/again'), '1')
   await told('created file a/b/again')
