@@ -165,13 +165,7 @@ export type TranscriptOp =
   | {
       op: 'meta.merge'
       meta: {
-        goal?: {
-          objective: string
-          status: string
-          completionCriterion?: string
-          budgetUsed?: number
-          budgetLimit?: number
-        } | null
+        goal?: TranscriptGoal | null
         modes?: {
           plan?: {
             reviewPath?: string
@@ -181,25 +175,7 @@ export type TranscriptOp =
             trigger?: string
           } | null
         }
-        /** what the agent is set to, and what it does now */
-        agent?: {
-          model?: string
-          thinkingEffort?: string
-          usage?: {
-            byModel?: {
-              [k: string]: TokenUsage
-            }
-            total?: TokenUsage
-          }
-          contextTokens?: number
-          maxContextTokens?: number
-          contextUsage?: number
-          permission?: string
-          phase?: {
-            kind: string
-            [k: string]: unknown
-          }
-        }
+        agent?: TranscriptAgentState
       }
     }
   | {
@@ -2263,12 +2239,7 @@ export interface TranscriptTurnHead {
   startedAt?: string
   /** ISO 8601, UTC */
   endedAt?: string
-  usage?: {
-    inputTokens?: number
-    outputTokens?: number
-    cachedTokens?: number
-    cost?: number
-  }
+  usage?: TranscriptTurnUsage
   durationMs?: number
   error?: string
 }
@@ -2280,6 +2251,12 @@ export interface TranscriptOrigin {
     kind: string
     [k: string]: unknown
   }
+}
+export interface TranscriptTurnUsage {
+  inputTokens?: number
+  outputTokens?: number
+  cachedTokens?: number
+  cost?: number
 }
 export interface TranscriptStepHead {
   kind: 'step'
@@ -2297,17 +2274,18 @@ export interface TranscriptStepHead {
     llmFirstTokenLatencyMs?: number
     llmStreamDurationMs?: number
   }
-  retry?: {
-    failedAttempt: number
-    nextAttempt: number
-    maxAttempts: number
-    delayMs: number
-    errorName: string
-    errorMessage: string
-    statusCode?: number
-  }
+  retry?: TranscriptRetry
   endReason?: string
   endMessage?: string
+}
+export interface TranscriptRetry {
+  failedAttempt: number
+  nextAttempt: number
+  maxAttempts: number
+  delayMs: number
+  errorName: string
+  errorMessage: string
+  statusCode?: number
 }
 export interface TranscriptMarker {
   kind: 'marker'
@@ -2388,6 +2366,35 @@ export interface TranscriptPrompt {
   finishedAt?: string
   /** ISO 8601, UTC */
   steeredAt?: string
+}
+export interface TranscriptGoal {
+  objective: string
+  status: string
+  completionCriterion?: string
+  budgetUsed?: number
+  budgetLimit?: number
+}
+/**
+ * what the agent is set to, and what it does now
+ *
+ */
+export interface TranscriptAgentState {
+  model?: string
+  thinkingEffort?: string
+  usage?: {
+    byModel?: {
+      [k: string]: TokenUsage
+    }
+    total?: TokenUsage
+  }
+  contextTokens?: number
+  maxContextTokens?: number
+  contextUsage?: number
+  permission?: string
+  phase?: {
+    kind: string
+    [k: string]: unknown
+  }
 }
 export interface ListSessionTranscriptOpsQuery {
   /** plain id */
@@ -3764,13 +3771,7 @@ export interface TranscriptAgent {
   disposedAt?: string
 }
 export interface TranscriptMeta {
-  goal?: {
-    objective: string
-    status: string
-    completionCriterion?: string
-    budgetUsed?: number
-    budgetLimit?: number
-  }
+  goal?: TranscriptGoal
   modes?: {
     plan?: {
       reviewPath?: string
@@ -3780,25 +3781,7 @@ export interface TranscriptMeta {
       trigger?: string
     }
   }
-  /** what the agent is set to, and what it does now */
-  agent?: {
-    model?: string
-    thinkingEffort?: string
-    usage?: {
-      byModel?: {
-        [k: string]: TokenUsage
-      }
-      total?: TokenUsage
-    }
-    contextTokens?: number
-    maxContextTokens?: number
-    contextUsage?: number
-    permission?: string
-    phase?: {
-      kind: string
-      [k: string]: unknown
-    }
-  }
+  agent?: TranscriptAgentState
 }
 export interface TranscriptOpsFrame {
   type: 'transcript.ops'
@@ -3839,12 +3822,7 @@ export interface TranscriptTurn {
   startedAt?: string
   /** ISO 8601, UTC */
   endedAt?: string
-  usage?: {
-    inputTokens?: number
-    outputTokens?: number
-    cachedTokens?: number
-    cost?: number
-  }
+  usage?: TranscriptTurnUsage
   durationMs?: number
   error?: string
   steps: TranscriptStep[]
@@ -3865,15 +3843,7 @@ export interface TranscriptStep {
     llmFirstTokenLatencyMs?: number
     llmStreamDurationMs?: number
   }
-  retry?: {
-    failedAttempt: number
-    nextAttempt: number
-    maxAttempts: number
-    delayMs: number
-    errorName: string
-    errorMessage: string
-    statusCode?: number
-  }
+  retry?: TranscriptRetry
   endReason?: string
   endMessage?: string
   frames: TranscriptFrame[]

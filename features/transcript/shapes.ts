@@ -24,6 +24,15 @@ export const TurnOrigin = named(
 )
 
 const TurnState = oneOf(['queued', 'running', 'completed', 'failed', 'cancelled'])
+const TurnUsage = named(
+  'TranscriptTurnUsage',
+  Type.Object({
+    inputTokens: Type.Optional(Type.Number()),
+    outputTokens: Type.Optional(Type.Number()),
+    cachedTokens: Type.Optional(Type.Number()),
+    cost: Type.Optional(Type.Number())
+  })
+)
 const turnHead = {
   kind: Type.Literal('turn'),
   turnId: Type.String({ examples: ['t0'] }),
@@ -34,27 +43,23 @@ const turnHead = {
   attachmentIds: Type.Optional(Ids),
   startedAt: At,
   endedAt: At,
-  usage: Type.Optional(
-    Type.Object({
-      inputTokens: Type.Optional(Type.Number()),
-      outputTokens: Type.Optional(Type.Number()),
-      cachedTokens: Type.Optional(Type.Number()),
-      cost: Type.Optional(Type.Number())
-    })
-  ),
+  usage: Type.Optional(TurnUsage),
   durationMs: Type.Optional(Type.Number()),
   error: Text
 }
 
-const Retry = Type.Object({
-  failedAttempt: Count,
-  nextAttempt: Count,
-  maxAttempts: Count,
-  delayMs: Type.Number(),
-  errorName: Type.String(),
-  errorMessage: Type.String(),
-  statusCode: Type.Optional(Type.Integer())
-})
+const Retry = named(
+  'TranscriptRetry',
+  Type.Object({
+    failedAttempt: Count,
+    nextAttempt: Count,
+    maxAttempts: Count,
+    delayMs: Type.Number(),
+    errorName: Type.String(),
+    errorMessage: Type.String(),
+    statusCode: Type.Optional(Type.Integer())
+  })
+)
 const stepHead = {
   kind: Type.Literal('step'),
   stepId: Type.String({ examples: ['t0.1'] }),
@@ -196,27 +201,35 @@ export const Prompt = named(
     steeredAt: At
   })
 )
-const Goal = Type.Object({
-  objective: Type.String(),
-  status: Type.String(),
-  completionCriterion: Text,
-  budgetUsed: Type.Optional(Type.Number()),
-  budgetLimit: Type.Optional(Type.Number())
-})
+const Goal = named(
+  'TranscriptGoal',
+  Type.Object({
+    objective: Type.String(),
+    status: Type.String(),
+    completionCriterion: Text,
+    budgetUsed: Type.Optional(Type.Number()),
+    budgetLimit: Type.Optional(Type.Number())
+  })
+)
 const PlanMode = Type.Object({ reviewPath: Text, version: Type.Optional(Type.Integer()) })
 const SwarmMode = Type.Object({ trigger: Text })
-const AgentMeta = Type.Object(
-  {
-    model: Text,
-    thinkingEffort: Text,
-    usage: Type.Optional(Type.Object({ byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)), total: Type.Optional(TokenUsage) })),
-    contextTokens: Type.Optional(Type.Number()),
-    maxContextTokens: Type.Optional(Type.Number()),
-    contextUsage: Type.Optional(Type.Number()),
-    permission: Text,
-    phase: Type.Optional(Display)
-  },
-  { description: 'what the agent is set to, and what it does now' }
+const AgentMeta = named(
+  'TranscriptAgentState',
+  Type.Object(
+    {
+      model: Text,
+      thinkingEffort: Text,
+      usage: Type.Optional(
+        Type.Object({ byModel: Type.Optional(Type.Record(Type.String(), TokenUsage)), total: Type.Optional(TokenUsage) })
+      ),
+      contextTokens: Type.Optional(Type.Number()),
+      maxContextTokens: Type.Optional(Type.Number()),
+      contextUsage: Type.Optional(Type.Number()),
+      permission: Text,
+      phase: Type.Optional(Display)
+    },
+    { description: 'what the agent is set to, and what it does now' }
+  )
 )
 export const Meta = named(
   'TranscriptMeta',

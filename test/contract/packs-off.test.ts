@@ -13,6 +13,7 @@ const optional = [
   'todo',
   'goals',
   'sessions-v2',
+  'transcript',
   'subagents',
   'compaction',
   'undo',

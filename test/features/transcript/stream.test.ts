@@ -223,6 +223,19 @@ test('after kill -9 a client that goes on gets a baseline, and numbers above all
   ])
 })
 
+test('who subscribes anew with a cursor has its replay first, without what the transcript says, and then a baseline', async t => {
+  const server = await start(t, scriptedLlm('hello'))
+  await server.prompt('go')
+  await server.settled(1)
+  const socket = await server.connect()
+  await follow(socket, server, { '*': 'delta' })
+  const before = socket.frames.length
+  await socket.request('subscribe', { session_ids: [server.session_id], cursors: { [server.session_id]: { seq: 0 } } })
+  const types = socket.frames.slice(before).map(({ type }) => type)
+  assert.equal(types.includes('turn.started'), false)
+  assert.ok(types.includes('agent.created') && types.indexOf('agent.created') < types.indexOf('transcript.reset'))
+})
+
 test('unknown sessions are not found, wrong frames are refused', async t => {
   const server = await start(t, scriptedLlm('hello'))
   const socket = await server.connect()
