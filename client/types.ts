@@ -3482,17 +3482,6 @@ export interface SubscribeRequest {
     [k: string]: string[]
   }
 }
-export interface SubscribeV2Ack {
-  accepted: string[]
-  not_found: string[]
-  resync_required: string[]
-  cursors?: {
-    [k: string]: {
-      seq: number
-      epoch: string
-    }
-  }
-}
 export interface SubscribeV2Request {
   session_id: string
   transcript: {
@@ -3870,6 +3859,21 @@ export interface TranscriptSnapshot {
   /** there are turns before these items */
   hasMoreOlder: boolean
 }
+export interface TranscriptSubscribed {
+  accepted: string[]
+  not_found: string[]
+  resync_required: string[]
+  cursors?: {
+    /**
+     * where the events of the session are
+     *
+     */
+    [k: string]: {
+      seq: number
+      epoch: string
+    }
+  }
+}
 export interface TrustWorkspaceData {
   trusted: true
 }
@@ -4029,17 +4033,6 @@ export interface UnsubscribeAck {
 }
 export interface UnsubscribeRequest {
   session_ids: string[]
-}
-export interface UnsubscribeV2Ack {
-  accepted: string[]
-  not_found: string[]
-  resync_required: string[]
-  cursors?: {
-    [k: string]: {
-      seq: number
-      epoch: string
-    }
-  }
 }
 export interface UnsubscribeV2Request {
   session_id: string
@@ -5058,14 +5051,14 @@ export interface SystemFrames {
 export interface Requests {
   'client_hello': { payload: ClientHelloRequest; ack: ClientHelloAck }
   'subscribe': { payload: SubscribeRequest; ack: SubscribeAck }
-  'subscribe_v2': { payload: SubscribeV2Request; ack: SubscribeV2Ack }
+  'subscribe_v2': { payload: SubscribeV2Request; ack: TranscriptSubscribed }
   'terminal_attach': { payload: TerminalAttachRequest; ack: TerminalAttachAck }
   'terminal_close': { payload: TerminalCloseRequest; ack: TerminalCloseAck }
   'terminal_detach': { payload: TerminalDetachRequest; ack: TerminalDetachAck }
   'terminal_input': { payload: TerminalInputRequest; ack: TerminalInputAck }
   'terminal_resize': { payload: TerminalResizeRequest; ack: TerminalResizeAck }
   'unsubscribe': { payload: UnsubscribeRequest; ack: UnsubscribeAck }
-  'unsubscribe_v2': { payload: UnsubscribeV2Request; ack: UnsubscribeV2Ack }
+  'unsubscribe_v2': { payload: UnsubscribeV2Request; ack: TranscriptSubscribed }
   'watch_fs_add': { payload: WatchFsAddRequest; ack: WatchFsAddAck }
   'watch_fs_remove': { payload: WatchFsRemoveRequest; ack: WatchFsRemoveAck }
 }

@@ -122,12 +122,20 @@ export const Grade = oneOf(['off', 'turn', 'block', 'delta'])
 export type Grade = Static<typeof Grade>
 const closed = { additionalProperties: false } as const
 const session_id = Type.String({ minLength: 1 })
-const Subscribed = Type.Object({
-  accepted: Type.Array(Type.String()),
-  not_found: Type.Array(Type.String()),
-  resync_required: Type.Array(Type.String()),
-  cursors: Type.Optional(Type.Record(Type.String(), Type.Object({ seq: Type.Integer(), epoch: Type.String() })))
-})
+const Subscribed = named(
+  'TranscriptSubscribed',
+  Type.Object({
+    accepted: Type.Array(Type.String()),
+    not_found: Type.Array(Type.String()),
+    resync_required: Type.Array(Type.String()),
+    cursors: Type.Optional(
+      Type.Record(
+        Type.String(),
+        Type.Object({ seq: Type.Integer(), epoch: Type.String() }, { description: 'where the events of the session are' })
+      )
+    )
+  })
+)
 
 /** Loads the session. Baselines and missed batches come before the ack. */
 export const subscribeTranscript = defineFrame({
