@@ -12,6 +12,11 @@ export interface Entry {
 
 const idForm = /^[0-9A-HJKMNP-TV-Z]{26}$/
 
+/** Some server has announced itself, and may still be there. */
+export async function hasEntries(home: string): Promise<boolean> {
+  return (await readdir(join(home, 'server', 'peers')).catch(() => [])).length > 0 // missing: nobody has yet
+}
+
 export class Directory {
   readonly #dir: string
   readonly #own: string

@@ -1,5 +1,6 @@
 /** Wires the mesh of the servers of one home: opened behind the start, so that a server alone waits for nothing. */
 import { definePack, KernelInfo, Relays } from '../../kernel/index.ts'
+import { hasEntries } from './directory.ts'
 import type { Mesh } from './mesh.ts'
 import { Peers, PeerTopics } from './service.ts'
 
@@ -20,13 +21,16 @@ export default definePack({
     const open = async () => {
       const { Mesh } = await import('./mesh.ts')
       const { server_id } = kernel
+      if (ctx.signal.aborted) return
       const made = new Mesh({ home: ctx.home, server_id, log: ctx.log, relays, topics: () => topics.items() })
       ctx.own(() => made.close())
       mesh = made
       await made.open()
     }
     const begin = () => {
-      opening ??= open().catch(err => ctx.log.warn({ err }, 'other servers of this home cannot be reached, and do not reach this one'))
+      opening ??= new Promise<void>(resolve => setImmediate(resolve))
+        .then(open)
+        .catch(err => ctx.log.warn({ err }, 'other servers of this home cannot be reached, and do not reach this one'))
       return opening
     }
     ctx.provide(Peers, {
@@ -45,7 +49,9 @@ export default definePack({
       }
     })
     ctx.tap(ctx.hooks.started, async () => {
-      await Promise.race([begin(), new Promise(resolve => setTimeout(resolve, startMs).unref())])
+      const begun = begin()
+      // Alone it opens its port behind the start.
+      if (await hasEntries(ctx.home)) await Promise.race([begun, new Promise(resolve => setTimeout(resolve, startMs).unref())])
     })
     if (kernel.address()) void begin() // a pack that is loaded later finds the server listening
   }
