@@ -1,5 +1,6 @@
 /** Several full servers of this process on one home, with a scripted model. */
 import { loadDefaultPacks } from '../../../features/default-packs.ts'
+import type { Pack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestKernel } from '../../../kernel/testing.ts'
 import type { FakeUpstream, Script } from '../../helpers/fake-upstream.ts'
 import { place } from '../../helpers/scene.ts'
@@ -17,11 +18,15 @@ interface TestLike {
   after(fn: () => unknown): void
 }
 
-/** `count` servers that know each other. */
-export async function kernels(t: TestLike, script: Script, count = 2): Promise<Kernels> {
+/** `count` servers that know each other, with `extra` packs beside the usual ones. */
+export async function kernels(t: TestLike, script: Script, count = 2, extra: readonly Pack[] = []): Promise<Kernels> {
   const { home, cwd, upstream } = await place(t, script)
   const more = async () =>
-    await startTestKernel(t, { packs: await loadDefaultPacks(), home, config: { agent: { retry_base_ms: 1 }, sessions: { idle_ms: 0 } } })
+    await startTestKernel(t, {
+      packs: [...(await loadDefaultPacks()), ...extra],
+      home,
+      config: { agent: { retry_base_ms: 1 }, sessions: { idle_ms: 0 } }
+    })
   const servers: TestKernel[] = []
   while (servers.length < count) servers.push(await more())
   return { home, cwd, upstream, servers, more }
