@@ -57,6 +57,9 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   watch: () => import('./watch/pack.ts'),
   search: () => import('./search/pack.ts'),
   fork: () => import('./fork/pack.ts')
+  fork: () => import('./fork/pack.ts'),
+  titles: () => import('./titles/pack.ts'),
+  export: () => import('./export/pack.ts')
 }
 
 /** The model of `--demo`: no key, no network. */

@@ -67,7 +67,7 @@ export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycl
 export { yieldToLoop } from './lifecycle/wait.ts'
 export type { Logger } from './log/log.ts'
 export type { Operator, OperatorLine } from './log/operator.ts'
-export { isSecretName, REDACTED, redactText, redactUrls } from './log/redact.ts'
+export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
 export {
   definePack,
   type FrameCheck,

@@ -89,12 +89,13 @@ export const commands = {
       'Needs a running server. An end of the input (Ctrl+D) or Ctrl+C leaves; what runs goes on. The id may be shortened to what is unique.'
   },
   sessions: {
-    help: 'list, show, archive or delete sessions',
+    help: 'list, show, archive, export or delete sessions',
     forms: [
       { verb: 'list', help: 'sessions of this home, the newest first (--all: archived ones, too)' },
       { verb: 'show', args: ['<session>'], help: 'facts of one session' },
       { verb: 'archive', args: ['<session...>'], help: 'hide sessions; running work ends' },
       { verb: 'restore', args: ['<session...>'], help: 'show archived sessions again' },
+      { verb: 'export', args: ['<session>', '[file]'], help: 'write a session with its files to a zip archive, without secrets' },
       { verb: 'rm', args: ['<session...>'], help: 'delete sessions with all their data, for good' }
     ],
     flags: ['all', 'json', 'yes', ...own],

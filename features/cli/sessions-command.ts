@@ -1,4 +1,10 @@
 /** `svc-code sessions`: the sessions of a home. */
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as WebStream } from 'node:stream/web'
 import { type Client, unwrap } from '../../client/index.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
@@ -20,6 +26,8 @@ export const sessions: Runner = (line, io) =>
           await unwrap(client.rest.POST('/api/v1/sessions/{session_id}:archive', { params: { path: { session_id: id } } }))
           io.out(`archived ${id}\n`)
         })
+      case 'export':
+        return await exportTo(reached, line, io)
       case 'rm':
         return await remove(reached, line, io)
       default:
@@ -53,6 +61,34 @@ async function remove(reached: Reached, { words, flags }: CommandLine, io: Io): 
     io.out(`deleted ${session.id}\n`)
   }
   return 0
+}
+
+/** Writes the archive of a session to a file that is not there yet. */
+async function exportTo(reached: Reached, { words: [word = '', given], flags }: CommandLine, io: Io): Promise<number> {
+  const session = await sessionOf(reached.client, word)
+  const file = resolve(given ?? `svc-session-${session.id}.zip`)
+  const owner = await ownerOf(homeOf(flags, io.env), reached, session)
+  const answer = await owner.client.rest.POST('/api/v1/sessions/{session_id}/export', {
+    params: { path: { session_id: session.id } },
+    body: {},
+    parseAs: 'stream'
+  })
+  if (!answer.response.headers.get('content-type')?.startsWith('application/zip')) {
+    throw new CommandError(`${session.id} could not be exported: the server answered HTTP ${answer.response.status} without an archive`)
+  }
+  await saved(answer.data as ReadableStream<Uint8Array>, file)
+  io.out(`exported ${session.id} to ${file}\n`)
+  return 0
+}
+
+async function saved(bytes: ReadableStream<Uint8Array>, file: string): Promise<void> {
+  try {
+    await pipeline(Readable.fromWeb(bytes as WebStream), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new CommandError(`${file} is there already`)
+    await rm(file, { force: true })
+    throw error
+  }
 }
 
 async function list({ rest }: Client, { flags }: CommandLine, { out }: Io): Promise<number> {

@@ -1,4 +1,6 @@
 /** Public face of the history pack. */
+
+export { protocolVersion } from './contract.ts'
 export { isUserInput } from './conversation.ts'
 export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
 export { givenNumber, isMessage, numberOf } from './message.ts'

@@ -112,6 +112,11 @@ export class LiveSession extends SlotHost implements Session {
     return this.#state
   }
 
+  async entitle(title: string, kind: 'custom' | 'generated'): Promise<void> {
+    await this.update(state => ({ ...state, title, title_kind: kind }))
+    this.#ports.metaUpdated(this.id, { title, patch: { title, isCustomTitle: kind === 'custom' } })
+  }
+
   promptSubmitted(text: string, { announce = true }: { readonly announce?: boolean } = {}): void {
     const lastPrompt = lastPromptOf(text)
     const title = this.#state.title_kind === 'replaceable' && this.#state.title === '' ? titleOf(text) : ''

@@ -277,10 +277,7 @@ export default definePack({
       const session = await table.load(session_id)
       session.assertWritable()
       const { title, metadata, agent_config } = change
-      if (title !== undefined) {
-        await session.update(state => ({ ...state, title, title_kind: 'custom' }))
-        emitMeta({ title, patch: { title, isCustomTitle: true } }, session_id)
-      }
+      if (title !== undefined) await session.entitle(title, 'custom')
       if (metadata) {
         await session.update(state => ({ ...state, metadata: { ...state.metadata, ...customMetadata(metadata) } }), { touch: true })
       }

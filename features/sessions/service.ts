@@ -69,6 +69,8 @@ export interface Session extends SlotHost {
   readonly work: SessionWork
   /** Changes persisted state; `touch` moves `updated_at`. Resolves when on disk. */
   update(change: (state: SessionState) => SessionState, options?: { readonly touch?: boolean }): Promise<SessionState>
+  /** Gives it a title, on disk when it resolves, and tells it (`session.meta.updated`). `custom`: somebody chose it. */
+  entitle(title: string, kind: 'custom' | 'generated'): Promise<void>
   /**
    * A prompt of the user was recorded: sets last_prompt, and the title while it is replaceable and empty; emits session.meta.updated
    * (unless `announce` is false). Saved a little later: the agent's journal has it already.

@@ -14,6 +14,8 @@ const optional = [
   'goals',
   'sessions-v2',
   'transcript',
+  'titles',
+  'export',
   'subagents',
   'compaction',
   'undo',

@@ -1,7 +1,7 @@
 /** The commands against a running server, and on homes without one. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { appendFile, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readable } from '../../../features/cli/logs.ts'
@@ -36,6 +36,14 @@ test('commands talk to the running server of the home', async t => {
     assert.match((await command(home, ['sessions', '--all'])).stdout, new RegExp(`^${other} .* archived `, 'm'))
     assert.equal((await command(home, ['sessions', 'restore', other])).stdout, `restored ${other}\n`)
     assert.equal((JSON.parse((await command(home, ['sessions', '--json'])).stdout) as unknown[]).length, 2)
+  })
+
+  await t.test('a session is written to an archive, which is not written over', async () => {
+    const file = join(cwd, 'session.zip')
+    assert.equal((await command(home, ['sessions', 'export', id, file])).stdout, `exported ${id} to ${file}\n`)
+    assert.equal((await readFile(file)).subarray(0, 4).toString('latin1'), 'PK\u0003\u0004')
+    assert.equal((await command(home, ['sessions', 'export', id, file])).stderr, `svc-code: ${file} is there already\n`)
+    assert.match((await command(home, ['sessions', 'export', 'session_0none', file])).stderr, /no session/)
   })
 
   await t.test('a session is deleted while the server runs', async () => {
@@ -196,7 +204,7 @@ test('the completions are scripts that the shells understand', async () => {
       }
     )
   assert.match(ask('svc-code').stdout, /serve run attach sessions/)
-  assert.match(ask('svc-code sessions').stdout, /^list show archive restore rm --all/)
+  assert.match(ask('svc-code sessions').stdout, /^list show archive restore export rm --all/)
   assert.equal(ask('svc-code help').stderr, '')
   assert.match((await command(home, ['completion', 'zsh'])).stdout, /^#compdef svc-code\n/)
   assert.match((await command(home, ['completion', 'fish'])).stdout, /__fish_seen_subcommand_from run' -l model -s m -x/)

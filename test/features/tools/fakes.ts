@@ -99,6 +99,8 @@ export class FakeSession extends SlotHost implements Session {
   }
   promptsUndone(): void {}
 
+  async entitle(): Promise<void> {}
+
   promptSubmitted(): void {}
   leaves(): void {}
   store<S extends StoreSpec>(): StoreOf<S> {

@@ -1,0 +1,2 @@
+/** Public face of the export pack. */
+export * from './contract.ts'

@@ -1,0 +1,2 @@
+/** Public face of the titles pack. */
+export * from './contract.ts'
