@@ -56,7 +56,6 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   terminals: () => import('./terminals/pack.ts'),
   watch: () => import('./watch/pack.ts'),
   search: () => import('./search/pack.ts'),
-  fork: () => import('./fork/pack.ts')
   fork: () => import('./fork/pack.ts'),
   titles: () => import('./titles/pack.ts'),
   export: () => import('./export/pack.ts')
