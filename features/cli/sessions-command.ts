@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import { type Client, unwrap } from '../../client/index.ts'
+import { readToken } from '../../kernel/access/token.ts'
 import { CommandError } from './command-error.ts'
 import type { CommandLine, Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
@@ -68,22 +69,23 @@ async function exportTo(reached: Reached, { words: [word = '', given], flags }: 
   const session = await sessionOf(reached.client, word)
   const file = resolve(given ?? `svc-session-${session.id}.zip`)
   const owner = await ownerOf(homeOf(flags, io.env), reached, session)
-  const answer = await owner.client.rest.POST('/api/v1/sessions/{session_id}/export', {
-    params: { path: { session_id: session.id } },
-    body: {},
-    parseAs: 'stream'
+  const answer = await fetch(`${owner.url}/api/v1/sessions/${session.id}/export`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${readToken(homeOf(flags, io.env)) ?? ''}`, 'content-type': 'application/json' },
+    body: '{}'
   })
-  if (!answer.response.headers.get('content-type')?.startsWith('application/zip')) {
-    throw new CommandError(`${session.id} could not be exported: the server answered HTTP ${answer.response.status} without an archive`)
+  if (!answer.body || answer.headers.get('content-type') !== 'application/zip') {
+    const { msg = `the server answered HTTP ${answer.status}` } = (await answer.json().catch(() => ({}))) as { msg?: string }
+    throw new CommandError(`${session.id} could not be exported: ${msg}`)
   }
-  await saved(answer.data as ReadableStream<Uint8Array>, file)
+  await saved(answer.body as WebStream, file)
   io.out(`exported ${session.id} to ${file}\n`)
   return 0
 }
 
-async function saved(bytes: ReadableStream<Uint8Array>, file: string): Promise<void> {
+async function saved(bytes: WebStream, file: string): Promise<void> {
   try {
-    await pipeline(Readable.fromWeb(bytes as WebStream), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+    await pipeline(Readable.fromWeb(bytes), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new CommandError(`${file} is there already`)
     await rm(file, { force: true })
