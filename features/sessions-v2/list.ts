@@ -71,8 +71,11 @@ export function groupPage(rows: readonly SessionState[], conditions: Conditions,
   const groups = new Map<string, { workspace_id: string; rows: SessionState[]; total: number }>()
   for (const state of rows) {
     const workspace_id = facts.workspaceOf(state)
-    const group = groups.get(workspace_id) ?? { workspace_id, rows: [], total: 0 }
-    groups.set(workspace_id, group)
+    let group = groups.get(workspace_id)
+    if (!group) {
+      group = { workspace_id, rows: [], total: 0 }
+      groups.set(workspace_id, group)
+    }
     group.total++
     if (group.rows.length < groupSize) group.rows.push(state)
   }
