@@ -251,6 +251,8 @@ export class Catalog {
   /** Compares with the disk when that was long ago; waits for it, at the first time to its end. */
   async #fresh(): Promise<void> {
     const { scanMs } = this.#ports
+    // One that began before may have passed what came since.
+    if (scanMs === 0) await this.#scanning
     const age = performance.now() - this.#scanned
     if (age >= scanMs) this.#compareAll()
     this.#wantedUntil = performance.now() + demandMs

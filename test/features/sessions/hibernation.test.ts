@@ -9,7 +9,7 @@ async function asleep({ sessions }: Awaited<ReturnType<typeof scene>>, id: strin
   await new Promise<void>(resolve => session.own(resolve))
 }
 
-const often = { sessions: { idle_ms: 5, hibernate_ms: 20 } }
+const often = { sessions: { idle_ms: 5, hibernate_ms: 400 } }
 
 test('a session that nobody uses is unloaded; used again it goes on with its events where they were', async t => {
   const server = await scene(t, { config: often })
