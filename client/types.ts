@@ -1462,6 +1462,12 @@ export interface FileChange {
   change: 'created' | 'modified' | 'deleted'
   kind: 'file' | 'directory' | 'symlink'
 }
+export interface ExportRequest {
+  /** log of the client, at most 262144 bytes of UTF-8 */
+  web_log?: string
+  /** with the log of the desktop host, where there is one; default false */
+  desktop?: boolean
+}
 export interface Feature {
   name: string
   state: 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
@@ -1506,6 +1512,15 @@ export interface ForkSessionBody {
   metadata?: {
     [k: string]: unknown
   }
+}
+export interface GenerateSessionTitleData {
+  title: string
+}
+export interface GenerateTitleRequest {
+  /** also in place of a title that was chosen or generated; default false */
+  force?: boolean
+  /** what the title is made of; default user_prompts */
+  source?: 'user_prompts' | 'first_turn' | 'digest'
 }
 export interface GetAsyncapiDocumentData {
   asyncapi: string
@@ -4543,6 +4558,13 @@ export interface paths {
       responses: { 200: Content<Success<Session> | Failure<40001 | 40401 | 40901 | 50001 | 50003 | 50005>> } & Refused
     }
   }
+  '/api/v1/sessions/{session_id}/export': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody: { content: { 'application/json': ExportRequest } }
+      responses: { 200: Content<Failure<40001 | 40401 | 50001 | 50003 | 50005>> & Content<unknown, 'application/zip'> } & Refused
+    }
+  }
   '/api/v1/sessions/{session_id}/fs/{path}:download': {
     get: {
       parameters: { path: { session_id: string; path: string }; query?: DownloadFromSessionQuery }
@@ -4805,6 +4827,13 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string; terminal_id: string } }
       responses: { 200: Content<Success<CloseSessionTerminalData> | Failure<40001 | 40401 | 40414 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/sessions/{session_id}/title/generate': {
+    post: {
+      parameters: { path: { session_id: string } }
+      requestBody?: { content: { 'application/json': GenerateTitleRequest } }
+      responses: { 200: Content<Success<GenerateSessionTitleData> | Failure<40001 | 40401 | 40901 | 40923 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/transcript': {
