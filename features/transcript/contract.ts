@@ -153,7 +153,11 @@ export const unsubscribeTranscript = defineFrame({
   type: 'unsubscribe_v2',
   summary: 'Detach transcript streams; without agent_ids all of the session',
   payload: Type.Object({ session_id, agent_ids: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })) }),
-  ack: Subscribed
+  ack: Type.Object({
+    accepted: Type.Array(Type.String(), { minItems: 1, maxItems: 1, description: 'the session' }),
+    not_found: Type.Array(Type.String(), { maxItems: 0 }),
+    resync_required: Type.Array(Type.String(), { maxItems: 0 })
+  })
 })
 
 const whose = { type: Type.String(), agent_id: Type.String(), seq: Type.Integer({ minimum: 0 }) }
