@@ -4049,6 +4049,15 @@ export interface UnsubscribeAck {
 export interface UnsubscribeRequest {
   session_ids: string[]
 }
+export interface UnsubscribeV2Ack {
+  /**
+   * the session
+   *
+   */
+  accepted: string[]
+  not_found: string[]
+  resync_required: string[]
+}
 export interface UnsubscribeV2Request {
   session_id: string
   agent_ids?: string[]
@@ -5087,7 +5096,7 @@ export interface Requests {
   'terminal_input': { payload: TerminalInputRequest; ack: TerminalInputAck }
   'terminal_resize': { payload: TerminalResizeRequest; ack: TerminalResizeAck }
   'unsubscribe': { payload: UnsubscribeRequest; ack: UnsubscribeAck }
-  'unsubscribe_v2': { payload: UnsubscribeV2Request; ack: TranscriptSubscribed }
+  'unsubscribe_v2': { payload: UnsubscribeV2Request; ack: UnsubscribeV2Ack }
   'watch_fs_add': { payload: WatchFsAddRequest; ack: WatchFsAddAck }
   'watch_fs_remove': { payload: WatchFsRemoveRequest; ack: WatchFsRemoveAck }
 }
