@@ -41,6 +41,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   skills: () => import('./skills/pack.ts'),
   plugins: () => import('./plugins/pack.ts'),
   mcp: () => import('./mcp/pack.ts'),
+  'mcp-v2': () => import('./mcp-v2/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),
   subagents: () => import('./subagents/pack.ts'),
   goals: () => import('./goals/pack.ts'),

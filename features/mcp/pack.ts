@@ -73,6 +73,7 @@ export default definePack({
       backoffMs: ctx.config.backoff_ms,
       startupMs: () => config()?.get(mcpSection).startup_timeout_ms ?? ctx.config.startup_ms,
       toolMs: () => config()?.get(mcpSection).tool_timeout_ms ?? ctx.config.tool_ms,
+      login: () => logins.items().find(each => each.login)?.login,
       tokens: entry => logins.items().flatMap(each => each.tokens(entry) ?? [])[0]
     })
     ctx.own(() => pools.close())

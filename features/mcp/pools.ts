@@ -4,11 +4,12 @@ import { connect, type McpTool } from './connection.ts'
 import type { Entry } from './layers.ts'
 import { type PoolListener, type PoolPorts, ServerPool } from './pool.ts'
 import { createRemoteFetch } from './remote.ts'
-import { PoolTools } from './tools.ts'
+import { PoolTools, type ToolsPorts } from './tools.ts'
 
 export interface PoolsPorts extends Omit<PoolPorts, 'remote' | 'startupMs'> {
   readonly startupMs: () => number
   readonly toolMs: () => number
+  readonly login: ToolsPorts['login']
 }
 
 /** What a session has of its pool. */
@@ -93,6 +94,7 @@ export class Pools {
     const pool = new ServerPool(cwd, this.#poolPorts())
     const tools = new PoolTools(pool, {
       toolMs: this.#ports.toolMs,
+      login: this.#ports.login,
       collision: (name, { name: server }) =>
         this.#ports.log.warn({ name, server }, 'two tools of MCP servers have one name; the later one is left out')
     })

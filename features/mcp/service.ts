@@ -19,5 +19,11 @@ export const Mcp = serviceToken<Mcp>('mcp')
 export interface McpLogins {
   /** Undefined: the server is not one that OAuth is for. */
   tokens(entry: Entry): TokenSource | undefined
+  /** Signs in: tells the address for the user's browser, resolves when the login is on disk. Rejects with why for people. */
+  login?(
+    entry: Entry,
+    told: (login: { readonly authorizationUrl: string; readonly expiresAt: string }) => void,
+    signal: AbortSignal
+  ): Promise<void>
 }
 export const McpLogins = extensionPoint<McpLogins>('mcp-logins')

@@ -5,6 +5,7 @@ import type { McpTool } from './connection.ts'
 import type { ServerPool } from './pool.ts'
 import { resultOf } from './results.ts'
 import type { McpServer } from './server.ts'
+import type { McpLogins } from './service.ts'
 
 const longestName = 64
 
@@ -26,6 +27,8 @@ const parameters = Type.Object({}, { additionalProperties: true })
 export interface ToolsPorts {
   /** Limit of a call without one in the configuration of the server, ms. */
   readonly toolMs: () => number
+  /** Signs in at a remote server; undefined: nobody can. */
+  readonly login: () => McpLogins['login'] | undefined
   /** Two tools have one name; the second one is left out. */
   readonly collision: (name: string, server: McpServer) => void
 }
@@ -46,6 +49,8 @@ export class PoolTools {
     if (this.#revision === this.#pool.revision) return this.#tools
     const byName = new Map<string, Tool>()
     for (const server of this.#pool.servers) {
+      const login = server.state === 'needs-auth' ? this.#ports.login() : undefined
+      if (login) byName.set(toolName(server.name, 'authenticate'), loginTool(server, login))
       for (const tool of server.tools) {
         const name = toolName(server.name, tool.name)
         if (byName.has(name)) this.#ports.collision(name, server)
@@ -87,6 +92,37 @@ function toolOf(name: string, server: McpServer, { name: own, description, schem
         }
       }
     }
+  }
+}
+
+/** In place of the tools of a server that wants a login. */
+function loginTool(server: McpServer, login: NonNullable<McpLogins['login']>): Tool {
+  const { name, entry } = server
+  return {
+    name: toolName(name, 'authenticate'),
+    description: `Signs in at the MCP server ${name}, whose tools cannot be used before. The user opens a page in the browser. Use it when the task needs that server.`,
+    parameters: Type.Object({}),
+    source: 'mcp',
+    prepare: () => ({
+      description: `Sign in at ${name}`,
+      display: { kind: 'generic', summary: `Sign in at the MCP server ${name}` },
+      accesses: [],
+      limit_ms: 0,
+      async run(progress, signal) {
+        const told = (customData: { readonly authorizationUrl: string }) =>
+          progress({
+            kind: 'custom',
+            text: `Open ${customData.authorizationUrl}`,
+            customKind: 'mcp_oauth',
+            customData: { serverName: name, ...customData }
+          })
+        await login(entry, told, signal).catch((error: unknown) => {
+          signal.throwIfAborted()
+          throw new ToolRefusal(`Signing in at ${name} failed: ${(error as Error).message}`)
+        })
+        return { output: `Signed in at ${name}. Its tools can be used from the next turn on.` }
+      }
+    })
   }
 }
 

@@ -28,6 +28,7 @@ const optional = [
   'skills',
   'plugins',
   'mcp',
+  'mcp-v2',
   'user-hooks',
   'tools-web',
   'tools-files',

@@ -1,0 +1,59 @@
+/** The configured servers as clients manage them: files first, then plugins. */
+import { isAbsolute } from 'node:path'
+import { invalid, type Static } from '../../kernel/index.ts'
+import { type Entry, effective, type Mcp, redacted } from '../mcp/index.ts'
+import type { Locator, ManagedServer } from './contract.ts'
+import { missing } from './user-file.ts'
+
+export interface LocatorInput {
+  readonly source: 'global' | 'plugin'
+  readonly name?: string
+  readonly pluginId?: string
+  readonly serverName?: string
+}
+
+/** Of several files with one name the last one counts; a plugin keeps its entry beside a file's of the same name. */
+export async function catalog(mcp: Mcp, cwd: string | undefined): Promise<readonly Entry[]> {
+  if (cwd !== undefined && (!isAbsolute(cwd) || cwd.includes('\0'))) throw invalid([{ path: 'cwd', message: 'must be an absolute path' }])
+  const entries = await mcp.entries(cwd)
+  return [...effective(entries.filter(({ source }) => source === 'global')), ...entries.filter(({ source }) => source === 'plugin')]
+}
+
+/** Throws McpServerMissing (40408), or 40001 where the locator is none; `root`: path of the locator in the request. */
+export function located(entries: readonly Entry[], locator: LocatorInput, root = 'body'): Entry {
+  const { source, name, pluginId, serverName } = locator
+  if (source === 'global') {
+    if (name === undefined) throw invalid([{ path: `${root}.name`, message: 'is missing' }])
+    const entry = entries.find(each => each.source === 'global' && each.name === name)
+    if (!entry) throw missing(name)
+    return entry
+  }
+  if (pluginId === undefined) throw invalid([{ path: `${root}.pluginId`, message: 'is missing' }])
+  if (serverName === undefined) throw invalid([{ path: `${root}.serverName`, message: 'is missing' }])
+  const entry = entries.find(({ plugin }) => plugin?.id === pluginId && plugin.name === serverName)
+  if (!entry) throw missing(`${pluginId}:${serverName}`)
+  return entry
+}
+
+/** Several enabled entries run under this name: which of them is meant, nobody can say. */
+export const isShared = (entries: readonly Entry[], { name }: Entry): boolean =>
+  entries.filter(each => each.name === name && each.config.enabled !== false).length > 1
+
+export const sharedText = (name: string) => `the name ${name} is shared by several enabled servers`
+
+export function locatorOf({ name, plugin }: Entry): Static<typeof Locator> {
+  return plugin ? { source: 'plugin', pluginId: plugin.id, serverName: plugin.name } : { source: 'global', name }
+}
+
+export function managed(entry: Entry): Static<typeof ManagedServer> {
+  const { name, config, source, origin, mutable, plugin } = entry
+  return { name, config: mutable ? config : redacted(config), source, origin, mutable, ...(plugin ? { plugin } : {}) }
+}
+
+/** Changes go to the user's file alone. */
+export function assertWritable(entries: readonly Entry[], name: string, { mayShadow }: { readonly mayShadow: boolean }): void {
+  const own = entries.find(each => each.source === 'global' && each.name === name)
+  if (own && !own.mutable) throw invalid([{ path: 'name', message: `${name} is read-only: it belongs to the project` }])
+  if (own || mayShadow) return
+  if (entries.some(each => each.name === name)) throw invalid([{ path: 'name', message: `${name} is read-only: it belongs to a plugin` }])
+}

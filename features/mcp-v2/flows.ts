@@ -1,0 +1,259 @@
+/** Logins that are under way: discovery and registration, a page of the server in the user's browser, the code that comes back, the tokens for it. */
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/sdk/client/auth.js'
+import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { AppError, invalid } from '../../kernel/index.ts'
+import type { Entry, RemoteConfig } from '../mcp/index.ts'
+import { OauthFailed } from './contract.ts'
+import { type CredentialBook, canonicalUrl, idOf } from './credentials.ts'
+
+export interface FlowPorts {
+  readonly book: CredentialBook
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>
+  /** A flow of which nobody asks any more ends after this time, ms. */
+  readonly idleMs: number
+  newId(): string
+  /** The login is on disk. */
+  readonly authorized: (entry: Entry) => void
+}
+
+const requestMs = 30_000
+const clientName = 'svc-code'
+
+/** One login at one server; whoever begins it again meanwhile joins it. */
+class Flow {
+  readonly entry: Entry
+  readonly ids = new Set<string>()
+  readonly #ports: FlowPorts
+  readonly #state = randomBytes(32).toString('base64url')
+  readonly #ended: () => void
+  #server: Server | undefined
+  #idle: NodeJS.Timeout | undefined
+  #redirect = ''
+  #verifier = ''
+  #client: OAuthClientInformationMixed | undefined
+  #discovery: OAuthDiscoveryState | undefined
+  #tokens: OAuthTokens | undefined
+  #settle: (problem: string | undefined) => void = () => {}
+  /** Resolves with why it failed, or with nothing; never rejects. */
+  readonly outcome: Promise<string | undefined>
+
+  constructor(entry: Entry, ports: FlowPorts, ended: () => void) {
+    this.entry = entry
+    this.#ports = ports
+    this.#ended = ended
+    this.outcome = new Promise(resolve => {
+      this.#settle = resolve
+    })
+  }
+
+  /** Resolves with the address for the browser; undefined: the server gave tokens without one. */
+  async begin(): Promise<string> {
+    await this.#listen()
+    this.touch()
+    let address: URL | undefined
+    const result = await this.#auth({
+      redirectToAuthorization(url) {
+        address = url
+      }
+    })
+    if (result === 'AUTHORIZED' || !address) throw new Error('the server did not name a page for the login')
+    if (!/^https?:$/.test(address.protocol)) throw new Error('the page for the login has an address that is none')
+    return address.href
+  }
+
+  /** Somebody waits, or has asked. */
+  touch(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => this.end('nobody waited for the login any more'), this.#ports.idleMs)
+    this.#idle.unref()
+  }
+
+  end(problem?: string): void {
+    clearTimeout(this.#idle)
+    this.#server?.close()
+    this.#server?.closeAllConnections()
+    this.#settle(problem)
+    this.#ended()
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer((request, reply) => {
+      const url = new URL(request.url ?? '', 'http://127.0.0.1')
+      if (request.method !== 'GET' || url.pathname !== '/callback') {
+        reply.writeHead(404).end()
+        return
+      }
+      if (!same(url.searchParams.get('state') ?? '', this.#state)) {
+        reply.writeHead(400, headers).end(page('This address does not belong to a login that is under way.'))
+        return
+      }
+      void this.#finish(url.searchParams).then(problem => {
+        reply
+          .writeHead(200, headers)
+          .end(page(problem === undefined ? 'Signed in. You can close this window.' : 'The login failed. You can close this window.'))
+        reply.once('close', () => this.end(problem))
+        if (reply.destroyed) this.end(problem)
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    server.unref()
+    this.#server = server
+    this.#redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`
+  }
+
+  /** Why it failed. */
+  async #finish(answer: URLSearchParams): Promise<string | undefined> {
+    const refused = answer.get('error')
+    if (refused !== null) return `the login was refused: ${(answer.get('error_description') ?? refused).slice(0, 300)}`
+    const code = answer.get('code')
+    if (code === null) return 'the answer of the login holds no code'
+    const issuer = answer.get('iss')
+    const known = this.#discovery?.authorizationServerMetadata?.issuer
+    if (issuer !== null && known !== undefined && issuer !== known) return 'the answer of the login comes from another server'
+    try {
+      await this.#auth({ redirectToAuthorization() {} }, code)
+      const { book } = this.#ports
+      const found = { tokens: this.#tokens, client: this.#client, discovery: this.#discovery }
+      await book.locked(this.entry, () => book.write(this.entry, JSON.parse(JSON.stringify(found))))
+    } catch (error) {
+      return `the code of the login was not taken: ${(error as Error).message.slice(0, 300)}`
+    }
+    this.#ports.authorized(this.entry)
+    return undefined
+  }
+
+  async #auth(own: Pick<OAuthClientProvider, 'redirectToAuthorization'>, authorizationCode?: string) {
+    const { auth } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const limit = AbortSignal.timeout(requestMs)
+    const provider: OAuthClientProvider = {
+      ...own,
+      redirectUrl: this.#redirect,
+      clientMetadata: {
+        client_name: clientName,
+        redirect_uris: [this.#redirect],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none'
+      },
+      state: () => this.#state,
+      clientInformation: () => this.#client,
+      saveClientInformation: client => {
+        this.#client = client
+      },
+      tokens: () => undefined,
+      saveTokens: tokens => {
+        this.#tokens = tokens
+      },
+      saveCodeVerifier: verifier => {
+        this.#verifier = verifier
+      },
+      codeVerifier: () => this.#verifier,
+      discoveryState: () => this.#discovery,
+      saveDiscoveryState: state => {
+        this.#discovery = state
+      }
+    }
+    return await auth(provider, {
+      serverUrl: canonicalUrl(this.entry.config as RemoteConfig),
+      fetchFn: (url, init) => this.#ports.fetch(url, { ...init, signal: limit }),
+      ...(authorizationCode === undefined ? {} : { authorizationCode })
+    })
+  }
+}
+
+const headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'",
+  connection: 'close'
+}
+const page = (words: string) => `<!doctype html><meta charset="utf-8"><title>svc-code</title><p>${words}</p>`
+
+const same = (given: string, wanted: string) => given.length === wanted.length && timingSafeEqual(Buffer.from(given), Buffer.from(wanted))
+
+export type Begun =
+  | { readonly status: 'already-authorized' }
+  | { readonly status: 'authorization-required'; readonly flowId: string; readonly authorizationUrl: string }
+
+export class Flows {
+  readonly #ports: FlowPorts
+  readonly #byServer = new Map<string, { readonly flow: Flow; readonly address: Promise<string> }>()
+  readonly #byId = new Map<string, Flow>()
+
+  constructor(ports: FlowPorts) {
+    this.#ports = ports
+  }
+
+  /** Throws OauthFailed (40929) when the server cannot be asked for a login. */
+  async begin(entry: Entry): Promise<Begun> {
+    if ((await this.#ports.book.accessToken(entry)) !== undefined) return { status: 'already-authorized' }
+    const key = idOf(entry)
+    const { flow, address } = this.#byServer.get(key) ?? this.#start(key, entry)
+    try {
+      const authorizationUrl = await address
+      const flowId = `flow_${this.#ports.newId()}`
+      flow.ids.add(flowId)
+      this.#byId.set(flowId, flow)
+      flow.touch()
+      return { status: 'authorization-required', flowId, authorizationUrl }
+    } catch (cause) {
+      flow.end('it did not begin')
+      throw new AppError(OauthFailed, { message: `the login cannot begin: ${(cause as Error).message.slice(0, 300)}`, cause })
+    }
+  }
+
+  /** Resolves when the login is on disk. Throws 40001 for an unknown flow, OauthFailed (40929); with the signal's reason when the client goes. */
+  async complete(flowId: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const flow = this.#byId.get(flowId)
+    if (!flow) throw invalid([{ path: 'body.flowId', message: `Unknown MCP OAuth flow: ${flowId.slice(0, 100)}` }])
+    flow.touch()
+    let timer: NodeJS.Timeout | undefined
+    let onAbort = () => {}
+    const early = new Promise<'late' | 'gone'>(resolve => {
+      timer = setTimeout(resolve, timeoutMs, 'late')
+      onAbort = () => resolve('gone')
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+    const outcome = await Promise.race([flow.outcome.then(problem => ({ problem })), early])
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    if (outcome === 'gone') throw signal.reason
+    if (outcome === 'late') throw new AppError(OauthFailed, { message: 'the login was not finished in time' })
+    this.#byId.delete(flowId)
+    if (outcome.problem !== undefined) throw new AppError(OauthFailed, { message: outcome.problem })
+  }
+
+  /** The flow goes on for others who began it. */
+  cancel(flowId: string): void {
+    const flow = this.#byId.get(flowId)
+    if (!flow) return
+    this.#byId.delete(flowId)
+    flow.ids.delete(flowId)
+    if (flow.ids.size === 0) flow.end('it was cancelled')
+  }
+
+  close(): void {
+    for (const { flow } of [...this.#byServer.values()]) flow.end('the server stops')
+    this.#byId.clear()
+  }
+
+  #start(key: string, entry: Entry) {
+    const flow = new Flow(entry, this.#ports, () => {
+      if (this.#byServer.get(key)?.flow === flow) this.#byServer.delete(key)
+      // Its end can be asked for until somebody has, or as long as a flow may be idle.
+      const forget = setTimeout(() => {
+        for (const id of flow.ids) this.#byId.delete(id)
+      }, this.#ports.idleMs)
+      forget.unref()
+    })
+    const started = { flow, address: flow.begin() }
+    started.address.catch(() => undefined) // whoever began it hears of it
+    this.#byServer.set(key, started)
+    return started
+  }
+}

@@ -1,0 +1,2 @@
+/** Public face of the mcp-v2 pack. */
+export * from './contract.ts'

@@ -1,0 +1,107 @@
+/** Which servers want a login: as their configuration and the tokens on disk say, and as a connection shows. */
+import { homedir } from 'node:os'
+import type { Static } from '../../kernel/index.ts'
+import { type Entry, type Mcp, NeedsAuth, type RemoteConfig, redacted } from '../mcp/index.ts'
+import { isShared, locatorOf, sharedText } from './catalog.ts'
+import type { Inspection } from './contract.ts'
+import { type CredentialBook, canonicalUrl, isCandidate, tokenOf } from './credentials.ts'
+
+export interface InspectPorts {
+  readonly mcp: Mcp
+  readonly book: CredentialBook
+  now(): Date
+}
+
+type Status = Pick<Static<typeof Inspection>, 'authStatus' | 'checkedAt' | 'error'>
+
+/** Connections at once. */
+const atOnce = 8
+
+/** Whom to ask: every candidate, nobody, or those of which nothing is known. */
+export type Verify = boolean | undefined
+
+export async function statuses(
+  targets: readonly Entry[],
+  all: readonly Entry[],
+  cwd: string | undefined,
+  verify: Verify,
+  signal: AbortSignal,
+  ports: InspectPorts
+): Promise<readonly Status[]> {
+  const found: Status[] = []
+  const next = targets.entries()
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (const [at, entry] of next) found[at] = await statusOf(entry, all, cwd, verify, signal, ports)
+    })
+  )
+  return found
+}
+
+async function statusOf(
+  entry: Entry,
+  all: readonly Entry[],
+  cwd: string | undefined,
+  verify: Verify,
+  signal: AbortSignal,
+  { mcp, book, now }: InspectPorts
+): Promise<Status> {
+  const { config } = entry
+  if (config.enabled === false || config.transport === 'stdio') return { authStatus: 'not-applicable' }
+  if (config.bearerTokenEnvVar !== undefined) return { authStatus: 'bearer-token' }
+  if (!isCandidate(entry)) return { authStatus: 'not-applicable' }
+  if (isShared(all, entry)) return { authStatus: 'unavailable', error: sharedText(entry.name) }
+  const known = await book.read(entry)
+  const stored = tokenOf(known) !== undefined
+  const pinned = config.auth === 'oauth'
+  if (!(verify ?? (!pinned && !stored))) {
+    if (!known || !stored) return { authStatus: pinned ? 'oauth-required' : 'not-applicable' }
+    const renewable = (known.tokens as { readonly refresh_token?: string }).refresh_token !== undefined
+    return { authStatus: book.isExpired(known) && !renewable ? 'oauth-expired' : 'oauth-authorized' }
+  }
+  const checkedAt = now().getTime()
+  try {
+    await mcp.probe(entry, cwd ?? homedir(), signal)
+    return { authStatus: tokenOf(await book.read(entry)) === undefined ? 'not-applicable' : 'oauth-authorized', checkedAt }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof NeedsAuth) return { authStatus: stored ? 'oauth-expired' : 'oauth-required', checkedAt }
+    return { authStatus: 'unavailable', checkedAt, error: (error as Error).message }
+  }
+}
+
+export function inspection(entry: Entry, status: Status): Static<typeof Inspection> {
+  const { name, plugin, config, mutable, source, origin } = entry
+  const remote = config.transport === 'stdio' ? {} : { canonicalUrl: shownUrl(config) }
+  return {
+    serverId: plugin ? `plugin:${encodeURIComponent(plugin.id)}:${encodeURIComponent(plugin.name)}` : `global:${encodeURIComponent(name)}`,
+    locator: locatorOf(entry),
+    runtimeName: name,
+    ...remote,
+    origin: source === 'plugin' ? origin : 'global',
+    config: redacted(config),
+    enabled: config.enabled !== false,
+    editable: mutable,
+    ...status
+  }
+}
+
+/** As the redacted configuration shows it. */
+const shownUrl = (config: RemoteConfig) => canonicalUrl({ url: (redacted(config) as { readonly url: string }).url })
+
+/** Connects and says what came of it, in words. */
+export async function tryServer(
+  entry: Entry,
+  cwd: string | undefined,
+  signal: AbortSignal,
+  mcp: Mcp
+): Promise<{ success: boolean; output: string }> {
+  try {
+    const tools = await mcp.probe(entry, cwd ?? homedir(), signal)
+    const lines = tools.map(({ name, description }) => `- ${name}: ${description}`)
+    return { success: true, output: [`Connected to MCP server "${entry.name}".`, `Available tools: ${tools.length}`, ...lines].join('\n') }
+  } catch (error) {
+    signal.throwIfAborted()
+    return { success: false, output: (error as Error).message }
+  }
+}

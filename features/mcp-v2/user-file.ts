@@ -1,0 +1,46 @@
+/** The user's file of MCP servers: changed under a lock, everything else in it stays. */
+import { readFile } from 'node:fs/promises'
+import { AppError, invalid, replaceFile, withLock } from '../../kernel/index.ts'
+import { McpServerMissing, serversIn, userFile } from '../mcp/index.ts'
+
+type Servers = Readonly<Record<string, unknown>>
+
+/** `change` gets what is there and answers what is to be; it throws what refuses the change. */
+export async function changeServers(home: string, change: (servers: Servers) => Servers): Promise<void> {
+  const file = userFile(home)
+  await withLock(`${file}.lock`, async () => {
+    const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return ''
+      throw error
+    })
+    const servers = Object.fromEntries(readServers(content, file))
+    const others = content.trim() === '' ? {} : (JSON.parse(content) as object)
+    await replaceFile(file, `${JSON.stringify({ ...others, mcpServers: change(servers) }, null, 2)}\n`)
+  })
+}
+
+/** A file that is damaged is not written over. */
+function readServers(content: string, file: string): [string, unknown][] {
+  try {
+    return serversIn(content)
+  } catch (error) {
+    throw invalid([{ path: file, message: (error as Error).message }])
+  }
+}
+
+export function withServer(servers: Servers, name: string, config: unknown): Servers {
+  if (Object.hasOwn(servers, name)) throw invalid([{ path: 'body.name', message: `a server called ${name} already exists` }])
+  return { ...servers, [name]: config }
+}
+
+export function withOther(servers: Servers, name: string, config: unknown): Servers {
+  if (!Object.hasOwn(servers, name)) throw missing(name)
+  return { ...servers, [name]: config }
+}
+
+export function without(servers: Servers, name: string): Servers {
+  if (!Object.hasOwn(servers, name)) throw missing(name)
+  return Object.fromEntries(Object.entries(servers).filter(([each]) => each !== name))
+}
+
+export const missing = (name: string) => new AppError(McpServerMissing, { message: `MCP server not found: ${name}` })

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { beginAuth, cancelAuth, completeAuth, readAuthStatuses, resetAuth } from '../../../features/mcp-v2/index.ts'
+import mcpV2 from '../../../features/mcp-v2/pack.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { start as startMcp, stdio } from '../mcp/scene.ts'
+import { browse, type Guarded, guarded } from './authorization.ts'
+
+async function start(t: TestContextLike, config: Record<string, unknown> = {}) {
+  const site = await guarded(t)
+  const servers = {
+    site: { url: site.url },
+    local: stdio(),
+    header: { url: site.url, headers: { a: 'b' } },
+    bearer: { url: site.url, bearerTokenEnvVar: 'X' }
+  }
+  const scene = await startMcp(t, servers, { packs: [mcpV2], config: { 'mcp-v2': config } })
+  const begin = (name = 'site') => scene.call(beginAuth, { body: { source: 'global', name } })
+  const complete = (flowId = '', timeoutMs?: number) => scene.call(completeAuth, { body: { flowId, ...(timeoutMs ? { timeoutMs } : {}) } })
+  const status = async () =>
+    (await scene.call(readAuthStatuses, { query: { verify: false } })).data.find(({ name }) => name === 'site')?.authStatus
+  return { ...scene, site, begin, complete, state: status }
+}
+
+async function signIn(scene: { site: Guarded } & Awaited<ReturnType<typeof start>>): Promise<void> {
+  const { data } = await scene.begin()
+  const page = await browse(data.authorizationUrl ?? '')
+  assert.match(page, /Signed in/)
+  assert.deepEqual(await scene.complete(data.flowId).then(({ code, data: nothing }) => [code, nothing]), [0, null])
+}
+
+test('a login goes through discovery, registration and the browser, and its tools are there in the session', async t => {
+  const scene = await start(t)
+  const echo = () => scene.run(['mcp__site__echo', { text: 'hi' }])
+  assert.equal((await echo())[0]?.isError, true)
+  const { code, data } = await scene.begin()
+  assert.deepEqual([code, data.status], [0, 'authorization-required'])
+  const waiting = scene.complete(data.flowId)
+  await browse(data.authorizationUrl ?? '')
+  assert.equal((await waiting).code, 0)
+  assert.deepEqual(scene.site.grants, ['authorization_code'])
+  assert.match(scene.site.registered[0] ?? '', /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
+  assert.equal((await echo())[0]?.output, 'guarded says hi')
+  assert.equal(await scene.state(), 'oauth-authorized')
+  assert.deepEqual((await scene.begin()).data, { status: 'already-authorized' })
+  assert.equal((await scene.complete(data.flowId)).code, 40001, 'an end is told once')
+
+  const dir = join(scene.home, 'credentials', 'mcp')
+  const [file = ''] = (await readdir(dir)).filter(name => name.endsWith('.json'))
+  assert.match(file, /^site-[0-9a-f]{24}\.json$/)
+  assert.equal((await stat(join(dir, file))).mode & 0o777, 0o600)
+  assert.match(await readFile(join(dir, file), 'utf8'), /refresh-/)
+})
+
+test('a token that ended is renewed before a request, one that is refused after it, and a login that is gone is told', async t => {
+  const scene = await start(t)
+  scene.site.lifetime = 60
+  await signIn(scene)
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'a' }]))[0]?.output, 'guarded says a')
+  assert.ok(scene.site.grants.includes('refresh_token'), 'a token that ends within two minutes is renewed ahead')
+  scene.site.lifetime = 3600
+  scene.site.expire()
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'b' }]))[0]?.output, 'guarded says b')
+  scene.site.expire()
+  scene.site.revoke()
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'c' }]))[0]?.isError, true)
+  const verified = await scene.call(readAuthStatuses, { query: { verify: true } })
+  assert.equal(verified.data.find(({ name }) => name === 'site')?.authStatus, 'oauth-expired')
+})
+
+test('who denies the login, or sends a wrong state, does not get in', async t => {
+  const scene = await start(t)
+  const { data } = await scene.begin()
+  const callback = new URL(new URL(data.authorizationUrl ?? '').searchParams.get('redirect_uri') ?? '')
+  callback.search = 'code=stolen&state=guessed'
+  assert.equal((await fetch(callback)).status, 400)
+  assert.match(await browse(data.authorizationUrl ?? '', url => url.searchParams.set('deny', '1')), /failed/)
+  const answer = await scene.complete(data.flowId)
+  assert.equal(answer.code, 40929)
+  assert.match(answer.msg, /access_denied/)
+  assert.equal(await scene.state(), 'not-applicable')
+})
+
+test('two who begin at once share the login, and each hears of its end', async t => {
+  const scene = await start(t)
+  const [one, two] = [await scene.begin(), await scene.begin()]
+  assert.notEqual(one.data.flowId, two.data.flowId)
+  assert.equal(one.data.authorizationUrl, two.data.authorizationUrl)
+  await browse(two.data.authorizationUrl ?? '')
+  assert.deepEqual([(await scene.complete(one.data.flowId)).code, (await scene.complete(two.data.flowId)).code], [0, 0])
+})
+
+test('a wait ends with its time, and a login that is cancelled or idle is gone', async t => {
+  const scene = await start(t, { flow_idle_ms: 200 })
+  const { data } = await scene.begin()
+  assert.equal((await scene.complete(data.flowId, 10)).code, 40929)
+  assert.equal((await scene.rest.json('POST', '/api/v2/mcp/auth:complete', { flowId: data.flowId, timeoutMs: 0 })).code, 40001)
+  for (const flowId of [data.flowId ?? '', 'flow_none']) {
+    assert.deepEqual((await scene.call(cancelAuth, { body: { flowId } })).data, null)
+  }
+  assert.equal((await scene.complete(data.flowId)).code, 40001)
+  const callback = new URL(data.authorizationUrl ?? '').searchParams.get('redirect_uri') ?? ''
+  await assert.rejects(fetch(callback), 'the callback is closed')
+  const idle = await scene.begin()
+  assert.equal((await scene.complete(idle.data.flowId)).code, 40929, 'nobody came within the idle time')
+})
+
+test('a server without a login of its own cannot begin one', async t => {
+  const scene = await start(t)
+  for (const name of ['local', 'header', 'bearer']) assert.equal((await scene.begin(name)).code, 40001, name)
+  assert.equal((await scene.begin('none')).code, 40408)
+})
+
+test('a reset forgets the login, and sessions lose the tools', async t => {
+  const scene = await start(t)
+  await signIn(scene)
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'a' }]))[0]?.isError, false)
+  const reset = (name: string) => scene.call(resetAuth, { body: { source: 'global', name } })
+  assert.deepEqual((await reset('site')).data, null)
+  await scene.waitFor(
+    ({ type, payload }) =>
+      type === 'mcp.server.status' && (payload as { server: { name: string; status: string } }).server.status === 'needs-auth'
+  )
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'a' }]))[0]?.isError, true)
+  assert.deepEqual([(await reset('site')).code, (await reset('local')).code, (await reset('none')).code], [0, 40001, 40408])
+})
+
+test('the model can begin the login itself, and the user gets the address', async t => {
+  const scene = await start(t)
+  const turn = scene.run(['mcp__site__authenticate'])
+  const { payload } = await scene.waitFor(({ type }) => type === 'tool.progress')
+  const { update } = payload as { update: { customKind: string; customData: { serverName: string; authorizationUrl: string } } }
+  assert.deepEqual([update.customKind, update.customData.serverName], ['mcp_oauth', 'site'])
+  await browse(update.customData.authorizationUrl)
+  const [result] = await turn
+  assert.match(String(result?.output), /Signed in at site/)
+  assert.equal((await scene.run(['mcp__site__echo', { text: 'x' }]))[0]?.output, 'guarded says x')
+})

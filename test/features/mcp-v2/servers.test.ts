@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  addManaged,
+  deleteManaged,
+  inspectServers,
+  listManaged,
+  readAuthStatuses,
+  readManaged,
+  testServer,
+  updateManaged
+} from '../../../features/mcp-v2/index.ts'
+import mcpV2 from '../../../features/mcp-v2/pack.ts'
+import { installPlugin } from '../../../features/plugins/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
+import { trustWorkspace } from '../../../features/workspaces/index.ts'
+import type { TestContextLike } from '../../../kernel/testing.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { start as startMcp, stdio, web, writeJson } from '../mcp/scene.ts'
+
+const start = (t: TestContextLike, servers: object) => startMcp(t, servers, { packs: [mcpV2] })
+type Scene = Awaited<ReturnType<typeof start>>
+
+async function trust(scene: Scene): Promise<void> {
+  await mkdir(join(scene.cwd, '.git'))
+  const { workspace_id } = (await scene.call(readSession, { params: { session_id: scene.session_id } })).data
+  await scene.call(trustWorkspace, { params: { workspace_id } })
+}
+
+test('servers are added, replaced and removed in the file of the user, and everything else in it stays', async t => {
+  const scene = await start(t, {})
+  const file = join(scene.home, 'mcp.json')
+  await writeFile(file, JSON.stringify({ other: { kept: true }, mcpServers: { old: { url: 'https://old.example/mcp' } } }))
+  const added = await scene.call(addManaged, { body: { name: ' db ', transport: 'stdio', command: 'node', env: { KEY: 'secret' } } })
+  const db = {
+    name: 'db',
+    config: { transport: 'stdio', command: 'node', env: { KEY: 'secret' } },
+    source: 'global',
+    origin: file,
+    mutable: true
+  }
+  const old = { name: 'old', config: { url: 'https://old.example/mcp', transport: 'http' }, source: 'global', origin: file, mutable: true }
+  assert.deepEqual(added.data, [old, db])
+  assert.equal((await stat(file)).mode & 0o777, 0o600)
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), {
+    other: { kept: true },
+    mcpServers: { old: { url: 'https://old.example/mcp' }, db: db.config }
+  })
+  assert.deepEqual((await scene.call(readManaged, { params: { name: 'db' } })).data, db)
+  const changed = await scene.call(updateManaged, { params: { name: 'db' }, body: { transport: 'sse', url: 'https://db.example/sse' } })
+  assert.deepEqual(changed.data[1]?.config, { transport: 'sse', url: 'https://db.example/sse' })
+  assert.deepEqual(
+    (await scene.call(deleteManaged, { params: { name: 'old' } })).data.map(({ name }) => name),
+    ['db']
+  )
+  assert.deepEqual(
+    (await scene.call(listManaged, {})).data.map(({ name }) => name),
+    ['db']
+  )
+})
+
+test('what is wrong is named, and the file stays as it is', async t => {
+  const scene = await start(t, { db: { command: 'node' } })
+  const before = await readFile(join(scene.home, 'mcp.json'), 'utf8')
+  const add = (body: object) => scene.rest.json('POST', '/api/v2/mcp/servers', body)
+  const wrong: readonly (readonly [object, RegExp])[] = [
+    [{ name: 'a', command: 'x' }, /transport/],
+    [{ name: 'a', transport: 'http' }, /url/],
+    [{ name: 'a', transport: 'http', url: 'nonsense' }, /url/],
+    [{ name: 'a', transport: 'stdio' }, /command/],
+    [{ name: 'a', transport: 'stdio', command: 'x', toolTimeoutMs: 0 }, /toolTimeoutMs/],
+    [{ name: '  ', transport: 'stdio', command: 'x' }, /name/],
+    [{ name: 'db', transport: 'stdio', command: 'x' }, /already exists/]
+  ]
+  for (const [body, reason] of wrong) {
+    const answer = await add(body)
+    assert.equal(answer.code, 40001)
+    assert.match(JSON.stringify(answer), reason)
+  }
+  assert.equal((await scene.call(updateManaged, { params: { name: 'none' }, body: { transport: 'stdio', command: 'x' } })).code, 40408)
+  assert.equal((await scene.call(deleteManaged, { params: { name: 'none' } })).code, 40408)
+  assert.equal((await scene.call(readManaged, { params: { name: 'none' } })).code, 40408)
+  assert.equal((await scene.call(listManaged, { query: { cwd: 'relative' } })).code, 40001)
+  assert.equal(await readFile(join(scene.home, 'mcp.json'), 'utf8'), before)
+  await writeFile(join(scene.home, 'mcp.json'), '{ "mcpServers": ')
+  assert.equal((await add({ name: 'a', transport: 'stdio', command: 'x' })).code, 40001)
+  assert.equal((await scene.call(listManaged, {})).code, 40001)
+  assert.equal(await readFile(join(scene.home, 'mcp.json'), 'utf8'), '{ "mcpServers": ')
+})
+
+test('layers of a trusted project join in, read-only and without secrets, and so do plugins', async t => {
+  const scene = await start(t, { one: { command: 'user' } })
+  await writeJson(join(scene.cwd, '.mcp.json'), {
+    mcpServers: {
+      one: { command: 'root', env: { B: 'hidden', A: 'hidden' } },
+      two: { url: 'https://u:p@two.example/mcp?key=hidden', headers: { Z: 'hidden' } }
+    }
+  })
+  const query = { cwd: scene.cwd }
+  assert.equal((await scene.call(listManaged, { query })).data.length, 1, 'nothing of a project without trust')
+  await trust(scene)
+  const plugin = await freshDir()
+  await writeJson(join(plugin, 'svc.plugin.json'), { name: 'kit', mcpServers: { db: { command: 'node', env: { K: 'hidden' } } } })
+  await scene.call(installPlugin, { body: { source: plugin } })
+  const { data } = await scene.call(listManaged, { query })
+  assert.deepEqual(
+    data.map(({ name, source, mutable, config, plugin: from }) => [name, source, mutable, Object.keys(config).sort(), from]),
+    [
+      ['one', 'global', false, ['command', 'envKeys', 'transport'], undefined],
+      ['two', 'global', false, ['headerKeys', 'transport', 'url'], undefined],
+      ['plugin-kit:db', 'plugin', false, ['command', 'envKeys', 'transport'], { id: 'kit', name: 'db' }]
+    ]
+  )
+  assert.match(JSON.stringify(data[0]), /"envKeys":\["A","B"\]/)
+  assert.ok(!JSON.stringify(data).includes('hidden'))
+  const body = { transport: 'stdio', command: 'x' } as const
+  for (const name of ['one', 'two', 'plugin-kit:db']) {
+    assert.equal((await scene.call(updateManaged, { params: { name }, query, body })).code, 40001, name)
+    assert.equal((await scene.call(deleteManaged, { params: { name }, query })).code, 40001, name)
+  }
+  assert.equal((await scene.call(addManaged, { query, body: { name: 'two', ...body } })).code, 40001)
+  const shadowed = await scene.call(addManaged, { query, body: { name: 'plugin-kit:db', ...body } })
+  assert.deepEqual(
+    shadowed.data.map(({ name, source }) => `${name} ${source}`),
+    ['one global', 'plugin-kit:db global', 'two global', 'plugin-kit:db plugin']
+  )
+  const inspected = await scene.call(inspectServers, { body: {} })
+  assert.deepEqual(
+    inspected.data.map(({ serverId }) => serverId),
+    ['global:one', 'global:plugin-kit%3Adb', 'plugin:kit:db']
+  )
+})
+
+test('a test connects really, lists the tools in words, and keeps nothing', async t => {
+  const scene = await start(t, { db: stdio(), off: stdio('good', undefined, { enabled: false }) })
+  const test = (body: object) => scene.rest.json('POST', '/api/v2/mcp/servers:test', body)
+  const { data } = await test({ name: 'db' })
+  assert.deepEqual(data, {
+    success: true,
+    output: `Connected to MCP server "db".
+Available tools: 8
+- echo: Says it again
+- env: Variables
+- fail: Fails
+- hang: Never answers
+- die: Ends the server
+- large: A long text
+- picture: An image
+- grow: Brings another tool`
+  })
+  const broken = await test({ server: { name: 'x', transport: 'stdio', ...stdio('dies') } })
+  assert.deepEqual([broken.code, (broken.data as { success: boolean }).success], [0, false])
+  assert.match((broken.data as { output: string }).output, /no database/)
+  assert.equal((await test({})).code, 40001)
+  assert.equal((await test({ name: 'db', server: { name: 'x', transport: 'stdio', command: 'x' } })).code, 40001)
+  assert.equal((await test({ server: { name: 'x', transport: 'http' } })).code, 40001)
+  assert.equal((await test({ name: 'none' })).code, 40408)
+  assert.equal(((await test({ name: 'off' })).data as { success: boolean }).success, true)
+})
+
+test('who wants a login follows from the configuration, and where that does not say, from a connection', async t => {
+  const open = await web(t)
+  const closed = await web(t, () => false)
+  const scene = await start(t, {
+    local: stdio(),
+    off: { url: closed.url, enabled: false },
+    bearer: { url: closed.url, bearerTokenEnvVar: 'NONE' },
+    own: { url: closed.url, headers: { k: 'v' } },
+    pinned: { url: `${closed.url}/mcp`, auth: 'oauth', headers: { k: 'v' } },
+    free: { url: `${open.url}/mcp` },
+    wants: { url: `${closed.url}/mcp` },
+    gone: { url: 'http://127.0.0.1:1/mcp' }
+  })
+  const read = async (query: { verify?: boolean }) =>
+    Object.fromEntries((await scene.call(readAuthStatuses, { query })).data.map(({ name, authStatus }) => [name, authStatus]))
+  const fixed = { local: 'not-applicable', off: 'not-applicable', bearer: 'bearer-token', own: 'not-applicable', pinned: 'oauth-required' }
+  assert.deepEqual(await read({ verify: false }), { ...fixed, free: 'not-applicable', wants: 'not-applicable', gone: 'not-applicable' })
+  const asked = { ...fixed, free: 'not-applicable', wants: 'oauth-required', gone: 'unavailable' }
+  assert.deepEqual(await read({}), asked)
+  assert.deepEqual(await read({ verify: true }), asked)
+  assert.equal((await scene.rest.json('GET', '/api/v2/mcp/auth-statuses?verify=perhaps')).code, 40001)
+  const { data } = await scene.call(inspectServers, { body: { targets: [{ source: 'global', name: 'gone' }] } })
+  const { checkedAt, error, ...rest } = data[0] ?? {}
+  assert.ok(checkedAt && error)
+  assert.deepEqual(rest, {
+    serverId: 'global:gone',
+    locator: { source: 'global', name: 'gone' },
+    runtimeName: 'gone',
+    canonicalUrl: 'http://127.0.0.1:1/mcp',
+    origin: 'global',
+    config: { url: 'http://127.0.0.1:1/mcp', transport: 'http' },
+    enabled: true,
+    editable: true,
+    authStatus: 'unavailable'
+  })
+  assert.equal((await scene.call(inspectServers, { body: { targets: [{ source: 'global', name: 'none' }] } })).code, 40408)
+  assert.equal((await scene.call(inspectServers, { body: { targets: [{ source: 'plugin', pluginId: 'x' }] } })).code, 40001)
+})
