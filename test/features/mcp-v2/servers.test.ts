@@ -9,7 +9,6 @@ import {
   listManaged,
   readAuthStatuses,
   readManaged,
-  testServer,
   updateManaged
 } from '../../../features/mcp-v2/index.ts'
 import mcpV2 from '../../../features/mcp-v2/pack.ts'
