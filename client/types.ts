@@ -61,6 +61,42 @@ export type MediaSource =
       /** a medium that belongs to the session */
       file_id: string
     }
+export type McpServerConfig =
+  | {
+      transport: 'stdio'
+      command: string
+      args?: string[]
+      env?: {
+        [k: string]: string
+      }
+      cwd?: string
+      executor?: 'local'
+      runtime_id?: 'local'
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+  | {
+      transport: 'http' | 'sse'
+      url: string
+      headers?: {
+        [k: string]: string
+      }
+      auth?: 'oauth'
+      bearerTokenEnvVar?: string
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+export type AddMcpServerData = McpManagedServer[]
 export type QuestionItemAnswer =
   | {
       kind: 'single'
@@ -88,10 +124,23 @@ export type ApprovalDecision = 'approved' | 'rejected' | 'cancelled'
  *
  */
 export type ProviderType = 'svc' | 'compat_chat' | 'compat_responses' | 'compat_messages' | 'compat_genai' | 'compat_cloud'
+export type DeleteMcpServerData = McpManagedServer[]
 export type GetLoginData = LoginFlow | null
 export type GetOauthUsageData = AccountUsage | AccountError
 export type GetOauthUserinfoData = AccountProfile | AccountError
 export type GetSessionGoalData = Goal | null
+export type McpLocator =
+  | {
+      source: 'global'
+      name: string
+    }
+  | {
+      source: 'plugin'
+      pluginId: string
+      serverName: string
+    }
+export type InspectMcpServersData = McpInspection[]
+export type ListManagedMcpServersData = McpManagedServer[]
 export type PendingInteraction = 'none' | 'approval' | 'question'
 /**
  * how the last turn ended
@@ -233,6 +282,10 @@ export type TranscriptFrame =
         role?: 'child' | 'member'
       }[]
     }
+export type ReadMcpAuthStatusesData = {
+  name: string
+  authStatus: 'not-applicable' | 'bearer-token' | 'oauth-required' | 'oauth-authorized' | 'oauth-expired' | 'unavailable'
+}[]
 export type StartLoginData =
   | {
       /** oauth_<uuid> */
@@ -320,6 +373,7 @@ export type TaskInfo =
       questionCount: number
       toolCallId?: string
     }
+export type UpdateMcpServerData = McpManagedServer[]
 
 export interface AbortPromptData {
   aborted: boolean
@@ -388,6 +442,51 @@ export interface ActivateSessionSkillBody {
 export interface ActivateSessionSkillData {
   activated: boolean
   skill_name: string
+}
+export interface AddMcpServerBody {
+  name: string
+  transport: 'stdio' | 'http' | 'sse'
+  command?: string
+  args?: string[]
+  env?: {
+    [k: string]: string
+  }
+  cwd?: string
+  executor?: 'local'
+  runtime_id?: 'local'
+  url?: string
+  headers?: {
+    [k: string]: string
+  }
+  auth?: 'oauth'
+  bearerTokenEnvVar?: string
+  enabled?: boolean
+  startupTimeoutMs?: number
+  toolTimeoutMs?: number
+  enabledTools?: string[]
+  disabledTools?: string[]
+}
+export interface McpManagedServer {
+  name: string
+  /** whole where it can be changed */
+  config:
+    | McpServerConfig
+    | {
+        [k: string]: unknown
+      }
+  source: 'global' | 'plugin'
+  /** path of the file, or id of the plugin */
+  origin: string
+  /** it stands in the file of the user */
+  mutable: boolean
+  plugin?: {
+    id: string
+    name: string
+  }
+}
+export interface AddMcpServerQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
 }
 export interface AgentCreatedEvent {
   type: 'agent.created'
@@ -590,6 +689,21 @@ export interface AuthReadiness {
   /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither */
   warnings?: string[]
 }
+export interface BeginMcpAuthBody {
+  source: 'global' | 'plugin'
+  name?: string
+  pluginId?: string
+  serverName?: string
+}
+export interface BeginMcpAuthData {
+  status: 'authorization-required' | 'already-authorized'
+  flowId?: string
+  authorizationUrl?: string
+}
+export interface BeginMcpAuthQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+}
 export interface BrowseDirectoriesData {
   /** links resolved */
   path: string
@@ -614,6 +728,9 @@ export interface CancelLoginData {
 }
 export interface CancelLoginQuery {
   provider?: string
+}
+export interface CancelMcpAuthBody {
+  flowId: string
 }
 export interface CancelSessionTaskData {
   cancelled: true
@@ -753,6 +870,10 @@ export interface CompactionStartedEvent {
     instruction?: string
     type: 'compaction.started'
   }
+}
+export interface CompleteMcpAuthBody {
+  flowId: string
+  timeoutMs?: number
 }
 /**
  * Keys at the top are snake_case, those inside a domain camelCase
@@ -1371,6 +1492,10 @@ export interface CronFiredEvent {
 export interface DeleteFileData {
   deleted: true
 }
+export interface DeleteMcpServerQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+}
 export interface DeleteSessionData {
   deleted: true
 }
@@ -1832,6 +1957,33 @@ export interface InFlightTurn {
   }[]
   current_prompt_id?: string
 }
+export interface InspectMcpServersBody {
+  targets?: {
+    source: 'global' | 'plugin'
+    name?: string
+    pluginId?: string
+    serverName?: string
+  }[]
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+}
+export interface McpInspection {
+  serverId: string
+  locator: McpLocator
+  runtimeName: string
+  canonicalUrl?: string
+  origin: string
+  /** without secrets: `envKeys` and `headerKeys` are sorted names */
+  config: {
+    [k: string]: unknown
+  }
+  enabled: boolean
+  editable: boolean
+  authStatus: 'not-applicable' | 'bearer-token' | 'oauth-required' | 'oauth-authorized' | 'oauth-expired' | 'unavailable'
+  /** ms; when it was probed */
+  checkedAt?: number
+  error?: string
+}
 export interface InstallPluginRequest {
   source: string
 }
@@ -1866,6 +2018,10 @@ export interface ListFilesData {
     [k: string]: FileEntry[]
   }
   truncated: boolean
+}
+export interface ListManagedMcpServersQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
 }
 export interface ListManyFilesBody {
   paths: string[]
@@ -2884,6 +3040,16 @@ export interface ReadHostFileQuery {
   /** absolute */
   path: string
 }
+export interface ReadManagedMcpServerQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+}
+export interface ReadMcpAuthStatusesQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+  /** true: every candidate is asked; false: nobody; absent: those of which nothing is known */
+  verify?: boolean
+}
 export interface RegisterWorkspaceBody {
   /** Absolute path of an existing directory */
   root: string
@@ -2913,6 +3079,16 @@ export interface ReplaceProviderRequest {
    *
    */
   models: ModelDeclaration[]
+}
+export interface ResetMcpAuthBody {
+  source: 'global' | 'plugin'
+  name?: string
+  pluginId?: string
+  serverName?: string
+}
+export interface ResetMcpAuthQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
 }
 export interface ResolveApprovalData {
   resolved: true
@@ -3624,6 +3800,38 @@ export interface TerminalResizeRequest {
   cols: number
   rows: number
 }
+export interface TestMcpServerBody {
+  name?: string
+  server?: {
+    name: string
+    transport: 'stdio' | 'http' | 'sse'
+    command?: string
+    args?: string[]
+    env?: {
+      [k: string]: string
+    }
+    cwd?: string
+    executor?: 'local'
+    runtime_id?: 'local'
+    url?: string
+    headers?: {
+      [k: string]: string
+    }
+    auth?: 'oauth'
+    bearerTokenEnvVar?: string
+    enabled?: boolean
+    startupTimeoutMs?: number
+    toolTimeoutMs?: number
+    enabledTools?: string[]
+    disabledTools?: string[]
+  }
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
+}
+export interface TestMcpServerData {
+  success: boolean
+  output: string
+}
 export interface ThinkingDeltaEvent {
   type: 'thinking.delta'
   /** number of the last durable event */
@@ -4064,6 +4272,32 @@ export interface UnsubscribeV2Request {
 }
 export interface UntrustWorkspaceData {
   trusted: false
+}
+export interface UpdateMcpServerBody {
+  transport: 'stdio' | 'http' | 'sse'
+  command?: string
+  args?: string[]
+  env?: {
+    [k: string]: string
+  }
+  cwd?: string
+  executor?: 'local'
+  runtime_id?: 'local'
+  url?: string
+  headers?: {
+    [k: string]: string
+  }
+  auth?: 'oauth'
+  bearerTokenEnvVar?: string
+  enabled?: boolean
+  startupTimeoutMs?: number
+  toolTimeoutMs?: number
+  enabledTools?: string[]
+  disabledTools?: string[]
+}
+export interface UpdateMcpServerQuery {
+  /** absolute; files of the project join in when its workspace is trusted */
+  cwd?: string
 }
 export interface UpdateSessionProfileRequest {
   title?: string
@@ -4983,6 +5217,76 @@ export interface paths {
     post: {
       parameters: { path: { workspace_id: string } }
       responses: { 200: Content<Success<UntrustWorkspaceData> | Failure<40001 | 40410 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/auth-statuses': {
+    get: {
+      parameters: { query?: ReadMcpAuthStatusesQuery }
+      responses: { 200: Content<Success<ReadMcpAuthStatusesData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/auth:begin': {
+    post: {
+      parameters: { query?: BeginMcpAuthQuery }
+      requestBody: { content: { 'application/json': BeginMcpAuthBody } }
+      responses: { 200: Content<Success<BeginMcpAuthData> | Failure<40001 | 40408 | 40929 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/auth:cancel': {
+    post: {
+      requestBody: { content: { 'application/json': CancelMcpAuthBody } }
+      responses: { 200: Content<Success<null> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/auth:complete': {
+    post: {
+      requestBody: { content: { 'application/json': CompleteMcpAuthBody } }
+      responses: { 200: Content<Success<null> | Failure<40001 | 40929 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/auth:reset': {
+    post: {
+      parameters: { query?: ResetMcpAuthQuery }
+      requestBody: { content: { 'application/json': ResetMcpAuthBody } }
+      responses: { 200: Content<Success<null> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/servers': {
+    get: {
+      parameters: { query?: ListManagedMcpServersQuery }
+      responses: { 200: Content<Success<ListManagedMcpServersData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+    post: {
+      parameters: { query?: AddMcpServerQuery }
+      requestBody: { content: { 'application/json': AddMcpServerBody } }
+      responses: { 200: Content<Success<AddMcpServerData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/servers/{name}': {
+    get: {
+      parameters: { path: { name: string }; query?: ReadManagedMcpServerQuery }
+      responses: { 200: Content<Success<McpManagedServer> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+    put: {
+      parameters: { path: { name: string }; query?: UpdateMcpServerQuery }
+      requestBody: { content: { 'application/json': UpdateMcpServerBody } }
+      responses: { 200: Content<Success<UpdateMcpServerData> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+    delete: {
+      parameters: { path: { name: string }; query?: DeleteMcpServerQuery }
+      responses: { 200: Content<Success<DeleteMcpServerData> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/servers:inspect': {
+    post: {
+      requestBody: { content: { 'application/json': InspectMcpServersBody } }
+      responses: { 200: Content<Success<InspectMcpServersData> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v2/mcp/servers:test': {
+    post: {
+      requestBody: { content: { 'application/json': TestMcpServerBody } }
+      responses: { 200: Content<Success<TestMcpServerData> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v2/sessions': {
