@@ -207,7 +207,7 @@ function entriesAt(dir: string) {
   if (!canPin) return { mtimeMs: statSync(dir).mtimeMs, entries: readdirSync(dir, { withFileTypes: true }) }
   const fd = openSync(dir, O_PATH)
   try {
-    const place = `/proc/self/fd/${fd}`
+    const place = `/proc/${process.pid}/fd/${fd}`
     if (readlinkSync(place) !== (dir === '/' ? dir : dir.replace(/\/$/, ''))) throw new Error('a link')
     return { mtimeMs: statSync(place).mtimeMs, entries: readdirSync(place, { withFileTypes: true }) }
   } finally {

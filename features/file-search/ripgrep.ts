@@ -117,6 +117,8 @@ class Parser {
   readonly #request: GrepRequest
   readonly #onFile: (matches: FileMatches) => boolean
   #rest = ''
+  /** A path of which the end has not come. */
+  #begun = ''
   #current: { path: string; rows: Row[] } | undefined
 
   constructor(request: GrepRequest, onFile: (matches: FileMatches) => boolean) {
@@ -149,14 +151,18 @@ class Parser {
       this.found = true
       return this.#onFile({ path: plain(line), rows: [] })
     }
-    const nul = line.indexOf('\0')
+    const whole = this.#begun + line
+    const nul = whole.indexOf('\0')
     if (nul < 0) {
-      this.#summary(line)
+      // Every path begins with ./ here, so this is one with a line break in it.
+      if (whole.startsWith('./')) this.#begun = `${whole}\n`
+      else this.#summary(line)
       return true
     }
+    this.#begun = ''
     this.found = true
-    const path = plain(line.slice(0, nul))
-    const rest = line.slice(nul + 1)
+    const path = plain(whole.slice(0, nul))
+    const rest = whole.slice(nul + 1)
     if (mode === 'count_matches') return this.#onFile({ path, rows: [], count: Number.parseInt(rest, 10) })
     let more = true
     if (this.#current?.path !== path) {

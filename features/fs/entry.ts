@@ -1,7 +1,7 @@
 /** File-system entries of the wire (contract 3, File-system entry). */
-import { lstat as lstatCallback, type Stats } from 'node:fs'
+import { lstat as lstatCallback, lstatSync, type Stats } from 'node:fs'
 import { basename, posix } from 'node:path'
-import { fileEtag } from '../../kernel/index.ts'
+import { fileEtag, yieldToLoop } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { linkTarget, missing, pin, translated, withParent, withPin } from './boundary.ts'
 import type { Entry } from './contract.ts'
@@ -12,17 +12,62 @@ export function lstatOf(path: string): Promise<Stats | undefined> {
   return new Promise(resolve => lstatCallback(path, (error, stats) => resolve(error ? undefined : stats)))
 }
 
+/** A look that takes longer says that the disk is slow, ms. */
+const SLOW_MS = 5
+/** Looks on this thread stop for other work after so long, ms. */
+const SLICE_MS = 4
+/** Looks of other threads at a time. */
+const AT_ONCE = 256
+
+/** Many at once. A quick disk is asked on this thread, in slices, which takes a fraction; a slow one on others. */
+export async function lstatsOf(paths: readonly string[]): Promise<(Stats | undefined)[]> {
+  const found: (Stats | undefined)[] = []
+  while (found.length < paths.length) {
+    const began = performance.now()
+    found.push(await lstatOf(paths[found.length]!))
+    let last = performance.now()
+    if (last - began > SLOW_MS) {
+      found.push(...(await Promise.all(paths.slice(found.length, found.length + AT_ONCE).map(lstatOf))))
+      continue
+    }
+    for (let from = last; found.length < paths.length; ) {
+      found.push(lstatNow(paths[found.length]!))
+      const now = performance.now()
+      if (now - last > SLOW_MS) break
+      last = now
+      if (now - from < SLICE_MS) continue
+      await yieldToLoop()
+      last = performance.now()
+      from = last
+    }
+  }
+  return found
+}
+
+function lstatNow(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined // no permission, or gone
+  }
+}
+
 /** `place`: where a link can be read. Pipes, sockets and devices show as files without a size. */
 export async function entryOf(path: string, name: string, stats: Stats, place: string): Promise<Entry> {
+  const entry = plainEntry(path, name, stats)
   const target = stats.isSymbolicLink() ? await linkTarget(place) : undefined
+  return target === undefined ? entry : { ...entry, is_symlink_to: target }
+}
+
+/** Without what a link says. */
+export function plainEntry(path: string, name: string, stats: Stats): Entry {
   return {
     path,
     name,
     kind: stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file',
     ...(stats.isFile() ? { size: stats.size } : {}),
     modified_at: timeOf(stats),
-    etag: fileEtag(stats),
-    ...(target === undefined ? {} : { is_symlink_to: target })
+    etag: fileEtag(stats)
   }
 }
 

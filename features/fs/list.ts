@@ -7,7 +7,7 @@ import { anyGlob, holdsRules, IgnoreRules, type Root } from '../file-search/inde
 import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
 import type { Entry, Listing } from './contract.ts'
-import { entryOf, lstatOf } from './entry.ts'
+import { entryOf, lstatsOf, plainEntry } from './entry.ts'
 import type { StatusOf } from './service.ts'
 
 /** Entries of one directory that are looked at; the rest counts as cut. */
@@ -18,8 +18,8 @@ const DIRECTORY_BYTES = 2 * 1024 * 1024
 const ANSWERED = 20_000
 /** Candidates that are sorted without a pause. */
 const SLICE = 2_000
-/** Looks at the disk at a time. */
-const AT_ONCE = 256
+/** Directories that are counted at a time. */
+const AT_ONCE = 16
 
 export interface Listed {
   readonly items: Entry[]
@@ -124,12 +124,13 @@ class Lister {
   }
 
   async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
-    await inGroups(candidates, async candidate => {
-      if (candidate.entry) return
-      const place = `${pin.at}/${candidate.name}`
-      const stats = await lstatOf(place)
-      if (stats) candidate.entry = await entryOf(candidate.path, candidate.name, stats, place)
-    })
+    const left = candidates.filter(candidate => !candidate.entry)
+    const places = left.map(({ name }) => `${pin.at}/${name}`)
+    for (const [at, stats] of (await lstatsOf(places)).entries()) {
+      const candidate = left[at]!
+      if (stats?.isSymbolicLink()) candidate.entry = await entryOf(candidate.path, candidate.name, stats, places[at]!)
+      else if (stats) candidate.entry = plainEntry(candidate.path, candidate.name, stats)
+    }
   }
 
   /** Status and counts, for what is shown only. */
@@ -137,14 +138,10 @@ class Lister {
     const status = this.#status
     const counts = new Map<string, number>()
     const counted = entries.filter(entry => entry.kind === 'directory')
-    await inGroups(
-      counted,
-      async ({ path }) => {
-        const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
-        if (scan && !scan.cut) counts.set(path, scan.candidates.length)
-      },
-      16
-    )
+    await inGroups(counted, async ({ path }) => {
+      const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
+      if (scan && !scan.cut) counts.set(path, scan.candidates.length)
+    })
     return entries.map(entry => {
       const child_count = counts.get(entry.path)
       return {
@@ -189,6 +186,6 @@ async function firstOf(candidates: readonly Candidate[], limit: number, compare:
   return first
 }
 
-async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>, size = AT_ONCE): Promise<void> {
-  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(work))
+async function inGroups<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(work))
 }

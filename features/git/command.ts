@@ -3,11 +3,14 @@
  * merges, transports) does not run; what the user configured for all repositories stays.
  */
 import { spawn } from 'node:child_process'
-import { lstat, realpath } from 'node:fs/promises'
+import { lstat, readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, errorSpec } from '../../kernel/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
+
+/** Larger configurations are left to git. */
+const PLAIN_BYTES = 256 * 1024
 
 /** Longer runs are ended. */
 const GIT_MS = 30_000
@@ -41,6 +44,7 @@ export async function repositoryAt(cwd: string, signal: AbortSignal): Promise<Re
   const real = await realpath(cwd)
   const top = await topOf(real)
   const env = environment(top, settings)
+  if (await isPlain(join(top, '.git'))) return { cwd: real, top, env }
   // The settings with the place of each: what the repository says about programs is overruled, by the user's own words if there are any.
   const listed = await collect({ cwd: real, top, env }, ['config', '--list', '--show-scope', '--includes', '-z'], signal, 4 * 1024 * 1024)
   const overruled = new Map<string, string>()
@@ -57,6 +61,23 @@ export async function repositoryAt(cwd: string, signal: AbortSignal): Promise<Re
   if (listed.cut) throw new AppError(GitUnavailable, { message: 'the configuration of the repository is too large' })
   const more = [...overruled].map(([key, fallback]) => [key, trusted.get(key) ?? fallback] as const)
   return more.length === 0 ? { cwd: real, top, env } : { cwd: real, top, env: environment(top, [...settings, ...more]) }
+}
+
+/** Whether the settings are all in one place, and name neither programs nor other files: then git need not be asked for them. */
+async function isPlain(dir: string): Promise<boolean> {
+  try {
+    const file = join(dir, 'config')
+    const facts = await lstat(file)
+    if (!facts.isFile() || facts.size > PLAIN_BYTES) return false
+    const [own, inOtherPlace, ofWorkTree] = await Promise.all([
+      readFile(file, 'utf8'),
+      lstat(join(dir, 'commondir')).catch(() => undefined), // mostly there is none
+      lstat(join(dir, 'config.worktree')).catch(() => undefined) // the same
+    ])
+    return !inOtherPlace && !ofWorkTree && !/\[\s*(?:filter|diff|merge|include)/i.test(own)
+  } catch {
+    return false // a file, as in linked work trees, or nothing that can be read: git knows
+  }
 }
 
 /** The nearest directory above that has a `.git`. */

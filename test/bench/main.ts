@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { busySessions } from './busy-sessions.ts'
 import { compaction } from './compaction.ts'
 import { fanOut, journal, replay } from './events.ts'
+import { files } from './fs.ts'
 import { longHistory } from './history.ts'
 import { restReads, startUp } from './http-and-start.ts'
 import { latency } from './latency.ts'
@@ -29,6 +30,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   history: longHistory,
   sessions: manySessions,
   compaction,
+  fs: files,
   search: searches,
   terminals,
   fanout: fanOut,
