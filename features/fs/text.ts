@@ -1,6 +1,7 @@
 /** What is in a file: text in one of many encodings, or bytes. */
 import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { fileKind } from '../tools-files/index.ts'
 import type { Pin } from './boundary.ts'
 import { languageOf, typeOfName } from './media-type.ts'
@@ -8,7 +9,9 @@ import { languageOf, typeOfName } from './media-type.ts'
 /** Bytes by which a file is judged. */
 const HEAD_BYTES = 8192
 /** Bytes that the guess of a legacy encoding looks at. */
-const GUESS_BYTES = 16 * 1024
+const GUESS_BYTES = 8 * 1024
+/** Bytes that are decoded without a pause. */
+const SLICE_BYTES = 512 * 1024
 
 /** Name of the encoding for TextDecoder, or undefined for bytes that are no text. `whole`: nothing follows. */
 export async function encodingOf(bytes: Buffer, whole: boolean): Promise<string | undefined> {
@@ -72,9 +75,20 @@ function lastStart(bytes: Buffer): number {
   return at > 0 && bytes[at - 1]! >= 0xc0 ? at - 1 : bytes.length
 }
 
-/** The bytes of a text as UTF-8. Marks of other encodings go. */
-export function asUtf8(bytes: Buffer, encoding: string): Buffer {
-  return encoding === 'utf-8' ? bytes : Buffer.from(new TextDecoder(encoding).decode(bytes), 'utf8')
+/** The bytes of a text as UTF-8, at least the first `most` of them. Marks of other encodings go. Other work has its turn in between. */
+export async function asUtf8(bytes: Buffer, encoding: string, most: number): Promise<Buffer> {
+  if (encoding === 'utf-8') return bytes
+  const decoder = new TextDecoder(encoding)
+  const parts: Buffer[] = []
+  let size = 0
+  for (let at = 0; at < bytes.length && size <= most; at += SLICE_BYTES) {
+    if (at > 0) await yieldToLoop()
+    const end = Math.min(at + SLICE_BYTES, bytes.length)
+    const part = Buffer.from(decoder.decode(bytes.subarray(at, end), { stream: end < bytes.length }), 'utf8')
+    parts.push(part)
+    size += part.length
+  }
+  return Buffer.concat(parts)
 }
 
 /** A part of UTF-8: the characters that begin in it, whole. */

@@ -119,6 +119,14 @@ test('text of every encoding is read as UTF-8, bytes as base64, in parts that fi
   assert.equal((await read('bare.txt')).data.content, 'no mark at all here\n')
   assert.match((await read('latin.txt')).data.content, /^Größe und Länge: .* müßigen Gäste\n$/)
   assert.match((await read('sjis.txt')).data.content, /^日本語の/)
+  const many = 'grüße 日本\n'.repeat(100_000)
+  await put('long.txt', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(many, 'utf16le')]))
+  const [start, end] = [
+    (await read('long.txt', { length: 30 })).data,
+    (await read('long.txt', { offset: 1_395_000, length: 10_000_000 })).data
+  ]
+  assert.deepEqual([start.truncated, end.truncated, start.size], [true, false, 1_800_002])
+  assert.equal(Buffer.byteLength(many) - Buffer.byteLength(end.content), 1_395_000)
   const plain = (await read('wide.txt', { encoding: 'base64' })).data
   assert.deepEqual([plain.encoding, plain.size, plain.is_binary], ['base64', 20, false])
 
