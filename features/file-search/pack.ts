@@ -3,7 +3,6 @@ import { AppError, type BodyOf, definePack, Type } from '../../kernel/index.ts'
 import { SessionMissing, Sessions } from '../sessions/index.ts'
 import { WorkspaceMissing, Workspaces } from '../workspaces/index.ts'
 import { grepFiles, searchNames, searchWorkspaceNames, suggestNames } from './contract.ts'
-import { grep } from './grep.ts'
 import { Names } from './names.ts'
 import { assertLocal, rootAt, rootOf, workspaceDirectory } from './place.ts'
 
@@ -63,6 +62,7 @@ export default definePack({
     })
     ctx.route(grepFiles, async input => {
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      const { grep } = await import('./grep.ts')
       return await grep(root.real, body, ctx.config.grep_ms, input.signal)
     })
   }

@@ -2,7 +2,6 @@
 import { definePack } from '../../kernel/index.ts'
 import { Workspaces } from '../workspaces/index.ts'
 import { browseDirectories, makeHostDirectory, readHome, readHostFile } from './contract.ts'
-import { assertAbsolute, browse, homeOfUser, hostFile, makeDirectory } from './host.ts'
 
 export default definePack({
   name: 'fs-host',
@@ -10,20 +9,25 @@ export default definePack({
   area: 'Files',
   optional: { workspaces: Workspaces },
   setup(ctx, { workspaces }) {
+    const host = () => import('./host.ts')
     ctx.route(browseDirectories, async ({ query: { path } }) => {
+      const { assertAbsolute, browse } = await host()
       if (path !== undefined) assertAbsolute(path, 'query.path')
       return await browse(path)
     })
     ctx.route(readHome, async () => {
+      const { homeOfUser } = await host()
       const known = (await workspaces()?.list()) ?? []
       const recent = [...known].sort((a, b) => (a.last_opened_at < b.last_opened_at ? 1 : a.last_opened_at > b.last_opened_at ? -1 : 0))
       return { home: homeOfUser(), recent_roots: recent.map(({ root }) => root) }
     })
     ctx.route(readHostFile, async ({ query: { path } }) => {
+      const { assertAbsolute, hostFile } = await host()
       assertAbsolute(path, 'query.path')
       return await hostFile(path)
     })
     ctx.route(makeHostDirectory, async ({ body: { path } }) => {
+      const { assertAbsolute, makeDirectory } = await host()
       assertAbsolute(path, 'body.path')
       await makeDirectory(path)
       return { path }

@@ -3,8 +3,6 @@ import { posix } from 'node:path'
 import { type BinaryReply, binary } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { translated, withPin } from './boundary.ts'
-import { assertFile } from './read.ts'
-import { textFacts } from './text.ts'
 
 export interface ReplyOptions {
   readonly disposition?: 'attachment'
@@ -16,6 +14,7 @@ export interface ReplyOptions {
  * PathDenied (40411).
  */
 export async function fileReply(root: Root, path: string, { disposition, headers }: ReplyOptions): Promise<BinaryReply> {
+  const [{ assertFile }, { textFacts }] = await Promise.all([import('./read.ts'), import('./text.ts')])
   const filename = posix.basename(path)
   const open = () =>
     withPin(root, path, async pin => {

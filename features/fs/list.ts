@@ -164,8 +164,12 @@ async function entriesOf(pin: Pin): Promise<{ readonly found: Dirent[]; readonly
   return { found, cut: false }
 }
 
-const collator = new Intl.Collator('en')
-const byName = (a: Candidate, b: Candidate) => collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
+/** Made at its first use: it takes 3 MB. */
+let collator: Intl.Collator | undefined
+function byName(a: Candidate, b: Candidate): number {
+  collator ??= new Intl.Collator('en')
+  return collator.compare(a.name, b.name) || (a.name < b.name ? -1 : 1)
+}
 const order: Readonly<Record<Listing['sort'], (a: Candidate, b: Candidate) => number>> = {
   type_first: (a, b) => Number(b.directory) - Number(a.directory) || byName(a, b),
   name_asc: byName,

@@ -18,11 +18,6 @@ import {
   statManyFiles
 } from './contract.ts'
 import { fileReply } from './download.ts'
-import { detailedEntry, entryAt } from './entry.ts'
-import { appCommands, launch, openCommands, revealCommands, targetOf } from './launch.ts'
-import { listDirectory } from './list.ts'
-import { makeIn } from './make.ts'
-import { readPart } from './read.ts'
 import { FileStatuses } from './service.ts'
 
 export default definePack({
@@ -36,16 +31,19 @@ export default definePack({
     editor_b: Type.String({ minLength: 1, default: 'cursor', description: 'program of the application editor_b' })
   }),
   setup(ctx, { sessions, statuses }) {
+    const actions = () => import('./actions.ts')
     const statusOf = async (cwd: string, options: Listing, signal: AbortSignal) =>
       options.include_git_status ? await statuses()?.of(cwd, { ignored: !options.follow_gitignore, signal }) : undefined
 
     ctx.route(listFiles, async input => {
+      const { listDirectory } = await actions()
       const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
       const path = relativePath(body.path)
       const { items, children, truncated } = await listDirectory(root, path, body, await statusOf(cwd, body, input.signal))
       return { items, ...(body.depth > 1 ? { children_by_path: Object.fromEntries(children) } : {}), truncated }
     })
     ctx.route(listManyFiles, async input => {
+      const { listDirectory } = await actions()
       const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
       const status = await statusOf(cwd, body, input.signal)
       const results = new Map<string, Entry[]>()
@@ -65,14 +63,17 @@ export default definePack({
       return { results: Object.fromEntries(results), truncated_paths, partial_errors: Object.fromEntries(errors) }
     })
     ctx.route(readFile, async input => {
+      const { readPart } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       return await readPart(root, relativePath(body.path), body)
     })
     ctx.route(statFile, async input => {
+      const { detailedEntry } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       return await detailedEntry(root, relativePath(body.path))
     })
     ctx.route(statManyFiles, async input => {
+      const { entryAt } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const wanted = new Map(body.paths.map((given, at) => [given, relativePath(given, `body.paths.${at}`)]))
       const entries: [string, Entry | null][] = []
@@ -86,6 +87,7 @@ export default definePack({
       return { entries: Object.fromEntries(entries) }
     })
     ctx.route(makeDirectory, async input => {
+      const { makeIn } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       return await makeIn(root, relativePath(body.path), body.recursive)
     })
@@ -97,18 +99,21 @@ export default definePack({
     })
 
     ctx.route(openFile, async input => {
+      const { launch, openCommands, targetOf } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const target = await targetOf(root, relativePath(body.path), body.line)
       await launch(openCommands(target, process.env), target, process.env)
       return { opened: true as const }
     })
     ctx.route(openFileIn, async input => {
+      const { appCommands, launch, targetOf } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const target = await targetOf(root, relativePath(body.path), body.line)
       await launch(appCommands(body.app_id, target, ctx.config), target, process.env)
       return { opened: true as const }
     })
     ctx.route(revealFile, async input => {
+      const { launch, revealCommands, targetOf } = await actions()
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const target = await targetOf(root, relativePath(body.path))
       await launch(revealCommands(target), target, process.env)

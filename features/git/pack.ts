@@ -6,9 +6,7 @@ import { assertOutbound, OutboundHosts } from '../llm/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { GitUnavailable, repositoryAt } from './command.ts'
 import { diffFile, readGitStatus } from './contract.ts'
-import { diffOf } from './diff.ts'
 import { GitCache, pullRequests } from './pull-requests.ts'
-import { lineCounts, lookUp, statusOf } from './status.ts'
 
 export default definePack({
   name: 'git',
@@ -37,6 +35,7 @@ export default definePack({
 
     ctx.provide(FileStatuses, {
       async of(cwd, { ignored, signal }) {
+        const { lookUp, statusOf } = await import('./status.ts')
         try {
           return lookUp(await statusOf(await repositoryAt(cwd, signal), ignored, signal))
         } catch (error) {
@@ -47,6 +46,7 @@ export default definePack({
     })
     ctx.route(readGitStatus, async input => {
       const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      const { lineCounts, statusOf } = await import('./status.ts')
       const repository = await repositoryAt(root.real, input.signal)
       const asked = requests.of([cwd])
       const status = await statusOf(repository, false, input.signal)
@@ -59,6 +59,7 @@ export default definePack({
     ctx.route(diffFile, async input => {
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
       const path = relativePath(body.path)
+      const { diffOf } = await import('./diff.ts')
       return await diffOf(await repositoryAt(root.real, input.signal), root, path, input.signal)
     })
   }
