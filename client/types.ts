@@ -443,29 +443,6 @@ export interface ActivateSessionSkillData {
   activated: boolean
   skill_name: string
 }
-export interface AddMcpServerBody {
-  name: string
-  transport: 'stdio' | 'http' | 'sse'
-  command?: string
-  args?: string[]
-  env?: {
-    [k: string]: string
-  }
-  cwd?: string
-  executor?: 'local'
-  runtime_id?: 'local'
-  url?: string
-  headers?: {
-    [k: string]: string
-  }
-  auth?: 'oauth'
-  bearerTokenEnvVar?: string
-  enabled?: boolean
-  startupTimeoutMs?: number
-  toolTimeoutMs?: number
-  enabledTools?: string[]
-  disabledTools?: string[]
-}
 export interface McpManagedServer {
   name: string
   /** whole where it can be changed */
@@ -688,12 +665,6 @@ export interface AuthReadiness {
   } | null
   /** A default model that does not exist, a configuration file that cannot be used; absent when there is neither */
   warnings?: string[]
-}
-export interface BeginMcpAuthBody {
-  source: 'global' | 'plugin'
-  name?: string
-  pluginId?: string
-  serverName?: string
 }
 export interface BeginMcpAuthData {
   status: 'authorization-required' | 'already-authorized'
@@ -1454,13 +1425,13 @@ export interface CreateSessionRequest {
   }
 }
 export interface CreateSessionTerminalBody {
-  runtime_id: string
+  runtime_id?: string
   /** relative to the working directory of the session; default: that directory */
   cwd?: string
   /** default: the user's shell */
   shell?: string
-  cols: number
-  rows: number
+  cols?: number
+  rows?: number
 }
 export interface CronFiredEvent {
   type: 'cron.fired'
@@ -1510,7 +1481,7 @@ export interface DetachSessionTaskData {
 export interface DiffFileBody {
   path: string
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface DiffFileData {
   path: string
@@ -1828,8 +1799,8 @@ export interface GoalUpdatedEvent {
 export interface GrepFilesBody {
   pattern: string
   /** false: a text */
-  regex: boolean
-  case_sensitive: boolean
+  regex?: boolean
+  case_sensitive?: boolean
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
@@ -1840,14 +1811,14 @@ export interface GrepFilesBody {
    *
    */
   exclude_globs?: string[]
-  follow_gitignore: boolean
+  follow_gitignore?: boolean
   /** files with matches */
-  max_files: number
-  max_matches_per_file: number
-  max_total_matches: number
-  context_lines: number
+  max_files?: number
+  max_matches_per_file?: number
+  max_total_matches?: number
+  context_lines?: number
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface GrepFilesData {
   files: {
@@ -1958,14 +1929,15 @@ export interface InFlightTurn {
   current_prompt_id?: string
 }
 export interface InspectMcpServersBody {
-  targets?: {
-    source: 'global' | 'plugin'
-    name?: string
-    pluginId?: string
-    serverName?: string
-  }[]
+  targets?: McpLocatorInput[]
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
+}
+export interface McpLocatorInput {
+  source: 'global' | 'plugin'
+  name?: string
+  pluginId?: string
+  serverName?: string
 }
 export interface McpInspection {
   serverId: string
@@ -1994,22 +1966,22 @@ export interface ListConnectionsData {
   connections: Connection[]
 }
 export interface ListFilesBody {
-  path: string
-  depth: number
+  path?: string
+  depth?: number
   /** entries per directory */
-  limit: number
+  limit?: number
   /** names that begin with a dot */
-  show_hidden: boolean
-  follow_gitignore: boolean
+  show_hidden?: boolean
+  follow_gitignore?: boolean
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
    */
   exclude_globs?: string[]
-  sort: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
-  include_git_status: boolean
+  sort?: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
+  include_git_status?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface ListFilesData {
   items: FileEntry[]
@@ -2025,21 +1997,21 @@ export interface ListManagedMcpServersQuery {
 }
 export interface ListManyFilesBody {
   paths: string[]
-  depth: number
+  depth?: number
   /** entries per directory */
-  limit: number
+  limit?: number
   /** names that begin with a dot */
-  show_hidden: boolean
-  follow_gitignore: boolean
+  show_hidden?: boolean
+  follow_gitignore?: boolean
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
    */
   exclude_globs?: string[]
-  sort: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
-  include_git_status: boolean
+  sort?: 'type_first' | 'name_asc' | 'name_desc' | 'mtime_desc' | 'size_desc'
+  include_git_status?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface ListManyFilesData {
   /** by path, as it was asked for; depth above 1: the directories below, too */
@@ -2662,9 +2634,9 @@ export interface LogoutData {
 export interface MakeDirectoryBody {
   /** relative to the working directory of the session */
   path: string
-  recursive: boolean
+  recursive?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface MakeHostDirectoryBody {
   /** absolute */
@@ -2672,6 +2644,29 @@ export interface MakeHostDirectoryBody {
 }
 export interface MakeHostDirectoryData {
   path: string
+}
+export interface McpServerInput {
+  name: string
+  transport: 'stdio' | 'http' | 'sse'
+  command?: string
+  args?: string[]
+  env?: {
+    [k: string]: string
+  }
+  cwd?: string
+  executor?: 'local'
+  runtime_id?: 'local'
+  url?: string
+  headers?: {
+    [k: string]: string
+  }
+  auth?: 'oauth'
+  bearerTokenEnvVar?: string
+  enabled?: boolean
+  startupTimeoutMs?: number
+  toolTimeoutMs?: number
+  enabledTools?: string[]
+  disabledTools?: string[]
 }
 export interface McpServerStatusEvent {
   type: 'mcp.server.status'
@@ -2744,7 +2739,7 @@ export interface OpenFileBody {
   /** where the application can show one */
   line?: number
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface OpenFileData {
   opened: true
@@ -2756,7 +2751,7 @@ export interface OpenFileInBody {
   /** where the application can show one */
   line?: number
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface OpenFileInData {
   opened: true
@@ -2985,12 +2980,12 @@ export interface ReadFileBody {
   /** relative to the working directory of the session */
   path: string
   /** bytes of the content as it is returned */
-  offset: number
+  offset?: number
   /** bytes; a character that begins in them is whole */
-  length: number
-  encoding: 'auto' | 'utf-8' | 'base64'
+  length?: number
+  encoding?: 'auto' | 'utf-8' | 'base64'
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface ReadFileData {
   path: string
@@ -3015,7 +3010,7 @@ export interface ReadGitStatusBody {
    */
   paths?: string[]
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface ReadGitStatusData {
   /** empty: none is checked out */
@@ -3080,12 +3075,6 @@ export interface ReplaceProviderRequest {
    */
   models: ModelDeclaration[]
 }
-export interface ResetMcpAuthBody {
-  source: 'global' | 'plugin'
-  name?: string
-  pluginId?: string
-  serverName?: string
-}
 export interface ResetMcpAuthQuery {
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
@@ -3112,7 +3101,7 @@ export interface RevealFileBody {
   /** relative to the working directory of the session */
   path: string
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface RevealFileData {
   revealed: true
@@ -3124,9 +3113,9 @@ export interface RuntimeBinding {
 export interface SearchBody {
   query: string
   /** literal: exact substring, newest first */
-  mode: 'terms' | 'literal'
+  mode?: 'terms' | 'literal'
   /** terms mode only */
-  op: 'AND' | 'OR'
+  op?: 'AND' | 'OR'
   container?: {
     session_id?: string
     agent_id?: string
@@ -3137,8 +3126,8 @@ export interface SearchBody {
   /** epoch milliseconds, inclusive */
   end_time?: number
   /** terms mode only */
-  sort: 'score' | 'time_desc' | 'time_asc'
-  page_size: number
+  sort?: 'score' | 'time_desc' | 'time_asc'
+  page_size?: number
   page_token?: string
 }
 export interface SearchData {
@@ -3182,7 +3171,7 @@ export interface SearchIndexState {
 export interface SearchNamesBody {
   /** empty: the top level */
   query: string
-  limit: number
+  limit?: number
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
@@ -3193,9 +3182,9 @@ export interface SearchNamesBody {
    *
    */
   exclude_globs?: string[]
-  follow_gitignore: boolean
+  follow_gitignore?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface SearchNamesData {
   /** by score, equal ones by path */
@@ -3208,7 +3197,7 @@ export interface SearchWorkspaceNamesBody {
   workspace: string
   /** empty: the top level */
   query: string
-  limit: number
+  limit?: number
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
@@ -3219,9 +3208,9 @@ export interface SearchWorkspaceNamesBody {
    *
    */
   exclude_globs?: string[]
-  follow_gitignore: boolean
+  follow_gitignore?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface SearchWorkspaceNamesData {
   /** by score, equal ones by path */
@@ -3492,12 +3481,12 @@ export interface StatFileBody {
   /** relative to the working directory of the session */
   path: string
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface StatManyFilesBody {
   paths: string[]
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
+  runtime_id?: string
 }
 export interface StatManyFilesData {
   /** by path, as it was asked for */
@@ -3687,7 +3676,7 @@ export interface SuggestNamesBody {
   workspace: string
   /** empty: the top level */
   query: string
-  limit: number
+  limit?: number
   /**
    * without a slash they mean names at any depth; what lies in a directory that fits, fits, too
    *
@@ -3698,10 +3687,10 @@ export interface SuggestNamesBody {
    *
    */
   exclude_globs?: string[]
-  follow_gitignore: boolean
+  follow_gitignore?: boolean
   /** where it is done; `local` is the only runtime */
-  runtime_id: string
-  show_hidden: boolean
+  runtime_id?: string
+  show_hidden?: boolean
 }
 export interface SuggestNamesData {
   /** by score, equal ones by path */
@@ -3752,7 +3741,7 @@ export interface TerminalAttachRequest {
   session_id: string
   terminal_id: string
   /** output up to here is known */
-  since_seq: number
+  since_seq?: number
 }
 export interface TerminalCloseAck {
   closed: true
@@ -3802,29 +3791,7 @@ export interface TerminalResizeRequest {
 }
 export interface TestMcpServerBody {
   name?: string
-  server?: {
-    name: string
-    transport: 'stdio' | 'http' | 'sse'
-    command?: string
-    args?: string[]
-    env?: {
-      [k: string]: string
-    }
-    cwd?: string
-    executor?: 'local'
-    runtime_id?: 'local'
-    url?: string
-    headers?: {
-      [k: string]: string
-    }
-    auth?: 'oauth'
-    bearerTokenEnvVar?: string
-    enabled?: boolean
-    startupTimeoutMs?: number
-    toolTimeoutMs?: number
-    enabledTools?: string[]
-    disabledTools?: string[]
-  }
+  server?: McpServerInput
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
 }
@@ -4374,10 +4341,10 @@ export interface WatchFsAddAck {
 export interface WatchFsAddRequest {
   session_id: string
   /** relative to the working directory of the session; `.` is all of it */
-  paths: string[]
+  paths?: string[]
   /** false: a path and its direct children */
-  recursive: boolean
-  runtime_id: string
+  recursive?: boolean
+  runtime_id?: string
 }
 export interface WatchFsRemoveAck {
   /** of this connection in this session, sorted */
@@ -4387,11 +4354,11 @@ export interface WatchFsRemoveAck {
 }
 export interface WatchFsRemoveRequest {
   session_id: string
-  /** relative to the working directory of the session; `.` is all of it */
-  paths: string[]
+  /** as they were added */
+  paths?: string[]
   /** false: a path and its direct children */
-  recursive: boolean
-  runtime_id: string
+  recursive?: boolean
+  runtime_id?: string
 }
 export interface WorkspaceCreatedEvent {
   type: 'event.workspace.created'
@@ -4817,7 +4784,7 @@ export interface paths {
   '/api/v1/sessions/{session_id}/fs:diff': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': DiffFileBody } }
+      requestBody: { content: { 'application/json': DiffFileBody } }
       responses: { 200: Content<Success<DiffFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40908 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -4831,7 +4798,7 @@ export interface paths {
   '/api/v1/sessions/{session_id}/fs:grep': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': GrepFilesBody } }
+      requestBody: { content: { 'application/json': GrepFilesBody } }
       responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 41305 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -4845,63 +4812,63 @@ export interface paths {
   '/api/v1/sessions/{session_id}/fs:list_many': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': ListManyFilesBody } }
+      requestBody: { content: { 'application/json': ListManyFilesBody } }
       responses: { 200: Content<Success<ListManyFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:mkdir': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': MakeDirectoryBody } }
+      requestBody: { content: { 'application/json': MakeDirectoryBody } }
       responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40919 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:open': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': OpenFileBody } }
+      requestBody: { content: { 'application/json': OpenFileBody } }
       responses: { 200: Content<Success<OpenFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:open-in': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': OpenFileInBody } }
+      requestBody: { content: { 'application/json': OpenFileInBody } }
       responses: { 200: Content<Success<OpenFileInData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:read': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': ReadFileBody } }
+      requestBody: { content: { 'application/json': ReadFileBody } }
       responses: { 200: Content<Success<ReadFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 40906 | 40907 | 41302 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:reveal': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': RevealFileBody } }
+      requestBody: { content: { 'application/json': RevealFileBody } }
       responses: { 200: Content<Success<RevealFileData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:search': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': SearchNamesBody } }
+      requestBody: { content: { 'application/json': SearchNamesBody } }
       responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': StatFileBody } }
+      requestBody: { content: { 'application/json': StatFileBody } }
       responses: { 200: Content<Success<FileEntry> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat_many': {
     post: {
       parameters: { path: { session_id: string } }
-      requestBody?: { content: { 'application/json': StatManyFilesBody } }
+      requestBody: { content: { 'application/json': StatManyFilesBody } }
       responses: { 200: Content<Success<StatManyFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -5167,13 +5134,13 @@ export interface paths {
   }
   '/api/v1/workspace/fs:search': {
     post: {
-      requestBody?: { content: { 'application/json': SearchWorkspaceNamesBody } }
+      requestBody: { content: { 'application/json': SearchWorkspaceNamesBody } }
       responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspace/fs:suggest': {
     post: {
-      requestBody?: { content: { 'application/json': SuggestNamesBody } }
+      requestBody: { content: { 'application/json': SuggestNamesBody } }
       responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -5228,7 +5195,7 @@ export interface paths {
   '/api/v2/mcp/auth:begin': {
     post: {
       parameters: { query?: BeginMcpAuthQuery }
-      requestBody: { content: { 'application/json': BeginMcpAuthBody } }
+      requestBody: { content: { 'application/json': McpLocatorInput } }
       responses: { 200: Content<Success<BeginMcpAuthData> | Failure<40001 | 40408 | 40929 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -5247,7 +5214,7 @@ export interface paths {
   '/api/v2/mcp/auth:reset': {
     post: {
       parameters: { query?: ResetMcpAuthQuery }
-      requestBody: { content: { 'application/json': ResetMcpAuthBody } }
+      requestBody: { content: { 'application/json': McpLocatorInput } }
       responses: { 200: Content<Success<null> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -5258,7 +5225,7 @@ export interface paths {
     }
     post: {
       parameters: { query?: AddMcpServerQuery }
-      requestBody: { content: { 'application/json': AddMcpServerBody } }
+      requestBody: { content: { 'application/json': McpServerInput } }
       responses: { 200: Content<Success<AddMcpServerData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }

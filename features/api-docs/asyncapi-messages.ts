@@ -10,7 +10,7 @@ import {
   type TSchema,
   ValidationFailed
 } from '../../kernel/index.ts'
-import type { DocumentSchema } from './document-schema.ts'
+import { type DocumentSchema, withoutDefaults } from './document-schema.ts'
 
 export type Message = Readonly<Record<string, unknown>>
 type Copy = (schema: TSchema) => DocumentSchema
@@ -25,8 +25,8 @@ const details = {
 }
 
 export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
-  // A missing payload counts as `{}`.
-  const optional = !(spec.payload.required as readonly string[] | undefined)?.length && spec.payload.type === 'object'
+  const payload = withoutDefaults(spec.payload, copy(spec.payload))
+  const optional = spec.payload.type === 'object' && payload.required === undefined && payload.$ref === undefined // a missing one counts as `{}`
   return message(spec.type, spec.summary, {
     ...binary(spec),
     'x-required-scope': spec.scope ?? defaultScope,
@@ -34,7 +34,7 @@ export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
     payload: objectOf(['type', ...(optional ? [] : ['payload'])], {
       type: constant(spec.type),
       id: { type: 'string', description: 'repeated in the ack; without it the ack carries an empty id' },
-      payload: copy(spec.payload)
+      payload
     })
   })
 }

@@ -116,6 +116,15 @@ function wordsBeside(source: object, { shape }: NamedShape): DocumentSchema {
   return Object.fromEntries(Object.entries(source).filter(([key, value]) => annotations.has(key) && value !== shape[key]))
 }
 
+/** The copy of what clients send: it may lack what has a default; a default of its own that lacks something needed is none. */
+export function withoutDefaults(source: TSchema, copy: DocumentSchema): DocumentSchema {
+  const { required, default: given, ...rest } = copy
+  const fields = (source.properties ?? {}) as Record<string, TSchema>
+  const needed = Array.isArray(required) ? (required as string[]).filter(key => fields[key]?.default === undefined) : []
+  const isWhole = given !== undefined && (needed.length === 0 || (isObject(given) && needed.every(key => Object.hasOwn(given, key))))
+  return { ...rest, ...(needed.length > 0 && { required: needed }), ...(isWhole && { default: given }) }
+}
+
 export function reference(name: string): DocumentSchema {
   return { $ref: `#/components/schemas/${name}` }
 }

@@ -9,7 +9,7 @@ import type { TSchema } from '../../kernel/index.ts'
 export function exampleOf(schema: TSchema): unknown {
   if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
-  if (schema.default !== undefined) return schema.default
+  if (schema.default !== undefined && schema.type !== 'object') return schema.default
   if (Array.isArray(schema.anyOf)) return (schema.anyOf as TSchema[]).map(exampleOf).find(value => value !== undefined)
   if (Array.isArray(schema.allOf)) return merged((schema.allOf as TSchema[]).map(exampleOf))
   switch (schema.type) {
@@ -29,9 +29,11 @@ export function exampleOf(schema: TSchema): unknown {
   }
 }
 
-function objectExample({ properties = {} }: TSchema): unknown {
-  const fields: [string, unknown][] = []
+/** A default of an object has the fields that it names; the others come from their own schemas. */
+function objectExample({ properties = {}, default: given = {} }: TSchema): unknown {
+  const fields: [string, unknown][] = Object.entries(given as object)
   for (const [key, field] of Object.entries(properties as Record<string, TSchema>)) {
+    if (Object.hasOwn(given as object, key)) continue
     const optional = OptionalKind in field
     const value = optional && !(declares(field) && field.format !== 'date-time') ? undefined : exampleOf(field)
     if (value === undefined && !optional) return undefined

@@ -3,7 +3,7 @@ import { OptionalKind } from '@sinclair/typebox'
 import { type AnyRoute, defaultScope, isOpenRoute, type TObject, type TSchema, Type } from '../../kernel/index.ts'
 import { Areas } from './areas.ts'
 import { contactAt, type DocumentInfo, license } from './document-info.ts'
-import { DocumentSchemas, uniqueName } from './document-schema.ts'
+import { DocumentSchemas, uniqueName, withoutDefaults } from './document-schema.ts'
 import { exampleOf } from './examples.ts'
 import { Replies } from './openapi-replies.ts'
 import { operationName } from './operation-names.ts'
@@ -149,10 +149,9 @@ function requestBody(spec: AnyRoute, schemas: DocumentSchemas): { requestBody?: 
     return { requestBody: { required: true, ...limit, content: { 'multipart/form-data': { schema } } } }
   }
   if (!body) return {}
-  const required = !(OptionalKind in body) && body.default === undefined
-  return {
-    requestBody: { required, ...limit, content: { 'application/json': { schema: schemas.copy(body), ...withExample(exampleOf(body)) } } }
-  }
+  const schema = withoutDefaults(body, schemas.copy(body))
+  const required = !(OptionalKind in body) && schema.default === undefined
+  return { requestBody: { required, ...limit, content: { 'application/json': { schema, ...withExample(exampleOf(body)) } } } }
 }
 
 /** What the route says about itself, and which failures of its own it answers. */

@@ -15,12 +15,15 @@ export const Locator = named(
   ])
 )
 /** As requests bring it: checked by hand, so that what is wrong has a name. */
-const LocatorInput = Type.Object({
-  source: oneOf(['global', 'plugin']),
-  name: Type.Optional(text),
-  pluginId: Type.Optional(text),
-  serverName: Type.Optional(text)
-})
+const LocatorInput = named(
+  'McpLocatorInput',
+  Type.Object({
+    source: oneOf(['global', 'plugin']),
+    name: Type.Optional(text),
+    pluginId: Type.Optional(text),
+    serverName: Type.Optional(text)
+  })
+)
 
 const Redacted = Type.Object(
   {},
@@ -77,7 +80,7 @@ const configFields = {
   enabledTools: Type.Optional(Type.Array(text)),
   disabledTools: Type.Optional(Type.Array(text))
 }
-const ServerWithName = Type.Object({ name: text, ...configFields })
+const ServerWithName = named('McpServerInput', Type.Object({ name: text, ...configFields }))
 
 const Cwd = Type.Optional(Type.String({ description: 'absolute; files of the project join in when its workspace is trusted' }))
 const query = Type.Object({ cwd: Cwd })

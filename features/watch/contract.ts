@@ -5,12 +5,13 @@ import { PathMissing, PathOutside } from '../workspaces/index.ts'
 
 export const WatchLimit = errorSpec('watch_limit', 42902, 'fs.watch_limit_exceeded')
 
-const payload = Type.Object({
-  session_id: Type.String({ minLength: 1 }),
-  paths: Type.Array(Type.String(), { default: [], description: 'relative to the working directory of the session; `.` is all of it' }),
-  recursive: Type.Boolean({ default: true, description: 'false: a path and its direct children' }),
-  runtime_id: Type.String({ minLength: 1, default: 'local' })
-})
+const watched = (paths: string) =>
+  Type.Object({
+    session_id: Type.String({ minLength: 1 }),
+    paths: Type.Array(Type.String(), { default: [], description: paths }),
+    recursive: Type.Boolean({ default: true, description: 'false: a path and its direct children' }),
+    runtime_id: Type.String({ minLength: 1, default: 'local' })
+  })
 const ack = Type.Object({
   watched_paths: Type.Array(Type.String(), { description: 'of this connection in this session, sorted' }),
   current_count: Type.Integer({ minimum: 0, description: 'of this connection in all sessions' })
@@ -19,14 +20,14 @@ const ack = Type.Object({
 export const watchAdd = defineFrame({
   type: 'watch_fs_add',
   summary: 'Start file-change notifications; no subscription is needed',
-  payload,
+  payload: watched('relative to the working directory of the session; `.` is all of it'),
   ack,
   errors: [PathMissing, PathOutside, RuntimeMissing, WatchLimit, RuntimeUnavailable]
 })
 export const watchRemove = defineFrame({
   type: 'watch_fs_remove',
   summary: 'Stop file-change notifications; paths that are not watched are ignored',
-  payload,
+  payload: watched('as they were added'),
   ack
 })
 

@@ -68,11 +68,22 @@ test('the order of the routes does not show in the document', () => {
 
 test('every operation lists its own failures and the general ones under their HTTP status', () => {
   const document = documentOf({ ...getNote, errors: [NoteMissing, NoteBytesMissing] })
-  const general = ['200 40001', '200 50001', '200 50003', '401 40101', '403 40301', '403 40302', '404 40400', '429 42901']
+  const general = ['200 40001', '200 50001', '200 50003', '200 50005', '401 40101', '403 40301', '403 40302', '404 40400', '429 42901']
   assert.deepEqual(
     failuresOf(document, document.paths['/api/v1/notes/{note_id}'].get).sort(),
     [...general, '200 40466', '404 40467'].sort()
   )
+})
+
+test('what has a default need not be sent, and only a body whose default is whole may be missing', () => {
+  const depth = Type.Integer({ minimum: 1, default: 1 })
+  const bodyOf = (body: AnyRoute['body']) => documentOf({ ...addNote, body } as AnyRoute).paths['/api/v1/notes'].post.requestBody
+  const free = bodyOf(Type.Object({ depth }, { default: {} }))
+  const bound = bodyOf(Type.Object({ text: Type.String(), depth }, { default: {} }))
+  assert.deepEqual([free.required, free.content['application/json'].schema.required], [false, undefined])
+  assert.deepEqual(free.content['application/json'].example, { depth: 1 })
+  assert.deepEqual([bound.required, bound.content['application/json'].schema.required], [true, ['text']])
+  assert.deepEqual([bound.content['application/json'].schema.default, bound.content['application/json'].example], [undefined, undefined])
 })
 
 test('one code with two statuses is listed under both, and once where it is declared twice', () => {
