@@ -40,6 +40,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   instructions: () => import('./instructions/pack.ts'),
   skills: () => import('./skills/pack.ts'),
   plugins: () => import('./plugins/pack.ts'),
+  capabilities: () => import('./capabilities/pack.ts'),
   mcp: () => import('./mcp/pack.ts'),
   'mcp-v2': () => import('./mcp-v2/pack.ts'),
   'request-repair': () => import('./request-repair/pack.ts'),

@@ -13,6 +13,8 @@ export interface DownloadPorts {
   readonly upstream: Pick<Upstream, 'get'>
   readonly userAgent: string
   readonly signal: AbortSignal
+  /** Called as the bytes of a file come; `total` as the head of the answer says. */
+  readonly onBytes?: (bytes: number, total: number | undefined) => void
 }
 
 const maxRedirects = 5
@@ -55,17 +57,19 @@ function discard({ body }: Pick<UpstreamReply, 'body'>): void {
 /** Into a new file. Resolves with the digest of what came. */
 export async function downloadTo(file: string, url: string, ports: DownloadPorts, limit = archiveBytes): Promise<string> {
   const { host } = new URL(url)
-  const { status, body } = await open(url, ports)
+  const { status, headers, body } = await open(url, ports)
   if (status !== 200) {
     discard({ body })
     throw new DownloadProblem(`${host} answered HTTP ${status}`)
   }
+  const total = Number(headers['content-length']) || undefined
   const hash = createHash('sha256')
   let bytes = 0
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length
       hash.update(chunk)
+      ports.onBytes?.(bytes, total)
       done(bytes > limit ? new DownloadProblem(`the archive is larger than ${limit} bytes`) : null, chunk)
     }
   })

@@ -1,5 +1,5 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
-import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
+import { definePack, invalid, KernelInfo, Type } from '../../kernel/index.ts'
 import { type AgentProfile, AgentProfileSources, PromptBlocks, StepInjectors } from '../agent/index.ts'
 import { coreRecord, RecordEvents } from '../history/index.ts'
 import { createUpstream, OutboundHosts } from '../llm/index.ts'
@@ -38,11 +38,12 @@ export default definePack({
       default: ['https://github.com'],
       description: 'origins of hosts whose addresses name repositories'
     }),
-    download_ms: Type.Integer({ minimum: 1, default: 300_000, description: 'limit of a download' })
+    download_ms: Type.Integer({ minimum: 1, default: 300_000, description: 'limit of a download' }),
+    silence_ms: Type.Integer({ minimum: 1, default: 30_000, description: 'a download that brings nothing for so long is given up' })
   }),
   async setup(ctx, { info, skills }) {
     const dir = `${ctx.home}/plugins`
-    const upstream = createUpstream()
+    const upstream = createUpstream(process.env, { connect_ms: 10_000, silence_ms: ctx.config.silence_ms })
     ctx.own(() => upstream.close())
     const { repo_hosts: hosts, download_ms } = ctx.config
     const net = { upstream, userAgent: `svc-code/${info.version}` }
@@ -144,7 +145,19 @@ export default definePack({
     })
 
     ctx.route(listPlugins, async () => ({ plugins: (await list.refresh()).map(summaryOf) }))
-    ctx.route(installPlugin, async ({ body, signal }) => summaryOf(await list.install(body.source, signal)))
+    /** A source of the marketplace, as it can be fetched. */
+    const fetchable = (source: string) => {
+      const [, capability] = /^capability:(.*)$/.exec(source.trim()) ?? []
+      if (capability === undefined) return source
+      const row = rows
+        .items()
+        .flatMap(each => each.rows())
+        .find(each => each.capabilityId === capability && each.supported)
+      if (row?.pluginSource !== undefined) return row.pluginSource
+      const message = row ? `nothing is configured to install ${capability} from` : `this server has no capability ${capability}`
+      throw invalid([{ path: 'body.source', message }])
+    }
+    ctx.route(installPlugin, async ({ body, signal }) => summaryOf(await list.install(fetchable(body.source), signal)))
     ctx.route(readMarketplace, async ({ signal }) => {
       const installed = (await list.refresh()).map(shownOf)
       const limited = AbortSignal.any([signal, AbortSignal.timeout(marketplaceMs)])

@@ -37,6 +37,8 @@ export interface MarketplaceRows {
   rows(): readonly (Pick<MarketplaceEntry, 'id' | 'displayName' | 'description'> & {
     readonly capabilityId: string
     readonly pluginId?: string
+    /** Where its plugin comes from; undefined: it cannot be installed as a plugin. */
+    readonly pluginSource?: string
     /** False: the row is left out, also one of the catalog. */
     readonly supported: boolean
   })[]

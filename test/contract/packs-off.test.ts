@@ -27,6 +27,7 @@ const optional = [
   'instructions',
   'skills',
   'plugins',
+  'capabilities',
   'mcp',
   'mcp-v2',
   'user-hooks',

@@ -69,6 +69,7 @@ test('no secret of the configuration or the environment shows in any answer, eve
     agent_id: 'main',
     since_seq: '0',
     terminal_id: 'none',
+    capability_id: 'svc-webbridge',
     key: 'none',
     status: 'pending'
   }
