@@ -167,13 +167,18 @@ test('an archive with too many entries, or too much in them, ends at the limit',
   assert.deepEqual(await readdir(join(into, 'three')), ['a', 'b', 'c'])
 })
 
-test('a download that stands still ends with its limit', async t => {
-  const scene = await start(t, undefined, { config: { plugins: { download_ms: 50 } } })
+test('a download ends with its limit, and when nothing comes any more', async t => {
   const web = await host(t)
   web.serve['/slow.zip'] = (_request, reply) => void reply.writeHead(200).write('PK')
-  const answer = await scene.install(`${web.url}/slow.zip`)
-  assert.equal(answer.code, 40001)
-  assert.match(JSON.stringify(answer.details), /too long/)
+  for (const [limits, why] of [
+    [{ download_ms: 50 }, /too long/],
+    [{ silence_ms: 50 }, /stopped coming/]
+  ] as const) {
+    const scene = await start(t, undefined, { config: { plugins: limits } })
+    const answer = await scene.install(`${web.url}/slow.zip`)
+    assert.equal(answer.code, 40001)
+    assert.match(JSON.stringify(answer.details), why)
+  }
 })
 
 test('the copy that was there before comes back when the new one cannot be put on record', async t => {
