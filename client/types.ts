@@ -706,6 +706,59 @@ export interface CancelMcpAuthBody {
 export interface CancelSessionTaskData {
   cancelled: true
 }
+export interface Capability {
+  id: string
+  pluginId?: string
+  displayName: string
+  description: string
+  /** on this platform and architecture */
+  supported: boolean
+  state: 'ready' | 'partial' | 'not_installed' | 'unsupported'
+  version?: string
+  /** empty where it is not supported */
+  steps: CapabilityStep[]
+  install: CapabilityInstall
+}
+export interface CapabilityStep {
+  id: string
+  state: 'ok' | 'missing' | 'failed'
+  /** for people */
+  detail?: string
+  /** does not count for the state of the capability */
+  optional?: boolean
+}
+export interface CapabilityInstall {
+  running: boolean
+  /** what it does now: `plugin`, `mcp-config`, `download`, `app`, `service`, `permissions` */
+  step?: string
+  /** of a download whose size is known */
+  percent?: number
+  /** why the last one failed */
+  error?: string
+  /** what is left to do, or why nothing can be installed */
+  note?: string
+}
+export interface CapabilityChangedEvent {
+  type: 'event.capability.changed'
+  /** number of the last durable event */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: '__global__'
+  timestamp: string
+  volatile: true
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    capability_id: string
+    install: CapabilityInstall
+    type: 'event.capability.changed'
+  }
+  /** length of the streamed text before this chunk, UTF-16 units */
+  offset?: number
+}
 export interface CatalogEntry {
   id: string
   name: string
@@ -1958,6 +2011,9 @@ export interface McpInspection {
 }
 export interface InstallPluginRequest {
   source: string
+}
+export interface ListCapabilitiesData {
+  capabilities: Capability[]
 }
 export interface ListCatalogProvidersData {
   items: CatalogEntry[]
@@ -4473,6 +4529,23 @@ export interface paths {
       responses: { 200: Content<Success<AuthReadiness> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
     }
   }
+  '/api/v1/capabilities': {
+    get: {
+      responses: { 200: Content<Success<ListCapabilitiesData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/capabilities/{capability_id}': {
+    get: {
+      parameters: { path: { capability_id: string } }
+      responses: { 200: Content<Success<Capability> | Failure<40001 | 40418 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/capabilities/{capability_id}:install': {
+    post: {
+      parameters: { path: { capability_id: string } }
+      responses: { 200: Content<Success<Capability> | Failure<40001 | 40418 | 40924 | 40925 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
   '/api/v1/catalog/providers': {
     get: {
       responses: { 200: Content<Success<ListCatalogProvidersData> | Failure<40001 | 50001 | 50003 | 50004 | 50005>> } & Refused
@@ -5300,6 +5373,7 @@ export interface Events {
   'error': ErrorEvent
   'event.approval.requested': ApprovalRequestedEvent
   'event.approval.resolved': ApprovalResolvedEvent
+  'event.capability.changed': CapabilityChangedEvent
   'event.config.changed': ConfigChangedEvent
   'event.model_catalog.changed': ModelCatalogChangedEvent
   'event.question.answered': QuestionAnsweredEvent
