@@ -8,6 +8,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   'api-docs': () => import('./api-docs/pack.ts'),
   instances: () => import('./instances/pack.ts'),
   peers: () => import('./peers/pack.ts'),
+  packs: () => import('./packs/pack.ts'),
   config: () => import('./config/pack.ts'),
   'gui-store': () => import('./gui-store/pack.ts'),
   workspaces: () => import('./workspaces/pack.ts'),
@@ -88,11 +89,8 @@ export async function loadDefaultPack(name: string, loaders = defaultPacks): Pro
   try {
     return (await loaders[name]!()).default
   } catch (cause) {
-    return definePack({
-      name,
-      setup() {
-        throw new Error(`the module of the pack could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-      }
-    })
+    const text = cause instanceof Error ? cause.message : String(cause)
+    const broken = new Error(`the module of the pack could not be loaded: ${text}`, { cause })
+    return { ...definePack({ name, setup: () => undefined }), broken }
   }
 }

@@ -8,6 +8,7 @@ import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger, type LogOptions } from './log/log.ts'
 import type { OperatorLine } from './log/operator.ts'
 import type { Pack } from './pack.ts'
+import type { PackSource } from './pack-source.ts'
 import type { Journals } from './realtime/journal.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
 
@@ -21,6 +22,8 @@ export interface KernelOptions {
   readonly version?: string
   /** Deployment options by pack name. */
   readonly config?: Readonly<Record<string, unknown>>
+  /** Where packs are found that come while the server runs. */
+  readonly packSource?: PackSource | undefined
   /** Names of packs without which start fails. */
   readonly required?: readonly string[]
   /** Default 127.0.0.1. */
@@ -67,7 +70,7 @@ export interface KernelOptions {
 /** Options with every default filled in. */
 export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
 
-type Unfilled = 'password' | 'storage' | 'journal'
+type Unfilled = 'password' | 'storage' | 'journal' | 'packSource'
 
 /** Contract 1. */
 export const defaultPort = 58627

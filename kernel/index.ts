@@ -78,6 +78,8 @@ export {
   type RouteInput,
   type Undo
 } from './pack.ts'
+export { PackControl, type PackReport } from './pack-control.ts'
+export type { Deployment, PackSource } from './pack-source.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export {
   type Cursor,

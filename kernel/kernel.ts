@@ -18,6 +18,7 @@ import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
 import type { Logger } from './log/log.ts'
 import { createOperator } from './log/operator.ts'
 import type { Pack } from './pack.ts'
+import { PackControl, type PackReport } from './pack-control.ts'
 import { coreFrames, systemFrames } from './realtime/control-frames.ts'
 import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
 import { createJournals } from './realtime/file-journals.ts'
@@ -73,6 +74,7 @@ export class Kernel {
   readonly #points = new PointTable()
   readonly #registry: Registry
   readonly #lifecycle: Lifecycle
+  readonly #config: Map<string, unknown>
   #declarations: Declarations | undefined
   #server: Server | undefined
   #address: Address | undefined
@@ -84,6 +86,7 @@ export class Kernel {
   constructor(env: Environment, gate: Gate) {
     const { options, log, now, newId } = env
     this.#env = env
+    this.#config = new Map(Object.entries(options.config))
     this.home = options.home
     this.gate = gate
     this.log = log
@@ -109,6 +112,7 @@ export class Kernel {
       deliver: event => this.hub.deliver(event)
     }
     this.#services.add(Relays.id, 'the kernel', relays)
+    this.#services.add(PackControl.id, 'the kernel', this.#control())
     const contexts: ContextParts = {
       storage: this.#storage,
       leases: this.#leases,
@@ -122,7 +126,8 @@ export class Kernel {
       services: this.#services,
       registry: this.#registry,
       setup: async unit => {
-        const config = deploymentConfig(unit.pack, options.config[unit.name])
+        if (unit.pack.broken) throw unit.pack.broken
+        const config = deploymentConfig(unit.pack, this.#config.get(unit.name))
         const context = createContext(env, unit, config, contexts)
         await unit.pack.setup(context, this.#resolve(unit.pack) as never)
       },
@@ -301,6 +306,31 @@ export class Kernel {
     if (failed.length > 0) throw developerError('packs_required', failed)
   }
 
+  #control(): PackControl {
+    return {
+      source: this.#env.options.packSource,
+      list: () => this.#reports(),
+      load: pack => this.load(pack),
+      unload: name => this.unload(name),
+      reload: (name, replacement) => this.reload(name, replacement),
+      remove: name => this.#lifecycle.remove(name),
+      configure: (name, given) => void this.#config.set(name, given)
+    }
+  }
+
+  #reports(): PackReport[] {
+    const { required } = this.#env.options
+    return this.#lifecycle.units().map(({ unit, feature }) => ({
+      ...feature,
+      pack: unit.pack,
+      wanted: unit.wanted,
+      required: required.includes(unit.name),
+      setup_ms: unit.setupMs,
+      active_since: unit.state === 'Active' ? unit.activeSince : undefined,
+      options: optionsOf(unit.pack, this.#config.get(unit.name))
+    }))
+  }
+
   #info(): KernelInfo {
     const options = this.#env.options
     return {
@@ -325,6 +355,14 @@ export class Kernel {
         setImmediate(() => void this.stop())
       }
     }
+  }
+}
+
+function optionsOf(pack: Pack, given: unknown): Record<string, unknown> | undefined {
+  try {
+    return deploymentConfig(pack, given) as Record<string, unknown>
+  } catch {
+    return undefined // the pack fails with the reason
   }
 }
 

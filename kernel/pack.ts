@@ -129,6 +129,8 @@ export interface Pack {
   /** Specs that no route lists but that must be unique all the same. */
   readonly errors: readonly ErrorSpec[]
   readonly setup: (ctx: PackContext<never>, services: never) => unknown
+  /** Why it cannot run: it stands in for a pack that could not be loaded, and fails with this, whatever its options. */
+  readonly broken?: Error | undefined
 }
 
 /** What `definePack` takes. */

@@ -155,8 +155,14 @@ export const commands = {
     notes: 'Every configured provider is asked once, with its credential, for nothing that costs. --network only lists whom packs may call.'
   },
   packs: {
-    help: 'packs with state, version and why they are not active',
-    forms: [{ verb: '', help: 'asks the running server; without one, what it would load. Starts and makes nothing' }],
+    help: 'packs with state, version, options and why they are not active',
+    forms: [
+      {
+        verb: '',
+        args: ['[pack]'],
+        help: 'all packs, or one with its options: asks the running server; without one, what it would load. Starts and makes nothing. Exit code 1 when a pack failed'
+      }
+    ],
     flags: ['json', ...packs, ...own]
   },
   token: {

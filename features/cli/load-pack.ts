@@ -1,6 +1,6 @@
 /** Loads third-party packs from paths and module names. Their `svc-code/...` imports resolve to this very installation. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire, register } from 'node:module'
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -11,6 +11,15 @@ import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
 const importLimitMs = 10_000
 
 let hooked = false
+
+/** Query of a file that is read again; its imports within the package get the same (`resolve-self.ts`). */
+const versionMark = 'svc-code='
+
+/** A path or module, as it was named, and the directory from which. */
+export interface Origin {
+  readonly spec: string
+  readonly from: string
+}
 
 export interface LoadedPacks {
   /** In the order they are named; what cannot run is among them as a pack that fails with the reason. */
@@ -23,25 +32,22 @@ export interface LoadedPacks {
  * Imports the modules side by side. A pack with a name in `taken`, or of one before it, fails as well, under the name of its file. Never
  * rejects.
  */
-export async function loadPacks(
-  modules: readonly { readonly spec: string; readonly from: string }[],
-  taken: readonly string[],
-  limitMs = importLimitMs
-): Promise<LoadedPacks> {
+export async function loadPacks(modules: readonly Origin[], taken: readonly string[], limitMs = importLimitMs): Promise<LoadedPacks> {
   const loaded = await Promise.all(modules.map(({ spec, from }) => loadPack(spec, from, limitMs)))
   const names = new Set(taken)
   const packs: Pack[] = []
   const failed: string[] = []
-  const fail = (spec: string, reason: Error) => {
+  const fail = (spec: string, from: string, reason: Error) => {
     const name = freeName(nameOf(spec), names)
-    packs.push(failedPack(name, reason))
+    packs.push(failedPack(name, reason, { spec, from }))
     failed.push(`${name}: ${reason.message}`)
     return name
   }
-  for (const { spec, place, found } of loaded) {
+  for (const { spec, from, place, found } of loaded) {
     for (const pack of found instanceof Error ? [found] : found) {
-      if (pack instanceof Error) names.add(fail(spec, pack))
-      else if (names.has(pack.name)) names.add(fail(spec, new Error(`${place}: a pack named '${pack.name}' is there already`)))
+      if (!(pack instanceof Error)) origins.set(pack, { spec, from })
+      if (pack instanceof Error) names.add(fail(spec, from, pack))
+      else if (names.has(pack.name)) names.add(fail(spec, from, new Error(`${place}: a pack named '${pack.name}' is there already`)))
       else {
         packs.push(pack)
         names.add(pack.name)
@@ -51,8 +57,16 @@ export async function loadPacks(
   return { packs, failed }
 }
 
+interface Found {
+  readonly spec: string
+  readonly from: string
+  /** The file, as far as it is known. */
+  readonly place: string
+  readonly found: Pack[] | Error
+}
+
 /** The packs of a module: its `default` export and those in `packs`; or why there are none, with file and line. */
-async function loadPack(spec: string, from: string, limitMs: number): Promise<{ spec: string; place: string; found: Pack[] | Error }> {
+async function loadPack(spec: string, from: string, limitMs: number): Promise<Found> {
   let place = spec
   try {
     const url = locate(spec, from)
@@ -61,30 +75,41 @@ async function loadPack(spec: string, from: string, limitMs: number): Promise<{ 
     if (loaded === late) throw new Error(`the import took longer than ${limitMs} ms and was given up`)
     const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)
     if (found.length === 0) throw new Error('there is no pack as its default export (made with definePack)')
-    return { spec, place, found }
+    return { spec, from, place, found }
   } catch (cause) {
     const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)
-    return { spec, place, found: new Error(`${await placeOf(cause, place)}: ${reason}`, { cause }) }
+    return { spec, from, place, found: new Error(`${await placeOf(cause, place)}: ${reason}`, { cause }) }
   }
 }
 
-const failures = new WeakMap<Pack, Error>()
+const origins = new WeakMap<Pack, Origin>()
 
-/** Stands in for a pack that cannot run: known by its name, never active. */
-export function failedPack(name: string, reason: Error): Pack {
-  const pack = definePack({
-    name,
-    setup() {
-      throw reason
-    }
-  })
-  failures.set(pack, reason)
-  return pack
+/** Where a pack of `loadPacks` came from; undefined for any other. */
+export function originOf(pack: Pack): Origin | undefined {
+  return origins.get(pack)
 }
 
-/** Why a pack of `failedPack` cannot run; undefined for any other. */
-export function importFailure(pack: Pack): string | undefined {
-  return failures.get(pack)?.message
+/** How often a file was asked for anew: Node keeps a module under its URL for good. */
+const versions = new Map<string, number>()
+
+/** From now on the module of this spec is read again, with the files of its package that it imports. */
+export function forgetModule(spec: string, from: string): void {
+  const url = locate(spec, from)
+  if (!url.startsWith('file:')) return
+  versions.set(url, (versions.get(url) ?? 0) + 1)
+  const { cache } = createRequire(url)
+  const dir = dirname(fileURLToPath(url))
+  for (const file of Object.keys(cache)) if (file.startsWith(dir) && !file.slice(dir.length).includes('node_modules')) delete cache[file]
+}
+
+/** Stands in for a pack that cannot run: known by its name, never active. */
+export function failedPack(name: string, broken: Error, origin?: Origin): Pack {
+  const setup = () => {
+    throw broken
+  }
+  const pack = { ...definePack({ name, setup }), broken }
+  if (origin) origins.set(pack, origin)
+  return pack
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {
@@ -109,21 +134,46 @@ async function importModule(url: string): Promise<{ default?: unknown; packs?: u
     hooked = true
     register('./resolve-self.js', import.meta.url)
   }
-  return await import(url)
+  const version = versions.get(url)
+  return await import(version === undefined ? url : `${url}?${versionMark}${version}`)
 }
 
 function locate(spec: string, from: string): string {
   const path = isAbsolute(spec) ? spec : resolve(from, spec)
   if (isAbsolute(spec) || spec.startsWith('.') || existsSync(path)) {
     if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-    return pathToFileURL(path).href
+    return pathToFileURL(statSync(path).isDirectory() ? entryOf(path) : path).href
   }
+  const installed = join(from, installedDir, 'node_modules', spec)
+  if (existsSync(installed)) return pathToFileURL(entryOf(installed)).href
   try {
     const found = createRequire(join(from, 'package.json')).resolve(spec)
     return isAbsolute(found) ? pathToFileURL(found).href : spec // a built-in module has no file
   } catch {
     return spec // a module that only `import` can resolve; a failure there names the spec
   }
+}
+
+/** Where `svc-code pack add` installs packages, below the home. */
+export const installedDir = 'pack-modules'
+
+/** The file that a package or directory is entered by: what its package.json says, else `pack` or `index` as `.js` or `.ts`. */
+export function entryOf(dir: string): string {
+  const manifest = join(dir, 'package.json')
+  const { exports: doors, main } = existsSync(manifest) ? (JSON.parse(readFileSync(manifest, 'utf8')) as Record<string, unknown>) : {}
+  const named = doorOf(doors) ?? (typeof main === 'string' ? main : undefined)
+  const names = [...(named === undefined ? [] : [named]), 'pack.js', 'index.js', 'pack.ts', 'index.ts', 'pack.mjs', 'index.mjs']
+  const found = names.map(name => join(dir, name)).find(file => existsSync(file))
+  if (found === undefined) throw new Error(`${dir} has no ${names.join(', ')}`)
+  return found
+}
+
+/** The file of `.` in the `exports` of a package. */
+function doorOf(doors: unknown): string | undefined {
+  if (typeof doors === 'string') return doors
+  if (typeof doors !== 'object' || doors === null) return undefined
+  const conditions = doors as { readonly [name in '.' | 'node' | 'import' | 'default']?: unknown }
+  return doorOf(conditions['.'] ?? conditions.node ?? conditions.import ?? conditions.default)
 }
 
 function isPack(value: unknown): value is Pack {

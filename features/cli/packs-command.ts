@@ -1,52 +1,126 @@
 /** `svc-code packs`: what the running server says of its packs, or what one would load. Nothing is started or made. */
 import { unwrap } from '../../client/index.ts'
-import { KernelInfo, type Pack } from '../../kernel/index.ts'
+import { KernelInfo, type Pack, PackControl, Relays } from '../../kernel/index.ts'
 import { deploymentConfig } from '../../kernel/lifecycle/context.ts'
+import { factsOf, type PackItem } from '../packs/index.ts'
 import { why } from './banner.ts'
+import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
-import { json, table } from './io.ts'
-import { importFailure } from './load-pack.ts'
-import { deploymentPacks } from './serve.ts'
-import { runningServer } from './servers.ts'
+import { deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
+import { clip, json, table } from './io.ts'
+import { type Reached, runningServer } from './servers.ts'
 
-interface Row {
+type Facts = Partial<Pick<PackItem, 'description' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
+
+interface Row extends Facts {
   readonly name: string
   readonly state: string
   readonly version?: string | undefined
   readonly why: string
 }
 
-export const packs: Runner = async ({ flags }, { env, out, err }) => {
+/** Exit code 1 when a pack failed. */
+export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   const deployment = await readDeployment(flags, env)
   const server = await runningServer(deployment.home)
-  const running = server && (await unwrap(server.client.rest.GET('/api/v1/meta'))).features.map(feature => rowOf(feature as never))
-  if (!running) err(`no server runs on ${deployment.home}: this is what one would load\n`)
-  const disabled = deployment.disable.map(name => ({ name, state: 'disabled', why: 'by --disable or config.toml' }))
-  const rows: Row[] = [...(running ?? foreseen(await deploymentPacks(deployment), deployment)), ...disabled]
-  if (flags.json) out(json({ running: running !== undefined, packs: rows }))
+  const rows: Row[] = server ? await rowsOf(server, deployment) : await foreseenRows(deployment, text => err(`warning: ${text}\n`))
+  if (!server) err(`no server runs on ${deployment.home}: this is what one would load\n`)
+  const [name] = words
+  const shown = name === undefined ? rows : rows.filter(row => row.name === name)
+  if (name !== undefined && shown.length === 0) throw new CommandError(`no pack '${name}'; svc-code packs lists them`)
+  if (flags.json) out(json({ running: server !== undefined, packs: shown }))
+  else if (name !== undefined) for (const row of shown) out(details(row))
   else out(table([['pack', 'state', 'version', 'why'], ...rows.map(row => [row.name, row.state, row.version ?? '-', row.why])]))
-  return 0
+  return shown.some(row => row.state === 'Failed') ? 1 : 0
 }
 
-function rowOf(feature: Parameters<typeof why>[0]): Row {
-  const { name, state, meta } = feature
-  return { name, state, version: meta.version, why: why(feature) }
+/** What a running server says; one without the pack that tells it says less. */
+async function rowsOf({ client }: Reached, { disable }: Deployment): Promise<Row[]> {
+  const told = await unwrap(client.rest.GET('/api/v1/packs')).catch(() => undefined)
+  if (told) return (told.items as PackItem[]).map(rowOf)
+  const { features } = await unwrap(client.rest.GET('/api/v1/meta'))
+  const active = features.map(feature => {
+    const { name, state, meta } = feature
+    return { name, state, version: meta.version, why: why(feature as never) }
+  })
+  return [...active, ...disable.map(disabledRow)]
 }
+
+const disabledRow = (name: string): Row => ({ name, state: 'disabled', why: 'by --disable or config.toml' })
+
+/** A pack as the server tells it. */
+export function rowOf(item: PackItem): Row {
+  const { name, state, version, error, waiting_for, faults, description, setup_ms, options_schema, option_defaults, options } = item
+  const meta = { ...(error === null ? {} : { error }), ...(waiting_for.length > 0 ? { waiting_for } : {}), ...(faults ? { faults } : {}) }
+  const facts = { description, setup_ms, options_schema, option_defaults, options }
+  if (state === 'Disabled') return { ...facts, ...disabledRow(name) }
+  return { name, state, version: version ?? undefined, why: state === 'Unloaded' ? 'for this run' : why({ name, state, meta }), ...facts }
+}
+
+async function foreseenRows(deployment: Deployment, warn: (text: string) => void): Promise<Row[]> {
+  const loaded = await deploymentPacks(deployment)
+  for (const text of deploymentWarnings(deployment, loaded)) warn(text)
+  return [...foreseen(loaded, deployment), ...deployment.disable.map(disabledRow)]
+}
+
+/** One pack with its options: type, default and what is in effect. */
+export function details(row: Row): string {
+  const { name, state, version, description, why: reason } = row
+  const properties = (row.options_schema as { properties?: Record<string, Record<string, unknown>> } | null | undefined)?.properties ?? {}
+  const head = [
+    [
+      name,
+      [state, version, row.setup_ms === undefined || row.setup_ms === null ? undefined : `set up in ${row.setup_ms} ms`]
+        .filter(Boolean)
+        .join(', ')
+    ],
+    ...(reason === '' ? [] : [['', reason]]),
+    ...(description ? [['', description]] : [])
+  ]
+  const options = Object.entries(properties).map(([key, schema]) => [
+    key,
+    typeOf(schema),
+    shortJson(schema.default),
+    shortJson(row.options?.[key]),
+    String(schema.description ?? '')
+  ])
+  if (options.length === 0) return `${table(head)}no options\n`
+  return `${table(head)}\noptions, in [packs.config.${name}] of config.toml\n${table([['option', 'type', 'default', 'now', ''], ...options])}`
+}
+
+/** `integer 1..100`, `"a" | "b"`, `string[]`. */
+function typeOf(schema: Record<string, unknown>): string {
+  const { type, anyOf, items, minimum, maximum } = schema
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (Array.isArray(anyOf)) return anyOf.map(one => typeOf(one as Record<string, unknown>)).join(' | ')
+  if (type === 'array') return `${typeOf((items ?? {}) as Record<string, unknown>)}[]`
+  const range = minimum === undefined && maximum === undefined ? '' : ` ${minimum ?? ''}..${maximum ?? ''}`
+  return `${String(type ?? 'any')}${range}`
+}
+
+const shortJson = (value: unknown) => (value === undefined ? '-' : clip(JSON.stringify(value), 40))
 
 /** What can be told of packs that were imported and not set up: wrong options, and needs that nobody would provide. */
 function foreseen(loaded: readonly Pack[], { config }: Deployment): Row[] {
   const rows = new Map<string, Row>()
   const row = (pack: Pack, state: string, reason: string) =>
-    rows.set(pack.name, { name: pack.name, state, version: pack.version, why: reason })
+    rows.set(pack.name, {
+      ...factsOf(pack),
+      ...{ options: optionsOf(pack, config[pack.name]) },
+      name: pack.name,
+      state,
+      version: pack.version,
+      why: reason
+    })
   const failed = new Set<Pack>()
   for (const pack of loaded) {
-    const reason = importFailure(pack) ?? configProblem(pack, config[pack.name])
+    const reason = pack.broken?.message ?? configProblem(pack, config[pack.name])
     if (reason === undefined) continue
     failed.add(pack)
     row(pack, 'Failed', reason)
   }
-  const provided = new Set([KernelInfo.id])
+  const provided = new Set([KernelInfo.id, PackControl.id, Relays.id])
   let waiting = loaded.filter(pack => !failed.has(pack))
   for (let before = -1; waiting.length !== before; ) {
     before = waiting.length
@@ -61,6 +135,10 @@ function foreseen(loaded: readonly Pack[], { config }: Deployment): Row[] {
 
 function missing(pack: Pack, provided: ReadonlySet<string>): string[] {
   return Object.values(pack.needs).flatMap(({ id }) => (provided.has(id) ? [] : [id]))
+}
+
+function optionsOf(pack: Pack, given: unknown): Record<string, unknown> | null {
+  return configProblem(pack, given) === undefined ? (deploymentConfig(pack, given) as Record<string, unknown>) : null
 }
 
 function configProblem(pack: Pack, given: unknown): string | undefined {

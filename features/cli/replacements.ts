@@ -1,6 +1,6 @@
 /** Services of the default packs are theirs: another pack provides one only where the operator names it in `[packs.replace]`. */
 import type { Pack } from '../../kernel/index.ts'
-import { failedPack } from './load-pack.ts'
+import { failedPack, originOf } from './load-pack.ts'
 
 /** A default pack, loaded on demand. */
 export type DefaultPack = () => Promise<Pack>
@@ -25,7 +25,11 @@ export async function checkReplacements(
   return packs.map(pack => {
     const taken = pack.provides.find(({ id }) => owners.has(id) && named[id] !== pack.name)
     return taken
-      ? failedPack(pack.name, new Error(`it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`))
+      ? failedPack(
+          pack.name,
+          new Error(`it provides '${taken.id}' in place of ${owners.get(taken.id)}; ${hint(taken.id, pack.name)}`),
+          originOf(pack)
+        )
       : pack
   })
 }

@@ -8,20 +8,31 @@ interface Resolved {
   url: string
   shortCircuit?: boolean
 }
-type Next = (specifier: string, context: unknown) => Promise<Resolved>
+interface Context {
+  readonly parentURL?: string
+}
+type Next = (specifier: string, context: Context) => Promise<Resolved>
 
 const here = new URL('.', import.meta.url)
 const bundled = basename(here.pathname) === 'bundle'
 const compiled = import.meta.url.endsWith('.js')
 const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
 
-export async function resolve(specifier: string, context: unknown, next: Next): Promise<Resolved> {
+export async function resolve(specifier: string, context: Context, next: Next): Promise<Resolved> {
   const named = /^svc-code\/(kernel|kernel\/testing|client|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
   if (named !== undefined) return { url: door(named), shortCircuit: true }
-  const resolved = await next(specifier, context)
+  const resolved = versioned(await next(specifier, context), context)
   if (!resolved.url.startsWith(root)) return resolved
   const file = /^(?:dist\/)?(kernel\/(?:index|testing)|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
   return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '')) }
+}
+
+/** What a file that is read again imports of its own package is read again with it. */
+function versioned(resolved: Resolved, context: Context): Resolved {
+  const [parent = '', query] = (context.parentURL ?? '').split('?', 2)
+  if (!query?.startsWith('svc-code=') || !resolved.url.startsWith('file:') || resolved.url.includes('?')) return resolved
+  const path = (url: string) => url.slice(0, url.lastIndexOf('/node_modules/') + 1) // '' outside of packages that were installed
+  return path(parent) === path(resolved.url) && !resolved.url.startsWith(root) ? { ...resolved, url: `${resolved.url}?${query}` } : resolved
 }
 
 /** File of a door in the form in which this module itself runs: bundled, compiled, or as source. */

@@ -3,19 +3,19 @@
 import { readToken } from '../../kernel/access/token.ts'
 import { defaultPort, type KernelOptions } from '../../kernel/environment.ts'
 import { homeWarnings } from '../../kernel/home.ts'
-import { DeveloperError, type Pack } from '../../kernel/index.ts'
+import { DeveloperError } from '../../kernel/index.ts'
 import { createKernel, type Kernel } from '../../kernel/kernel.ts'
 import type { LogLevel } from '../../kernel/log/log.ts'
-import { defaultConfig, defaultPacks, demoPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
 import { listInstances } from '../instances/index.ts'
 import { isOfflineEnvironment } from '../llm/index.ts'
 import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
 import type { Runner } from './commands.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
+import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
-import { checkPackNames } from './options.ts'
 import { blankEnvironment } from './own-environment.ts'
+import { packSource } from './pack-source.ts'
 import { Terminal } from './terminal.ts'
 import { ownCommand, productVersion } from './version.ts'
 
@@ -38,12 +38,14 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const collect = (reason: unknown) => forgotten.push(reason)
   process.on('unhandledRejection', collect) // of an import: there is no log yet
   const packs = await deploymentPacks(deployment)
-  for (const name of Object.keys(deployment.config)) {
-    const known = packs.some(pack => pack.name === name) || deployment.disable.includes(name)
-    if (!known) out(`warning: [packs.config.${name}] in config.toml is for a pack that is not loaded\n`)
-  }
+  for (const warning of deploymentWarnings(deployment, packs)) out(`warning: ${warning}\n`)
   const terminal = new Terminal(out)
-  const kernel = await createKernel({ ...options, packs, onOperatorLine: line => terminal.show(line) })
+  const kernel = await createKernel({
+    ...options,
+    packs,
+    packSource: packSource(flags, env, deployment, packs),
+    onOperatorLine: line => terminal.show(line)
+  })
   for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
   const stop = onSignals(kernel, text => terminal.say(text))
   const faults = onFaults(kernel)
@@ -82,37 +84,12 @@ async function portProblem(error: unknown, home: string, port: number | undefine
 
 const notHandled = 'a rejected promise was not handled'
 
-/**
- * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them
- * as a pack that fails with the reason. `importMs`: time limit of an import. Throws when a name in `disable` or `require` is nobody's.
- */
-export async function deploymentPacks(deployment: Deployment, importMs?: number): Promise<Pack[]> {
-  const packs = await loadDefaultPacks(deployment.disable, productVersion())
-  if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
-  const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
-  const failed: string[] = []
-  if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
-    const { loadPacks } = await import('./load-pack.ts')
-    const loaded = await loadPacks(deployment.load, names, importMs)
-    failed.push(...loaded.failed)
-    const { checkReplacements } = await import('./replacements.ts')
-    const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
-    packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
-  }
-  const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
-  if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
-  const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
-  if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
-  checkPackNames('require', deployment.require, known)
-  return packs.filter(pack => !deployment.disable.includes(pack.name))
-}
-
 export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment): Omit<KernelOptions, 'packs'> {
   return {
     home: deployment.home,
     product: 'svc-code',
     version: productVersion(),
-    config: withDefaults(deployment.config),
+    config: deploymentConfig(deployment),
     required: deployment.require,
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.port === undefined ? {} : { port: Number(flags.port), portRetries: 0 }),
@@ -126,16 +103,6 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     offline: flags.offline ?? isOfflineEnvironment(env),
     corsOrigins: [...(flags['cors-origin'] ?? []), ...listOf(env.SVC_CODE_CORS_ORIGINS)]
   }
-}
-
-/** Options of the deployment over those of the full server. */
-function withDefaults(config: Deployment['config']): Deployment['config'] {
-  const merged: Record<string, unknown> = { ...defaultConfig, ...config }
-  for (const [name, options] of Object.entries(defaultConfig)) {
-    const own = config[name]
-    if (typeof own === 'object' && own !== null) merged[name] = { ...options, ...own }
-  }
-  return merged
 }
 
 /** An unknown level in the environment is not worth refusing to start. */

@@ -9,10 +9,11 @@ import { guardOutbound, OutboundRefused } from '../llm/index.ts'
 import { reachable } from './banner.ts'
 import { CommandError } from './command-error.ts'
 import { homeOf, readDeployment } from './deployment.ts'
+import { deploymentPacks } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
 import { blankEnvironment } from './own-environment.ts'
-import { deploymentPacks, kernelOptions } from './serve.ts'
+import { kernelOptions } from './serve.ts'
 
 /** A server and a client of it. */
 export interface Reached {

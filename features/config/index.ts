@@ -19,3 +19,4 @@ export {
   tokenCountingSection
 } from './sections.ts'
 export * from './service.ts'
+export { watchConfig } from './watch.ts'

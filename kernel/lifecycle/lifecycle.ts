@@ -86,6 +86,18 @@ export class Lifecycle {
     })
   }
 
+  /** Unloads a pack and forgets it, as if it had never been there. */
+  remove(name: string): Promise<void> {
+    return this.#exclusive(async () => {
+      const unit = this.#known(name)
+      unit.wanted = false
+      await this.#withdraw(unit)
+      this.#units.splice(this.#units.indexOf(unit), 1)
+      this.#env.guard.forget(name)
+      await this.#settle()
+    })
+  }
+
   /** Takes one service of an active pack back; who needs it waits as Pending. */
   withdrawService(unit: Unit, id: string): Promise<void> {
     return this.#exclusive(async () => {
@@ -107,22 +119,27 @@ export class Lifecycle {
   }
 
   features(): Feature[] {
-    return this.#units
-      .filter(unit => unit.wanted || unit.state === 'Unloading')
-      .map(unit => {
-        const waiting = unit.state === 'Pending' ? this.#missing(unit) : []
-        const faults = this.#env.guard.faults(unit.name)
-        return {
-          name: unit.name,
-          state: unit.state,
-          meta: {
-            ...(unit.pack.version === undefined ? {} : { version: unit.pack.version }),
-            ...(waiting.length === 0 ? {} : { waiting_for: waiting }),
-            ...(unit.error === undefined ? {} : { error: unit.error.message }),
-            ...(faults === undefined ? {} : { faults })
-          }
-        }
-      })
+    return this.#units.filter(unit => unit.wanted || unit.state === 'Unloading').map(unit => this.#feature(unit))
+  }
+
+  /** Every pack, also those that were unloaded. */
+  units(): { readonly unit: Unit; readonly feature: Feature }[] {
+    return this.#units.map(unit => ({ unit, feature: this.#feature(unit) }))
+  }
+
+  #feature(unit: Unit): Feature {
+    const waiting = unit.state === 'Pending' ? this.#missing(unit) : []
+    const faults = this.#env.guard.faults(unit.name)
+    return {
+      name: unit.name,
+      state: unit.state,
+      meta: {
+        ...(unit.pack.version === undefined ? {} : { version: unit.pack.version }),
+        ...(waiting.length === 0 ? {} : { waiting_for: waiting }),
+        ...(unit.error === undefined ? {} : { error: unit.error.message }),
+        ...(faults === undefined ? {} : { faults })
+      }
+    }
   }
 
   /** Failure of a pack, with its cause, for the start-up error. */
@@ -182,6 +199,7 @@ export class Lifecycle {
     guard.forget(unit.name)
     this.#state(unit, 'Activating')
     const began = performance.now()
+    const took = () => Math.round((performance.now() - began) * 10) / 10
     try {
       if ((await waitAtMost(setup(unit), options.setupTimeoutMs)) === late) throw developerError('setup_late', options.setupTimeoutMs)
       for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
@@ -192,16 +210,19 @@ export class Lifecycle {
       const clash = registry.clash(unit.registrations)
       if (clash !== undefined) throw developerError('wire_clash', clash)
     } catch (error) {
+      unit.setupMs = took()
       await this.#fail(unit, error)
       return
     }
+    unit.setupMs = took()
+    unit.activeSince = this.#env.now()
     unit.activated = ++this.#sequence
     unit.scope.own(registry.publish(unit.registrations))
     for (const [id, impl] of unit.provided) services.add(id, unit.name, impl)
     this.#dirty = true
     this.#state(unit, 'Active')
     for (const publish of unit.staged.splice(0)) publish()
-    log.debug({ pack: unit.name, ms: Math.round(performance.now() - began) }, 'pack is active')
+    log.debug({ pack: unit.name, ms: Math.round(unit.setupMs) }, 'pack is active')
   }
 
   async #fail(unit: Unit, error: unknown): Promise<void> {

@@ -65,6 +65,7 @@ test('no secret of the configuration or the environment shows in any answer, eve
     catalog_id: 'local-chat',
     file_id: 'none',
     path: 'none',
+    name: 'meta',
     task_id: 'bash-00000000',
     agent_id: 'main',
     since_seq: '0',

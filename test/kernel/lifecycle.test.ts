@@ -410,7 +410,7 @@ test('what a setup registers becomes visible together, when it is through', asyn
   })
   const { kernel } = await startTestKernel(t, { packs: [owner] })
   await kernel.load(slow)
-  assert.deepEqual(seen.splice(0), [[], ['kernel-info', 'relays'], [], 0])
+  assert.deepEqual(seen.splice(0), [[], ['kernel-info', 'pack-control', 'relays'], [], 0])
   assert.deepEqual([read(), kernel.inspect().taps, kernel.inspect().routes.length], [['hello'], 1, 1])
 })
 

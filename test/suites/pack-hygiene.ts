@@ -57,7 +57,7 @@ export function packHygiene(pack: Pack, { others, readme }: HygieneOptions): voi
   test(`${name}: it is active alone with what it needs, and waits without`, async t => {
     const { kernel } = await startTestKernel(t, { packs: [...needed(pack, others), pack] })
     assertActive(kernel, name)
-    if (Object.keys(pack.needs).some(key => !['kernel-info', 'relays'].includes(pack.needs[key]?.id ?? ''))) {
+    if (Object.keys(pack.needs).some(key => !['kernel-info', 'pack-control', 'relays'].includes(pack.needs[key]?.id ?? ''))) {
       const alone = await startTestKernel(t, { packs: [pack] })
       const feature = alone.kernel.features()[0]
       assert.equal(feature?.state, 'Pending')

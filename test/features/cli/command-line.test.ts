@@ -39,7 +39,7 @@ test('an unknown option is answered with the one that was meant, or with all', (
 test('an unknown command, a missing word and a stray one are refused with what belongs there', () => {
   assert.throws(() => line('tokn'), usage(/Did you mean token\?/))
   assert.throws(() => line('token', 'rotat'), usage(/Did you mean rotate\?\nusage: .*svc-code token rotate/s))
-  assert.throws(() => line('packs', 'x'), usage(/'x' does not belong here.\nusage: svc-code packs/))
+  assert.throws(() => line('packs', 'x', 'y'), usage(/'y' does not belong here.\nusage: svc-code packs/))
   assert.throws(() => line('sessions', 'show'), usage(/<session> is missing.\nusage: .*svc-code sessions show <session>/s))
   assert.throws(() => line('config', 'set', 'a'), usage(/<value> is missing/))
 })

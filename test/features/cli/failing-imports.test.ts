@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { deploymentPacks } from '../../../features/cli/serve.ts'
+import { deploymentPacks } from '../../../features/cli/deployment-packs.ts'
 import type { Feature } from '../../../kernel/index.ts'
 import { createKernel } from '../../../kernel/kernel.ts'
 import { run, serve } from '../../helpers/cli.ts'
@@ -91,11 +91,11 @@ test('a pack with the name of a default pack, or of one that was loaded before, 
 
 test('the name of a built-in module is no pack', async () => {
   const home = await freshDir()
-  for (const spec of ['fs', 'node:fs']) {
+  for (const spec of ['os', 'node:os']) {
     const packs = await deploymentPacks({ home, load: [{ spec, from: home }], disable: [], require: [], replace: {}, config: {} })
     const failed = packs.at(-1)
-    assert.equal(failed?.name, 'fs')
-    assert.throws(() => failed?.setup({} as never, {} as never), /fs: .*no pack as its default export/)
+    assert.equal(failed?.name, 'os')
+    assert.throws(() => failed?.setup({} as never, {} as never), /os: .*no pack as its default export/)
   }
 })
 

@@ -1,0 +1,52 @@
+/** The packs that a deployment names, imported and checked, and their options. */
+import { nearest, type Pack } from '../../kernel/index.ts'
+import { defaultConfig, defaultPacks, demoPacks, loadDefaultPack, loadDefaultPacks } from '../default-packs.ts'
+import type { Deployment } from './deployment.ts'
+import { checkPackNames } from './options.ts'
+import { productVersion } from './version.ts'
+
+/**
+ * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them
+ * as a pack that fails with the reason. `importMs`: time limit of an import. Throws when a name in `disable` or `require` is nobody's.
+ */
+export async function deploymentPacks(deployment: Deployment, importMs?: number): Promise<Pack[]> {
+  const packs = await loadDefaultPacks(deployment.disable, productVersion())
+  if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
+  const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
+  const failed: string[] = []
+  if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
+    const { loadPacks } = await import('./load-pack.ts')
+    const loaded = await loadPacks(deployment.load, names, importMs)
+    failed.push(...loaded.failed)
+    const { checkReplacements } = await import('./replacements.ts')
+    const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
+    packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))
+  }
+  const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
+  if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
+  const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
+  if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
+  checkPackNames('require', deployment.require, known)
+  return packs.filter(pack => !deployment.disable.includes(pack.name))
+}
+
+/** Options of the deployment over those of the full server. */
+export function deploymentConfig({ config }: Deployment): Deployment['config'] {
+  const merged: Record<string, unknown> = { ...defaultConfig, ...config }
+  for (const [name, options] of Object.entries(defaultConfig)) {
+    const own = config[name]
+    if (typeof own === 'object' && own !== null) merged[name] = { ...options, ...own }
+  }
+  return merged
+}
+
+/** What is odd about `[packs]` and stops nothing, one line each: options for packs that are not loaded. */
+export function deploymentWarnings({ config, disable }: Deployment, packs: readonly Pack[]): string[] {
+  const names = [...packs.map(pack => pack.name), ...disable]
+  return Object.keys(config).flatMap(name => {
+    if (names.includes(name)) return []
+    const near = nearest(name, names, 2)
+    const hint = near === undefined ? '' : `; did you mean ${near}?`
+    return [`[packs.config.${name}] in config.toml is for a pack that is not loaded${hint}`]
+  })
+}

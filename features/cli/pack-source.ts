@@ -1,0 +1,66 @@
+/** Where a running server finds packs that come later: `[packs]` as it stands now, the default packs, and modules read again. */
+import { join } from 'node:path'
+import type { Deployment as Deployed, Pack, PackSource } from '../../kernel/index.ts'
+import { watchConfig } from '../config/index.ts'
+import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
+import { type Deployment, readDeployment } from './deployment.ts'
+import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
+import type { FlagValues } from './flags.ts'
+import type { Origin } from './load-pack.ts'
+import { productVersion } from './version.ts'
+
+export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment, packs: readonly Pack[]): PackSource {
+  const known = new Map(packs.map(pack => [pack.name, pack]))
+  /** Default packs are made anew at each look, and packs that cannot run: as long as they say the same they are the same. */
+  const same = async (pack: Pack): Promise<Pack> => {
+    const before = known.get(pack.name)
+    if (before === undefined || before === pack) return pack
+    const { originOf } = await import('./load-pack.ts')
+    if (originOf(pack)?.spec !== originOf(before)?.spec) return pack
+    const equal = originOf(pack) === undefined || (pack.broken !== undefined && pack.broken.message === before.broken?.message)
+    return equal ? before : pack
+  }
+  const stateOf = (now: Deployment, all: readonly Pack[]): Deployed => ({
+    packs: all,
+    config: deploymentConfig(now),
+    disabled: now.disable,
+    required: now.require,
+    warnings: deploymentWarnings(now, all)
+  })
+  const read = async (): Promise<Deployed> => {
+    const now = await readDeployment(flags, env)
+    const all = await Promise.all((await deploymentPacks({ ...now, demo: deployment.demo ?? false })).map(same))
+    for (const pack of all) known.set(pack.name, pack)
+    return stateOf(now, all)
+  }
+  return {
+    started: stateOf(deployment, packs),
+    read,
+    async find(name, anew) {
+      const pack = known.get(name)
+      const { forgetModule, loadPacks, originOf } = await import('./load-pack.ts')
+      const origin = pack && originOf(pack)
+      if (!origin) {
+        if (pack) return pack
+        if (!Object.hasOwn({ ...defaultPacks, ...demoPacks }, name)) return undefined
+        const loaded = { ...(await loadDefaultPack(name, { ...defaultPacks, ...demoPacks })), version: productVersion() }
+        known.set(name, loaded)
+        return loaded
+      }
+      if (!anew) return pack
+      forgetModule(origin.spec, origin.from)
+      const { packs: found } = await loadPacks([origin], [])
+      // A file that fails to load has no name of its own: the pack that it was fails in its place.
+      const next = found.find(one => one.name === name) ?? (await failing(name, found, origin))
+      known.set(name, next)
+      return next
+    },
+    watch: changed => watchConfig(join(deployment.home, 'config.toml'), changed)
+  }
+}
+
+async function failing(name: string, found: readonly Pack[], origin: Origin): Promise<Pack> {
+  const { failedPack } = await import('./load-pack.ts')
+  const reason = found.find(pack => pack.broken)?.broken?.message
+  return failedPack(name, new Error(reason ?? `its file brings no pack named '${name}' any more`), origin)
+}

@@ -1,0 +1,71 @@
+/** Makes the packs of a running server those of its configuration: what differs from what was applied last comes, goes, or is swapped. */
+import { isDeepStrictEqual } from 'node:util'
+import { AppError, type Deployment, type PackControl } from '../../kernel/index.ts'
+import { DeploymentFaulty, PackHeld } from './contract.ts'
+
+export interface Change {
+  readonly loaded: string[]
+  readonly unloaded: string[]
+  readonly reloaded: string[]
+  readonly warnings: readonly string[]
+}
+
+export class Deployed {
+  readonly #control: PackControl
+  readonly #self: string
+  #last: Deployment | undefined
+  #queue: Promise<unknown> = Promise.resolve()
+
+  /** `self`: the pack that asks; it goes last and is not waited for. */
+  constructor(control: PackControl, self: string) {
+    this.#control = control
+    this.#self = self
+    this.#last = control.source?.started
+  }
+
+  /** Names that the deployment leaves out. */
+  get disabled(): readonly string[] {
+    return this.#last?.disabled ?? []
+  }
+
+  /** One change after the other. Throws DeploymentFaulty or PackHeld, having changed nothing. */
+  refresh(): Promise<Change> {
+    const run = this.#queue.then(() => this.#refresh())
+    this.#queue = run.catch(() => undefined)
+    return run
+  }
+
+  async #refresh(): Promise<Change> {
+    const { source } = this.#control
+    if (!source || !this.#last) return { loaded: [], unloaded: [], reloaded: [], warnings: [] }
+    const next = await source.read().catch((cause: unknown) => {
+      throw new AppError(DeploymentFaulty, { message: cause instanceof Error ? cause.message : String(cause), cause })
+    })
+    const before = byName(this.#last)
+    const after = byName(next)
+    const there = new Map(this.#control.list().map(report => [report.name, report]))
+    const unloaded = [...before.keys()].filter(name => !after.has(name) && there.has(name))
+    const held = unloaded.find(name => there.get(name)?.required)
+    if (held !== undefined) throw new AppError(PackHeld, { message: `pack '${held}' is required by this server and cannot be disabled` })
+    const changed = (name: string) => !isDeepStrictEqual(this.#last?.config[name], next.config[name])
+    const reloaded = [...after.keys()].filter(name => {
+      const other = before.get(name) !== after.get(name) || changed(name)
+      return other && before.has(name) && there.get(name)?.wanted
+    })
+    const loaded = [...after.keys()].filter(name => !before.has(name))
+
+    for (const name of new Set([...Object.keys(this.#last.config), ...Object.keys(next.config)]))
+      if (changed(name)) this.#control.configure(name, next.config[name])
+    this.#last = next
+    for (const name of unloaded) if (name !== this.#self) await this.#control.remove(name)
+    for (const name of reloaded) if (name !== this.#self) await this.#control.reload(name, after.get(name))
+    for (const name of loaded) await (there.has(name) ? this.#control.reload(name, after.get(name)) : this.#control.load(after.get(name)!))
+    if (unloaded.includes(this.#self)) void this.#control.remove(this.#self)
+    else if (reloaded.includes(this.#self)) void this.#control.reload(this.#self, after.get(this.#self))
+    return { loaded, unloaded, reloaded, warnings: next.warnings }
+  }
+}
+
+function byName({ packs }: Deployment) {
+  return new Map(packs.map(pack => [pack.name, pack]))
+}
