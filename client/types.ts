@@ -2108,6 +2108,41 @@ export interface Model {
   support_efforts?: string[]
   default_effort?: string
 }
+export interface ListPacksData {
+  items: Pack[]
+}
+export interface Pack {
+  name: string
+  /** `Unloaded` for this run, `Disabled` by the deployment */
+  state: 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed' | 'Unloaded' | 'Disabled'
+  version: string | null
+  description: string | null
+  area: string | null
+  /** The server was started on condition that it is active */
+  required: boolean
+  /** Services */
+  needs: string[]
+  /** Services */
+  provides: string[]
+  /** Needed services that nobody provides yet */
+  waiting_for: string[]
+  error: string | null
+  faults: {
+    count: number
+    last: string
+  } | null
+  setup_ms: number | null
+  active_since: string | null
+  options_schema: {
+    [k: string]: unknown
+  } | null
+  option_defaults: {
+    [k: string]: unknown
+  }
+  options: {
+    [k: string]: unknown
+  } | null
+}
 export interface ListPluginsData {
   plugins: Plugin[]
 }
@@ -3100,6 +3135,13 @@ export interface ReadMcpAuthStatusesQuery {
   cwd?: string
   /** true: every candidate is asked; false: nobody; absent: those of which nothing is known */
   verify?: boolean
+}
+export interface RefreshPacksData {
+  loaded: string[]
+  unloaded: string[]
+  reloaded: string[]
+  warnings: string[]
+  items: Pack[]
 }
 export interface RegisterWorkspaceBody {
   /** Absolute path of an existing directory */
@@ -4705,6 +4747,34 @@ export interface paths {
     get: {
       parameters: { query?: GetOauthUserinfoQuery }
       responses: { 200: Content<Success<GetOauthUserinfoData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/packs': {
+    get: {
+      responses: { 200: Content<Success<ListPacksData> | Failure<40001 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/packs/{name}:load': {
+    post: {
+      parameters: { path: { name: string } }
+      responses: { 200: Content<Success<Pack> | Failure<40001 | 40430 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/packs/{name}:reload': {
+    post: {
+      parameters: { path: { name: string } }
+      responses: { 200: Content<Success<Pack> | Failure<40001 | 40430 | 40930 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/packs/{name}:unload': {
+    post: {
+      parameters: { path: { name: string } }
+      responses: { 200: Content<Success<Pack> | Failure<40001 | 40430 | 40930 | 50001 | 50003 | 50005>> } & Refused
+    }
+  }
+  '/api/v1/packs:refresh': {
+    post: {
+      responses: { 200: Content<Success<RefreshPacksData> | Failure<40001 | 40930 | 40931 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/plugins': {
