@@ -10,11 +10,16 @@ import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { ensureDir, type Fence, type Fences, readIfThere, syncDir } from './files.ts'
 import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
+import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
 
 /** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
 const beatMs = 1000
 const trustMs = 2500
 const leaseMs = 4000
+/** A beat file: its number in so many digits, then whose it is. */
+const countLength = 12
+/** Of a server that this one cannot see: nobody stands still for so long with a lease. */
+const forgottenMs = 24 * 60 * 60 * 1000
 
 /** Why a write was refused: another server has taken the lease over. */
 export class LeaseLost extends AppError {
@@ -47,6 +52,8 @@ export class Leases implements Fences {
   /** Beats of others as they were seen last. */
   readonly #seen = new Map<string, Seen>()
   #beat: FileHandle | undefined
+  /** There were no leases for a while: another server may have removed the file. */
+  #rested = false
   #beatAt = Number.NEGATIVE_INFINITY
   #beating: Promise<void> | undefined
   #count = 0
@@ -135,6 +142,7 @@ export class Leases implements Fences {
     if (--this.#count > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
+    this.#rested = true
   }
 
   #doBeat(): Promise<void> {
@@ -148,11 +156,19 @@ export class Leases implements Fences {
 
   async #beatOnce(): Promise<void> {
     const start = performance.now()
-    if (!this.#beat) {
+    if (!this.#beat || this.#rested) {
       await ensureDir(this.#dir)
-      this.#beat = await open(join(this.#dir, this.#server_id), 'w', 0o600)
+      await this.#beat?.close()
+      this.#beat = undefined
+      const beat = await open(join(this.#dir, this.#server_id), 'w', 0o600)
+      this.#beat = beat
+      this.#rested = false
+      await beat.write(JSON.stringify(await ownProcess()), countLength)
+      await sweepBeats(this.#dir, this.#server_id).catch(err =>
+        this.#log.warn({ err }, 'beats of servers that are gone could not be removed')
+      )
     }
-    await this.#beat.write(String(++this.#beats).padStart(12, '0'), 0)
+    await this.#beat.write(String(++this.#beats).padStart(countLength, '0'), 0)
     // After the beat: who took something and told before it is seen now, who does later sees the beat and waits.
     const told = await stat(this.#tellPath(this.#server_id)).then(
       ({ size }) => size,
@@ -312,5 +328,33 @@ export async function copyInPlace(path: string): Promise<void> {
   } catch (error) {
     await rm(copy, { force: true })
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+/** Removes what servers that are gone without a goodbye left of their beats. */
+async function sweepBeats(dir: string, own: string): Promise<void> {
+  // The beat, which says whose both are, goes last.
+  for (const name of (await readdir(dir)).sort().reverse()) {
+    const [server_id = ''] = name.split('.')
+    if (server_id === own || !(await isLeft(join(dir, server_id), join(dir, name)))) continue
+    await rm(join(dir, name), { force: true })
+  }
+}
+
+async function isLeft(beat: string, file: string): Promise<boolean> {
+  const identity = identityIn((await readIfThere(beat))?.slice(countLength) ?? '')
+  const state = identity ? await stateOf(identity) : 'elsewhere'
+  if (state !== 'elsewhere') return state === 'gone'
+  return await stat(file).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs > forgottenMs,
+    () => false // somebody else removed it
+  )
+}
+
+function identityIn(text: string): ProcessIdentity | undefined {
+  try {
+    return JSON.parse(text) as ProcessIdentity
+  } catch {
+    return undefined // of an older version, or half written
   }
 }

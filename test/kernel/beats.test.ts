@@ -1,0 +1,42 @@
+/** What servers that died leave of their beats. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Leases } from '../../kernel/storage/lease.ts'
+import { ownProcess } from '../../kernel/storage/process-life.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+test('a server that begins to beat removes the beats of servers that are gone, and no others', async () => {
+  const home = await freshDir()
+  const dir = join(home, 'server', 'beats')
+  await mkdir(dir, { recursive: true })
+  const { where } = await ownProcess()
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  const beat = (name: string, identity?: object) => writeFile(join(dir, name), `000000000007${identity ? JSON.stringify(identity) : ''}`)
+  await beat('GONE', { pid, where })
+  await writeFile(join(dir, 'GONE.taken'), '5\n')
+  await beat('ALIVE', await ownProcess())
+  await writeFile(join(dir, 'ALIVE.taken'), '6\n')
+  await beat('ELSEWHERE', { pid, where: 'another machine' })
+  await beat('LONG_AGO', { pid, where: 'another machine' })
+  await beat('OLDER_VERSION')
+  await beat('OLDER_VERSION_LONG_AGO')
+  const longAgo = new Date(Date.now() - 25 * 60 * 60 * 1000)
+  for (const name of ['LONG_AGO', 'OLDER_VERSION_LONG_AGO']) await utimes(join(dir, name), longAgo, longAgo)
+
+  const warned: unknown[] = []
+  const leases = new Leases({ home, server_id: 'MINE', log: { warn: (...line: unknown[]) => void warned.push(line) } })
+  const lease = await leases.acquire(join(home, 'sessions', 's1'))
+  assert.deepEqual((await readdir(dir)).sort(), ['ALIVE', 'ALIVE.taken', 'ELSEWHERE', 'MINE', 'OLDER_VERSION'])
+  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), new RegExp(`^0{11}1\\{"pid":${process.pid},`))
+
+  await lease?.release()
+  const again = await leases.acquire(join(home, 'sessions', 's1'))
+  assert.match(await readFile(join(dir, 'MINE'), 'utf8'), /^0+\d\{"pid":/)
+  await again?.release()
+  await leases.close()
+  assert.ok(!(await readdir(dir)).includes('MINE'))
+  assert.deepEqual(warned, [])
+})
