@@ -105,6 +105,11 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
   readonly summary?: string
   /** `everyone`: a session event that reaches every connection, unfiltered. Default: subscribers; global events always reach everyone. */
   readonly deliver?: 'everyone'
+  /**
+   * True: a connection that was sent it gets it in no replay, whatever cursor it subscribes with. For durable facts that every answer about
+   * the session holds, so that nobody can miss them; of other events a replay is everything after the cursor.
+   */
+  readonly once?: boolean
   /** True: every server of the home tells it by itself, so that none passes it on. */
   readonly perServer?: boolean
   /** True: a subscriber's filter by subject does not apply. */

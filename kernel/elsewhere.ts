@@ -65,6 +65,8 @@ export interface SharedEvent {
   readonly session_id: string
   readonly seq: number
   readonly durable: boolean
+  /** Of an event that a client gets once: which one it is (`onceKey`). */
+  readonly once?: string
   /** The frame as on the wire. */
   readonly frame: Buffer
 }

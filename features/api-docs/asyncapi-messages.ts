@@ -89,7 +89,8 @@ export function asyncapiEvent(spec: EventSpec, copy: Copy, subject: string | und
     payload: objectOf(Object.keys(fields), durable ? fields : { ...fields, offset }),
     'x-scope': scope,
     'x-durable': durable,
-    ...(spec.deliver === undefined ? {} : { 'x-deliver': spec.deliver })
+    ...(spec.deliver === undefined ? {} : { 'x-deliver': spec.deliver }),
+    ...(spec.once ? { 'x-once': true } : {})
   })
 }
 

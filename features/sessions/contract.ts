@@ -237,6 +237,7 @@ export const sessionCreated = defineEvent({
   scope: 'session',
   durable: true,
   deliver: 'everyone',
+  once: true,
   payload: Type.Object({ session: SessionObject })
 })
 

@@ -51,6 +51,8 @@ export interface ConnectionOptions {
  */
 const firstFrameMs = 100
 const earlyBytes = 64 * 1024
+/** So many events that come once are remembered per connection (their keys are shared by all); older ones may come again in a replay. */
+const maxTold = 1000
 
 type Hide = (type: string, subject: string) => boolean
 
@@ -76,8 +78,9 @@ export class ClientConnection extends SlotHost implements Connection {
   /** Sessions whose replay is due. */
   readonly #awaited = new Set<string>()
   /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
-  #early: { readonly session_id: string; readonly durable: boolean; readonly bytes: Buffer; readonly foreign?: SharedEvent }[] | undefined =
-    []
+  #early: { readonly event: SharedEvent; readonly foreign: boolean }[] | undefined = []
+  /** The newest events that it gets once and was sent. */
+  readonly #told = new Set<string>()
   readonly #listening: NodeJS.Timeout
   #remote: Remote | undefined
   #held: Message[] = []
@@ -180,7 +183,7 @@ export class ClientConnection extends SlotHost implements Connection {
   #offer(event: SharedEvent): void {
     if (this.subscribed(event.session_id)) return // it is here by now
     if (this.#remote) this.#remote.offer(event)
-    else this.write(event.frame)
+    else this.tell(event)
   }
 
   /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
@@ -196,15 +199,32 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   /** Takes an event that reaches everyone. One that a replay brings is left to that. `foreign`: it comes from another server. */
-  broadcast(session_id: string, durable: boolean, bytes: Buffer, foreign?: SharedEvent): void {
+  broadcast(event: SharedEvent, foreign = false): void {
     if (!this.#early) {
-      if (durable && this.#awaited.has(session_id)) return
-      if (foreign) this.#offer(foreign)
-      else this.write(bytes)
+      if (event.durable && this.#awaited.has(event.session_id)) return
+      if (foreign) this.#offer(event)
+      else this.tell(event)
       return
     }
-    this.#early.push({ session_id, durable, bytes, ...(foreign && { foreign }) })
-    if (this.#early.reduce((sum, each) => sum + each.bytes.length, 0) > earlyBytes) this.listen()
+    this.#early.push({ event, foreign })
+    if (this.#early.reduce((sum, { event: { frame } }) => sum + frame.length, 0) > earlyBytes) this.listen()
+  }
+
+  /** Sends an event that reaches everyone, unless it was sent already and comes once. */
+  tell({ once, frame }: SharedEvent): void {
+    if (this.takes(once)) this.write(frame)
+  }
+
+  /** Is an event still to be sent? Of those that come once (`onceKey`) it is remembered that it was. */
+  takes(once: string | undefined): boolean {
+    if (once === undefined) return true
+    if (this.#told.has(once)) return false
+    this.#told.add(once)
+    for (const oldest of this.#told) {
+      if (this.#told.size <= maxTold) break
+      this.#told.delete(oldest)
+    }
+    return true
   }
 
   /** Events for everyone go out from here on. */
@@ -212,7 +232,7 @@ export class ClientConnection extends SlotHost implements Connection {
     clearTimeout(this.#listening)
     const early = this.#early ?? []
     this.#early = undefined
-    for (const { session_id, durable, bytes, foreign } of early) this.broadcast(session_id, durable, bytes, foreign)
+    for (const { event, foreign } of early) this.broadcast(event, foreign)
   }
 
   /** No replay will come. */

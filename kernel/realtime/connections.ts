@@ -9,6 +9,7 @@ import type { MountedFrame } from '../lifecycle/unit.ts'
 import { late, waitAtMost } from '../lifecycle/wait.ts'
 import { ClientConnection, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
+import { onceKey } from './event-frame.ts'
 import { FrameQueue, Frames } from './frames.ts'
 import { replayLimit, type Watermark } from './journal.ts'
 import { type LocalClient, type LocalConnection, LocalTransport } from './local.ts'
@@ -164,6 +165,7 @@ export class Connections {
       connected_at: now,
       remote: self => ({
         filterField: () => this.#options.subject()?.filter,
+        once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
         subscribe: (session_id, wish) => this.#subscriptions.subscribe(self, session_id, wish),
         resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
       }),

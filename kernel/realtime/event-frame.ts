@@ -76,6 +76,11 @@ export function reachesEveryone(spec: EventSpec): boolean {
   return spec.scope === 'global' || spec.deliver === 'everyone'
 }
 
+/** Tells the events apart that a client gets once (`EventSpec.once`); undefined: it may come again. */
+export function onceKey(spec: EventSpec | undefined, session_id: string, seq: number): string | undefined {
+  return spec?.once ? `${spec.type} ${session_id} ${seq}` : undefined
+}
+
 /** Whom an event is about; the owner's own field wins. Empty when nobody says so. */
 export function subjectOf(payload: unknown, target: { readonly subject?: string }, rule: SubjectRule | undefined): string {
   const own = rule && (payload as Record<string, unknown> | null | undefined)?.[rule.field]
@@ -112,7 +117,14 @@ export function numberFrame(draft: Draft, seq: number, epoch: string): EventFram
   return { ...about, line, wire: line.subarray(0, line.length - 1) }
 }
 
-/** JSON text of a frame and a newline. */
+const typeAt = '{"type":"'.length
+
+/** The type of a frame, of its bytes. */
+export function frameType(line: Buffer): string {
+  return line.toString('utf8', typeAt, line.indexOf('"', typeAt))
+}
+
+/** JSON text of a frame and a newline; the type comes first. */
 export function frameLine({ spec, session_id, timestamp, offset }: Draft, seq: number, epoch: string, payload: string): Buffer {
   const flags = `${spec.durable ? '' : ',"volatile":true'}${offset === undefined ? '' : `,"offset":${offset}`}`
   const head = `{"type":${JSON.stringify(spec.type)},"seq":${seq},"epoch":"${epoch}","session_id":${JSON.stringify(session_id)}`

@@ -2,7 +2,7 @@
 import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
-import { type EventFrame, frameLine, type MergeableFrame } from './event-frame.ts'
+import { type EventFrame, frameLine, type MergeableFrame, onceKey } from './event-frame.ts'
 import type { Connection } from './types.ts'
 
 const windowMs = 16
@@ -78,12 +78,14 @@ export class Fanout {
 
   #toEveryone(frame: EventFrame): void {
     this.flush()
-    const bytes = frame.wire ?? alone(frame)
-    for (const connection of [...this.#everyone]) connection.broadcast(frame.session_id, frame.spec.durable, bytes)
-    for (const connection of this.#audiences.get(frame.session_id)?.receivers ?? []) if (connection.relayed) connection.write(bytes)
-    if (frame.foreign || frame.spec.perServer) return
     const { spec, session_id, seq } = frame
-    for (const tell of this.#shared) tell({ scope: spec.scope, type: spec.type, session_id, seq, durable: spec.durable, frame: bytes })
+    const { scope, type, durable } = spec
+    const once = onceKey(spec, session_id, seq)
+    const event: SharedEvent = { scope, type, session_id, seq, durable, ...(once && { once }), frame: frame.wire ?? alone(frame) }
+    for (const connection of [...this.#everyone]) connection.broadcast(event)
+    for (const connection of this.#audiences.get(session_id)?.receivers ?? []) if (connection.relayed) connection.tell(event)
+    if (frame.foreign || spec.perServer) return
+    for (const tell of this.#shared) tell(event)
   }
 
   /** See `Relays.onShared`. */
@@ -95,8 +97,7 @@ export class Fanout {
   /** A session event of another server that reaches everyone. */
   offer(event: SharedEvent): void {
     this.flush()
-    const { session_id, durable, frame } = event
-    for (const connection of [...this.#everyone]) connection.broadcast(session_id, durable, frame, event)
+    for (const connection of [...this.#everyone]) connection.broadcast(event, true)
   }
 
   /** Sends what waits for its batch, of a session or of all. */

@@ -32,6 +32,8 @@ export interface RemoteSubscribed {
 export interface RemotePorts {
   /** Name of the field with filters in `subscribe`; undefined: nobody filters. */
   filterField(): string | undefined
+  /** See `onceKey`. */
+  once(type: string, session_id: string, seq: number): string | undefined
   /** Subscribes anew, wherever the session is. */
   subscribe(session_id: string, wish: RemoteWish): Promise<RemoteSubscribed>
   resync(session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void
@@ -45,6 +47,8 @@ export interface RemoteOwner {
   info(): { readonly remote_address: string | null; readonly user_agent: string | null }
   drained(): Promise<void>
   write(bytes: Buffer, binary?: boolean): void
+  tell(event: SharedEvent): void
+  takes(once: string | undefined): boolean
   shut(code: number, reason: string): void
   subscribed(session_id: string): boolean
   await(session_id: string): void
@@ -68,7 +72,7 @@ interface Subscription {
 }
 
 const eventHead =
-  /^\{"type":"(?:[^"\\]|\\.)*","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/
+  /^\{"type":"((?:[^"\\]|\\.)*)","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/
 const headBytes = 600
 const pauseMs = 1000
 /** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
@@ -161,11 +165,11 @@ export class Remote {
   /** An event that reaches everyone came another way: it is the client's unless the link has brought it, or will. */
   offer(event: SharedEvent): void {
     const known = this.#subscriptions.get(event.session_id)
-    if (!known) this.#connection.write(event.frame)
+    if (!known) this.#connection.tell(event)
     else if (!event.durable) return
     else if (known.first === undefined) {
       if (known.held.length < maxHeld) known.held.push(event)
-    } else if (event.seq < known.first && !(known.cursor && event.seq <= known.cursor.seq)) this.#connection.write(event.frame)
+    } else if (event.seq < known.first && !(known.cursor && event.seq <= known.cursor.seq)) this.#connection.tell(event)
   }
 
   close(): void {
@@ -179,6 +183,7 @@ export class Remote {
     if (known) return known
     const link = Link.open(place, this.#connection, {
       event: (seq, epoch, session_id, durable) => this.#event(seq, epoch, session_id, durable),
+      once: this.#ports.once,
       resync: (session_id, at) => {
         const subscription = this.#subscriptions.get(session_id)
         if (subscription) subscription.cursor = at
@@ -204,13 +209,13 @@ export class Remote {
   #begin(known: Subscription, first: number): void {
     if (known.first !== undefined) return
     known.first = first
-    for (const event of known.held.splice(0)) if (event.seq < first) this.#connection.write(event.frame)
+    for (const event of known.held.splice(0)) if (event.seq < first) this.#connection.tell(event)
   }
 
   #drop(known: Subscription): void {
     if (this.#subscriptions.get(known.session_id) !== known) return
     this.#subscriptions.delete(known.session_id)
-    for (const event of known.held.splice(0)) this.#connection.write(event.frame)
+    for (const event of known.held.splice(0)) this.#connection.tell(event)
   }
 
   #closed(id: string, link: Link, code: number, reason: string): void {
@@ -254,6 +259,7 @@ function isAfter(cursor: Cursor | undefined, mark: Watermark): boolean {
 
 interface LinkPorts {
   event(seq: number, epoch: string, session_id: string, durable: boolean): void
+  readonly once: RemotePorts['once']
   resync(session_id: string, at: Cursor): void
   closed(link: Link, code: number, reason: string): void
 }
@@ -323,8 +329,12 @@ class Link {
     }
     if (head.startsWith('{"type":"server_hello"')) return undefined
     const event = eventHead.exec(head)
-    if (event) this.#ports.event(Number(event[1]), event[2]!, event[3]!, event[4] === undefined)
-    else if (head.startsWith('{"type":"resync_required"')) {
+    if (event) {
+      const [, type, number, epoch, session_id, volatile] = event as unknown as [string, string, string, string, string, string?]
+      const seq = Number(number)
+      this.#ports.event(seq, epoch, session_id, volatile === undefined)
+      if (!this.#connection.takes(this.#ports.once(type, session_id, seq))) return undefined
+    } else if (head.startsWith('{"type":"resync_required"')) {
       const { payload } = JSON.parse(data.toString('utf8')) as { payload: { session_id: string; current_seq: number; epoch?: string } }
       this.#ports.resync(payload.session_id, { seq: payload.current_seq, epoch: payload.epoch })
     }

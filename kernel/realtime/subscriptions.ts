@@ -1,7 +1,7 @@
 /**
  * Subscribing connections to sessions: loading the session, serving the cursor, going live without gap or repetition. A replay is
- * everything durable after the cursor, so a session event that reaches everyone and that a connection has heard live is in it once
- * more; clients drop durable frames up to the last number they applied.
+ * everything durable after the cursor, also a session event that reaches everyone and that a connection has heard live: the snapshot that
+ * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventSpec } from '../contract.ts'
@@ -10,7 +10,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { ClientConnection } from './connection.ts'
-import { reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
+import { frameType, onceKey, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
   type Cursor,
   type Decision,
@@ -187,11 +187,13 @@ export class Subscriptions {
 
   /** False when the file did not have what the index promised. */
   async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<boolean> {
-    const keep = keepFor(connection, session_id, this.#options.subject(), this.#options.spec)
+    const { spec, subject } = this.#options
+    const wanted = keepFor(connection, session_id, subject(), spec)
+    const keep = (line: Buffer) => (wanted?.(line) ?? true) && connection.takes(onceOf(line, session_id, spec))
     try {
       for await (const group of lines) {
         if (!connection.open) break
-        await connection.pass(keep ? group.filter(keep) : group)
+        await connection.pass(group.filter(keep))
       }
       return true
     } catch (err) {
@@ -202,6 +204,11 @@ export class Subscriptions {
       await reader.close()
     }
   }
+}
+
+function onceOf(line: Buffer, session_id: string, spec: SubscriptionsOptions['spec']): string | undefined {
+  const known = spec(frameType(line))
+  return known?.once ? onceKey(known, session_id, (JSON.parse(line.toString('utf8')) as JournaledEvent).seq) : undefined
 }
 
 /** Is a journaled frame for this connection? The filter and suppression that hold for live ones; undefined when nothing is left out. */

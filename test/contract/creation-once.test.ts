@@ -1,6 +1,7 @@
 /**
- * A session is made while clients connect, take snapshots and subscribe, in random interleavings. Each client does what the protocol says:
- * it passes the last number that it applied and drops what it has. `SVC_CODE_TEST_SEED` repeats a run.
+ * A session is made while clients connect, listen, take snapshots and subscribe, in random interleavings. Each client passes the last number
+ * that it applied, or asks for everything; its socket gets the creation at most once, whatever it hears and asks for.
+ * `SVC_CODE_TEST_SEED` repeats a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +16,7 @@ const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
 const rounds = 40
 const titles = 4
 
-type Way = 'from the beginning' | 'after a snapshot'
+type Way = 'from the beginning' | 'after a snapshot' | 'having listened, all of it, twice'
 
 /** Applies durable frames of one session once, in order. */
 class Reducer {
@@ -33,6 +34,8 @@ class Reducer {
 async function follow(server: TestKernel, id: Promise<string>, way: Way, wait: () => Promise<void>) {
   await wait()
   const socket = await server.connect()
+  const listens = way === 'having listened, all of it, twice'
+  if (listens) await socket.request('client_hello', {})
   await wait()
   const session = await id
   await wait()
@@ -48,9 +51,13 @@ async function follow(server: TestKernel, id: Promise<string>, way: Way, wait: (
     cursor = { seq, epoch }
     await wait()
   }
-  const ack = await socket.request('subscribe', { session_ids: [session], cursors: { [session]: cursor } })
-  assert.deepEqual(ack.payload.resync_required ?? [], [])
-  return { socket, snapshot, session }
+  if (listens) cursor = { seq: 0 }
+  for (let times = listens ? 2 : 1; times > 0; times--) {
+    const ack = await socket.request('subscribe', { session_ids: [session], cursors: { [session]: cursor } })
+    assert.deepEqual(ack.payload.resync_required ?? [], [])
+    await wait()
+  }
+  return { socket, snapshot, session, listens }
 }
 
 test(`seed ${seed}: each client applies the creation once, and everything behind its snapshot once`, async t => {
@@ -71,12 +78,29 @@ test(`seed ${seed}: each client applies the creation once, and everything behind
         await server.call(updateProfile, { params: { session_id }, body: { title: `title ${n}` } })
       }
     })
-    const ways: readonly Way[] = ['from the beginning', 'after a snapshot', 'from the beginning', 'after a snapshot']
+    const ways: readonly Way[] = [
+      'from the beginning',
+      'after a snapshot',
+      'from the beginning',
+      'after a snapshot',
+      'having listened, all of it, twice'
+    ]
     const clients = await Promise.all(ways.map(way => follow(server, made, way, wait)))
     await entitled
-    for (const { socket, snapshot, session } of clients) {
+    for (const { socket, snapshot, session, listens } of clients) {
       const own = (frame: Frame) => frame.session_id === session && !frame.volatile
       await socket.next(frame => own(frame) && frame.payload.title === `title ${titles}`)
+      const sent = socket.frames.filter(frame => own(frame) && frame.type === 'event.session.created').length
+      assert.ok(snapshot ? sent <= 1 : sent === 1, `the socket gets the creation ${sent} times`)
+      if (listens) {
+        const seen = new Set(socket.frames.filter(own).map(({ seq }) => seq))
+        assert.deepEqual(
+          [...seen].sort(),
+          Array.from({ length: seen.size }, (_, at) => at + 1)
+        )
+        socket.terminate()
+        continue
+      }
       const reducer = new Reducer()
       if (snapshot) reducer.last = snapshot.as_of_seq
       // What came while the snapshot was on its way is in it, or comes behind its number.

@@ -1,6 +1,7 @@
 /** Who gets an event, when, and with which of its neighbours in one frame. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import type { SharedEvent } from '../../kernel/elsewhere.ts'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import type { ClientConnection } from '../../kernel/realtime/connection.ts'
 import { draftEvent, numberFrame } from '../../kernel/realtime/event-frame.ts'
@@ -33,7 +34,7 @@ function receiver({ wants = true, awaitsReplay = false } = {}) {
   const got: unknown[] = []
   const client = {
     wants: () => wants,
-    broadcast: (_: string, durable: boolean, bytes: Buffer) => void ((durable && awaitsReplay) || client.write(bytes)),
+    broadcast: ({ durable, frame }: SharedEvent) => void ((durable && awaitsReplay) || client.write(frame)),
     cork: () => undefined,
     uncork: () => undefined,
     write: (bytes: Buffer) => void got.push((JSON.parse(bytes.toString('utf8')) as { payload: { text: unknown } }).payload.text)

@@ -342,3 +342,54 @@ test('two servers on one home number their global events apart, and the second l
   await assert.rejects(readFile(join(first.dir, '__global__.second.jsonl')))
   assert.match(await readFile(join(first.dir, '__global__.jsonl'), 'utf8'), /event\.thing\.changed/)
 })
+
+const founded = defineEvent({
+  type: 'session.founded',
+  scope: 'session',
+  durable: true,
+  deliver: 'everyone',
+  once: true,
+  payload: Type.Object({})
+})
+
+test('what comes once is in no replay of a connection that was sent it; everything else after the cursor is', async t => {
+  const it = await startHub(t)
+  it.hub.setEvents([noted, worked, founded])
+  await it.hub.open('s1')
+  const listener = await it.connect()
+  await listener.request('client_hello', {})
+  it.hub.emit(founded, {}, 's1')
+  it.hub.emit(worked, {}, 's1')
+  it.hub.emit(noted, { n: 1 }, 's1')
+  await it.hub.flushed('s1')
+  const types = (client: SocketClient) => client.frames.filter(frame => frame.seq !== undefined).map(frame => frame.type)
+  const all = { session_ids: ['s1'], cursors: { s1: { seq: 0 } } }
+  await listener.request('subscribe', all)
+  assert.deepEqual(types(listener), [founded.type, worked.type, worked.type, noted.type])
+
+  const late = await it.connect()
+  await late.request('subscribe', all)
+  await late.request('unsubscribe', { session_ids: ['s1'] })
+  await late.request('subscribe', all)
+  assert.deepEqual(types(late), [founded.type, worked.type, noted.type, worked.type, noted.type])
+
+  const filtered = await it.connect()
+  await filtered.request('subscribe', { ...all, agent_filter: { s1: ['nobody'] } })
+  assert.deepEqual(types(filtered), [founded.type, worked.type])
+})
+
+test('a connection remembers the newest thousand events that come once', async t => {
+  const it = await startHub(t)
+  it.hub.setEvents([founded])
+  const listener = await it.connect()
+  await listener.request('client_hello', {})
+  it.hub.emit(founded, {}, 'oldest')
+  await it.hub.flushed()
+  for (let n = 0; n < 1000; n++) it.hub.emit(founded, {}, 's1')
+  await it.hub.flushed()
+  await Promise.all(['s1', 'oldest'].map(id => it.hub.open(id)))
+  for (const id of ['s1', 'oldest']) await listener.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })
+  const told = listener.frames.filter(frame => frame.type === founded.type).map(frame => frame.session_id)
+  assert.equal(told.length, 1002)
+  assert.equal(told.at(-1), 'oldest')
+})
