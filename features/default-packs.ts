@@ -5,6 +5,7 @@ type Loader = () => Promise<{ default: Pack }>
 
 export const defaultPacks: Readonly<Record<string, Loader>> = {
   meta: () => import('./meta/pack.ts'),
+  debug: () => import('./debug/pack.ts'),
   'api-docs': () => import('./api-docs/pack.ts'),
   instances: () => import('./instances/pack.ts'),
   peers: () => import('./peers/pack.ts'),

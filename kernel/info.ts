@@ -2,9 +2,10 @@
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import type { Inject } from './http/inject.ts'
+import type { HookFacts } from './lifecycle/hooks.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { SubjectRule } from './realtime/event-frame.ts'
-import type { ConnectionInfo } from './realtime/types.ts'
+import type { ConnectionInfo, StreamFacts } from './realtime/types.ts'
 
 export type PackState = 'Pending' | 'Activating' | 'Active' | 'Unloading' | 'Failed'
 
@@ -21,6 +22,14 @@ export interface Feature {
     /** What of this pack went wrong since it was activated: listeners, taps, clean-ups. Absent while nothing did. */
     readonly faults?: { readonly count: number; readonly last: string }
   }
+}
+
+/** What a kernel holds at the moment. */
+export interface Internals {
+  readonly hooks: readonly HookFacts[]
+  readonly streams: readonly StreamFacts[]
+  /** Bytes of events of all streams that wait for disk and sockets. */
+  readonly waiting_bytes: number
 }
 
 /** What a pack says about itself. */
@@ -62,6 +71,8 @@ export interface KernelInfo {
   readonly offline: boolean
   features(): readonly Feature[]
   connections(): readonly ConnectionInfo[]
+  /** For whoever looks for the reason of something; made anew by each call. */
+  internals(): Internals
   /** What is on the wire now; the same object as long as no pack comes or goes. */
   declarations(): Declarations
   /** Where the server listens; undefined before it does. */

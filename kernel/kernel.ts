@@ -11,7 +11,7 @@ import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
-import { createKernelHooks, type KernelHooks, tapPoints } from './lifecycle/hooks.ts'
+import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, ServiceTable } from './lifecycle/services.ts'
 import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
@@ -72,6 +72,7 @@ export class Kernel {
   readonly #http: Pipeline
   readonly #services = new ServiceTable()
   readonly #points = new PointTable()
+  readonly #tapped = new TappedHooks(this.hooks)
   readonly #registry: Registry
   readonly #lifecycle: Lifecycle
   readonly #config: Map<string, unknown>
@@ -118,6 +119,7 @@ export class Kernel {
       leases: this.#leases,
       hub: this.hub,
       hooks: tapPoints(this.hooks),
+      tapped: this.#tapped,
       points: this.#points,
       remount: added => this.#remount(added),
       withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id)
@@ -345,6 +347,7 @@ export class Kernel {
       offline: options.offline,
       features: () => this.features(),
       connections: () => this.hub.connections(),
+      internals: () => ({ hooks: this.#tapped.facts(), ...this.hub.facts() }),
       declarations: () => {
         this.#declarations ??= this.#declared()
         return this.#declarations

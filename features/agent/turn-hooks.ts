@@ -10,13 +10,13 @@ import { type Patience, waited } from './waited.ts'
 
 export function createTurnHooks(): TurnHooks {
   return {
-    beforePrompt: new AsyncSeriesBailHook<[PromptInfo], PromptRefusal>(['prompt']),
-    stepBegin: new AsyncSeriesBailHook<[TurnInfo], 'stop'>(['info']),
-    beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info']),
-    modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info']),
-    shouldContinue: new AsyncSeriesBailHook(['info']),
-    afterStep: new AsyncSeriesHook(['info']),
-    turnEnd: new AsyncSeriesHook(['info'])
+    beforePrompt: new AsyncSeriesBailHook<[PromptInfo], PromptRefusal>(['prompt'], 'beforePrompt'),
+    stepBegin: new AsyncSeriesBailHook<[TurnInfo], 'stop'>(['info'], 'stepBegin'),
+    beforeStep: new AsyncSeriesWaterfallHook<[LlmRequest, TurnInfo]>(['request', 'info'], 'beforeStep'),
+    modelError: new AsyncSeriesBailHook<[LlmError, TurnInfo], 'retry' | 'fail'>(['error', 'info'], 'modelError'),
+    shouldContinue: new AsyncSeriesBailHook(['info'], 'shouldContinue'),
+    afterStep: new AsyncSeriesHook(['info'], 'afterStep'),
+    turnEnd: new AsyncSeriesHook(['info'], 'turnEnd')
   }
 }
 

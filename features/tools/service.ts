@@ -52,7 +52,10 @@ export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
 
 /** The hooks of one activation of the pack. */
 export function createToolHooks(): ToolHooks {
-  return { before: new AsyncSeriesBailHook(['context']), after: new AsyncSeriesWaterfallHook(['result', 'context']) }
+  return {
+    before: new AsyncSeriesBailHook(['context'], 'toolCall.before'),
+    after: new AsyncSeriesWaterfallHook(['result', 'context'], 'toolCall.after')
+  }
 }
 
 /** Somebody must consent. */

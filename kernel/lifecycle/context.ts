@@ -12,7 +12,7 @@ import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
 import { problems, tidy } from '../schema.ts'
 import type { Leases } from '../storage/lease.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
-import { ownedTap, type TapOptions, type TapPoints, type Tappable } from './hooks.ts'
+import { ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
 import type { Dispose } from './scope.ts'
 import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
@@ -25,6 +25,7 @@ export interface ContextParts {
   readonly leases: Leases
   readonly hub: Hub
   readonly hooks: TapPoints
+  readonly tapped: TappedHooks
   readonly points: PointTable
   /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
   readonly remount: (added?: Registrations) => void
@@ -168,7 +169,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
-      const owner = { guard: env.guard, pack: name, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs }
+      const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs }
       return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
     },
     own,

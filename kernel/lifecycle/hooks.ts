@@ -99,7 +99,7 @@ type Fn = (...args: never[]) => unknown
 
 interface AnyHook {
   readonly name?: string | undefined
-  readonly taps: { name: string; fn: Fn }[]
+  readonly taps: { name: string; fn: Fn; stage?: number }[]
   tap(options: { name: string; stage?: number }, fn: Fn): void
 }
 interface AnyAsyncHook extends AnyHook {
@@ -118,9 +118,57 @@ export function tapPoints(hooks: KernelHooks): TapPoints {
   return Object.freeze(Object.fromEntries(points)) as TapPoints
 }
 
+/** A hook as it is now. */
+export interface HookFacts {
+  /** As its owner named it; empty when it did not. */
+  readonly name: string
+  /** The kernel's own, or one of a pack; those are known from their first tap to their last. */
+  readonly of: 'kernel' | 'pack'
+  /** `notify`: nobody hears the answers. `bail`: the first answer wins. `waterfall`: each answer goes to the next. */
+  readonly kind: 'notify' | 'bail' | 'waterfall'
+  /** In the order in which they are called. */
+  readonly taps: readonly { readonly pack: string; readonly name: string; readonly stage: number }[]
+}
+
+/** The hooks of a kernel, and those of packs that have taps. */
+export class TappedHooks {
+  readonly #own: readonly AnyHook[]
+  readonly #others = new Set<AnyHook>()
+  readonly #names = new Map<AnyHook, string>()
+
+  constructor(hooks: KernelHooks) {
+    for (const [name, hook] of Object.entries(hooks)) this.#names.set(hook as unknown as AnyHook, name)
+    this.#own = [...this.#names.keys()]
+  }
+
+  add(hook: AnyHook): void {
+    for (const other of this.#others) if (other.taps.length === 0) this.#others.delete(other)
+    if (!this.#names.has(hook)) this.#others.add(hook)
+  }
+
+  facts(): HookFacts[] {
+    const tapped = [...this.#others].filter(hook => hook.taps.length > 0)
+    return [...this.#own, ...tapped].map(hook => ({
+      name: this.#names.get(hook) ?? hook.name ?? '',
+      of: this.#names.has(hook) ? 'kernel' : 'pack',
+      kind: kindOf(hook),
+      taps: hook.taps.map(({ name, fn, stage = 0 }) => ({ pack: owners.get(fn) ?? name, name, stage }))
+    }))
+  }
+}
+
+function kindOf(hook: AnyHook): HookFacts['kind'] {
+  const kind = hook.constructor.name
+  return kind.includes('Waterfall') ? 'waterfall' : kind.includes('Bail') ? 'bail' : 'notify'
+}
+
+/** Packs behind taps. */
+const owners = new WeakMap<Fn, string>()
+
 export interface TapOwner {
   readonly guard: Guard
   readonly pack: string
+  readonly tapped: TappedHooks
   /** Time limits of asynchronous taps of kernel hooks, ms: those that only notify, and those with a say. */
   readonly notifyMs: number
   readonly answerMs: number
@@ -136,7 +184,7 @@ export const silence: Promise<undefined> = Promise.resolve(undefined)
  * hook kind) and is swept from `hook.taps` at once and at the next registration. Failures are put down to the pack; those of taps that
  * only notify stop there, those of taps with a say reach whoever called the hook.
  */
-export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, notifyMs, answerMs }: TapOwner): () => void {
+export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, tapped, notifyMs, answerMs }: TapOwner): () => void {
   const ours = behind.get(target)
   const hook = ours ?? (target as unknown as AnyHook) // what is no point is a hook of a pack, as the type says
   sweep(hook)
@@ -176,9 +224,11 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
     }
   }
   const run = isAsync ? (...args: never[]) => later(args) : (...args: never[]) => atOnce(args)
+  owners.set(run, pack)
   const tapOptions = { name: options.name ?? pack, ...(options.stage === undefined ? {} : { stage: options.stage }) }
   if (isAsync) (hook as AnyAsyncHook).tapPromise(tapOptions, run as (...args: never[]) => Promise<unknown>)
   else hook.tap(tapOptions, run)
+  tapped.add(hook)
   return () => {
     live = false
     dead.add(run)

@@ -18,7 +18,7 @@ import { Fanout } from './fanout.ts'
 import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
 import type { LocalClient, LocalConnection } from './local.ts'
 import { isStreamId, StreamTable } from './stream.ts'
-import type { ConnectionInfo, EmittedEvent, EventTarget, Streams } from './types.ts'
+import type { ConnectionInfo, EmittedEvent, EventTarget, StreamFacts, Streams } from './types.ts'
 
 export interface HubOptions {
   readonly gate: Gate
@@ -208,6 +208,11 @@ export class Hub implements Streams {
 
   subscribers(session_id: string): number {
     return this.#fanout.subscribers(session_id)
+  }
+
+  /** What is open, and how much waits. */
+  facts(): { readonly streams: readonly StreamFacts[]; readonly waiting_bytes: number } {
+    return { streams: this.#table.facts(), waiting_bytes: this.#table.waiting.bytes }
   }
 
   /** Open connections, oldest first. */

@@ -11,6 +11,7 @@ import { LeaseLost } from '../storage/lease.ts'
 import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
 import type { Fanout } from './fanout.ts'
 import type { Journal, Journals, JournalView, Watermark } from './journal.ts'
+import type { StreamFacts } from './types.ts'
 
 /**
  * What frames of all streams together may take while they wait for the disk and their hand-over. Beyond half of it volatile frames are
@@ -286,6 +287,15 @@ export class StreamTable {
     this.fanout = fanout
     this.missed = missed
     this.waiting = { bytes: 0, limit: waitingBytes }
+  }
+
+  facts(): StreamFacts[] {
+    return [...this.#streams.values()].map(({ id, kept, watermark, delivered }) => ({
+      session_id: id,
+      position: watermark && { ...watermark, written: delivered },
+      kept,
+      subscribers: this.fanout.subscribers(id)
+    }))
   }
 
   find(id: string): Stream | undefined {

@@ -86,6 +86,18 @@ export interface ConnectionInfo {
   readonly subscriptions: string[]
 }
 
+/** A journal of events that is open in this process. */
+export interface StreamFacts {
+  /** `__global__` for that of the server. */
+  readonly session_id: string
+  /** Number given out last, its epoch, and the number that is on disk and was handed over; undefined until the file is open. */
+  readonly position: { readonly epoch: string; readonly seq: number; readonly written: number } | undefined
+  /** Somebody opened it and will close it; others go when they are idle. */
+  readonly kept: boolean
+  /** Connections that get its events. */
+  readonly subscribers: number
+}
+
 export interface SendOptions {
   /** Makes it a binary message: the frame as one line of JSON, a newline, and these bytes. */
   readonly bytes?: Uint8Array

@@ -41,6 +41,7 @@ const optional = [
   'media',
   'request-repair',
   'api-docs',
+  'debug',
   'catalog',
   'oauth'
 ]

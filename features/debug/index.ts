@@ -1,0 +1,2 @@
+/** Public face of the debug pack. */
+export * from './contract.ts'
