@@ -27,7 +27,8 @@ export function createWaitFor({ tableOf, now }: ToolPorts): Tool<typeof paramete
     source: 'builtin',
     prepare: ({ timeout, task_id }: Static<typeof parameters>, env) => ({
       description: task_id === undefined ? 'Waiting for a background task' : `Waiting for ${task_id}`,
-      accesses: [],
+      // What it waits for may begin with the calls before it.
+      accesses: [{ kind: 'exclusive' }],
       async run(progress, signal) {
         const table = await tableOf(env.agent)
         const ended = await firstEnd(table, task_id, env, { timeout, progress, signal })

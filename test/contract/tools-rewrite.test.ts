@@ -55,7 +55,7 @@ test('what a guard makes of a call is decided about by guards before it, by rule
     const to = places[String(args.path)]
     return tool.name === 'Write' && to !== undefined ? rewrite({ ...args, path: to }) : undefined
   })
-  const watch = guard('watch', ({ args }) => (args.command === 'watched' ? { kind: 'deny', output: 'seen by watch' } : undefined), -100)
+  const watch = guard('watching', ({ args }) => (args.command === 'watched' ? { kind: 'deny', output: 'seen by watch' } : undefined), -100)
   const turns = guard(
     'turns',
     command(line => ({ harmless: 'watched', plain: 'rm -f x' })[line])

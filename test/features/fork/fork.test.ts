@@ -41,7 +41,7 @@ const contents = (items: readonly { role: string; content: unknown }[]) => items
 /** Directories of the workspace of a session. */
 async function directories({ home }: Pick<Started, 'home'>): Promise<string[]> {
   const root = join(home, 'sessions')
-  const [workspace = ''] = await readdir(root)
+  const [workspace = ''] = (await readdir(root)).filter(name => !name.startsWith('.'))
   return (await readdir(join(root, workspace))).sort()
 }
 
@@ -188,7 +188,7 @@ test('every file goes along but state, locks, logs and links; a source without a
   const { data } = await agent.fork()
 
   const copy = await agent.inside.sessions.load(data.id)
-  const found = (await readdir(copy.dir, { recursive: true })).sort()
+  const found = (await readdir(copy.dir, { recursive: true })).filter(name => !name.startsWith('.')).sort()
   assert.deepEqual(found, [
     'agents',
     'agents/main',

@@ -72,7 +72,7 @@ async function everything(home: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {}
   for (const entry of await readdir(home, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)
-    if (entry.name.startsWith('state.json')) continue // saved a little later than what it follows from
+    if (entry.name.startsWith('state.json') || path.includes('/.lease-')) continue // saved a little later than what it follows from; a file as long as it is used
     found[path] = entry.isFile() ? await readFile(path, 'utf8') : ''
   }
   return found
