@@ -72,7 +72,6 @@ test('no secret of the configuration or the environment shows in any answer, eve
     capability_id: 'svc-webbridge',
     since_seq: '0',
     terminal_id: 'none',
-    capability_id: 'svc-webbridge',
     key: 'none',
     status: 'pending'
   }
