@@ -68,10 +68,9 @@ test('no secret of the configuration or the environment shows in any answer, eve
     name: 'meta',
     task_id: 'bash-00000000',
     agent_id: 'main',
-    name: 'none',
-    capability_id: 'svc-webbridge',
     since_seq: '0',
     terminal_id: 'none',
+    capability_id: 'svc-webbridge',
     key: 'none',
     status: 'pending'
   }
