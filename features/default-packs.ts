@@ -55,6 +55,7 @@ export const defaultPacks: Readonly<Record<string, Loader>> = {
   prompts: () => import('./prompts/pack.ts'),
   media: () => import('./media/pack.ts'),
   messages: () => import('./messages/pack.ts'),
+  'session-views': () => import('./session-views/pack.ts'),
   transcript: () => import('./transcript/pack.ts'),
   undo: () => import('./undo/pack.ts'),
   terminals: () => import('./terminals/pack.ts'),

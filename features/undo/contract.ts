@@ -1,6 +1,7 @@
 /** Wire shape of undo (contract 2, session actions). */
 import { defineRoute, errorSpec, oneOf, page, Type } from '../../kernel/index.ts'
-import { MessageObject, SessionStatus } from '../messages/index.ts'
+import { MessageObject } from '../messages/index.ts'
+import { SessionStatus } from '../session-views/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
 /**

@@ -2,7 +2,8 @@
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Histories, UndoFollowers } from '../history/index.ts'
-import { SessionViews } from '../messages/index.ts'
+import { Messages } from '../messages/index.ts'
+import { SessionViews } from '../session-views/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { UndoUnavailable, undoSession } from './contract.ts'
 import { refusal, undo } from './undo.ts'
@@ -15,9 +16,9 @@ export default definePack({
   version: '1.0.0',
   description: 'Takes back the newest turns of the user, with what follows from them',
   area: 'Sessions',
-  needs: { sessions: Sessions, agents: Agents, histories: Histories, views: SessionViews },
+  needs: { sessions: Sessions, agents: Agents, histories: Histories, messages: Messages, views: SessionViews },
   errors: [UndoUnavailable],
-  setup(ctx, { sessions, agents, histories, views }) {
+  setup(ctx, { sessions, agents, histories, messages, views }) {
     ctx.slot(OrderSlot)
     const followers = ctx.collect(UndoFollowers)
     const endWork = async (agent: AgentHost, from: number) => {
@@ -36,7 +37,7 @@ export default definePack({
       const done = order.last.then(async () => undo(await agents.of(main), await histories.of(main), count, ended))
       order.last = done.catch(() => undefined) // whoever asked hears of it
       await done
-      return { messages: await views.messages(session_id, { size }), status: await views.status(session_id) }
+      return { messages: await messages.page(session_id, { size }), status: await views.status(session_id) }
     })
   }
 })

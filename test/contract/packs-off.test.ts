@@ -14,6 +14,8 @@ const optional = [
   'goals',
   'sessions-v2',
   'transcript',
+  'messages',
+  'session-views',
   'titles',
   'export',
   'subagents',
@@ -47,7 +49,7 @@ const optional = [
 ]
 
 /** Packs that cannot be there without another one: they wait for it, and nobody misses them. */
-const dependents: Readonly<Record<string, readonly string[]>> = { mcp: ['mcp-v2'] }
+const dependents: Readonly<Record<string, readonly string[]>> = { mcp: ['mcp-v2'], messages: ['undo'], 'session-views': ['undo'] }
 
 for (const name of optional) {
   test(`without the pack ${name} all others are active, and a command runs once the user approved`, async t => {
@@ -85,5 +87,11 @@ for (const name of optional) {
     )
     const ended = server.events.flatMap(({ type, payload }) => (type === 'turn.ended' ? (payload as { reason: string }).reason : []))
     assert.deepEqual(ended, ['completed'])
+    if (name === 'session-views') return
+    const status = await rest.json('GET', `/api/v1/sessions/${id}/status`)
+    const snapshot = await rest.json('GET', `/api/v1/sessions/${id}/snapshot`)
+    const { messages, as_of_seq } = snapshot.data as { messages: { items: unknown[]; has_more: boolean }; as_of_seq: number }
+    assert.deepEqual([status.code, snapshot.code, as_of_seq > 0, messages.items.length > 0], [0, 0, true, name !== 'messages'])
+    assert.equal(messages.has_more, false)
   })
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failureLine, loudRetry } from '../../../features/agent/failure.ts'
 import type { LlmPart } from '../../../features/llm/index.ts'
-import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { type Started, startAgent } from './start.ts'
 

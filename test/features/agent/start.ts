@@ -12,6 +12,7 @@ import history from '../../../features/history/pack.ts'
 import messages from '../../../features/messages/pack.ts'
 import { submitPrompt } from '../../../features/prompts/index.ts'
 import prompts from '../../../features/prompts/pack.ts'
+import sessionViews from '../../../features/session-views/pack.ts'
 import { type AgentHost, createSession, Sessions } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import type { ToolOutcome, ToolRunInput } from '../../../features/tools/index.ts'
@@ -48,7 +49,7 @@ export interface StartOptions {
 export async function startAgent(t: TestContextLike, llm: ScriptedLlm, options: StartOptions = {}): Promise<Started> {
   const cwd = await freshDir()
   const kernel = await startTestKernel(t, {
-    packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, ...(options.packs ?? [])],
+    packs: [workspaces, sessions, options.history ?? history, llm.pack, agent, prompts, messages, sessionViews, ...(options.packs ?? [])],
     config: { agent: { retry_base_ms: 1 }, ...options.config },
     ...(options.logged
       ? {

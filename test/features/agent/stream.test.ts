@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { listMessages } from '../../../features/messages/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, runner, type Started, startAgent } from './start.ts'

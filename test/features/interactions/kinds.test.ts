@@ -15,8 +15,9 @@ import {
   resolveApproval
 } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
-import { listMessages, readSnapshot } from '../../../features/messages/index.ts'
+import { listMessages } from '../../../features/messages/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { readSession, SessionBusy, Sessions } from '../../../features/sessions/index.ts'
 import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
 import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'

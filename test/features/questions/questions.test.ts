@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlreadyResolved } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
-import { readSnapshot } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
 import {
@@ -17,6 +16,7 @@ import {
   questionRequested
 } from '../../../features/questions/index.ts'
 import questions from '../../../features/questions/pack.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { readSession, SessionMissing } from '../../../features/sessions/index.ts'
 import { cancelTask, readTask } from '../../../features/tasks/index.ts'
 import tasks from '../../../features/tasks/pack.ts'

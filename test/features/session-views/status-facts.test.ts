@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agents, StatusFacts } from '../../../features/agent/index.ts'
-import { readSnapshot, readStatus } from '../../../features/messages/index.ts'
+import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { type Started, startAgent } from '../agent/start.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Llm, type ModelPrice } from '../../../features/llm/index.ts'
-import { readSnapshot } from '../../../features/messages/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { stub, type TestContextLike } from '../../../kernel/testing.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'

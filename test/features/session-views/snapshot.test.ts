@@ -1,0 +1,87 @@
+/** The snapshot of a session: what it holds at which moment, and what comes behind it. */
+import assert from 'node:assert/strict'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { PromptBlocks } from '../../../features/agent/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { startAgent } from '../agent/start.ts'
+
+test('a snapshot between the acceptance of a prompt and its turn has the prompt, once', async t => {
+  const preparing = latch()
+  const slow = definePack({
+    name: 'slow',
+    setup: ctx =>
+      ctx.contribute(PromptBlocks, {
+        name: 'slow',
+        order: 1,
+        async render() {
+          await preparing.opened
+          return ''
+        }
+      })
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [slow] })
+  const { prompt_id } = await agent.prompt('go')
+  const users = async () => {
+    const { data } = await agent.call(readSnapshot, { params: { session_id: agent.session_id } })
+    return data.messages.items.filter(item => item.prompt_id !== undefined).map(({ id, content, metadata }) => ({ id, content, metadata }))
+  }
+  const expected = [{ id: prompt_id, content: [{ type: 'text', text: 'go' }], metadata: { origin: { kind: 'user' } } }]
+  assert.deepEqual(await users(), expected)
+  preparing.open()
+  await agent.settled(1)
+  assert.deepEqual(await users(), expected)
+})
+
+test('subscribing at the position of a snapshot replays exactly what came after it', async t => {
+  const agent = await startAgent(t, scriptedLlm('one two'))
+  await agent.prompt('go')
+  await agent.settled(1)
+  const { as_of_seq, epoch } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data
+  const watcher = await agent.connect()
+  await watcher.request('subscribe', { session_ids: [agent.session_id] })
+  await agent.prompt('again')
+  // Told to the sockets of then: what a later one gets is the replay alone.
+  await watcher.next(frame => frame.type === 'prompt.completed' && (frame.seq ?? 0) > as_of_seq)
+  const socket = await agent.connect()
+  await socket.request('subscribe', { session_ids: [agent.session_id], cursors: { [agent.session_id]: { seq: as_of_seq, epoch } } })
+  await socket.next('prompt.completed')
+  // Events for everybody may reach the socket before it has subscribed; what is replayed begins at the position.
+  const ours = socket.frames.filter(frame => frame.session_id === agent.session_id && frame.type !== 'ack')
+  const replayed = ours.slice(ours.findIndex(frame => frame.seq === as_of_seq + 1))
+  assert.deepEqual(
+    replayed.map(frame => frame.seq),
+    replayed.map((_frame, n) => as_of_seq + 1 + n)
+  )
+})
+
+for (const [messages, has_more] of [
+  [100, false],
+  [101, true]
+] as const) {
+  test(`a snapshot of a history of ${messages} messages holds the newest 100 and says that there is ${has_more ? 'more' : 'no more'}`, async t => {
+    const first = await startAgent(t, scriptedLlm('x'))
+    const { session_id, home } = first
+    await first.prompt('go')
+    await first.settled(1)
+    await first.stop()
+    const records = Array.from({ length: messages }, (_, n) => ({
+      type: 'message',
+      id: `m${n}`,
+      role: 'user',
+      content: [{ type: 'text', text: `${n}` }],
+      time: n
+    }))
+    const wire = (await readdir(home, { recursive: true })).find(name => name.endsWith('wire.jsonl')) ?? ''
+    await writeFile(join(home, wire), records.map(record => `${JSON.stringify(record)}\n`).join(''))
+    const agent = await startAgent(t, scriptedLlm('x'), { home, session_id })
+
+    const { messages: page } = (await agent.call(readSnapshot, { params: { session_id } })).data
+
+    assert.deepEqual([page.items.length, page.items.at(-1)?.id, page.has_more], [100, `m${messages - 1}`, has_more])
+  })
+}
