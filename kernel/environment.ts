@@ -62,6 +62,10 @@ export interface KernelOptions {
   readonly setupTimeoutMs?: number
   /** How long running requests may go on when their pack unloads or the server stops, ms; default 5 s. */
   readonly graceMs?: number
+  /** A call of a pack that holds the event loop for longer is logged and shown in `meta.features`, ms; default 500. */
+  readonly loopLimitMs?: number
+  /** A pack that fails so often within so many ms becomes Failed; default: never. */
+  readonly faultLimit?: { readonly count: number; readonly within_ms: number } | undefined
   /** Check replies, events and acks against their schemas. For tests. */
   readonly strict?: boolean
   readonly onViolation?: (error: Error) => void
@@ -70,7 +74,7 @@ export interface KernelOptions {
 /** Options with every default filled in. */
 export type FilledOptions = Required<Omit<KernelOptions, Unfilled>> & Pick<KernelOptions, Unfilled>
 
-type Unfilled = 'password' | 'storage' | 'journal' | 'packSource'
+type Unfilled = 'password' | 'storage' | 'journal' | 'packSource' | 'faultLimit'
 
 /** Contract 1. */
 export const defaultPort = 58627
@@ -102,6 +106,7 @@ export function withDefaults(options: KernelOptions): FilledOptions {
     frameTimeoutMs: 30_000,
     setupTimeoutMs: 10_000,
     graceMs: 5_000,
+    loopLimitMs: 500,
     strict: false,
     onViolation: () => undefined,
     ...given
@@ -141,7 +146,7 @@ export interface Environment {
 export function createEnvironment(given: KernelOptions): Environment {
   const options = withDefaults(given)
   const log = createLog(options.log, join(options.home, 'logs', `${options.product}.log`))
-  const guard = new Guard(log)
+  const guard = new Guard(log, options)
   const hosts = new Hosts(guard, options.setupTimeoutMs)
   return { options, log, guard, hosts, now: options.now, newId: options.newId }
 }

@@ -131,6 +131,9 @@ const mistakes = {
   packs_required: (failed: readonly string[]) => `required packs are not active: ${failed.join('; ')}`,
   config_rejected: (pack: string, text: string) => `bad deployment config for pack ${pack}: ${text}`,
   setup_late: (ms: number) => `setup took longer than ${ms} ms`,
+  faults_many: (count: number, ms: number, last: string) =>
+    `failed ${count} times within ${ms / 1000} s, which is the limit; last: ${last}`,
+  exception_escaped: (text: string) => `an exception escaped from a callback: ${text}`,
   needs_cycle: (names: readonly string[]) => `needs form a cycle: ${names.join(' -> ')}`,
   service_undeclared: (pack: string, id: string) => `pack ${pack} provides '${id}' without declaring it`,
   service_twice: (pack: string, id: string) => `pack ${pack} provides '${id}' twice`,

@@ -54,6 +54,7 @@ export {
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo, type PackFacts } from './info.ts'
+export type { LoopTime } from './lifecycle/guard.ts'
 export { silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Collection,
@@ -69,6 +70,7 @@ export type { Logger } from './log/log.ts'
 export type { Operator, OperatorLine } from './log/operator.ts'
 export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
 export {
+  type Accounts,
   definePack,
   type FrameCheck,
   type Pack,

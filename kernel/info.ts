@@ -2,6 +2,7 @@
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
 import type { Inject } from './http/inject.ts'
+import type { LoopTime } from './lifecycle/guard.ts'
 import type { HookFacts } from './lifecycle/hooks.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { SubjectRule } from './realtime/event-frame.ts'
@@ -70,6 +71,8 @@ export interface KernelInfo {
   /** The operator started the server offline (flag or environment); the user's configuration may say so, too. */
   readonly offline: boolean
   features(): readonly Feature[]
+  /** How long a pack had the event loop since it was activated; undefined while it had it for less than a millisecond. */
+  time(pack: string): LoopTime | undefined
   connections(): readonly ConnectionInfo[]
   /** For whoever looks for the reason of something; made anew by each call. */
   internals(): Internals

@@ -11,6 +11,8 @@ import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
+import { culprit } from './lifecycle/culprit.ts'
+import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, ServiceTable } from './lifecycle/services.ts'
@@ -127,11 +129,11 @@ export class Kernel {
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
       registry: this.#registry,
-      setup: async unit => {
+      setup: unit => {
         if (unit.pack.broken) throw unit.pack.broken
         const config = deploymentConfig(unit.pack, this.#config.get(unit.name))
         const context = createContext(env, unit, config, contexts)
-        await unit.pack.setup(context, this.#resolve(unit.pack) as never)
+        return unit.pack.setup(context, this.#resolve(unit.pack) as never)
       },
       onState: (name, state) => {
         this.hub.setSubject(this.#services.get(EventSubject.id) as SubjectRule | undefined)
@@ -140,6 +142,7 @@ export class Kernel {
       remount: () => this.#remount()
     })
     this.#lifecycle.add(options.packs)
+    env.guard.onLimit((pack, error) => void this.#lifecycle.fail(pack, error))
   }
 
   /** Activates the packs and begins to listen. Rejects with one error when a required pack is not active. */
@@ -208,6 +211,20 @@ export class Kernel {
   /** The single source of `meta.features`. */
   features(): Feature[] {
     return this.#lifecycle.features()
+  }
+
+  /**
+   * Puts what escaped from a callback down to the pack that its stack names, see `Pack.source`. `exception`: it was thrown, not a rejected
+   * promise that nobody waited for. A pack that an exception ran through, and through nothing else, is Failed from then on: its own state
+   * is unknown. `contained`: the server may go on.
+   */
+  escaped(error: unknown, exception: boolean): { readonly pack: string | undefined; readonly contained: boolean } {
+    const found = culprit(error, this.#lifecycle.packs())
+    if (!found) return { pack: undefined, contained: !exception }
+    this.#env.guard.report(found.pack, exception ? 'a callback' : 'a promise that nobody waited for', error)
+    const contained = !exception || found.alone
+    if (exception && contained) void this.#lifecycle.fail(found.pack, developerError('exception_escaped', textOf(error)))
+    return { pack: found.pack, contained }
   }
 
   inspect(): Inspection {
@@ -346,6 +363,7 @@ export class Kernel {
       debug_endpoints: options.debugEndpoints && this.gate.loopback,
       offline: options.offline,
       features: () => this.features(),
+      time: pack => this.#env.guard.time(pack),
       connections: () => this.hub.connections(),
       internals: () => ({ hooks: this.#tapped.facts(), ...this.hub.facts() }),
       declarations: () => {

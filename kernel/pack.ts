@@ -55,12 +55,23 @@ export interface RawFrame {
 /** Refuses a frame by throwing an AppError, before its payload is checked. */
 export type FrameCheck = (frame: RawFrame) => Awaitable<void>
 
+/** What packs answer for that hand something in: who calls it keeps their accounts. */
+export interface Accounts {
+  /**
+   * Calls what another pack handed in (`Contribution.pack`) on that pack's account: how long it holds the event loop is counted for it.
+   * Answers and throws what it does.
+   */
+  onAccountOf<T>(pack: string, what: string, work: () => T): T
+  /** Puts a failure of what another pack handed in down to it: logged with `facts`, shown in `meta.features`. `what` failed: `prompt block rules`. */
+  blame(pack: string, what: string, error: unknown, facts?: object): void
+}
+
 /**
  * What a pack can do. Every registration registers its own undo, so that nothing needs to be taken back by hand, and returns it, should it
  * have to go early. Once the pack is gone, every call throws `pack_inactive` (promises of stores and streams reject with it); clean-ups
  * may still use what was opened before.
  */
-export interface PackContext<C = unknown> {
+export interface PackContext<C = unknown> extends Accounts {
   readonly name: string
   /** Deployment options, checked against the pack's schema, defaults filled in. */
   readonly config: C
@@ -131,6 +142,8 @@ export interface Pack {
   readonly setup: (ctx: PackContext<never>, services: never) => unknown
   /** Why it cannot run: it stands in for a pack that could not be loaded, and fails with this, whatever its options. */
   readonly broken?: Error | undefined
+  /** File that the pack was loaded from, absolute; set by who loads it. An error whose stack names it, or its folder, is put down to the pack. */
+  source?: string | undefined
 }
 
 /** What `definePack` takes. */

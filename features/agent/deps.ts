@@ -1,5 +1,5 @@
 /** What an agent's engine needs from outside. */
-import type { Contribution, Logger, Operator } from '../../kernel/index.ts'
+import type { Accounts, Contribution, Logger, Operator } from '../../kernel/index.ts'
 import type { Llm } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ToolRunner } from '../tools/index.ts'
@@ -14,6 +14,8 @@ export interface AgentDeps {
   readonly llm: Llm
   readonly hooks: TurnHookCalls
   readonly log: Logger
+  /** Of the packs that take part. */
+  readonly accounts: Accounts
   readonly operator: Operator
   readonly emit: (agent: AgentHost) => AgentEmit
   /** Engines that are at work announce themselves here, so that events of records find them. */

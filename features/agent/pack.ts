@@ -51,16 +51,16 @@ export default definePack({
     const blocks = ctx.collect(PromptBlocks)
     const repairs = ctx.collect(AgentRepairs)
     const statusFacts = ctx.collect(StatusFacts)
-    const facts: Agents['facts'] = (agent, place) =>
-      factsOf(statusFacts.entries(), agent, place, (pack, field, err) => ctx.log.error({ err, pack, field }, 'a fact of a status failed'))
+    const facts: Agents['facts'] = (agent, place) => factsOf(statusFacts.entries(), agent, place, ctx)
     const contributed = ctx.collect(AgentProfiles)
     const profileSources = ctx.collect(AgentProfileSources)
     const profilesOf = (session: Session) =>
       profileSources.entries().flatMap(({ pack, item }) => {
+        const what = `source of agent profiles ${item.name}`
         try {
-          return item.profiles(session)
+          return ctx.onAccountOf(pack, what, () => item.profiles(session))
         } catch (err) {
-          ctx.log.error({ err, pack, source: item.name }, 'a source of agent profiles failed')
+          ctx.blame(pack, what, err)
           return []
         }
       })
@@ -104,14 +104,15 @@ export default definePack({
       product: ctx.config.product,
       blocks: blocks.entries(),
       now: ctx.now,
-      failed: (pack, block, err) => ctx.log.error({ err, pack, block }, 'a block of the system prompt failed')
+      accounts: ctx
     })
     const deps: AgentDeps = {
       llm,
-      hooks: new TurnHookCalls(hooks, (pack, what, err) => ctx.log.error({ err, pack }, `${what} failed`), {
+      hooks: new TurnHookCalls(hooks, ctx.blame, {
         limit_ms: ctx.config.hook_ms
       }),
       log: ctx.log,
+      accounts: ctx,
       operator: ctx.operator,
       emit: emitOf,
       engines,

@@ -28,13 +28,14 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
 }
 
 /** What packs put on record: before the end of the turn, in which it may have been left open. */
-async function repairsOf(host: AgentHost, history: History, { repairs, log }: AgentDeps): Promise<readonly HistoryRecord[]> {
+async function repairsOf(host: AgentHost, history: History, { repairs, accounts }: AgentDeps): Promise<readonly HistoryRecord[]> {
   const records: HistoryRecord[] = []
   for (const { pack, item } of repairs()) {
+    const what = `repair ${item.name}`
     try {
-      records.push(...(await item.records(host, history)))
+      records.push(...(await accounts.onAccountOf(pack, what, () => item.records(host, history))))
     } catch (err) {
-      log.error({ err, pack, repair: item.name, session_id: host.session.id }, 'what was left open could not be closed')
+      accounts.blame(pack, what, err, { session_id: host.session.id })
     }
   }
   return records

@@ -1,5 +1,5 @@
 /** What packs say of an agent beside what the engine knows: whether it plans, works in a swarm, follows a goal. */
-import { type Contribution, extensionPoint } from '../../kernel/index.ts'
+import { type Accounts, type Contribution, extensionPoint } from '../../kernel/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 
 /** `status`: the rollup of `GET status`. `event`: `agent.status.updated`. `snapshot`: the top level of the snapshot. */
@@ -30,18 +30,19 @@ export function factsOf(
   facts: readonly Contribution<StatusFact>[],
   agent: AgentHost | undefined,
   place: StatusPlace,
-  failed: (pack: string, field: string, error: unknown) => void
+  accounts: Accounts
 ): Record<string, unknown> {
   const found: Record<string, unknown> = {}
   for (const { pack, item } of facts) {
     const { field, places = ['status', 'event'] } = item
     const name = place === 'event' ? field.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : field
     if (!places.includes(place) || name in found) continue
+    const what = `status fact ${field}`
     try {
-      const value = agent ? item.value(agent) : item.initial?.()
+      const value = accounts.onAccountOf(pack, what, () => (agent ? item.value(agent) : item.initial?.()))
       if (value !== undefined) found[name] = value
     } catch (error) {
-      failed(pack, field, error)
+      accounts.blame(pack, what, error)
     }
   }
   return { ...defaults[place], ...found }

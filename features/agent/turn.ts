@@ -295,10 +295,15 @@ export class Turn implements TurnPorts {
   /** An injector that fails has nothing to say now. */
   async #injection({ pack, item: injector }: Contribution<StepInjector>, info: TurnInfo): Promise<Injection | undefined> {
     const { host, deps, history } = this.#agent
+    const { hooks, accounts } = deps
+    const what = `injector ${injector.variant}`
     try {
-      return await deps.hooks.wait(injector.inject(info, history), info.signal)
+      return await hooks.wait(
+        accounts.onAccountOf(pack, what, () => injector.inject(info, history)),
+        info.signal
+      )
     } catch (err) {
-      deps.log.error({ err, pack, injector: injector.variant, session_id: host.session.id }, 'an injector failed')
+      accounts.blame(pack, what, err, { session_id: host.session.id })
       return undefined
     }
   }

@@ -15,6 +15,8 @@ export interface Deployment {
   readonly replace: Readonly<Record<string, string>>
   /** Options by pack name. */
   readonly config: Readonly<Record<string, unknown>>
+  /** How often a pack may fail before it is taken out; undefined: as often as it likes. */
+  readonly faults?: { readonly limit: number; readonly within_s: number } | undefined
 }
 
 /** `--home`, else SVC_CODE_HOME, else `~/.svc-code`; absolute. Throws when the user has no home directory to put it in. */
@@ -41,7 +43,7 @@ export function listOf(value: string | undefined): string[] {
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
-  const { load, disable, require, replace, config } = await packsTable(file)
+  const { load, disable, require, replace, config, faults } = await packsTable(file)
   return {
     home,
     load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))],
@@ -49,15 +51,16 @@ export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv):
     disable: [...disable, ...(flags.disable ?? [])],
     require: [...require, ...(flags.require ?? [])],
     replace,
-    config
+    config,
+    faults
   }
 }
 
-interface PacksTable extends Pick<Deployment, 'disable' | 'require' | 'replace' | 'config'> {
+interface PacksTable extends Pick<Deployment, 'disable' | 'require' | 'replace' | 'config' | 'faults'> {
   readonly load: readonly string[]
 }
 
-const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config']
+const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config', 'faults']
 
 async function packsTable(file: string): Promise<PacksTable> {
   const text = textOf(file)
@@ -90,8 +93,25 @@ async function packsTable(file: string): Promise<PacksTable> {
     disable: strings('disable'),
     require: strings('require'),
     replace: replace as Record<string, string>,
-    config
+    config,
+    faults: faultsOf(table.faults === undefined ? undefined : record(table.faults, ['packs', 'faults']), fault)
   }
+}
+
+/** `faults = { limit = 20, within_s = 60 }`: both, whole and at least 1. */
+function faultsOf(
+  given: Record<string, unknown> | undefined,
+  fault: (path: readonly string[], problem: string) => Error
+): Deployment['faults'] {
+  if (given === undefined) return undefined
+  const odd = Object.keys(given).find(key => key !== 'limit' && key !== 'within_s')
+  if (odd !== undefined) throw fault(['packs', 'faults', odd], 'is unknown; [packs.faults] has limit, within_s')
+  const whole = (key: string): number => {
+    const value = given[key]
+    if (!Number.isInteger(value) || (value as number) < 1) throw fault(['packs', 'faults', key], 'must be a whole number of at least 1')
+    return value as number
+  }
+  return { limit: whole('limit'), within_s: whole('within_s') }
 }
 
 /** Empty when there is no such file. */

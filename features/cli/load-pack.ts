@@ -75,6 +75,7 @@ async function loadPack(spec: string, from: string, limitMs: number): Promise<Fo
     if (loaded === late) throw new Error(`the import took longer than ${limitMs} ms and was given up`)
     const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)
     if (found.length === 0) throw new Error('there is no pack as its default export (made with definePack)')
+    if (place !== spec || isAbsolute(place)) for (const pack of found) pack.source ??= place
     return { spec, from, place, found }
   } catch (cause) {
     const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)

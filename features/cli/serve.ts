@@ -48,9 +48,9 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })
   for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
   const stop = onSignals(kernel, text => terminal.say(text))
-  const faults = onFaults(kernel)
+  const faults = onFaults(kernel, text => terminal.say(text))
   process.off('unhandledRejection', collect)
-  for (const err of forgotten) kernel.log.error({ err }, notHandled)
+  for (const err of forgotten) faults.rejected(err)
   try {
     const { url, port } = await kernel.start().catch(async (error: unknown) => {
       throw await portProblem(error, kernel.home, options.port)
@@ -91,6 +91,7 @@ export function kernelOptions(flags: FlagValues, env: NodeJS.ProcessEnv, deploym
     version: productVersion(),
     config: deploymentConfig(deployment),
     required: deployment.require,
+    ...(deployment.faults ? { faultLimit: { count: deployment.faults.limit, within_ms: deployment.faults.within_s * 1_000 } } : {}),
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.port === undefined ? {} : { port: Number(flags.port), portRetries: 0 }),
     log: { level: (flags['log-level'] ?? logLevelOf(env)) as LogLevel },
@@ -128,15 +129,24 @@ function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
 }
 
 /**
- * Faults that escaped from a pack. A promise nobody waited for is logged and costs nobody else anything; after an exception out of a
- * callback the state is unknown: the server stops in good order, so that turns are settled and journals flushed.
+ * Faults that escaped from a pack, which is named where the stack tells it. A promise nobody waited for costs nobody else anything. An exception
+ * out of a callback that ran through one pack alone takes that pack out; after any other the state is unknown: the server stops in good
+ * order, so that turns are settled and journals flushed.
  */
-function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
+function onFaults(kernel: Kernel, say: (text: string) => void) {
   let fatal = false
-  const rejected = (err: unknown) => kernel.log.error({ err }, notHandled)
+  const rejected = (err: unknown) => {
+    if (kernel.escaped(err, false).pack === undefined) kernel.log.error({ err }, notHandled)
+  }
   const thrown = (err: unknown) => {
-    kernel.log.fatal({ err }, 'an exception was not handled; the server stops')
-    if (!fatal) process.stderr.write('svc-code: stopping after an internal error; the log has it\n')
+    const { pack, contained } = kernel.escaped(err, true)
+    if (contained) {
+      say(`pack ${pack} is taken out after an exception that it did not handle; the log has it`)
+      return
+    }
+    kernel.log.fatal({ err, ...(pack === undefined ? {} : { pack }) }, 'an exception was not handled; the server stops')
+    const where = pack === undefined ? '' : ` in pack ${pack}`
+    if (!fatal) process.stderr.write(`svc-code: stopping after an internal error${where}; the log has it\n`)
     fatal = true
     void kernel.stop()
   }
@@ -144,6 +154,7 @@ function onFaults(kernel: Kernel): { fatal(): boolean; end(): void } {
   process.on('uncaughtException', thrown)
   return {
     fatal: () => fatal,
+    rejected,
     end() {
       process.off('unhandledRejection', rejected)
       process.off('uncaughtException', thrown)

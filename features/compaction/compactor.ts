@@ -1,5 +1,5 @@
 /** One compaction of one agent: begun, then done or cancelled, each on record, and told from there. */
-import type { Contribution, Logger } from '../../kernel/index.ts'
+import type { Accounts, Contribution, Logger } from '../../kernel/index.ts'
 import { type Agent, type ErrorInfo, engineErrorOf, errorInfo } from '../agent/index.ts'
 import { contextCompacted, estimateMessage, failed, type History, tokensSpent } from '../history/index.ts'
 import type { TokenUsage } from '../llm/index.ts'
@@ -12,6 +12,7 @@ import { summaryText } from './texts.ts'
 
 export interface CompactorPorts extends SummaryPorts {
   readonly log: Logger
+  readonly accounts: Accounts
   readonly notes: () => readonly Contribution<CompactionNote>[]
 }
 
@@ -108,14 +109,15 @@ function failureOf(error: ErrorInfo): ErrorInfo {
   return { ...error, code: 'compaction.failed', message: `the context could not be compacted: ${error.message}` }
 }
 
-async function notesOf({ notes, log }: CompactorPorts, agent: Agent): Promise<string[]> {
+async function notesOf({ notes, accounts }: CompactorPorts, agent: Agent): Promise<string[]> {
   const texts: string[] = []
   for (const { pack, item } of notes()) {
+    const what = `note for a summary ${item.name}`
     try {
-      const text = await item.note(agent.host)
+      const text = await accounts.onAccountOf(pack, what, () => item.note(agent.host))
       if (text !== undefined && text.trim() !== '') texts.push(text)
     } catch (err) {
-      log.error({ err, pack, note: item.name, session_id: agent.host.session.id }, 'a note for a summary could not be made')
+      accounts.blame(pack, what, err, { session_id: agent.host.session.id })
     }
   }
   return texts

@@ -53,6 +53,7 @@ export default definePack({
       agents,
       histories,
       log: ctx.log,
+      accounts: ctx,
       retryBaseMs: ctx.config.retry_base_ms,
       notes: () => notes.entries(),
       memory: ({ agent }: TurnInfo) => agent.get(slot),

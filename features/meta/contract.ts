@@ -15,6 +15,21 @@ const FeatureShape = named(
           { count: Type.Integer({ minimum: 1 }), last: Type.String() },
           { description: 'what of the pack went wrong since it was activated: listeners, taps, clean-ups' }
         )
+      ),
+      time: Type.Optional(
+        Type.Object(
+          {
+            ms: Type.Integer({ minimum: 1 }),
+            calls: Type.Integer({ minimum: 1 }),
+            slow: Type.Optional(
+              Type.Object(
+                { count: Type.Integer({ minimum: 1 }), last: Type.String() },
+                { description: 'calls beside which nothing else could run for half a second' }
+              )
+            )
+          },
+          { description: 'how long the pack had the event loop since it was activated, as far as the server called it; absent below 1 ms' }
+        )
       )
     })
   })

@@ -28,10 +28,14 @@ export default definePack({
       dangerous_bypass_auth: kernel.dangerous_bypass_auth,
       backend: 'v2' as const,
       experimental_flags: experimentalFlags(config(), process.env),
-      features: kernel.features().map(feature => ({
-        ...feature,
-        meta: { ...feature.meta, ...(feature.meta.waiting_for ? { waiting_for: [...feature.meta.waiting_for] } : {}) }
-      })) as never, // readonly arrays of the kernel's own type; the schema is checked in tests
+      features: kernel.features().map(feature => {
+        const time = kernel.time(feature.name)
+        const waiting = feature.meta.waiting_for
+        return {
+          ...feature,
+          meta: { ...feature.meta, ...(waiting ? { waiting_for: [...waiting] } : {}), ...(time ? { time } : {}) }
+        }
+      }) as never, // readonly arrays of the kernel's own type; the schema is checked in tests
       ...(ctx.config.web_title === undefined ? {} : { web_title: ctx.config.web_title })
     }))
     ctx.route(listConnections, () => ({ connections: kernel.connections().map(one => ({ ...one })) }))

@@ -40,9 +40,9 @@ export default definePack({
     const policies = ctx.collect(ToolPolicies)
     const registry = new Registry({
       tools: () => tools.items(),
-      sets: () => sets.items(),
-      policies: () => policies.items(),
-      log: ctx.log
+      sets: () => sets.entries(),
+      policies: () => policies.entries(),
+      accounts: ctx
     })
 
     ctx.slot(RepeatSlot)

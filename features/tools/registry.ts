@@ -1,5 +1,5 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import { defineSlot, type Logger, type Static } from '../../kernel/index.ts'
+import { type Accounts, type Contribution, defineSlot, type Static } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
@@ -9,9 +9,9 @@ import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
 export interface RegistryPorts {
   readonly tools: () => readonly Tool[]
-  readonly sets: () => readonly ToolSet[]
-  readonly policies: () => readonly ToolPolicy[]
-  readonly log: Logger
+  readonly sets: () => readonly Contribution<ToolSet>[]
+  readonly policies: () => readonly Contribution<ToolPolicy>[]
+  readonly accounts: Accounts
 }
 
 /** What the model of an agent was shown at the beginning of its turn. */
@@ -33,12 +33,14 @@ export class Registry {
 
   /** Why the agent must not use the tool; undefined when it may. */
   refusal(agent: AgentHost, tool: Tool): string | undefined {
-    for (const policy of this.#ports.policies()) {
+    const { policies, accounts } = this.#ports
+    for (const { pack, item: policy } of policies()) {
+      const what = `tool policy ${policy.name}`
       try {
-        const reason = policy.refuses(agent, tool)
+        const reason = accounts.onAccountOf(pack, what, () => policy.refuses(agent, tool))
         if (reason !== undefined) return reason
       } catch (err) {
-        this.#ports.log.error({ err, policy: policy.name, tool: tool.name }, 'a tool policy failed; the tool counts as switched off')
+        accounts.blame(pack, what, err, { tool: tool.name })
         return `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`
       }
     }
@@ -81,17 +83,20 @@ export class Registry {
   }
 
   #all(agent: AgentHost | undefined): Tool[] {
-    const sets = agent === undefined ? [] : this.#ports.sets().flatMap(set => this.#toolsOf(set, agent))
+    const sets = agent === undefined ? [] : this.#ports.sets().flatMap(({ pack, item }) => this.#toolsOf(pack, item, agent))
     const first = new Map<string, Tool>()
     for (const tool of [...this.#ports.tools(), ...sets]) if (!first.has(tool.name)) first.set(tool.name, tool)
     return [...first.values()]
   }
 
-  #toolsOf(set: ToolSet, agent: AgentHost): readonly Tool[] {
+  /** The tools of a set that fails are left out. */
+  #toolsOf(pack: string, set: ToolSet, agent: AgentHost): readonly Tool[] {
+    const { accounts } = this.#ports
+    const what = `tool set ${set.name}`
     try {
-      return set.tools(agent)
+      return accounts.onAccountOf(pack, what, () => set.tools(agent))
     } catch (err) {
-      this.#ports.log.error({ err, set: set.name }, 'a tool set failed; its tools are left out')
+      accounts.blame(pack, what, err)
       return []
     }
   }

@@ -129,7 +129,7 @@ export class Pipeline {
     if (!work) throw routeMissing(exchange)
     const input = new HandlerInput(params, query, body, exchange, work, spec.bodyCheck === 'late')
     try {
-      let answer: unknown = instead ? instead.data : route.handler(input as never) // the checks made the values fit the spec
+      let answer: unknown = instead ? instead.data : this.#call(route, input)
       if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
       if (exchange.gone) return
       if (isBinary(answer)) {
@@ -199,6 +199,11 @@ export class Pipeline {
     } catch (cause) {
       throw AppError.is(cause) ? cause : new AppError(InternalError, { cause })
     }
+  }
+
+  #call(route: MountedRoute, input: HandlerInput): unknown {
+    const what = () => `route ${nameOf(route)}`
+    return this.#env.guard.run(route.pack, what, () => route.handler(input as never)) // the checks made the values fit the spec
   }
 
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */

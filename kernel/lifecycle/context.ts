@@ -173,11 +173,15 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
     },
     own,
+    onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
+    blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts),
     background(work) {
       open()
-      const running = work(scope.signal).catch((err: unknown) => {
-        if (!scope.signal.aborted) env.guard.report(name, 'background work', err)
-      })
+      const running = env.guard
+        .run(name, 'background work', () => work(scope.signal))
+        .catch((err: unknown) => {
+          if (!scope.signal.aborted) env.guard.report(name, 'background work', err)
+        })
       let ended = false
       const done = scope.own(() => (ended ? undefined : waitAtMost(running, graceMs)))
       void running.then(() => {

@@ -10,18 +10,72 @@ export interface Faults {
   readonly last: string
 }
 
+/** Time that a pack had the event loop in calls of the server: setup, handlers, taps, listeners, what it contributed; up to their first wait. */
+export interface LoopTime {
+  /** Whole milliseconds. */
+  readonly ms: number
+  readonly calls: number
+  /** Calls that nothing else could run beside for longer than `loopLimitMs`, and the last of them: `route GET /api/v1/x: 812 ms`. */
+  readonly slow?: { readonly count: number; readonly last: string }
+}
+
+export interface GuardLimits {
+  /** A call that holds the event loop for longer is logged, ms. */
+  readonly loopLimitMs: number
+  /** So many faults within so many ms are too many; undefined: none are. */
+  readonly faultLimit?: { readonly count: number; readonly within_ms: number } | undefined
+}
+
+interface Account {
+  faults: Faults | undefined
+  /** When the last ones were, at most as many as the limit. */
+  recent: number[]
+  ms: number
+  calls: number
+  slow: { readonly count: number; readonly last: string } | undefined
+}
+
 export class Guard {
   readonly #log: Logger
-  readonly #faults = new Map<string, Faults>()
+  readonly #limits: GuardLimits
+  readonly #accounts = new Map<string, Account>()
+  /** Errors that were counted, by the pack that they were put down to. */
+  readonly #known = new WeakMap<Error, string>()
+  #tooMany: (pack: string, error: Error) => void = () => undefined
+  /** Time of the calls that ran within the one that runs, ms. */
+  #within = 0
 
-  constructor(log: Logger) {
+  constructor(log: Logger, limits: GuardLimits) {
     this.#log = log
+    this.#limits = limits
+  }
+
+  /** Who hears of a pack that reached the limit of faults, once per activation. */
+  onLimit(tooMany: (pack: string, error: Error) => void): void {
+    this.#tooMany = tooMany
+  }
+
+  /**
+   * Runs a callback and counts how long it holds the event loop: to its end, or to its first wait, without the calls of others within it.
+   * Answers and throws what it does.
+   */
+  run<T>(pack: string, what: string | (() => string), work: () => T): T {
+    const before = this.#within
+    this.#within = 0
+    const began = performance.now()
+    try {
+      return work()
+    } finally {
+      const ms = performance.now() - began
+      this.#count(pack, what, ms - this.#within)
+      this.#within = before + ms
+    }
   }
 
   /** Runs a synchronous callback; after a throw `fallback` stands for its answer. */
   call<T>(pack: string, what: string, run: () => T, fallback: T): T {
     try {
-      return run()
+      return this.run(pack, what, run)
     } catch (error) {
       this.report(pack, what, error)
       return fallback
@@ -31,7 +85,7 @@ export class Guard {
   /** Runs a callback whose answer nobody reads. Should it answer with a promise all the same, a rejection is reported, too. */
   tell<A extends unknown[]>(pack: string, what: string, run: (...args: A) => unknown, ...args: A): void {
     try {
-      const answer = run(...args)
+      const answer = this.run(pack, what, () => run(...args))
       if (answer instanceof Promise) answer.catch((error: unknown) => this.report(pack, what, error))
     } catch (error) {
       this.report(pack, what, error)
@@ -41,7 +95,7 @@ export class Guard {
   /** Runs a callback that may answer later. Never rejects: a failure, or no answer within `ms`, resolves to `fallback`. */
   async settle<T>(pack: string, what: string, run: () => T | Promise<T>, ms: number, fallback: T): Promise<T> {
     try {
-      const answer = await waitAtMost(Promise.resolve(run()), ms)
+      const answer = await waitAtMost(Promise.resolve(this.run(pack, what, run)), ms)
       if (answer !== late) return answer
       this.report(pack, what, developerError('callback_late', ms))
     } catch (error) {
@@ -50,21 +104,57 @@ export class Guard {
     return fallback
   }
 
-  /** Logs a fault of a pack, with `facts` beside it, and counts it. */
+  /** Logs a fault of a pack, with `facts` beside it, and counts it: once per error, whoever else meets it on its way. */
   report(pack: string, what: string, error: unknown, facts: object = {}): void {
-    const text = error instanceof Error ? error.message : String(error)
-    const count = (this.#faults.get(pack)?.count ?? 0) + 1
-    this.#faults.set(pack, { count, last: `${what}: ${text}` })
+    if (error instanceof Error) {
+      if (this.#known.get(error) === pack) return
+      this.#known.set(error, pack)
+    }
+    const account = this.#account(pack)
+    const last = `${what}: ${textOf(error)}`
+    account.faults = { count: (account.faults?.count ?? 0) + 1, last }
     this.#log.error({ pack, err: error, ...facts }, `${what} failed`)
+    const { count, within_ms } = this.#limits.faultLimit ?? { count: 0, within_ms: 0 }
+    if (count === 0) return
+    const now = performance.now()
+    account.recent = [...account.recent, now].filter(at => now - at <= within_ms)
+    if (account.recent.length === count) this.#tooMany(pack, developerError('faults_many', count, within_ms, last))
   }
 
   /** Faults of a pack; undefined while there are none. */
   faults(pack: string): Faults | undefined {
-    return this.#faults.get(pack)
+    return this.#accounts.get(pack)?.faults
   }
 
-  /** A pack that is activated anew starts without faults. */
-  forget(pack: string): void {
-    this.#faults.delete(pack)
+  /** How long a pack had the event loop. */
+  time(pack: string): LoopTime | undefined {
+    const { ms = 0, calls = 0, slow } = this.#accounts.get(pack) ?? {}
+    return ms < 1 ? undefined : { ms: Math.round(ms), calls, ...(slow ? { slow } : {}) }
   }
+
+  /** A pack that is activated anew starts with nothing on its account. */
+  forget(pack: string): void {
+    this.#accounts.delete(pack)
+  }
+
+  #count(pack: string, what: string | (() => string), ms: number): void {
+    const account = this.#account(pack)
+    account.ms += ms
+    account.calls++
+    if (ms <= this.#limits.loopLimitMs) return
+    const call = typeof what === 'string' ? what : what()
+    const whole = Math.round(ms)
+    account.slow = { count: (account.slow?.count ?? 0) + 1, last: `${call}: ${whole} ms` }
+    this.#log.warn({ pack, ms: whole }, `${call} held the event loop: nothing else could run`)
+  }
+
+  #account(pack: string): Account {
+    const account = this.#accounts.get(pack) ?? { faults: undefined, recent: [], ms: 0, calls: 0, slow: undefined }
+    this.#accounts.set(pack, account)
+    return account
+  }
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -208,7 +208,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
   const later = (args: never[]): Promise<unknown> => {
     if (!live) return silence
     try {
-      const answer = fn(...args)
+      const answer = guard.run(pack, what, () => fn(...args))
       return answer === undefined ? silence : inTime(Promise.resolve(answer)).catch(ended)
     } catch (error) {
       return ended(error)
@@ -218,7 +218,7 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
     if (!live) return undefined
     if (notify) return guard.tell(pack, what, () => fn(...args))
     try {
-      return fn(...args)
+      return guard.run(pack, what, () => fn(...args))
     } catch (error) {
       return failed(error)
     }

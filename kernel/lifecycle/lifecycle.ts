@@ -10,12 +10,18 @@ import { late, waitAtMost } from './wait.ts'
 export interface LifecycleParts {
   readonly services: ServiceTable
   readonly registry: Registry
-  /** Checks the deployment config and runs the pack's `setup` with a context for this unit. */
-  readonly setup: (unit: Unit) => Promise<void>
+  /** Checks the deployment config and runs the pack's `setup` with a context for this unit. A promise is awaited. */
+  readonly setup: (unit: Unit) => unknown
   /** Runs after every state change. */
   readonly onState: (name: string, state: PackState) => void
   /** Puts the current registrations on the wire; called once per transition that changed them. */
   readonly remount: () => void
+}
+
+/** A setup that ended, and how. */
+interface Ran {
+  readonly ms: number
+  readonly error?: Error
 }
 
 export class Lifecycle {
@@ -98,6 +104,17 @@ export class Lifecycle {
     })
   }
 
+  /** Takes an active pack out as Failed, until `reload`; who needs it waits as Pending. Does nothing to a pack that is not active. */
+  fail(name: string, error: Error): Promise<void> {
+    return this.#exclusive(async () => {
+      const unit = this.#find(name)
+      if (unit?.state !== 'Active') return
+      await this.#withdraw(unit)
+      this.#failed(unit, error)
+      await this.#settle()
+    })
+  }
+
   /** Takes one service of an active pack back; who needs it waits as Pending. */
   withdrawService(unit: Unit, id: string): Promise<void> {
     return this.#exclusive(async () => {
@@ -142,6 +159,10 @@ export class Lifecycle {
     }
   }
 
+  packs(): Pack[] {
+    return this.#units.map(unit => unit.pack)
+  }
+
   /** Failure of a pack, with its cause, for the start-up error. */
   failure(name: string): Error | undefined {
     const unit = this.#find(name)
@@ -176,14 +197,46 @@ export class Lifecycle {
     return run
   }
 
+  /**
+   * Activates what can be, in the order of the plan. While a setup takes its time, those after it that need nothing of it run beside it;
+   * what they made waits for their turn all the same, so that order and clashes do not depend on who is fast.
+   */
   async #settle(): Promise<void> {
-    for (;;) {
-      const next = this.#units.find(unit => unit.wanted && unit.state === 'Pending' && this.#missing(unit).length === 0)
-      if (!next) break
-      await this.#activate(next)
+    const plan = this.#plan()
+    const begun = new Map<Unit, Ran | Promise<Ran>>()
+    const begin = (at: number) => {
+      const unit = plan[at] as Unit
+      if (!begun.has(unit) && this.#missing(unit).length === 0 && !this.#mayHave(unit, plan.slice(0, at))) begun.set(unit, this.#run(unit))
+      return begun.get(unit)
+    }
+    for (const [at, unit] of plan.entries()) {
+      const running = begin(at)
+      if (running instanceof Promise) for (let later = at + 1; later < plan.length; later++) void begin(later)
+      if (running) await this.#publish(unit, running instanceof Promise ? await running : running)
     }
     this.#failCycles()
     this.#flush()
+  }
+
+  /** Waiting packs in the order in which they would activate one after another if none failed: as soon as they can, ties in list order. */
+  #plan(): Unit[] {
+    const waiting = this.#units.filter(unit => unit.wanted && unit.state === 'Pending')
+    const missing = new Map(waiting.map(unit => [unit, this.#missing(unit)]))
+    const there = new Set<string>()
+    const plan: Unit[] = []
+    for (;;) {
+      const at = waiting.findIndex(unit => missing.get(unit)?.every(id => there.has(id)))
+      if (at < 0) return plan
+      const [next] = waiting.splice(at, 1) as [Unit]
+      plan.push(next)
+      for (const id of next.declares()) there.add(id)
+    }
+  }
+
+  /** One of those before it may yet bring a service that the unit can do without. */
+  #mayHave(unit: Unit, before: readonly Unit[]): boolean {
+    const optional = Object.values(unit.pack.optional).map(token => token.id)
+    return optional.length > 0 && before.some(one => one.state === 'Activating' && one.declares().some(id => optional.includes(id)))
   }
 
   #flush(): void {
@@ -192,29 +245,51 @@ export class Lifecycle {
     this.#parts.remount()
   }
 
-  async #activate(unit: Unit): Promise<void> {
-    const { registry, services, setup } = this.#parts
-    const { guard, log, options } = this.#env
+  /** Runs the setup of a unit; at once what became of it when the setup ends at once and well. Never rejects. */
+  #run(unit: Unit): Ran | Promise<Ran> {
+    const { guard, options } = this.#env
+    const began = performance.now()
+    const through = (): Ran => {
+      for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
+      return { ms: performance.now() - began }
+    }
+    const failed = async (error: unknown): Promise<Ran> => {
+      const ms = performance.now() - began
+      const reason = error instanceof Error ? error : developerError('setup_threw', String(error))
+      await this.#close(unit, reason)
+      return { ms, error: reason }
+    }
     unit.reset()
     guard.forget(unit.name)
     this.#state(unit, 'Activating')
-    const began = performance.now()
-    const took = () => Math.round((performance.now() - began) * 10) / 10
     try {
-      if ((await waitAtMost(setup(unit), options.setupTimeoutMs)) === late) throw developerError('setup_late', options.setupTimeoutMs)
-      for (const id of unit.declares()) if (!unit.provided.has(id)) throw developerError('service_absent', id)
-      for (const id of unit.provided.keys()) {
-        const owner = services.owner(id)
-        if (owner !== undefined) throw developerError('service_clash', id, unit.name, owner)
-      }
-      const clash = registry.clash(unit.registrations)
-      if (clash !== undefined) throw developerError('wire_clash', clash)
+      const answer = guard.run(unit.name, 'setup', () => this.#parts.setup(unit))
+      if (!isPromise(answer)) return through()
+      return waitAtMost(Promise.resolve(answer), options.setupTimeoutMs)
+        .then(ended => {
+          if (ended === late) throw developerError('setup_late', options.setupTimeoutMs)
+          return through()
+        })
+        .catch(failed)
     } catch (error) {
-      unit.setupMs = took()
-      await this.#fail(unit, error)
+      return failed(error)
+    }
+  }
+
+  /** Shows what a setup has made, unless it failed or clashes with what is there. */
+  async #publish(unit: Unit, { ms, error }: Ran): Promise<void> {
+    const { registry, services } = this.#parts
+    unit.setupMs = Math.round(ms * 10) / 10
+    if (error) {
+      this.#failed(unit, error)
       return
     }
-    unit.setupMs = took()
+    const clash = this.#clash(unit)
+    if (clash) {
+      await this.#close(unit, clash)
+      this.#failed(unit, clash)
+      return
+    }
     unit.activeSince = this.#env.now()
     unit.activated = ++this.#sequence
     unit.scope.own(registry.publish(unit.registrations))
@@ -222,13 +297,17 @@ export class Lifecycle {
     this.#dirty = true
     this.#state(unit, 'Active')
     for (const publish of unit.staged.splice(0)) publish()
-    log.debug({ pack: unit.name, ms: Math.round(unit.setupMs) }, 'pack is active')
+    this.#env.log.debug({ pack: unit.name, ms: Math.round(ms) }, 'pack is active')
   }
 
-  async #fail(unit: Unit, error: unknown): Promise<void> {
-    unit.error = error instanceof Error ? error : developerError('setup_threw', String(error))
-    await this.#close(unit, unit.error)
-    this.#failed(unit)
+  #clash(unit: Unit): Error | undefined {
+    const { registry, services } = this.#parts
+    for (const id of unit.provided.keys()) {
+      const owner = services.owner(id)
+      if (owner !== undefined) return developerError('service_clash', id, unit.name, owner)
+    }
+    const clash = registry.clash(unit.registrations)
+    return clash === undefined ? undefined : developerError('wire_clash', clash)
   }
 
   /** Unloads a unit and everything that needs what it provides, dependents first. */
@@ -280,13 +359,13 @@ export class Lifecycle {
       if (!cycle) continue
       const named = [...cycle, cycle[0] as Unit].map(one => one.name)
       for (const member of cycle) {
-        member.error = developerError('needs_cycle', named)
-        this.#failed(member)
+        this.#failed(member, developerError('needs_cycle', named))
       }
     }
   }
 
-  #failed(unit: Unit): void {
+  #failed(unit: Unit, error: Error): void {
+    unit.error = error
     this.#state(unit, 'Failed')
     this.#env.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
   }
@@ -295,6 +374,10 @@ export class Lifecycle {
     unit.state = state
     this.#parts.onState(unit.name, state)
   }
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
 /** The path from a unit back to itself, if there is one. */

@@ -102,7 +102,14 @@ export class Frames {
       if (before) await before({ payload: frame.payload, connection, signal: ended.signal })
       const handler = mounted.handler as unknown as FrameHandler<FrameSpec> // the check makes the payload fit its spec
       const payload = checked(spec, frame)
-      return (await handler({ payload, bytes: frame.bytes ?? noBytes, connection, signal: ended.signal })) ?? {}
+      const input = { payload, bytes: frame.bytes ?? noBytes, connection, signal: ended.signal }
+      return (
+        (await this.#env.guard.run(
+          mounted.pack,
+          () => `handler of frame ${spec.type}`,
+          () => handler(input)
+        )) ?? {}
+      )
     }
     try {
       const reply = await untilAborted(handle(), ended.signal)

@@ -1,7 +1,7 @@
 /** Profiles and the system prompt: rendered when a profile is bound, then recorded, so that a resumed agent keeps its text. */
 import { createHash } from 'node:crypto'
 import { arch, platform } from 'node:os'
-import type { Contribution } from '../../../kernel/index.ts'
+import type { Accounts, Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
 import { type AgentProfile, defaultProfile, type PromptBlock, type PromptWarning } from '../service.ts'
 import { listDirectory, localDate } from './environment.ts'
@@ -70,7 +70,7 @@ export interface PromptPorts {
   readonly product: string
   readonly blocks: readonly Contribution<PromptBlock>[]
   readonly now: () => Date
-  readonly failed: (pack: string, block: string, error: unknown) => void
+  readonly accounts: Accounts
 }
 
 export interface SystemPrompt {
@@ -83,12 +83,13 @@ export interface SystemPrompt {
 }
 
 /** What the text would follow from now. A block that fails has nothing to say. */
-export async function promptBasis(agent: AgentHost, profile: AgentProfile, { home, blocks, failed }: PromptPorts): Promise<string> {
+export async function promptBasis(agent: AgentHost, profile: AgentProfile, { home, blocks, accounts }: PromptPorts): Promise<string> {
   const basisOf = async ({ pack, item: block }: Contribution<PromptBlock>) => {
+    const what = `basis of prompt block ${block.name}`
     try {
-      return `${block.name} ${await block.basis?.(agent)}`
+      return `${block.name} ${await accounts.onAccountOf(pack, what, () => block.basis?.(agent))}`
     } catch (error) {
-      failed(pack, block.name, error)
+      accounts.blame(pack, what, error)
       return ''
     }
   }
@@ -113,15 +114,16 @@ export async function renderPrompt(agent: AgentHost, profile: AgentProfile, port
   const failed: string[] = []
   let variables: Readonly<Record<string, string>> = {}
   for (const { pack, item: block } of ports.blocks) {
+    const what = `prompt block ${block.name}`
     try {
-      const said = await block.render(agent)
+      const said = await ports.accounts.onAccountOf(pack, what, () => block.render(agent))
       const { text, ...more } = typeof said === 'string' ? { text: said } : said
       blocks.push({ order: block.order, text })
       variables = { ...variables, ...more.variables }
       warnings.push(...(more.warnings ?? []))
     } catch (error) {
       failed.push(block.name)
-      ports.failed(pack, block.name, error)
+      ports.accounts.blame(pack, what, error)
     }
   }
   blocks.sort((a, b) => a.order - b.order)

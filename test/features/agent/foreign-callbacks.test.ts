@@ -31,12 +31,12 @@ test('an injector that fails is left out and put down to its pack: the turn goes
 
   assert.equal(ending(agent.events).reason, 'completed')
   assert.match(JSON.stringify(llm.requests[0]?.messages), /the sound one/)
-  const failures = logged.map(line => JSON.parse(line) as { pack?: string; injector?: string })
+  const failures = logged.map(line => JSON.parse(line) as { pack?: string; msg: string })
   assert.deepEqual(
-    failures.map(({ pack, injector }) => [pack, injector]),
+    failures.map(({ pack, msg }) => [pack, msg]),
     [
-      ['other', 'broken'],
-      ['other', 'late']
+      ['other', 'injector broken failed'],
+      ['other', 'injector late failed']
     ]
   )
 })

@@ -201,29 +201,42 @@ export default definePack({
   setup(ctx) {
     ctx.route(...route('forget', () => void Promise.reject(new Error('nobody waits'))))
     ctx.route(...route('crash', () => void setTimeout(() => { throw new Error('out of a timer') })))
+    ctx.route(...route('tangle', () => void setTimeout(() => ctx.route(null))))
   }
 })
 `
 
-test('a pack that forgets a promise disturbs nobody; one that throws from a timer ends the server in good order', async t => {
+test('a forgotten promise is put down to its pack, an exception out of a timer takes the pack out alone, one out of the middle of the server ends that in good order', async t => {
   const home = await freshDir()
   const pack = join(home, 'faulty.mjs')
   await writeFile(pack, faulty)
   const server = await serve(t, home, '--port', '0', '--pack', pack)
   const post = (path: string) =>
     fetch(`${server.url}/api/v1/${path}`, { method: 'POST', headers: { authorization: `Bearer ${server.token}` } })
+  const features = async () => {
+    const { data } = (await get(server.url, server.token, '/api/v1/meta')).body
+    const row = (data.features as { name: string; state: string; meta: { error?: string; faults?: { last: string } } }[]).at(-1)
+    return [row?.name, row?.state, row?.meta.error ?? row?.meta.faults?.last]
+  }
 
   assert.equal((await post('forget')).status, 200)
-  assert.equal((await get(server.url, server.token, '/api/v1/meta')).body.code, 0)
+  assert.deepEqual(await features(), ['faulty', 'Active', 'a promise that nobody waited for: nobody waits'])
   await post('crash')
-
-  const { code, stderr } = await server.ended
-  assert.equal(code, 1)
-  assert.match(stderr, /stopping after an internal error/)
-  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
+  const taken = 'pack faulty is taken out after an exception that it did not handle'
+  while (!server.printed().includes(taken)) await once(server.child.stdout as NonNullable<typeof server.child.stdout>, 'data')
+  while ((await post('crash')).status !== 404); // its routes go with it
+  assert.deepEqual(await features(), ['faulty', 'Failed', 'an exception escaped from a callback: out of a timer'])
+  server.child.kill('SIGTERM')
+  assert.equal((await server.ended).code, 0)
   const log = await readFile(join(home, 'logs', 'svc-code.log'), 'utf8')
-  assert.match(log, /nobody waits/)
-  assert.match(log, /out of a timer/)
+  assert.match(log, /"pack":"faulty".*nobody waits/)
+
+  const again = await serve(t, home, '--port', '0', '--pack', pack)
+  await fetch(`${again.url}/api/v1/tangle`, { method: 'POST', headers: { authorization: `Bearer ${again.token}` } })
+  const { code, stderr } = await again.ended
+  assert.equal(code, 1)
+  assert.match(stderr, /stopping after an internal error in pack faulty/)
+  assert.deepEqual(await readdir(join(home, 'server', 'instances')), [])
 })
 
 test('what is loaded on first use is found by the program as it is installed: a terminal opens', async t => {

@@ -7,7 +7,7 @@ import { Registry } from '../../../features/tools/registry.ts'
 import { createRunner } from '../../../features/tools/runner.ts'
 import { createToolHooks, type ToolAuthority, type ToolHooks, type ToolReport } from '../../../features/tools/service.ts'
 import type { Tool, ToolAccess, ToolPolicy, ToolResult } from '../../../features/tools/tool.ts'
-import { type Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import { type Accounts, type Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -16,6 +16,9 @@ export interface TestLike {
 }
 
 export const silent = pino({ level: 'silent' })
+
+/** Nobody keeps them. */
+const accounts: Accounts = { onAccountOf: (_pack, _what, work) => work(), blame: () => undefined }
 
 export async function temporary(): Promise<string> {
   const dir = await realpath(await freshDir())
@@ -169,7 +172,12 @@ export async function scene(
   const reports: ToolReport[] = []
   let ids = 0
   const runner = createRunner({
-    registry: new Registry({ tools: () => tools, sets: () => [], policies: () => options.policies ?? [], log: silent }),
+    registry: new Registry({
+      tools: () => tools,
+      sets: () => [],
+      policies: () => (options.policies ?? []).map(item => ({ pack: 'rules', item })),
+      accounts
+    }),
     hooks,
     authority: () => permissive,
     log: silent,

@@ -1,0 +1,159 @@
+/** Setups that take their time run side by side; what follows from their order stays as if they had run one after another. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { definePack, defineRoute, extensionPoint, type Pack, serviceToken, Type } from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { latch } from '../helpers/latch.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+const Words = extensionPoint<string>('words')
+const Voice = serviceToken<string>('voice')
+const ping = defineRoute({ method: 'GET', path: '/api/v1/ping', summary: 'Ping', data: Type.String() })
+const never = () => new Promise<never>(() => undefined)
+const states = (features: readonly { name: string; state: string }[]) => Object.fromEntries(features.map(one => [one.name, one.state]))
+
+/** Contributes its name, and is through with its setup when it is told. */
+function word(name: string, until?: Promise<void>): Pack {
+  return definePack({
+    name,
+    setup: ctx => {
+      ctx.contribute(Words, name)
+      return until
+    }
+  })
+}
+
+test('three packs whose setup hangs cost the time limit once, and are each named', async t => {
+  const stuck = ['a', 'b', 'c'].map(name => definePack({ name, setup: never }))
+  const began = performance.now()
+  const { kernel } = await startTestKernel(t, { packs: [...stuck, word('fine')], setupTimeoutMs: 300 })
+  assert.ok(performance.now() - began < 850)
+  assert.deepEqual(states(kernel.features()), { a: 'Failed', b: 'Failed', c: 'Failed', fine: 'Active' })
+  for (const one of kernel.features().slice(0, 3)) assert.match(one.meta.error ?? '', /longer than 300 ms/)
+})
+
+test('what packs contribute has the order of the list, whoever is through first', async t => {
+  const first = latch()
+  const second = latch()
+  const seen: (readonly string[])[] = []
+  const reader = definePack({
+    name: 'reader',
+    setup: ctx => {
+      const words = ctx.collect(Words)
+      ctx.tap(ctx.hooks.started, () => void seen.push(words.items()))
+    }
+  })
+  const packs = [word('one', first.opened), word('two'), word('three', second.opened), word('four'), reader]
+  setImmediate(() => {
+    second.open()
+    setImmediate(first.open)
+  })
+  await startTestKernel(t, { packs })
+  assert.deepEqual(seen, [['one', 'two', 'three', 'four']])
+})
+
+test('of two packs that clash the later one in the list fails, though it was through first', async t => {
+  const slow = latch()
+  const taker = (name: string, until?: Promise<void>) =>
+    definePack({
+      name,
+      setup: ctx => {
+        ctx.route(ping, () => name)
+        return until
+      }
+    })
+  setImmediate(slow.open)
+  const { kernel, call } = await startTestKernel(t, { packs: [taker('one', slow.opened), taker('two')] })
+  assert.deepEqual(states(kernel.features()), { one: 'Active', two: 'Failed' })
+  assert.match(kernel.features()[1]?.meta.error ?? '', /of two clashes with one/)
+  assert.equal((await call(ping)).data, 'one')
+})
+
+test('a pack that can use a service waits for one before it that may yet bring it, and for no other', async t => {
+  const slow = latch()
+  const other = latch()
+  const order: string[] = []
+  const provider = definePack({
+    name: 'provider',
+    provides: [Voice],
+    setup: async ctx => {
+      await slow.opened
+      ctx.provide(Voice, 'alto')
+    }
+  })
+  const user = (name: string) =>
+    definePack({ name, optional: { voice: Voice }, setup: (_ctx, { voice }) => void order.push(`${name} ${voice()}`) })
+  const alone = definePack({
+    name: 'alone',
+    setup: () => {
+      order.push('alone')
+      slow.open()
+      return other.opened
+    }
+  })
+  setImmediate(other.open)
+  await startTestKernel(t, { packs: [user('early'), provider, user('late'), alone] })
+  assert.deepEqual(order, ['early undefined', 'alone', 'late alto'])
+})
+
+test('packs that need one that fails wait, and those beside it run', async t => {
+  const broken = definePack({
+    name: 'broken',
+    provides: [Voice],
+    setup: async () => {
+      await new Promise(setImmediate)
+      throw new Error('no voice')
+    }
+  })
+  const singer = definePack({ name: 'singer', needs: { voice: Voice }, setup: () => undefined })
+  const { kernel } = await startTestKernel(t, { packs: [broken, singer, word('fine')] })
+  assert.deepEqual(states(kernel.features()), { broken: 'Failed', singer: 'Pending', fine: 'Active' })
+})
+
+test('a stop goes in the reverse order of the list, whoever was through first', async () => {
+  const gone: string[] = []
+  const slow = latch()
+  const leaving = (name: string, until?: Promise<void>) =>
+    definePack({
+      name,
+      setup: ctx => {
+        ctx.own(() => gone.push(name))
+        return until
+      }
+    })
+  setImmediate(slow.open)
+  const packs = [leaving('one', slow.opened), leaving('two'), leaving('three')]
+  const kernel = await createKernel({ home: await freshDir(), packs, port: 0, log: { level: 'silent' } })
+  await kernel.start()
+  await kernel.stop()
+  assert.deepEqual(gone, ['three', 'two', 'one'])
+})
+
+test('a hundred packs with routes, events of others and contributions add at most 150 ms to a start', async t => {
+  const dummies = Array.from({ length: 100 }, (_, n) =>
+    definePack({
+      name: `dummy-${n}`,
+      config: Type.Object({ limit: Type.Integer({ default: n }) }),
+      setup: ctx => {
+        ctx.route(defineRoute({ method: 'GET', path: `/api/v1/dummy-${n}`, summary: 'x', data: Type.Integer() }), () => ctx.config.limit)
+        ctx.contribute(Words, ctx.name)
+        ctx.tap(ctx.hooks.started, () => undefined)
+      }
+    })
+  )
+  const start = async (packs: readonly Pack[]) => {
+    const began = process.cpuUsage()
+    const { kernel, stop } = await startTestKernel(t, { packs })
+    const { user, system } = process.cpuUsage(began) // whatever else the machine does
+    assert.ok(kernel.features().every(one => one.state === 'Active'))
+    await stop()
+    return (user + system) / 1_000
+  }
+  const added: number[] = []
+  for (let n = 0; n < 3; n++) {
+    const alone = await start([word('alone')])
+    added.push((await start([word('alone'), ...dummies])) - alone)
+  }
+  assert.ok(Math.min(...added) <= 150, `${added.map(Math.round).join(', ')} ms`)
+})
