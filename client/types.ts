@@ -1631,6 +1631,16 @@ export interface Feature {
       count: number
       last: string
     }
+    /** how long the pack had the event loop since it was activated, as far as the server called it; absent below 1 ms */
+    time?: {
+      ms: number
+      calls: number
+      /** calls beside which nothing else could run for half a second */
+      slow?: {
+        count: number
+        last: string
+      }
+    }
   }
 }
 export interface FileEntry {
