@@ -93,6 +93,7 @@ async function run(
   await socket.request('subscribe', { session_ids: [id] })
   const frames: Frame[] = []
   let aborted = false
+  let abort: Promise<unknown> | undefined
   let count = 0
   const hear = (data: Buffer) => {
     const frame = JSON.parse(String(data)) as Frame
@@ -102,7 +103,7 @@ async function run(
     if (!frame.volatile) count++
     if (!aborted && at?.(frame, count)) {
       aborted = true
-      void ask(`/${id}:abort`, {})
+      abort = ask(`/${id}:abort`, {})
     } else if (aborted) return
     else if (type === 'event.approval.requested') void ask(`/${id}/approvals/${payload.approval_id}`, { decision: 'approved' })
     else if (type === 'event.question.requested')
@@ -115,6 +116,7 @@ async function run(
   }
   const end = await prompt(`do:${script}:x${serial++}`, { permission_mode: mode }, media ? [picture] : [])
   aborted = true
+  await abort // else it may find the next prompt
   const next = await prompt(`do:talk:n${serial++}`)
   socket.ws.off('message', hear)
   return { frames, id, end, next, refusals }
