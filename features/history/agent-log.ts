@@ -212,15 +212,13 @@ export class AgentLog {
       for (const place of at) this.#redrafts.delete(place)
     }
     let next = 0
-    const upTo = (count: number, each: (draft: EventDraft) => void) => {
-      const to = Math.min(batch.length, head.length + count)
-      if (next === to) return
-      for (; next < to; next++) for (const draft of drafts[next] ?? []) each(draft)
-      if (next === batch.length) this.#telling.done(telling, end)
-    }
     return {
-      tell: (count = records.length) => upTo(count, this.#ports.tell),
-      drop: () => upTo(records.length, () => undefined)
+      tell: (count = records.length) => {
+        const to = Math.min(batch.length, head.length + count)
+        if (next === to) return
+        for (; next < to; next++) for (const draft of drafts[next] ?? []) this.#ports.tell(draft)
+        if (next === batch.length) this.#telling.done(telling, end)
+      }
     }
   }
 

@@ -118,10 +118,8 @@ export interface History {
 }
 
 export interface Written {
-  /** Tells the events of the first `count` records that were given (default: all). Every write must be told to its end, or dropped. */
+  /** Tells the events of the first `count` records that were given (default: all). Every write must be told to its end. */
   tell(count?: number): void
-  /** The events that were not told are void. */
-  drop(): void
 }
 
 /** A file that content of a session refers to (`source { kind: session_media, file_id }`). */

@@ -47,6 +47,9 @@ export class Broker {
   readonly #ended: Remembered
   readonly #attendance: Attendance | undefined
   #look: NodeJS.Timeout | undefined
+  /** Requests on their way to the disk. */
+  readonly #recording = new Set<Promise<unknown>>()
+  #closed = false
 
   constructor(session: Session, ports: BrokerPorts) {
     this.#session = session
@@ -65,19 +68,13 @@ export class Broker {
 
   /** Announces the request and resolves with its end. Rejects when the disk refuses. */
   async ask({ kind, ttl_ms }: InteractionSource, ask: InteractionAsk, signal: AbortSignal): Promise<InteractionEnd<unknown>> {
-    if (signal.aborted) return { how: 'withdrawn' }
+    if (signal.aborted || this.#closed) return { how: 'withdrawn' }
     const { agent } = ask
     const id = `${kind.name}_${this.#ports.newId()}`
     const request: unknown = kind.describe(ask, this.#base(id, ttl_ms))
-    const whose = { kind: kind.name, id }
-    const written = await this.#ports.record(agent, requestRecord.of({ ...whose, request }))
-    if (signal.aborted || this.#session.scope.closed) {
-      // Nobody may see a request whose turn is over.
-      written.drop()
-      const end = await this.#ports.record(agent, endRecord.of({ ...whose, how: 'untold' }))
-      end.tell()
-      return { how: 'withdrawn' }
-    }
+    const recording = this.#ports.record(agent, requestRecord.of({ kind: kind.name, id, request }))
+    this.#recording.add(recording)
+    const written = await recording.finally(() => this.#recording.delete(recording))
     return new Promise(settle => {
       const withdraw = () => void this.#end(id, { how: 'withdrawn' })
       const timer = ttl_ms === undefined ? undefined : setTimeout(() => void this.#end(id, { how: 'expired' }), ttl_ms)
@@ -90,7 +87,9 @@ export class Broker {
       this.#open.set(id, { id, kind, agent, ask, request, signal, settle, release, answering: false })
       this.#session.work.pending(kind.pending, 1)
       written.tell()
-      this.#watch()
+      // What is on record is told, also when nobody waits for the answer any more.
+      if (signal.aborted) withdraw()
+      else this.#watch()
     })
   }
 
@@ -148,13 +147,15 @@ export class Broker {
     ).unref()
   }
 
-  /** Withdraws what is open, of the kinds that fit. */
+  /** Withdraws what is open, of the kinds that fit; also what is about to be. */
   async withdraw(fits: (kind: AnyInteractionKind) => boolean): Promise<void> {
+    while (this.#recording.size > 0) await Promise.allSettled(this.#recording)
     const gone = [...this.#open.values()].filter(({ kind }) => fits(kind))
     await Promise.all(gone.map(({ id }) => this.#end(id, { how: 'withdrawn' })))
   }
 
   close(): Promise<void> {
+    this.#closed = true
     clearTimeout(this.#look)
     return this.withdraw(() => true)
   }

@@ -73,7 +73,7 @@ export default definePack({
         const history = await histories()?.of(agent)
         if (history) return history.write(record)
         const made = events({ time: ctx.now().getTime(), ...record })
-        return { tell: () => made.forEach(event => void event.from.tell(event, targetOf(agent))), drop: () => undefined }
+        return { tell: () => made.forEach(event => void event.from.tell(event, targetOf(agent))) }
       }
     }
     // The last to be registered is the first to end: what is open is withdrawn while its kind can tell it.

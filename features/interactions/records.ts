@@ -12,7 +12,7 @@ export const endRecord = defineRecord(
   'interaction.resolved',
   Type.Object({
     ...whose,
-    how: oneOf(['answered', 'withdrawn', 'expired', 'unattended', 'untold'], { description: '`untold`: before anybody was asked' }),
+    how: oneOf(['answered', 'withdrawn', 'expired', 'unattended']),
     answer: Type.Optional(Type.Unknown({ description: 'as its kind says' }))
   })
 )

@@ -32,7 +32,7 @@ async function scene(t: TestLike, options: { readonly ttlMs?: number; readonly r
           told.push(`${type.replace('event.approval.', '')} ${approval_id}${decision === undefined ? '' : ` ${decision}`}`)
         }
       }
-      return { tell, drop: () => undefined }
+      return { tell }
     },
     log: silent,
     now: () => new Date(time),
@@ -164,12 +164,19 @@ test('an aborted turn asks nothing, and closing withdraws what is open', async t
   assert.deepEqual(await answer, { how: 'withdrawn' })
 })
 
-test('a request whose turn ended while it was recorded is not announced', async t => {
+test('a request whose turn is aborted while it is recorded is told, and then its end', async t => {
   const turn = new AbortController()
   const { approvals, told, ask } = await scene(t, { recorded: () => turn.abort() })
 
   assert.deepEqual(await approvals.ask(ask, turn.signal), { how: 'withdrawn' })
 
-  assert.deepEqual(told, ['interaction.request', 'interaction.resolved'])
+  assert.deepEqual(told, [
+    'interaction.request',
+    'approval +1',
+    'requested approval_0',
+    'interaction.resolved',
+    'resolved approval_0 cancelled',
+    'approval -1'
+  ])
   assert.deepEqual(approvals.pending(), [])
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { appendFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { HistoryStates } from '../../../features/history/index.ts'
 import {
   AlreadyResolved,
   ApprovalMissing,
@@ -22,7 +23,7 @@ import { readSession, SessionBusy, Sessions } from '../../../features/sessions/i
 import { type ToolOutcome, ToolRunner } from '../../../features/tools/index.ts'
 import { checker, defineEvent, definePack, defineRoute, errorSpec, invalid, type Static, Type } from '../../../kernel/index.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, type Started, type StartOptions, startAgent, wireFile, wireOf } from '../agent/start.ts'
+import { copyOfHome, insider, type Started, type StartOptions, startAgent, wireFile, wireOf } from '../agent/start.ts'
 
 const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
 const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out')
@@ -122,6 +123,19 @@ async function start(t: Parameters<typeof startAgent>[0], options: StartOptions 
   return { ...server, llm, params: { session_id: server.session_id } }
 }
 
+/** Does something as soon as a record of this type is taken, before it is on disk. */
+const onRecord = (type: string, act: () => void) =>
+  definePack({
+    name: 'watcher',
+    setup(ctx) {
+      const reduce = (value: null, record: { readonly type: string }) => {
+        if (record.type === type) act()
+        return value
+      }
+      ctx.contribute(HistoryStates, { name: 'watcher', version: 1, initial: () => null, reduce })
+    }
+  })
+
 async function askedOf(server: Started): Promise<string> {
   const { payload } = await server.waitFor(event => event.type === asked.type)
   return (payload as Static<typeof Question>).question_id
@@ -183,6 +197,30 @@ test('the end of the turn withdraws the question', async t => {
   await server.waitFor(event => event.type === dismissed.type)
   const late = await server.call(answerQuestion, { params: { ...server.params, question_id }, body: { text: 'late' } })
   assert.equal(late.code, AlreadyResolved.code)
+})
+
+test('an abort while the request is recorded: clients hear of the request and of its end, as they would from the records', async t => {
+  const inside = insider()
+  let abort: (() => void) | undefined
+  const server = await start(t, {
+    packs: [inside.pack, onRecord('interaction.request', () => abort?.())]
+  })
+  const main = await inside.main(server)
+  abort = () => void main.abort(true)
+
+  await server.prompt('choose')
+  await server.waitFor(event => event.type === 'prompt.aborted')
+
+  assert.deepEqual(
+    seen(server).filter(what => what !== 'work none'),
+    ['work question', 'question.requested', 'question.dismissed']
+  )
+  assert.equal(seen(server).at(-1), 'work none')
+  assert.deepEqual((await server.call(listQuestions, { params: server.params })).data.items, [])
+  assert.deepEqual(
+    (await wireOf(server)).flatMap(({ type, how }) => (type.startsWith('interaction.') ? [`${type} ${how ?? ''}`] : [])),
+    ['interaction.request ', 'interaction.resolved withdrawn']
+  )
 })
 
 test('a kind expires when its pack says so', async t => {
