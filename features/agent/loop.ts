@@ -83,7 +83,7 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
   let attempt = 1
   let pauses = 0
   let cuts = 0
-  /** Id of the step that began and neither completed nor was interrupted. */
+  /** Id of the step that began and neither completed nor was interrupted; it may wait for its next attempt. */
   let open: string | undefined
   let text = ''
   let truncated = false
@@ -210,7 +210,10 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
           'max_steps'
         )
       }
-      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') return result({ reason: 'completed' })
+      if ((await ports.stepBegin({ turn_id, step: step + 1 })) === 'stop') {
+        await interrupt('aborted') // it waited for its next attempt
+        return result({ reason: 'completed' })
+      }
       if (signal.aborted) return await cancelled()
       step++
       const records = await ports.beforeStep({ turn_id, step })

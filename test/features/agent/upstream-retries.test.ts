@@ -130,6 +130,11 @@ test('Retry-After counts in seconds without an upper limit, and an abort ends th
   assert.equal(upstream.requests.length, 1)
   assert.deepEqual(ended(), [['cancelled', undefined]])
   assert.equal(payloads('turn.ended')[0]?.interruptReason, 'user_cancelled')
+  // The step that clients show as retrying ends.
+  assert.deepEqual(
+    payloads('turn.step.interrupted').map(({ step, reason }) => [step, reason]),
+    [[1, 'aborted']]
+  )
 })
 
 test('attempts count anew with every step that succeeds, and 0 attempts are one', async t => {
