@@ -5,6 +5,8 @@ interface Turn {
   readonly id: number
   readonly prompt: string | undefined
   step: number | undefined
+  /** The step failed; another one is its next attempt, unless it is interrupted before. */
+  retrying: boolean
   /** Calls of the step: begun, not over. */
   readonly calls: Set<string>
 }
@@ -30,7 +32,7 @@ export function orderFaults(frames: readonly Frame[]): string[] {
     const turn = turns.get(agent)
     const callKey = (id: unknown) => `${agent} ${id}`
     const own = () => must(turn !== undefined && (payload.turnId === undefined || payload.turnId === turn.id), 'its turn does not run')
-    const inStep = () => own() && must(turn?.step !== undefined, 'no step runs')
+    const inStep = () => own() && must(turn?.step !== undefined && !turn.retrying, 'no step runs')
     switch (type) {
       case 'prompt.submitted':
         must(!prompts.has(payload.promptId), 'it was submitted before')
@@ -43,12 +45,12 @@ export function orderFaults(frames: readonly Frame[]): string[] {
           must(prompts.get(payload.promptId) === 'submitted', 'its prompt was not submitted')
           prompts.set(payload.promptId, 'running')
         }
-        turns.set(agent, { id: payload.turnId, prompt: payload.promptId, step: undefined, calls: new Set() })
+        turns.set(agent, { id: payload.turnId, prompt: payload.promptId, step: undefined, retrying: false, calls: new Set() })
         break
       case 'turn.step.started':
         own()
-        must(turn?.step === undefined, `step ${turn?.step} has not ended`)
-        if (turn) turn.step = payload.step
+        must(turn?.step === undefined || turn.retrying, `step ${turn?.step} has not ended`)
+        if (turn) Object.assign(turn, { step: payload.step, retrying: false })
         break
       case 'turn.step.completed':
         inStep()
@@ -56,9 +58,14 @@ export function orderFaults(frames: readonly Frame[]): string[] {
         if (turn) turn.step = undefined
         break
       case 'turn.step.interrupted':
+        own()
+        // The limit is told behind the last step that was allowed.
+        must(turn?.step !== undefined || payload.reason === 'max_steps', 'no step runs')
+        if (turn) Object.assign(turn, { step: undefined, retrying: false })
+        break
       case 'turn.step.retrying':
         inStep()
-        if (turn) turn.step = undefined
+        if (turn) turn.retrying = true
         break
       case 'assistant.delta':
       case 'thinking.delta':
