@@ -100,10 +100,12 @@ export async function eventFile(home: string, session_id: string): Promise<Frame
 /** The records of each agent of a session. */
 export async function journalsOf(home: string, session_id: string): Promise<Map<string, { file: string; records: HistoryRecord[] }>> {
   const found = new Map<string, { file: string; records: HistoryRecord[] }>()
-  const [group] = (await readdir(join(home, 'sessions'), { recursive: true })).filter(name => name.endsWith(session_id))
-  const agents = join(home, 'sessions', group ?? session_id, 'agents')
-  for (const id of await readdir(agents).catch(() => [])) {
-    const file = join(agents, id, 'wire.jsonl')
+  const groups = await readdir(join(home, 'sessions'))
+  const dirs = groups.map(group => join(home, 'sessions', group, session_id, 'agents'))
+  const files = await Promise.all(
+    dirs.map(async dir => (await readdir(dir).catch(() => [])).map(id => ({ id, file: join(dir, id, 'wire.jsonl') })))
+  )
+  for (const { id, file } of files.flat()) {
     const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(line => line !== '')
     found.set(id, { file, records: lines.map(line => JSON.parse(line) as HistoryRecord) })
   }
