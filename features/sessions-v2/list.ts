@@ -8,6 +8,8 @@ export interface Facts {
   statusOf(state: SessionState): Status
   /** The id under which a workspace is listed now. */
   workspaceOf(state: SessionState): string
+  /** Some workspace is listed under another id than its sessions have. */
+  readonly renamed: boolean
 }
 
 export interface Page<T> {
@@ -25,6 +27,11 @@ export interface Grouping {
   readonly total: number
 }
 
+/** So many filtered lists are kept of one list, so many groupings of one of them. */
+const maxKept = 8
+/** What was made of a list before: pages of the same view follow each other, and 10,000 rows take milliseconds. */
+const filters = new WeakMap<readonly SessionState[], Map<string, readonly SessionState[]>>()
+const groupings = new WeakMap<readonly SessionState[], Map<string, readonly KeyedGroup[]>>()
 /** Lists that were sorted before, by the list that they were made of. */
 const sorted = new WeakMap<readonly SessionState[], Map<Sort, readonly SessionState[]>>()
 
@@ -43,7 +50,28 @@ function newestMade(a: SessionState, b: SessionState): number {
   return a.id < b.id ? 1 : a.id > b.id ? -1 : 0
 }
 
+/** What `make` answered for this list and key before, or answers now. */
+function kept<T>(of: WeakMap<readonly SessionState[], Map<string, T>>, rows: readonly SessionState[], key: string, make: () => T): T {
+  const known = of.get(rows) ?? new Map<string, T>()
+  of.set(rows, known)
+  const found = known.get(key) ?? make()
+  known.delete(key)
+  known.set(key, found)
+  for (const oldest of known.keys()) {
+    if (known.size <= maxKept) break
+    known.delete(oldest)
+  }
+  return found
+}
+
+/** The same array for the same `rows` and conditions, unless these ask for what is not in the states. */
 export function filtered(rows: readonly SessionState[], conditions: Conditions, facts: Facts): readonly SessionState[] {
+  const { archived, hasPrompt, updatedAfter, updatedBefore, statuses, workspaces } = conditions
+  if (statuses || workspaces) return filter(rows, conditions, facts)
+  return kept(filters, rows, [archived, hasPrompt, updatedAfter, updatedBefore].join(), () => filter(rows, conditions, facts))
+}
+
+function filter(rows: readonly SessionState[], conditions: Conditions, facts: Facts): readonly SessionState[] {
   const { archived, hasPrompt, updatedAfter, updatedBefore, statuses } = conditions
   const workspaces = conditions.workspaces && new Set(conditions.workspaces)
   // Both are ISO texts of one length.
@@ -68,6 +96,24 @@ export function flatPage(rows: readonly SessionState[], { sort, size }: Conditio
 /** Groups stand by their first session under the sort, ties by workspace id. */
 export function groupPage(rows: readonly SessionState[], conditions: Conditions, facts: Facts, position: Position): Page<Grouping> {
   const { sort, size, groupSize } = conditions
+  const make = () => grouped(rows, sort, groupSize, facts)
+  const ordered = facts.renamed ? make() : kept(groupings, rows, `${sort} ${groupSize}`, make)
+  const page = cut(
+    ordered,
+    size,
+    position,
+    ({ key }) => key,
+    (key, after) => comesAfter(key, after, sort, false)
+  )
+  return { ...page, rows: page.rows.map(({ group }) => group) }
+}
+
+interface KeyedGroup {
+  readonly group: Grouping
+  readonly key: Key
+}
+
+function grouped(rows: readonly SessionState[], sort: Sort, groupSize: number, facts: Facts): readonly KeyedGroup[] {
   const groups = new Map<string, { workspace_id: string; rows: SessionState[]; total: number }>()
   for (const state of rows) {
     const workspace_id = facts.workspaceOf(state)
@@ -80,10 +126,8 @@ export function groupPage(rows: readonly SessionState[], conditions: Conditions,
     if (group.rows.length < groupSize) group.rows.push(state)
   }
   const keyOf = (group: Grouping): Key => ({ at: momentOf(group.rows[0] as SessionState, sort), id: group.workspace_id })
-  const later = (key: Key, after: Key) => comesAfter(key, after, sort, false)
-  const ordered = [...groups.values()].map(group => ({ group, key: keyOf(group) })).sort((a, b) => (later(a.key, b.key) ? 1 : -1))
-  const page = cut(ordered, size, position, ({ key }) => key, later)
-  return { ...page, rows: page.rows.map(({ group }) => group) }
+  const keyed = [...groups.values()].map(group => ({ group, key: keyOf(group) }))
+  return keyed.sort((a, b) => (comesAfter(a.key, b.key, sort, false) ? 1 : -1))
 }
 
 function comesAfter(key: Key, after: Key, sort: Sort, idsDescend: boolean): boolean {

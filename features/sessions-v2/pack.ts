@@ -86,6 +86,7 @@ export default definePack({
       const ids = await listedIds()
       const facts: Facts = {
         statusOf,
+        renamed: ids.size > 0,
         workspaceOf: ({ workspace_id }) => (ids.size === 0 ? workspace_id : (ids.get(workspace_id) ?? workspace_id))
       }
       const wanted = conditions.workspaces && { workspaces: conditions.workspaces.map(id => ids.get(id) ?? id) }
