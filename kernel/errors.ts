@@ -124,6 +124,7 @@ const mistakes = {
   pack_unknown: (name: string) => `no pack named '${name}'`,
   pack_there: (name: string) => `another pack named '${name}' is there already; reload replaces it`,
   pack_mismatch: (name: string, other: string) => `pack '${other}' cannot replace '${name}'`,
+  pack_malformed: (name: string, text: string) => `pack ${name} is not what definePack takes: ${text}`,
   pack_inactive: (name: string) => `pack ${name} is not active any more`,
   pack_leaving: () => 'the pack is being unloaded',
   pack_missing: () => 'no such pack',

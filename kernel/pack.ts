@@ -2,7 +2,7 @@
 
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, RequestInfo, StoreSpec } from './contract.ts'
-import type { ErrorSpec } from './errors.ts'
+import { developerError, type ErrorSpec } from './errors.ts'
 import type { BinaryReply } from './http/bytes.ts'
 import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.ts'
 import type { Dispose } from './lifecycle/scope.ts'
@@ -173,23 +173,31 @@ export interface PackSpec<N extends Needs, O extends Needs, C extends TObject | 
   ) => unknown
 }
 
-/** Declares a pack. */
+/** Declares a pack. One that is not made of what it should be (packs need not be typed) is there and fails, with the reason. */
 export function definePack<
   N extends Needs = Record<never, never>,
   O extends Needs = Record<never, never>,
   C extends TObject | undefined = undefined
 >(spec: PackSpec<N, O, C>): Pack {
-  return {
-    kind: 'pack',
-    name: spec.name,
-    version: spec.version,
-    description: spec.description,
-    area: spec.area,
-    needs: spec.needs ?? {},
-    optional: spec.optional ?? {},
-    provides: spec.provides ?? [],
-    config: spec.config,
-    errors: spec.errors ?? [],
-    setup: spec.setup as Pack['setup']
+  const { name, version, description, area, needs = {}, optional = {}, provides = [], config, errors = [] } = spec
+  if (typeof name !== 'string' || name === '') throw developerError('pack_malformed', String(name), 'name')
+  const pack = { kind: 'pack', name, version, description, area, setup: spec.setup as Pack['setup'] } as const
+  const odd = oddPart({ needs, optional, provides, errors })
+  if (odd !== undefined) {
+    return { ...pack, needs: {}, optional: {}, provides: [], errors: [], broken: developerError('pack_malformed', name, odd) }
   }
+  return { ...pack, needs, optional, provides, config, errors }
+}
+
+/** The first part that does not hold what the kernel reads of it without asking. */
+function oddPart({ needs, optional, provides, errors }: Pick<Pack, 'needs' | 'optional' | 'provides' | 'errors'>): string | undefined {
+  const isToken = (value: unknown) => typeof (value as { id?: unknown } | null | undefined)?.id === 'string'
+  const isSpec = (value: unknown) => typeof (value as { code?: unknown } | null | undefined)?.code === 'number'
+  for (const [part, tokens] of Object.entries({ needs, optional })) {
+    if (typeof tokens !== 'object' || tokens === null) return part
+    const odd = Object.keys(tokens).find(key => !isToken(tokens[key]))
+    if (odd !== undefined) return `${part}.${odd}`
+  }
+  if (!Array.isArray(provides) || !provides.every(isToken)) return 'provides'
+  return Array.isArray(errors) && errors.every(isSpec) ? undefined : 'errors'
 }

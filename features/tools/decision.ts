@@ -84,7 +84,7 @@ async function decideOnce({ parsed: { call }, tool, env, changes, signal }: Atte
     const { kind: _kind, ...refusal } = decision.value
     return { changes, context, result: { ...refusal, is_error: true } }
   } catch (error) {
-    const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.log)
+    const result = signal.aborted ? failure(abortText(signal)) : failed(call.name, error, ports.registry)
     return { changes, ...(context ? { context } : {}), result }
   }
 }
@@ -150,9 +150,9 @@ async function askGuards(
 }
 
 /** The result of a call that threw. */
-export function failed(name: string, error: unknown, log: Logger): ToolResult {
+export function failed(name: string, error: unknown, registry: Registry): ToolResult {
   if (error instanceof ToolRefusal) return failure(error.message)
-  log.error({ err: error, tool: name }, 'a tool call failed unexpectedly')
+  registry.blame(name, error)
   return failure(`The tool ${name} failed: ${error instanceof Error ? error.message : String(error)}`)
 }
 

@@ -39,7 +39,7 @@ export default definePack({
     const sets = ctx.collect(ToolSets)
     const policies = ctx.collect(ToolPolicies)
     const registry = new Registry({
-      tools: () => tools.items(),
+      tools: () => tools.entries(),
       sets: () => sets.entries(),
       policies: () => policies.entries(),
       accounts: ctx

@@ -8,7 +8,7 @@ import { meansTool } from './glob.ts'
 import type { Tool, ToolPolicy, ToolSet } from './tool.ts'
 
 export interface RegistryPorts {
-  readonly tools: () => readonly Tool[]
+  readonly tools: () => readonly Contribution<Tool>[]
   readonly sets: () => readonly Contribution<ToolSet>[]
   readonly policies: () => readonly Contribution<ToolPolicy>[]
   readonly accounts: Accounts
@@ -25,6 +25,8 @@ export const OfferSlot = defineSlot<{ last?: Offer }, AgentHost>('tool-offer', (
 /** Live view of the contributed tools. Of two tools with one name the first counts. */
 export class Registry {
   readonly #ports: RegistryPorts
+  /** Packs by the names of the tools that were seen last. */
+  readonly #owners = new Map<string, string>()
   readonly #schemas = new WeakMap<Tool, Readonly<Record<string, unknown>>>()
 
   constructor(ports: RegistryPorts) {
@@ -82,10 +84,20 @@ export class Registry {
     })
   }
 
+  /** Puts a call that failed in a way that its tool did not expect down to the pack of the tool. */
+  blame(name: string, error: unknown): void {
+    this.#ports.accounts.blame(this.#owners.get(name) ?? 'tools', `tool ${name}`, error)
+  }
+
   #all(agent: AgentHost | undefined): Tool[] {
-    const sets = agent === undefined ? [] : this.#ports.sets().flatMap(({ pack, item }) => this.#toolsOf(pack, item, agent))
     const first = new Map<string, Tool>()
-    for (const tool of [...this.#ports.tools(), ...sets]) if (!first.has(tool.name)) first.set(tool.name, tool)
+    const add = (pack: string, tool: Tool) => {
+      if (first.has(tool.name)) return
+      first.set(tool.name, tool)
+      this.#owners.set(tool.name, pack)
+    }
+    for (const { pack, item } of this.#ports.tools()) add(pack, item)
+    if (agent) for (const { pack, item } of this.#ports.sets()) for (const tool of this.#toolsOf(pack, item, agent)) add(pack, tool)
     return [...first.values()]
   }
 

@@ -119,7 +119,7 @@ class Batch {
       const text = abortText(signal)
       return { ...done.value, output: typeof output === 'string' ? `${text}\n\n${output}` : [{ type: 'text', text }, ...output] }
     } catch (error) {
-      return signal.aborted ? failure(abortText(signal)) : failed(parsed.call.name, error, this.#ports.log)
+      return signal.aborted ? failure(abortText(signal)) : failed(parsed.call.name, error, this.#ports.registry)
     } finally {
       over = true
       end()

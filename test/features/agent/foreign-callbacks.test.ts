@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StepInjectors, TurnHooks, turnStarted } from '../../../features/agent/index.ts'
+import { PromptBlocks, StatusFacts, StepInjectors, TurnHooks, turnStarted } from '../../../features/agent/index.ts'
 import { waited } from '../../../features/agent/waited.ts'
 import { listPrompts } from '../../../features/prompts/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
@@ -38,6 +38,33 @@ test('an injector that fails is left out and put down to its pack: the turn goes
       ['other', 'injector broken failed'],
       ['other', 'injector late failed']
     ]
+  )
+})
+
+test('what packs contribute to prompt, status and steps counts as their fault when it fails, and nobody else has one', async t => {
+  const pack = definePack({
+    name: 'other',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.contribute(PromptBlocks, { name: 'rules', order: 700, render: broken })
+      ctx.contribute(StatusFacts, { field: 'mood', value: broken })
+      ctx.contribute(StepInjectors, { variant: 'hint', inject: broken })
+      ctx.tap(hooks.beforeStep, async () => broken())
+    }
+  })
+  const logged: string[] = []
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [pack], logged })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  const said = new Set(logged.map(line => JSON.parse(line) as { msg: string; pack?: string }).map(line => `${line.pack}: ${line.msg}`))
+  const expected = ['prompt block rules', 'status fact mood', 'injector hint', 'tap of beforeStep'].map(what => `other: ${what} failed`)
+  assert.deepEqual([...said].sort(), expected.sort())
+  const features = agent.kernel.features()
+  assert.deepEqual(
+    features.filter(one => one.meta.faults).map(one => [one.name, one.meta.faults?.count]),
+    [['other', logged.length]]
   )
 })
 

@@ -173,7 +173,7 @@ export async function scene(
   let ids = 0
   const runner = createRunner({
     registry: new Registry({
-      tools: () => tools,
+      tools: () => tools.map(item => ({ pack: 'tools', item })),
       sets: () => [],
       policies: () => (options.policies ?? []).map(item => ({ pack: 'rules', item })),
       accounts

@@ -1,0 +1,383 @@
+/** Packs that do wrong, one after the other in a running server: it lives, others are served, the culprit is named, and nothing of it stays. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  defineEvent,
+  defineFrame,
+  definePack,
+  defineRoute,
+  errorSpec,
+  extensionPoint,
+  named,
+  type Pack,
+  type PackContext,
+  PackControl,
+  serviceToken,
+  type TSchema,
+  Type
+} from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { freshDir } from '../helpers/temp.ts'
+
+const Voice = serviceToken<string>('voice')
+const Absent = serviceToken<string>('absent')
+const Words = extensionPoint<string>('words')
+const said = defineEvent({ type: 'event.said', scope: 'global', durable: false, payload: Type.Object({}) })
+const oops = errorSpec('oops', 49901, 'oops')
+const route = (name: string, data: TSchema = Type.Null(), more: object = {}) =>
+  defineRoute({ method: 'GET', path: `/api/v1/${name}`, summary: name, data, ...more })
+const ping = route('ping', named('Pong', Type.Object({ pong: Type.Boolean() })), { operationId: 'ping', errors: [oops] })
+const say = route('say')
+const bad = route('bad', Type.Unknown())
+const never = () => new Promise<never>(() => undefined)
+const boom = (): never => {
+  throw new Error('boom')
+}
+
+const held: { control?: PackControl } = {}
+/** Everybody else: a route, an event, a service, and what they add to a list. */
+const others = definePack({
+  name: 'others',
+  needs: { control: PackControl },
+  provides: [Voice],
+  setup: (ctx, { control }) => {
+    held.control = control
+    const emit = ctx.event(said)
+    ctx.provide(Voice, 'alto')
+    ctx.contribute(Words, 'hello')
+    ctx.route(ping, () => ({ pong: true }))
+    ctx.route(say, () => {
+      emit({})
+      return null
+    })
+  }
+})
+
+type Ctx = PackContext<Record<string, never>>
+type Setup = (ctx: Ctx) => unknown
+interface Row {
+  readonly setup?: Setup
+  readonly more?: object
+  readonly options?: unknown
+  /** What brings the fault about, once the pack is there. */
+  readonly poke?: 'bad' | 'say' | 'word' | 'unload'
+  readonly state: 'Active' | 'Failed' | 'Pending'
+  /** What its row in the features says; undefined: nothing, nobody else could have noticed. */
+  readonly named?: RegExp
+}
+
+const answering =
+  (answer: () => unknown): Setup =>
+  ctx =>
+    void ctx.route(bad, answer)
+const rows: Readonly<Record<string, Row>> = {
+  'a setup that throws': { setup: boom, state: 'Failed', named: /^boom$/ },
+  'a setup that throws a text': {
+    setup: () => {
+      throw 'a text'
+    },
+    state: 'Failed',
+    named: /^a text$/
+  },
+  'a setup that throws nothing': {
+    setup: () => {
+      throw undefined
+    },
+    state: 'Failed',
+    named: /^undefined$/
+  },
+  'a setup that throws null': {
+    setup: () => {
+      throw null
+    },
+    state: 'Failed',
+    named: /^null$/
+  },
+  'a setup that rejects': { setup: async () => boom(), state: 'Failed', named: /^boom$/ },
+  'a setup that rejects with a number': { setup: () => Promise.reject(42), state: 'Failed', named: /^42$/ },
+  'a setup that hangs': { setup: never, state: 'Failed', named: /longer than 50 ms/ },
+  'a setup that ends too late and goes on': {
+    setup: async ctx => {
+      await new Promise(resolve => ctx.signal.addEventListener('abort', resolve))
+      ctx.route(bad, () => null)
+    },
+    state: 'Failed',
+    named: /longer than 50 ms/
+  },
+  'a setup that throws half-way': {
+    setup: ctx => {
+      ctx.route(bad, () => null)
+      ctx.contribute(Words, 'half')
+      ctx.tap(ctx.hooks.event, boom)
+      boom()
+    },
+    state: 'Failed',
+    named: /^boom$/
+  },
+  'a setup whose clean-up throws as well': {
+    setup: ctx => {
+      ctx.own(boom)
+      throw new Error('first')
+    },
+    state: 'Failed',
+    named: /^first$/
+  },
+  'a setup whose clean-up hangs': {
+    setup: ctx => {
+      ctx.own(never)
+      boom()
+    },
+    state: 'Failed',
+    named: /^boom$/
+  },
+  'a thenable that throws': {
+    setup: () => ({
+      // biome-ignore lint/suspicious/noThenProperty: that is the point
+      then: boom
+    }),
+    state: 'Failed',
+    named: /^boom$/
+  },
+  'a setup that is no function': { setup: 42 as unknown as Setup, state: 'Failed', named: /setup is not a function/ },
+  'background work that throws at once': { setup: ctx => ctx.background(boom), state: 'Failed', named: /^boom$/ },
+  'a promised service that is not there': { more: { provides: [Absent] }, state: 'Failed', named: /did not provide 'absent'/ },
+  'a service that was not declared': { setup: ctx => ctx.provide(Absent, 'x'), state: 'Failed', named: /'absent' without declaring/ },
+  'a service twice': {
+    setup: ctx => {
+      ctx.provide(Absent, 'x')
+      ctx.provide(Absent, 'y')
+    },
+    more: { provides: [Absent] },
+    state: 'Failed',
+    named: /'absent' twice/
+  },
+  'the service of another': {
+    setup: ctx => ctx.provide(Voice, 'bass'),
+    more: { provides: [Voice] },
+    state: 'Failed',
+    named: /service 'voice' of culprit clashes with others/
+  },
+  'the route of another': {
+    setup: ctx => ctx.route(ping, () => ({ pong: false })),
+    state: 'Failed',
+    named: /ping of culprit clashes with others/
+  },
+  'a route twice': {
+    setup: ctx => {
+      ctx.route(bad, () => null)
+      ctx.route(bad, () => null)
+    },
+    state: 'Failed',
+    named: /bad of culprit clashes with culprit/
+  },
+  'a route that is none': { setup: ctx => ctx.route(null as never, () => null as never), state: 'Failed', named: /null/ },
+  'a path that is none': {
+    setup: ctx => ctx.route(defineRoute({ method: 'GET', path: '/{a}/{a}', summary: 'x', data: Type.Null() }), () => null),
+    state: 'Failed',
+    named: /\{a\}/
+  },
+  'params that the path does not have': {
+    setup: ctx => ctx.route({ ...bad, params: Type.Object({ id: Type.String() }) } as never, () => null as never),
+    state: 'Failed',
+    named: /no parameter id/
+  },
+  'the operation id of another': {
+    setup: ctx => ctx.route(route('other', Type.Null(), { operationId: 'ping' }), () => null),
+    state: 'Failed',
+    named: /operation id ping of culprit clashes with others/
+  },
+  'the event of another': {
+    setup: ctx => void ctx.event(said),
+    state: 'Failed',
+    named: /event type event.said of culprit clashes with others/
+  },
+  'a frame of the kernel': {
+    setup: ctx =>
+      ctx.frame(defineFrame({ type: 'client_hello', summary: 'x', payload: Type.Object({}), ack: Type.Object({}) }), () => ({})),
+    state: 'Failed',
+    named: /client_hello of culprit clashes with the kernel/
+  },
+  'the error code of another': {
+    more: { errors: [errorSpec('mine', 49901, 'mine')] },
+    state: 'Failed',
+    named: /49901 is 'oops' of others and 'mine' of culprit/
+  },
+  'the shape of another': {
+    setup: ctx => ctx.route(route('other', named('Pong', Type.Object({ pong: Type.String() }))), () => ({ pong: '' })),
+    state: 'Failed',
+    named: /shape Pong of culprit differs from that of others/
+  },
+  'options of a wrong type': {
+    more: { config: Type.Object({ n: Type.Integer() }) },
+    options: { n: 'many' },
+    state: 'Failed',
+    named: /bad deployment config for pack culprit: n/
+  },
+  'options that nobody knows': { options: { n: 1 }, state: 'Failed', named: /unknown n/ },
+  'options that are no table': { options: [1], state: 'Failed', named: /must be a table/ },
+  'a default that does not fit': { more: { config: Type.Object({ n: Type.Integer({ default: 'x' }) }) }, state: 'Failed', named: /n: / },
+  'a need that nobody meets': { more: { needs: { absent: Absent } }, state: 'Pending', named: /^absent$/ },
+  'a need of its own service': { more: { needs: { absent: Absent }, provides: [Absent] }, state: 'Failed', named: /culprit -> culprit/ },
+  'a need that is no service': { more: { needs: { a: undefined } }, state: 'Failed', named: /not what definePack takes: needs.a$/ },
+  'an optional need that is no service': { more: { optional: { a: 1 } }, state: 'Failed', named: /optional.a$/ },
+  'a promise of no service': { more: { provides: [undefined] }, state: 'Failed', named: /provides$/ },
+  'errors that are none': { more: { errors: ['no'] }, state: 'Failed', named: /errors$/ },
+  'a schema of options that is none': { more: { config: 42 }, state: 'Failed', named: /./ },
+  'a handler that throws': { setup: answering(boom), poke: 'bad', state: 'Active', named: /route GET \/api\/v1\/bad: boom/ },
+  'a handler that rejects': { setup: answering(async () => boom()), poke: 'bad', state: 'Active', named: /bad: boom/ },
+  'a handler that throws a text': {
+    setup: answering(() => {
+      throw 'a text'
+    }),
+    poke: 'bad',
+    state: 'Active',
+    named: /bad: a text/
+  },
+  'an answer that is no JSON': { setup: answering(() => ({ n: 1n })), poke: 'bad', state: 'Active', named: /bad: .*BigInt/ },
+  'an answer that goes round': {
+    setup: answering(() => {
+      const round: Record<string, unknown> = {}
+      round.again = round
+      return round
+    }),
+    poke: 'bad',
+    state: 'Active',
+    named: /bad: .*circular/
+  },
+  'an answer that throws when it is read': {
+    setup: answering(() => ({
+      get n() {
+        return boom()
+      }
+    })),
+    poke: 'bad',
+    state: 'Active',
+    named: /bad: boom/
+  },
+  'a listener that throws': { setup: ctx => ctx.on(said, boom), poke: 'say', state: 'Active', named: /listener of event.said: boom/ },
+  'a listener that rejects': {
+    setup: ctx => ctx.on(said, async () => boom()),
+    poke: 'say',
+    state: 'Active',
+    named: /listener of event.said: boom/
+  },
+  'a tap of events that throws': {
+    setup: ctx => ctx.tap(ctx.hooks.event, boom),
+    poke: 'say',
+    state: 'Active',
+    named: /tap of event: boom/
+  },
+  'a tap of answers that throws': {
+    setup: ctx => ctx.tap(ctx.hooks.afterRequest, boom),
+    poke: 'say',
+    state: 'Active',
+    named: /tap of afterRequest: boom/
+  },
+  'a tap of states that throws': {
+    setup: ctx => ctx.tap(ctx.hooks.packState, boom),
+    poke: 'word',
+    state: 'Active',
+    named: /tap of packState: boom/
+  },
+  'a change listener that throws': {
+    setup: ctx => void ctx.collect(Words).onChange(boom),
+    poke: 'word',
+    state: 'Active',
+    named: /change listener of words: boom/
+  },
+  'background work that rejects': {
+    setup: ctx => ctx.background(async () => boom()),
+    poke: 'say',
+    state: 'Active',
+    named: /background work: boom/
+  },
+  'a request refused by a tap that fails, until the limit of faults': {
+    setup: ctx => ctx.tap(ctx.hooks.beforeRequest, boom),
+    poke: 'say',
+    state: 'Failed',
+    named: /failed 5 times within 60 s.*tap of beforeRequest: boom/
+  },
+  'a handler that fails until the limit of faults': {
+    setup: answering(boom),
+    poke: 'bad',
+    state: 'Failed',
+    named: /failed 5 times within 60 s.*bad: boom/
+  },
+  'a clean-up that throws': { setup: ctx => void ctx.own(boom), poke: 'unload', state: 'Active' },
+  'a clean-up that hangs': { setup: ctx => void ctx.own(never), poke: 'unload', state: 'Active' },
+  'work in the background that ignores its end': { setup: ctx => ctx.background(never), poke: 'unload', state: 'Active' },
+  'a context that is used after the end': {
+    setup: ctx => {
+      setImmediate(() => void Promise.resolve().then(() => ctx.signal))
+      ctx.own(() => ctx.route(bad, () => null))
+    },
+    poke: 'unload',
+    state: 'Active'
+  }
+}
+
+function packOf({ setup = () => undefined, more = {} }: Row): Pack {
+  return definePack({ name: 'culprit', ...more, setup: setup as never })
+}
+
+test('bad packs in a running server: others are served, the culprit is named, and nothing of it is left', async t => {
+  const { kernel, call } = await startTestKernel(t, {
+    packs: [others],
+    setupTimeoutMs: 50,
+    graceMs: 20,
+    allowViolations: true,
+    strict: false,
+    faultLimit: { count: 5, within_ms: 60_000 }
+  })
+  const before = kernel.inspect()
+  const word = () => definePack({ name: 'word', setup: ctx => void ctx.contribute(Words, 'more') })
+  const pokes = {
+    bad: () => call(bad),
+    say: () => call(say),
+    word: () => kernel.load(word()).then(() => kernel.unload('word')),
+    unload: async () => undefined
+  }
+  for (const [what, row] of Object.entries(rows)) {
+    await t.test(what, async each => {
+      each.after(() => held.control?.remove('culprit').catch(() => undefined))
+      held.control?.configure('culprit', row.options)
+      await kernel.load(packOf(row))
+      const times = row.state === 'Failed' && row.poke ? 5 : 1
+      for (let n = 0; n < times && row.poke; n++) await pokes[row.poke]()
+      await new Promise(setImmediate)
+      await kernel.load('others') // after whatever is under way
+      const feature = kernel.features().find(one => one.name === 'culprit')
+      assert.equal(feature?.state, row.state)
+      const { error, faults, waiting_for } = feature?.meta ?? {}
+      const told = error ?? faults?.last ?? waiting_for?.join()
+      if (row.named) assert.match(told ?? '', row.named)
+      else assert.equal(told, undefined)
+      assert.deepEqual((await call(ping)).data, { pong: true })
+
+      await kernel.unload('culprit')
+      assert.deepEqual(kernel.inspect(), before)
+      assert.deepEqual((await call(ping)).data, { pong: true })
+      assert.deepEqual(
+        kernel.features().map(one => [one.name, one.state, one.meta.faults]),
+        [['others', 'Active', undefined]]
+      )
+    })
+  }
+})
+
+test('a start that requires bad packs ends with one error that names each of them', async () => {
+  const bads = Object.values(rows)
+    .filter(row => row.state !== 'Active' && !row.poke && row.options === undefined)
+    .map((row, n) => ({ ...packOf(row), name: `bad-${n}` }))
+  const required = bads.map(pack => pack.name)
+  const kernel = await createKernel({
+    home: await freshDir(),
+    packs: [others, ...bads],
+    required,
+    port: 0,
+    setupTimeoutMs: 50,
+    log: { level: 'silent' }
+  })
+  await assert.rejects(kernel.start(), (error: Error) => required.every(name => error.message.includes(`${name}: `)))
+})
