@@ -74,7 +74,12 @@ export class Broker {
     const request: unknown = kind.describe(ask, this.#base(id, ttl_ms))
     const recording = this.#ports.record(agent, requestRecord.of({ kind: kind.name, id, request }))
     this.#recording.add(recording)
-    const written = await recording.finally(() => this.#recording.delete(recording))
+    let written: Written
+    try {
+      written = await recording // whoever waits for it, too, finds the request open
+    } finally {
+      this.#recording.delete(recording)
+    }
     return new Promise(settle => {
       const withdraw = () => void this.#end(id, { how: 'withdrawn' })
       const timer = ttl_ms === undefined ? undefined : setTimeout(() => void this.#end(id, { how: 'expired' }), ttl_ms)

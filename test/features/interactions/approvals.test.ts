@@ -180,3 +180,19 @@ test('a request whose turn is aborted while it is recorded is told, and then its
   ])
   assert.deepEqual(approvals.pending(), [])
 })
+
+test('closing waits for a request on its way to the disk, and withdraws it; behind it nobody is asked', async t => {
+  let closing: Promise<void> | undefined
+  const { approvals, told, ask, control } = await scene(t, {
+    recorded: () => {
+      closing ??= approvals.close()
+    }
+  })
+
+  assert.deepEqual(await approvals.ask(ask, control.signal), { how: 'withdrawn' })
+  await closing
+
+  assert.deepEqual(told.slice(2), ['requested approval_0', 'interaction.resolved', 'resolved approval_0 cancelled', 'approval -1'])
+  assert.deepEqual(await approvals.ask(ask, control.signal), { how: 'withdrawn' })
+  assert.equal(told.length, 6)
+})
