@@ -82,6 +82,7 @@ const exported = await write(
     kernel: 'kernel/index.ts',
     'kernel-testing': 'kernel/testing.ts',
     'resolve-self': 'features/cli/resolve-self.ts',
+    'pack-hooks': 'features/cli/pack-hooks.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))
   },
   {

@@ -4,6 +4,7 @@ export type { CallInput, Envelope } from './http/inject.ts'
 export { RestClient } from './testing/client.ts'
 export { journalSuite, type OpenedJournals } from './testing/journal-suite.ts'
 export { assertNothingMore, openResources, type Resources } from './testing/leaks.ts'
+export { type PackCheck, type PackCheckOptions, packChecks } from './testing/pack-checks.ts'
 export { type Frame, SocketClient } from './testing/socket.ts'
 export { blobSpec, documentSpec, kvSpec, logSpec, type OpenedStorage, storageSuite } from './testing/storage-suite.ts'
 export {

@@ -154,6 +154,22 @@ export const commands = {
     flags: ['network', 'offline', 'json', ...packs, ...own],
     notes: 'Every configured provider is asked once, with its credential, for nothing that costs. --network only lists whom packs may call.'
   },
+  pack: {
+    help: 'write, try, add and remove packs, and switch those of the running server',
+    forms: [
+      { verb: 'new', args: ['<dir>'], help: 'a working TypeScript pack with a test, an option and an event; named after its directory' },
+      { verb: 'check', args: ['[path]'], help: 'import the pack of a file or directory (default: this one) and check what it declares' },
+      { verb: 'test', args: ['[path]'], help: 'leaks, bounds, reloads under load, neighbours that go, schemas; then its own test files' },
+      { verb: 'dev', args: ['[path]'], help: 'a server with the pack and the demo model; the pack is swapped at every change' },
+      { verb: 'add', args: ['<path|package|tarball>'], help: 'load a pack from now on, also in the running server' },
+      { verb: 'remove', args: ['<pack>'], help: 'undo that' },
+      { verb: 'load', args: ['<pack>'], help: 'bring a pack of the running server up, until it stops' },
+      { verb: 'unload', args: ['<pack>'], help: 'take a pack of the running server out, until it stops' },
+      { verb: 'reload', args: ['<pack>'], help: 'unload and load; the file of a third-party pack is read anew' }
+    ],
+    flags: ['port', 'offline', 'log-level', 'disable', ...own],
+    notes: 'Exit code 1 when a check, a test or the pack failed. Packages and tarballs are installed with npm into <home>/pack-modules.'
+  },
   packs: {
     help: 'packs with state, version, options and why they are not active',
     forms: [

@@ -1,6 +1,7 @@
 /** Runs a command line: what `main.ts` does with the process's own streams, and tests with theirs. */
 
 import { CommandError } from './command-error.ts'
+import { type CommandLine, commandSpecs } from './commands.ts'
 import { assertDescriptors, tooFewDescriptors } from './descriptors.ts'
 import type { Io } from './io.ts'
 import { parseCommandLine, UsageError } from './options.ts'
@@ -21,6 +22,7 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
       return 0
     }
     if (parsed.command !== 'help' && parsed.command !== 'completion') assertDescriptors()
+    await warn(parsed, io)
     const run = await runners[parsed.command]()
     return await run(parsed, io)
   } catch (error) {
@@ -28,4 +30,11 @@ export async function execute(args: readonly string[], io: Io): Promise<number> 
     io.err(`svc-code: ${(error as NodeJS.ErrnoException).code === 'EMFILE' ? tooFewDescriptors() : text}\n`)
     return error instanceof UsageError ? 2 : error instanceof CommandError ? error.exitCode : 1
   }
+}
+
+/** What is odd about `[packs]`, for commands that do not say it themselves. */
+async function warn({ command, flags }: CommandLine, { env, err }: Io): Promise<void> {
+  if (command === 'serve' || command === 'packs' || !commandSpecs[command].flags.includes('home')) return
+  const { configuredWarnings } = await import('./deployment-warnings.ts')
+  for (const text of await configuredWarnings(flags, env)) err(`warning: ${text}\n`)
 }

@@ -6,6 +6,7 @@ import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
+import { eraserFor, native } from './erase-types.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
 const importLimitMs = 10_000
@@ -95,7 +96,12 @@ const versions = new Map<string, number>()
 
 /** From now on the module of this spec is read again, with the files of its package that it imports. */
 export function forgetModule(spec: string, from: string): void {
-  const url = locate(spec, from)
+  let url: string
+  try {
+    url = locate(spec, from)
+  } catch {
+    return // it is not there: the import says so
+  }
   if (!url.startsWith('file:')) return
   versions.set(url, (versions.get(url) ?? 0) + 1)
   const { cache } = createRequire(url)
@@ -128,8 +134,10 @@ function nameOf(spec: string): string {
 }
 
 async function importModule(url: string): Promise<{ default?: unknown; packs?: unknown }> {
-  if (/\.[cm]?ts$/.test(url) && !('typescript' in process.features && process.features.typescript)) {
-    throw new Error('a TypeScript pack needs Node 22.18 or newer; give its compiled .js file')
+  if (/\.m?ts$/.test(url) && !native && !eraserFor(fileURLToPath(url))) {
+    throw new Error(
+      'a TypeScript pack needs Node 22.18 or newer, or TypeScript 5 in its project (npm install); or give its compiled .js file'
+    )
   }
   if (!hooked) {
     hooked = true
@@ -157,6 +165,12 @@ function locate(spec: string, from: string): string {
 
 /** Where `svc-code pack add` installs packages, below the home. */
 export const installedDir = 'pack-modules'
+
+/** The file of a directory that its author edits: `pack` or `index` as `.ts` or `.js`, else what is built. */
+export function sourceOf(dir: string): string {
+  const names = ['pack.ts', 'index.ts', 'src/pack.ts', 'src/index.ts', 'pack.js', 'index.js', 'pack.mjs', 'index.mjs']
+  return names.map(name => join(dir, name)).find(file => existsSync(file)) ?? entryOf(dir)
+}
 
 /** The file that a package or directory is entered by: what its package.json says, else `pack` or `index` as `.js` or `.ts`. */
 export function entryOf(dir: string): string {

@@ -10,6 +10,7 @@ import type { Origin } from './load-pack.ts'
 import { productVersion } from './version.ts'
 
 export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment, packs: readonly Pack[]): PackSource {
+  let loaded = deployment.load.map(one => one.spec)
   const known = new Map(packs.map(pack => [pack.name, pack]))
   /** Default packs are made anew at each look, and packs that cannot run: as long as they say the same they are the same. */
   const same = async (pack: Pack): Promise<Pack> => {
@@ -29,6 +30,10 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
   })
   const read = async (): Promise<Deployed> => {
     const now = await readDeployment(flags, env)
+    const { forgetModule } = await import('./load-pack.ts')
+    const specs = now.load.map(one => one.spec)
+    for (const one of now.load) if (!loaded.includes(one.spec)) forgetModule(one.spec, one.from) // it may have been here before, and changed since
+    loaded = specs
     const all = await Promise.all((await deploymentPacks({ ...now, demo: deployment.demo ?? false })).map(same))
     for (const pack of all) known.set(pack.name, pack)
     return stateOf(now, all)

@@ -8,17 +8,9 @@ import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import { deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
-import { clip, json, table } from './io.ts'
+import { json, table } from './io.ts'
+import { details, disabledRow, type Row, rowOf } from './pack-rows.ts'
 import { type Reached, runningServer } from './servers.ts'
-
-type Facts = Partial<Pick<PackItem, 'description' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
-
-interface Row extends Facts {
-  readonly name: string
-  readonly state: string
-  readonly version?: string | undefined
-  readonly why: string
-}
 
 /** Exit code 1 when a pack failed. */
 export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
@@ -47,59 +39,11 @@ async function rowsOf({ client }: Reached, { disable }: Deployment): Promise<Row
   return [...active, ...disable.map(disabledRow)]
 }
 
-const disabledRow = (name: string): Row => ({ name, state: 'disabled', why: 'by --disable or config.toml' })
-
-/** A pack as the server tells it. */
-export function rowOf(item: PackItem): Row {
-  const { name, state, version, error, waiting_for, faults, description, setup_ms, options_schema, option_defaults, options } = item
-  const meta = { ...(error === null ? {} : { error }), ...(waiting_for.length > 0 ? { waiting_for } : {}), ...(faults ? { faults } : {}) }
-  const facts = { description, setup_ms, options_schema, option_defaults, options }
-  if (state === 'Disabled') return { ...facts, ...disabledRow(name) }
-  return { name, state, version: version ?? undefined, why: state === 'Unloaded' ? 'for this run' : why({ name, state, meta }), ...facts }
-}
-
 async function foreseenRows(deployment: Deployment, warn: (text: string) => void): Promise<Row[]> {
   const loaded = await deploymentPacks(deployment)
   for (const text of deploymentWarnings(deployment, loaded)) warn(text)
   return [...foreseen(loaded, deployment), ...deployment.disable.map(disabledRow)]
 }
-
-/** One pack with its options: type, default and what is in effect. */
-export function details(row: Row): string {
-  const { name, state, version, description, why: reason } = row
-  const properties = (row.options_schema as { properties?: Record<string, Record<string, unknown>> } | null | undefined)?.properties ?? {}
-  const head = [
-    [
-      name,
-      [state, version, row.setup_ms === undefined || row.setup_ms === null ? undefined : `set up in ${row.setup_ms} ms`]
-        .filter(Boolean)
-        .join(', ')
-    ],
-    ...(reason === '' ? [] : [['', reason]]),
-    ...(description ? [['', description]] : [])
-  ]
-  const options = Object.entries(properties).map(([key, schema]) => [
-    key,
-    typeOf(schema),
-    shortJson(schema.default),
-    shortJson(row.options?.[key]),
-    String(schema.description ?? '')
-  ])
-  if (options.length === 0) return `${table(head)}no options\n`
-  return `${table(head)}\noptions, in [packs.config.${name}] of config.toml\n${table([['option', 'type', 'default', 'now', ''], ...options])}`
-}
-
-/** `integer 1..100`, `"a" | "b"`, `string[]`. */
-function typeOf(schema: Record<string, unknown>): string {
-  const { type, anyOf, items, minimum, maximum } = schema
-  if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (Array.isArray(anyOf)) return anyOf.map(one => typeOf(one as Record<string, unknown>)).join(' | ')
-  if (type === 'array') return `${typeOf((items ?? {}) as Record<string, unknown>)}[]`
-  const range = minimum === undefined && maximum === undefined ? '' : ` ${minimum ?? ''}..${maximum ?? ''}`
-  return `${String(type ?? 'any')}${range}`
-}
-
-const shortJson = (value: unknown) => (value === undefined ? '-' : clip(JSON.stringify(value), 40))
 
 /** What can be told of packs that were imported and not set up: wrong options, and needs that nobody would provide. */
 function foreseen(loaded: readonly Pack[], { config }: Deployment): Row[] {

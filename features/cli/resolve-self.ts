@@ -2,7 +2,10 @@
  * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
  * `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
  */
+import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { eraserFor, native } from './erase-types.ts'
 
 interface Resolved {
   url: string
@@ -25,6 +28,21 @@ export async function resolve(specifier: string, context: Context, next: Next): 
   if (!resolved.url.startsWith(root)) return resolved
   const file = /^(?:dist\/)?(kernel\/(?:index|testing)|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
   return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '')) }
+}
+
+interface Loaded {
+  format: string
+  source?: unknown
+  shortCircuit?: boolean
+}
+
+/** Erases types where Node does not. */
+export async function load(url: string, context: unknown, next: (url: string, context: unknown) => Promise<Loaded>): Promise<Loaded> {
+  if (native || !/^file:.*\.m?ts(?:\?|$)/.test(url)) return await next(url, context)
+  const file = fileURLToPath(url)
+  const erase = eraserFor(file)
+  if (!erase) return await next(url, context)
+  return { format: 'module', source: erase(readFileSync(file, 'utf8'), file), shortCircuit: true }
 }
 
 /** What a file that is read again imports of its own package is read again with it. */

@@ -14,6 +14,7 @@ export const runners: Readonly<Record<CommandName, () => Promise<Runner>>> = {
   open: async () => (await import('./open.ts')).open,
   logs: async () => (await import('./logs.ts')).logs,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  pack: async () => (await import('./pack-command.ts')).pack,
   packs: async () => (await import('./packs-command.ts')).packs,
   token: async () => (await import('./token.ts')).token,
   instances: async () => (await import('./status.ts')).instances,

@@ -21,8 +21,11 @@ import { ownCommand, productVersion } from './version.ts'
 
 export const serveCommand: Runner = ({ flags }, { env, out }) => serve(flags, env, out)
 
+/** Called with the started server; answers what ends with it. */
+export type Started = (kernel: Kernel) => () => void
+
 /** Runs until the server has stopped; resolves to the exit code. */
-export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void): Promise<number> {
+export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (text: string) => void, started?: Started): Promise<number> {
   if (!blankEnvironment(env) && process.platform === 'linux')
     out('warning: commands of the agent can read the environment of this process in /proc; keep keys out of it\n')
   const deployment = await readDeployment(flags, env)
@@ -66,7 +69,8 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
     }
     out(await banner(kernel, facts))
     terminal.running()
-    await kernel.done
+    const end = started?.(kernel)
+    await kernel.done.finally(end)
     terminal.say('stopped')
     return faults.fatal() ? 1 : 0
   } finally {

@@ -1,0 +1,37 @@
+/** What is wrong or odd in `[packs]`, as far as it can be told without running packs of third parties. */
+import { nearest } from '../../kernel/index.ts'
+import { deploymentConfig } from '../../kernel/lifecycle/context.ts'
+import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
+import { type Deployment, readDeployment } from './deployment.ts'
+import type { FlagValues } from './flags.ts'
+
+/** One line each; a fault of the file is one of them. */
+export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string[]> {
+  let deployment: Deployment
+  try {
+    deployment = await readDeployment({ ...(flags.home === undefined ? {} : { home: flags.home }) }, env)
+  } catch (error) {
+    return [`no server can start: ${error instanceof Error ? error.message : String(error)}`]
+  }
+  const { load, disable, require, config } = deployment
+  const known = Object.keys({ ...defaultPacks, ...demoPacks })
+  const lists = { disable, require, config: Object.keys(config) }
+  const strangers = Object.entries(lists).flatMap(([key, names]) => names.flatMap(name => (known.includes(name) ? [] : [{ key, name }])))
+  const odd = strangers.flatMap(({ key, name }) => {
+    const near = nearest(name, known, 2)
+    if (load.length > 0 && near === undefined) return [] // it may be one of those that are loaded
+    return [`[packs] ${key} in config.toml: no default pack is named '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`]
+  })
+  const options = await Promise.all(
+    Object.entries(config).map(async ([name, given]) => {
+      if (!Object.hasOwn(defaultPacks, name)) return []
+      try {
+        deploymentConfig(await loadDefaultPack(name), given)
+        return []
+      } catch (error) {
+        return [`config.toml: ${(error as Error).message}`]
+      }
+    })
+  )
+  return [...odd, ...options.flat()]
+}

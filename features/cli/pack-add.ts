@@ -1,0 +1,155 @@
+/** `svc-code pack add|remove`: what `[packs] load` of config.toml names; a running server follows at once. */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { unwrap } from '../../client/index.ts'
+import { definePack, type Pack } from '../../kernel/index.ts'
+import { createKernel } from '../../kernel/kernel.ts'
+import { Config } from '../config/index.ts'
+import { defaultPacks, loadDefaultPack } from '../default-packs.ts'
+import type { PackItem } from '../packs/index.ts'
+import { CommandError } from './command-error.ts'
+import { homeOf, readDeployment } from './deployment.ts'
+import type { FlagValues } from './flags.ts'
+import type { Io } from './io.ts'
+import { forgetModule, installedDir, loadPacks, originOf } from './load-pack.ts'
+import { rowOf } from './pack-rows.ts'
+import { runningServer } from './servers.ts'
+
+/** A path of a file or directory, a tarball, or a package that npm knows. Exit code 1, and nothing changed, when its pack fails. */
+export async function addPack(word: string, flags: FlagValues, io: Io): Promise<number> {
+  const home = homeOf(flags, io.env)
+  const deployment = await readDeployment({ home }, io.env)
+  const path = resolve(word)
+  const tarball = /\.(?:tgz|tar\.gz)$/.test(word)
+  if ((word.startsWith('.') || word.startsWith('/') || tarball) && !existsSync(path)) throw new CommandError(`there is no ${path}`)
+  const byPath = existsSync(path) && !tarball
+  const spec = byPath ? path : await install(home, tarball ? path : word, io)
+  const before = deployment.load.map(one => one.spec)
+  const undo = async () => {
+    if (!byPath && !before.includes(spec)) await npm(home, ['uninstall', spec], io)
+  }
+  forgetModule(spec, home)
+  const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks))
+  if (failed.length > 0) {
+    await undo()
+    throw new CommandError(`not added: ${failed.join('; ')}`)
+  }
+  const names = packs.map(pack => pack.name)
+  if (!before.includes(spec)) await editLoad(home, load => [...load, spec])
+  const items = await refresh(home, byPath || !before.includes(spec) ? [] : names)
+  if (items === undefined) {
+    io.out(`added ${names.join(', ')}; no server runs on ${home}, the next one loads it\n`)
+    return 0
+  }
+  const rows = items.filter(item => names.includes(item.name)).map(rowOf)
+  const bad = rows.filter(row => row.state === 'Failed')
+  if (bad.length > 0) {
+    if (!before.includes(spec)) await editLoad(home, load => load.filter(one => one !== spec))
+    await refresh(home, [])
+    await undo()
+    throw new CommandError(`not added: ${bad.map(row => `${row.name}: ${row.why}`).join('; ')}`)
+  }
+  for (const row of rows) io.out(`added ${row.name}, ${row.state}${row.why === '' ? '' : `: ${row.why}`}\n`)
+  return 0
+}
+
+/** By the name of the pack, or as it was added. */
+export async function removePack(word: string, flags: FlagValues, io: Io): Promise<number> {
+  const home = homeOf(flags, io.env)
+  const { load } = await readDeployment({ home }, io.env)
+  const wanted = load.map(one => one.spec).filter(spec => spec === word || spec === resolve(word))
+  const specs = wanted.length > 0 ? wanted : await specsOf(word, load)
+  if (specs.length === 0) throw new CommandError(`[packs] load of config.toml names no pack '${word}'`)
+  await editLoad(home, given => given.filter(spec => !specs.includes(spec)))
+  const items = await refresh(home, [])
+  for (const spec of specs) if (existsSync(join(home, installedDir, 'node_modules', spec))) await npm(home, ['uninstall', spec], io)
+  io.out(`removed ${word}${items === undefined ? '' : '; the running server goes on without it'}\n`)
+  return 0
+}
+
+async function specsOf(name: string, load: readonly { readonly spec: string; readonly from: string }[]): Promise<string[]> {
+  const { packs } = await loadPacks(load, [])
+  return packs.flatMap((one: Pack) => (one.name === name ? (originOf(one)?.spec ?? []) : []))
+}
+
+/** Has the running server take in `[packs]` now, and these packs read anew; undefined when none runs, or it cannot. */
+async function refresh(home: string, anew: readonly string[]): Promise<PackItem[] | undefined> {
+  const server = await runningServer(home)
+  if (!server) return undefined
+  const { rest } = server.client
+  try {
+    for (const name of anew) await unwrap(rest.POST('/api/v1/packs/{name}:reload', { params: { path: { name } } }))
+    return (await unwrap(rest.POST('/api/v1/packs:refresh'))).items as PackItem[]
+  } catch (error) {
+    throw new CommandError(`config.toml is changed, but the running server did not follow: ${(error as Error).message}`)
+  } finally {
+    server.client.close()
+  }
+}
+
+/** Changes `[packs] load`; the rest of the file keeps its words and order. */
+async function editLoad(home: string, change: (load: readonly string[]) => string[]): Promise<void> {
+  let edited: Promise<void> | undefined
+  const editor = definePack({
+    name: 'pack-editor',
+    needs: { config: Config },
+    setup(_ctx, { config }) {
+      edited = config.update(file => {
+        const table = (file.packs ?? {}) as { load?: string[] }
+        file.packs = { ...table, load: change(table.load ?? []) }
+      })
+      edited.catch(() => undefined)
+    }
+  })
+  const kernel = await createKernel({
+    home,
+    product: 'svc-code',
+    port: 0,
+    packs: [await loadDefaultPack('config'), editor],
+    log: { level: 'silent' }
+  })
+  try {
+    await kernel.start()
+    await edited
+  } finally {
+    await kernel.stop()
+  }
+}
+
+/** Installs a package below the home; resolves to its name. */
+async function install(home: string, spec: string, io: Io): Promise<string> {
+  const dir = join(home, installedDir)
+  const manifest = join(dir, 'package.json')
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  if (!existsSync(manifest)) writeFileSync(manifest, '{ "private": true }\n')
+  await npm(home, ['install', spec], io)
+  const { dependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { dependencies?: Record<string, string> }
+  const wanted = spec.replace(/(?<=.)@[^/]*$/, '')
+  const found = Object.entries(dependencies).find(
+    ([name, from]) => name === wanted || (from.startsWith('file:') && basename(from) === basename(spec))
+  )
+  if (!found) throw new CommandError(`npm installed ${spec}, but not under a name that ${manifest} tells`)
+  return found[0]
+}
+
+/** What svc-code itself brings is not installed beside it: a pack gets the kernel that runs it. */
+async function npm(home: string, args: readonly string[], { env, err }: Io): Promise<void> {
+  const all = [
+    ...args,
+    '--prefix',
+    join(home, installedDir),
+    '--legacy-peer-deps',
+    '--omit=dev',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error'
+  ]
+  const code = await new Promise<number | null>((done, fail) => {
+    const child = spawn('npm', all, { env: { ...process.env, ...env }, stdio: ['ignore', 'ignore', 'pipe'] })
+    child.stderr.on('data', chunk => err(String(chunk)))
+    child.once('error', error => fail(new CommandError(`npm cannot be run: ${error.message}`)))
+    child.once('close', done)
+  })
+  if (code !== 0) throw new CommandError(`npm ${args.join(' ')} ended with code ${code}`)
+}

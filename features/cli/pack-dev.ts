@@ -1,0 +1,42 @@
+/** `svc-code pack dev`: a server with the pack of this directory, which is swapped at every change of its files. */
+import { basename, dirname, relative } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Kernel } from '../../kernel/kernel.ts'
+import type { FlagValues } from './flags.ts'
+import type { Io } from './io.ts'
+import { forgetModule, loadPacks } from './load-pack.ts'
+import { packsAt } from './pack-check.ts'
+import { serve } from './serve.ts'
+
+const quietMs = 100
+
+export async function devPack(word: string, flags: FlagValues, io: Io): Promise<number> {
+  const { file, packs } = await packsAt(word)
+  const dir = dirname(file)
+  const { watch } = await import('chokidar')
+  const names = packs.map(pack => pack.name)
+  return await serve({ ...flags, pack: [file], demo: true, port: flags.port ?? '0' }, io.env, io.out, (kernel: Kernel) => {
+    let waiting = false
+    const swap = async () => {
+      await wait(quietMs)
+      waiting = false
+      forgetModule(file, dir)
+      const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [])
+      if (failed.length > 0) return io.out(`still the version before: ${failed.join('; ')}\n`)
+      for (const one of next) {
+        await (names.includes(one.name) ? kernel.reload(one.name, one) : kernel.load(one))
+        if (!names.includes(one.name)) names.push(one.name)
+        const { state, meta } = kernel.features().find(({ name }) => name === one.name) ?? { state: 'gone', meta: {} }
+        io.out(`${one.name} is ${state}${meta.error ? `: ${meta.error}` : ''}\n`)
+      }
+    }
+    const ignored = (path: string) => /^(?:node_modules|\.git|dist)$/.test(basename(path))
+    const watcher = watch(dir, { ignored, ignoreInitial: true }).on('all', (_event, path) => {
+      if (waiting || /\.test\./.test(path) || !/\.(?:[cm]?[jt]s|json)$/.test(relative(dir, path))) return
+      waiting = true
+      swap().catch((error: unknown) => io.out(`${error instanceof Error ? error.message : String(error)}\n`))
+    })
+    watcher.on('ready', () => io.out(`watching ${dir}\n`))
+    return () => void watcher.close()
+  })
+}

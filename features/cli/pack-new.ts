@@ -1,0 +1,25 @@
+/** `svc-code pack new`: a directory with a working pack: a route, an event, an option, a store, and a test of it. */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { CommandError } from './command-error.ts'
+import type { Io } from './io.ts'
+import { templates } from './pack-templates.ts'
+
+export async function newPack(word: string, { out }: Io): Promise<number> {
+  const dir = resolve(word)
+  const name = basename(dir)
+  if (!/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) || name.length > 40)
+    throw new CommandError(`'${name}' is no name for a pack: small letters, digits and single hyphens, a letter first, at most 40`)
+  if (existsSync(dir) && readdirSync(dir).length > 0) throw new CommandError(`${dir} is there already and not empty`)
+  mkdirSync(dir, { recursive: true })
+  for (const [file, text] of Object.entries(templates(name))) writeFileSync(join(dir, file), text)
+  out(`made ${dir}
+
+  cd ${word}
+  npm install              TypeScript, for the build, and for running .ts files before Node 22.18
+  svc-code pack test       hygiene checks and pack.test.ts
+  svc-code pack dev        a server with the pack, swapped at every change
+  svc-code pack add .      for good, also in a running server
+`)
+  return 0
+}

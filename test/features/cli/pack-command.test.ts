@@ -1,0 +1,143 @@
+/** A day of an author, and one of an operator: packs made, checked, tested, swapped, added and removed from the command line. */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { RestClient } from '../../../kernel/testing.ts'
+import { serve } from '../../helpers/cli.ts'
+import { command } from '../../helpers/cli-io.ts'
+import { freshDir } from '../../helpers/temp.ts'
+
+const main = fileURLToPath(new URL('../../../bundle/main.js', import.meta.url))
+
+test('a new pack is checked and tested as it comes; what is wrong with it is found', async t => {
+  const leaks = globalThis as { kept?: NodeJS.Timeout[] }
+  t.after(() => {
+    for (const timer of leaks.kept ?? []) clearInterval(timer)
+  })
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  const place = join(dir, 'my-notes')
+  assert.equal((await command(home, ['pack', 'new', place])).code, 0)
+  assert.match((await command(home, ['pack', 'new', place])).stderr, /is there already and not empty/)
+  assert.match((await command(home, ['pack', 'new', join(dir, 'My_Notes')])).stderr, /'My_Notes' is no name for a pack/)
+  assert.equal((await command(home, ['pack', 'check', place])).stdout, `my-notes (${place}/pack.ts): fine\n`)
+
+  const tested = await command(home, ['pack', 'test', place])
+
+  assert.equal(tested.code, 0, tested.stdout + tested.stderr)
+  assert.equal(tested.stdout.match(/^ok {3}my-notes: /gm)?.length, 6)
+  assert.match(tested.stdout, /^# pass 2$/m)
+
+  await rm(join(place, 'pack.test.ts'))
+
+  const source = await readFile(join(place, 'pack.ts'), 'utf8')
+  await writeFile(
+    join(place, 'pack.ts'),
+    source
+      .replace("description: 'Keeps notes and tells when one is added',", '')
+      .replace(
+        'const notes = ctx.store',
+        'const kept = globalThis as { kept?: unknown[] }\n    ;(kept.kept ??= []).push(setInterval(() => undefined, 60_000))\n    const notes = ctx.store'
+      )
+      .replace('items: await notes.values()', 'items: 5 as never')
+  )
+  assert.match((await command(home, ['pack', 'check', place])).stdout, /my-notes .*\n {2}it has no description/)
+  const bad = await command(home, ['pack', 'test', place])
+  assert.equal(bad.code, 1)
+  assert.match(bad.stdout, /^FAIL my-notes: unloading leaves no .*\n +something was left open/m)
+  assert.match(bad.stdout, /^FAIL my-notes: it is active with nothing but .*/m)
+})
+
+test('while an author edits, the pack is swapped without a restart, and a broken edit keeps the version before', async t => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  const place = join(dir, 'words')
+  await mkdir(place)
+  const pack = (text: string) =>
+    writeFile(
+      join(place, 'pack.mjs'),
+      `import { definePack, defineRoute, Type } from 'svc-code/kernel'
+       const words = defineRoute({ method: 'GET', path: '/api/v1/words', summary: 'Words', auth: 'none', data: Type.String() })
+       export default definePack({ name: 'words', setup: ctx => void ctx.route(words, () => '${text}') })`
+    )
+  await pack('one')
+  const child = spawn(process.execPath, [main, 'pack', 'dev', place, '--home', home], {
+    env: { ...process.env, SVC_CODE_CATALOG_URL: 'off' },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let printed = ''
+  let look: () => void = () => undefined
+  child.stdout.on('data', chunk => {
+    printed += String(chunk)
+    look()
+  })
+  const said = (pattern: RegExp) =>
+    new Promise<void>(done => {
+      look = () => {
+        if (pattern.test(printed)) done()
+      }
+      look()
+    })
+  await said(/^watching /m)
+  const url = /is listening on (\S+)/.exec(printed)?.[1] ?? ''
+  const words = async () => ((await (await fetch(`${url}/api/v1/words`)).json()) as { data: string }).data
+  assert.equal(await words(), 'one')
+  await pack('two')
+  await said(/^words is Active$/m)
+  assert.equal(await words(), 'two')
+  await writeFile(join(place, 'pack.mjs'), 'export default (')
+  await said(/^still the version before: .*pack\.mjs/m)
+  assert.equal(await words(), 'two')
+})
+
+test('packs are added by path and as a tarball, and removed, while the server runs and sessions live on', async t => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  const server = await serve(t, home, '--port', '0')
+  const rest = new RestClient(server.url, server.token)
+  t.after(() => rest.close())
+  const session = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: dir } })).data as { id: string }
+  const place = join(dir, 'greeter')
+  await mkdir(place)
+  await writeFile(
+    join(place, 'package.json'),
+    '{ "name": "svc-code-greeter", "version": "1.2.3", "type": "module", "exports": "./pack.js" }'
+  )
+  const pack = (setup: string) =>
+    writeFile(
+      join(place, 'pack.js'),
+      `import { definePack } from 'svc-code/kernel'\nexport default definePack({ name: 'greeter', version: '1.2.3', setup() {${setup}} })\n`
+    )
+  const state = async () => (await command(home, ['packs', 'greeter'])).stdout.split('\n')[0]
+
+  await pack("throw new Error('no greeting')")
+  const refused = await command(home, ['pack', 'add', place])
+  assert.deepEqual([refused.code, refused.stderr], [1, 'svc-code: not added: greeter: no greeting\n'])
+  assert.match((await command(home, ['packs', 'greeter'])).stderr, /no pack 'greeter'/)
+
+  await pack('')
+  assert.equal((await command(home, ['pack', 'add', join(place, 'pack.js')])).stdout, 'added greeter, Active\n')
+  assert.match((await state()) ?? '', /^greeter +Active, 1\.2\.3/)
+  assert.match((await command(home, ['pack', 'unload', 'greeter'])).stdout, /^greeter +Unloaded/)
+  assert.match((await command(home, ['pack', 'load', 'greeter'])).stdout, /^greeter +Active/)
+  assert.match((await command(home, ['pack', 'remove', 'greeter'])).stdout, /^removed greeter; the running server/)
+
+  assert.equal(spawnSync('npm', ['pack', '--silent'], { cwd: place }).status, 0)
+  const added = await command(home, ['pack', 'add', join(place, 'svc-code-greeter-1.2.3.tgz')])
+  assert.deepEqual([added.code, added.stdout], [0, 'added greeter, Active\n'], added.stderr)
+  assert.match(await readFile(join(home, 'config.toml'), 'utf8'), /load = \["svc-code-greeter"\]/)
+  assert.equal((await command(home, ['pack', 'remove', 'greeter'])).code, 0)
+  assert.equal(((await rest.json('GET', `/api/v1/sessions/${session.id}`)).data as { id: string }).id, session.id)
+})
+
+test('unknown names and options in [packs] are told by commands that do not need packs', async () => {
+  const home = await freshDir()
+  await writeFile(join(home, 'config.toml'), '[packs]\ndisable = ["tols-web"]\n[packs.config.sessions]\nmax_idel = 1\n')
+  const { stderr } = await command(home, ['instances'])
+  assert.match(stderr, /warning: \[packs\] disable in config\.toml: no default pack is named 'tols-web'; did you mean tools-web\?\n/)
+  assert.match(stderr, /warning: config\.toml: bad deployment config for pack sessions: unknown max_idel/)
+})
