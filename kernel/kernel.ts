@@ -142,7 +142,7 @@ export class Kernel {
       remount: () => this.#remount()
     })
     this.#lifecycle.add(options.packs)
-    env.guard.onLimit((pack, error) => void this.#lifecycle.fail(pack, error))
+    env.guard.onLimit((pack, error) => this.#takeOut(pack, error))
   }
 
   /** Activates the packs and begins to listen. Rejects with one error when a required pack is not active. */
@@ -223,8 +223,14 @@ export class Kernel {
     if (!found) return { pack: undefined, contained: !exception }
     this.#env.guard.report(found.pack, exception ? 'a callback' : 'a promise that nobody waited for', error)
     const contained = !exception || found.alone
-    if (exception && contained) void this.#lifecycle.fail(found.pack, developerError('exception_escaped', textOf(error)))
+    if (exception && contained) this.#takeOut(found.pack, developerError('exception_escaped', textOf(error)))
     return { pack: found.pack, contained }
+  }
+
+  #takeOut(pack: string, error: Error): void {
+    const operator = createOperator(this.log, this.#env.options.onOperatorLine)
+    operator.warn({ pack }, `pack ${pack} is taken out until it is reloaded: ${error.message}`)
+    void this.#lifecycle.fail(pack, error)
   }
 
   inspect(): Inspection {

@@ -51,7 +51,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   })
   for (const warning of homeWarnings(kernel.home)) out(`warning: ${warning}\n`)
   const stop = onSignals(kernel, text => terminal.say(text))
-  const faults = onFaults(kernel, text => terminal.say(text))
+  const faults = onFaults(kernel)
   process.off('unhandledRejection', collect)
   for (const err of forgotten) faults.rejected(err)
   try {
@@ -137,17 +137,14 @@ function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
  * out of a callback that ran through one pack alone takes that pack out; after any other the state is unknown: the server stops in good
  * order, so that turns are settled and journals flushed.
  */
-function onFaults(kernel: Kernel, say: (text: string) => void) {
+function onFaults(kernel: Kernel) {
   let fatal = false
   const rejected = (err: unknown) => {
     if (kernel.escaped(err, false).pack === undefined) kernel.log.error({ err }, notHandled)
   }
   const thrown = (err: unknown) => {
     const { pack, contained } = kernel.escaped(err, true)
-    if (contained) {
-      say(`pack ${pack} is taken out after an exception that it did not handle; the log has it`)
-      return
-    }
+    if (contained) return
     kernel.log.fatal({ err, ...(pack === undefined ? {} : { pack }) }, 'an exception was not handled; the server stops')
     const where = pack === undefined ? '' : ` in pack ${pack}`
     if (!fatal) process.stderr.write(`svc-code: stopping after an internal error${where}; the log has it\n`)

@@ -38,7 +38,9 @@ const watcher = definePack({
 const info = () => seen as KernelInfo
 
 test('a pack that keeps failing becomes Failed by the limit that the operator sets, with what needed it waiting; reload brings it back', async t => {
-  const { kernel, call } = await startTestKernel(t, { packs: [clumsy], faultLimit: { count: 3, within_ms: 60_000 } })
+  const told: string[] = []
+  const onOperatorLine = ({ text }: { text: string }) => void told.push(text)
+  const { kernel, call } = await startTestKernel(t, { packs: [clumsy], faultLimit: { count: 3, within_ms: 60_000 }, onOperatorLine })
   for (let n = 0; n < 2; n++) assert.equal((await call(failing)).code, 50001)
   assert.equal(metaOf(kernel)?.state, 'Active')
   await call(failing)
@@ -51,6 +53,9 @@ test('a pack that keeps failing becomes Failed by the limit that the operator se
       faults: { count: 3, last: 'route GET /api/v1/failing: boom' }
     }
   })
+  assert.deepEqual(told, [
+    'pack clumsy is taken out until it is reloaded: failed 3 times within 60 s, which is the limit; last: route GET /api/v1/failing: boom'
+  ])
   await kernel.reload('clumsy')
   assert.deepEqual(metaOf(kernel), { name: 'clumsy', state: 'Active', meta: {} })
 })

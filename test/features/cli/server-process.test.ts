@@ -222,7 +222,7 @@ test('a forgotten promise is put down to its pack, an exception out of a timer t
   assert.equal((await post('forget')).status, 200)
   assert.deepEqual(await features(), ['faulty', 'Active', 'a promise that nobody waited for: nobody waits'])
   await post('crash')
-  const taken = 'pack faulty is taken out after an exception that it did not handle'
+  const taken = 'warning: pack faulty is taken out until it is reloaded: an exception escaped from a callback: out of a timer'
   while (!server.printed().includes(taken)) await once(server.child.stdout as NonNullable<typeof server.child.stdout>, 'data')
   while ((await post('crash')).status !== 404); // its routes go with it
   assert.deepEqual(await features(), ['faulty', 'Failed', 'an exception escaped from a callback: out of a timer'])
