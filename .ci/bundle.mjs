@@ -5,7 +5,7 @@
  * modules find their neighbours (workers, package.json) by `import.meta.url`. The client and the workers stay ES modules of their own.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { rolldown } from 'rolldown'
 import { parseAst } from 'rolldown/parseAst'
@@ -46,6 +46,7 @@ const asValues = code =>
 /** Native parts and programs are found beside their own package.json. */
 const external = ['level', '@vscode/ripgrep', 'node-pty']
 const dir = join('dist', 'bundle')
+const started = Date.now()
 
 /** Writes the chunks of some sources, each with its code changed by `change`; resolves to what each source exports. */
 async function write(input, output, change = code => code) {
@@ -67,8 +68,14 @@ function door(name, names) {
   return `import { load } from './load.js'\nconst door = load('${name}.js')\n${lines.join('\n')}\n`
 }
 
-rmSync(dir, { recursive: true, force: true })
+/**
+ * A server that runs reads parts of its bundle when they are first used: those of the build before stay, with their hashes in their names, so that a
+ * build takes nothing from it. `--clean` (what is published): nothing stays.
+ */
+const generation = join('dist', 'bundle-files.json')
+const before = process.argv.includes('--clean') || !existsSync(generation) ? [] : JSON.parse(readFileSync(generation, 'utf8'))
 mkdirSync(dir, { recursive: true })
+for (const name of readdirSync(dir)) if (!before.includes(name)) rmSync(join(dir, name), { recursive: true, force: true })
 writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n')
 await write(
   { client: 'client/index.ts', ...Object.fromEntries(workers) },
@@ -96,6 +103,10 @@ const exported = await write(
 )
 writeFileSync(join(dir, 'main.js'), "#!/usr/bin/env node\nrequire('./load.js').load('cli.js')\n", { mode: 0o755 })
 for (const [name, names] of exported) if (/^(kernel|features-)/.test(name)) writeFileSync(join(dir, `${name}.mjs`), door(name, names))
+
+const isHashed = name => /-[\w-]{8}\.m?js$/.test(name)
+const made = readdirSync(dir).filter(name => isHashed(name) && statSync(join(dir, name)).mtimeMs >= started)
+writeFileSync(generation, JSON.stringify(made))
 
 const { NODE_OPTIONS: _, ...env } = process.env
 const kept = spawnSync(process.execPath, [join('.ci', 'keep-code.mjs')], { env, stdio: 'inherit', timeout: 60_000 })
