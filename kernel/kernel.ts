@@ -109,7 +109,8 @@ export class Kernel {
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const relays: Relays = {
-      serve: (req, res, asker) => void this.#http.serveFor(asker, req, res),
+      // A server on its way out has lost some of its routes: whoever asked looks where the session is then.
+      serve: (req, res, asker) => void (this.#stopping ? req.socket.destroy() : this.#http.serveFor(asker, req, res)),
       connect: client => this.hub.connect(client, true),
       onShared: listener => this.hub.onShared(listener),
       deliver: event => this.hub.deliver(event)

@@ -166,7 +166,10 @@ export class Connections {
       remote: self => ({
         filterField: () => this.#options.subject()?.filter,
         once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
-        subscribe: (session_id, wish) => this.#subscriptions.subscribe(self, session_id, wish),
+        subscribe: async (session_id, wish) => {
+          const subscribed = await this.#subscriptions.subscribe(self, session_id, wish)
+          return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
+        },
         resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
       }),
       flush: session_id => fanout.flush(session_id),

@@ -67,6 +67,8 @@ interface Subscription {
   held: SharedEvent[]
   /** The client keeps more there than the subscription. */
   more: boolean
+  /** What came last is in no replay: more of it may be on the way when the link ends. */
+  streaming: boolean
   /** False while whoever asked for it waits, and tries again when the link ends. */
   settled: boolean
 }
@@ -83,6 +85,8 @@ export class Remote {
   readonly #ports: RemotePorts
   readonly #links = new Map<string, Promise<Link>>()
   readonly #subscriptions = new Map<string, Subscription>()
+  /** Sessions of which the client asked for something else there, without a subscription. */
+  readonly #others = new Map<string, Link>()
 
   constructor(connection: RemoteOwner, ports: RemotePorts) {
     this.#connection = connection
@@ -102,7 +106,9 @@ export class Remote {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
     if (known) known.more = true
-    return await link.ask(frame, bytes)
+    const ack = await link.ask(frame, bytes)
+    if (!known && ack.code === 0) this.#others.set(session_id, link)
+    return ack
   }
 
   async subscribe(place: Place, session_id: string, wish: RemoteWish): Promise<RemoteSubscribed> {
@@ -116,7 +122,8 @@ export class Remote {
       cursor: cursor ?? before?.cursor,
       first: cursor ? 0 : before?.first,
       held: before?.held ?? [],
-      more: before?.more ?? false,
+      more: before?.more ?? this.#others.get(session_id) === link,
+      streaming: before?.streaming ?? false,
       settled: false
     }
     this.#subscriptions.set(session_id, kept)
@@ -153,7 +160,7 @@ export class Remote {
 
   /** Subscribes to a session that was here, as soon as another server has it. */
   follow(session_id: string, filter: readonly string[] | undefined): void {
-    void this.#goOn({ session_id, filter, cursor: undefined, more: false })
+    void this.#goOn({ session_id, filter, cursor: undefined, more: false, streaming: false })
   }
 
   /** The session is here now. */
@@ -174,6 +181,7 @@ export class Remote {
 
   close(): void {
     this.#subscriptions.clear()
+    this.#others.clear()
     for (const link of this.#links.values()) link.then(open => open.close()).catch(() => undefined) // then there is none
     this.#links.clear()
   }
@@ -200,7 +208,9 @@ export class Remote {
   /** Before the event goes to the client. */
   #event(seq: number, epoch: string, session_id: string, durable: boolean): void {
     const known = this.#subscriptions.get(session_id)
-    if (!known || !durable) return
+    if (!known) return
+    known.streaming = !durable
+    if (!durable) return
     this.#begin(known, seq)
     known.cursor = { seq, epoch }
   }
@@ -225,12 +235,17 @@ export class Remote {
       this.#connection.shut(code, reason)
       return
     }
+    for (const [session_id, at] of this.#others) {
+      if (at !== link) continue
+      this.#others.delete(session_id)
+      if (!this.has(session_id)) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
+    }
     for (const known of [...this.#subscriptions.values()]) if (known.link === link && known.settled) void this.#goOn(known)
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
-  async #goOn(known: Pick<Subscription, 'session_id' | 'filter' | 'cursor' | 'more'>): Promise<void> {
-    const { session_id, filter, cursor, more } = known
+  async #goOn(known: Pick<Subscription, 'session_id' | 'filter' | 'cursor' | 'more' | 'streaming'>): Promise<void> {
+    const { session_id, filter, cursor, more, streaming } = known
     const connection = this.#connection
     this.#subscriptions.delete(session_id)
     if (cursor) connection.await(session_id)
@@ -238,10 +253,12 @@ export class Remote {
       for (;;) {
         if (!connection.open || this.has(session_id) || connection.subscribed(session_id)) return
         try {
-          const { found, resync } = await this.#ports.subscribe(session_id, { filter, cursor })
+          const { found, resync, mark } = await this.#ports.subscribe(session_id, { filter, cursor })
+          // Between durable events that were missed there may have been streamed text.
+          const missed = streaming || (cursor !== undefined && mark !== undefined && !isAt(cursor, mark))
           if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
           // What else the client had asked for there (terminals, transcripts) is gone: it has to ask anew.
-          else if (found && !resync && more) this.#ports.resync(session_id, 'buffer_overflow', cursor ?? { seq: 0 })
+          else if (found && !resync && (more || missed)) this.#ports.resync(session_id, 'buffer_overflow', mark ?? cursor ?? { seq: 0 })
           return
         } catch {
           await delay(pauseMs, undefined, { ref: false }) // nobody has it yet
@@ -251,6 +268,10 @@ export class Remote {
       connection.giveUp(session_id)
     }
   }
+}
+
+function isAt(cursor: Cursor, mark: Watermark): boolean {
+  return cursor.seq === mark.seq && cursor.epoch === mark.epoch
 }
 
 function isAfter(cursor: Cursor | undefined, mark: Watermark): boolean {

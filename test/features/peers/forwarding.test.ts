@@ -91,5 +91,39 @@ test('a server that stops leaves its sessions to the others, and their clients g
     seqs,
     Array.from(seqs, (_, at) => at + 1)
   )
-  assert.ok(!there.frames.some(frame => frame.type === 'resync_required'))
+  // What streamed before the subscription went on is in no replay: then the client is told.
+  const missed = there.frames.filter(frame => frame.type === 'resync_required').map(frame => frame.payload.session_id)
+  assert.ok(missed.every(each => each === id) && missed.length <= 1)
+})
+
+test('reads through another server are answered all the time while the one that has the session stops', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const id = await newSession(first, cwd)
+  let isOver = false
+  const stopped = first.stop().then(() => {
+    isOver = true
+  })
+  const codes = new Map<number, number>()
+  while (!isOver) {
+    const { code } = await second.rest.json('GET', `/api/v1/sessions/${id}`)
+    codes.set(code, (codes.get(code) ?? 0) + 1)
+  }
+  await stopped
+  assert.deepEqual([...codes.keys()], [0])
+})
+
+test('a client that only follows transcripts elsewhere is told when that server goes', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const id = await newSession(first, cwd)
+  const client = await second.connect()
+  const wish = { session_id: id, transcript: { '*': 'delta' } }
+  assert.equal((await client.request('subscribe_v2', wish)).code, 0)
+  await first.stop()
+  const told = await client.next('resync_required')
+  assert.equal(told.payload.session_id, id)
+  assert.equal((await client.request('subscribe_v2', wish)).code, 0)
+  await prompt(second, id, 'hello')
+  await client.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('Hello.'))
 })
