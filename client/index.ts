@@ -3,6 +3,7 @@
  * contains nothing of the server. README.md shows how to use it.
  */
 export { type Client, type ClientOptions, createClient } from './client.ts'
+export { Connection, type ConnectionOptions, type Socket, type SocketConstructor } from './connection.ts'
 export { EventStream, type EventStreamOptions, type StreamState } from './events.ts'
 export { ApiError, type Data, type DataOf, type Rest, type Snapshot, type Token, unwrap } from './rest.ts'
 export type * from './types.ts'

@@ -99,17 +99,15 @@ export class WatchState {
   join(cursor: Cursor | undefined, asItIs: boolean): boolean {
     const waiting = this.#pending ?? []
     const { cursor: from } = this
-    if (!asItIs && from && this.options.onSnapshot && waiting.some(frame => frame.type === 'turn.step.completed' && frame.seq > from.seq)) {
+    if (!asItIs && from && this.options.onSnapshot && waiting.some(frame => endsText(frame) && frame.seq > from.seq)) {
       return false
     }
     this.#pending = undefined
     this.cursor ??= cursor
-    // An event that reaches everyone may have come before the replay in which it comes again.
-    const last = new Map(waiting.flatMap((frame, at) => (isVolatile(frame) ? [] : [[frame.seq, at] as const])))
-    for (const [at, frame] of waiting.entries()) {
-      if (!isVolatile(frame) && last.get(frame.seq) !== at) continue
+    const ordered = inOrder(waiting)
+    for (const [at, frame] of ordered.entries()) {
       if (this.take(frame)) continue
-      this.#pending = waiting.slice(at)
+      this.#pending = ordered.slice(at)
       return false
     }
     return true
@@ -169,6 +167,21 @@ export class WatchState {
 }
 
 const textKinds = ['assistant.delta', 'thinking.delta'] as const
+
+/**
+ * An event that reaches everyone, or one of an earlier subscription of the same connection, may have come before the replay in which it comes again;
+ * so may text that follows it. A volatile frame has the number of the durable event before it.
+ */
+function inOrder(frames: readonly SessionEvent[]): SessionEvent[] {
+  const epochs = [...new Set(frames.map(frame => frame.epoch))]
+  const rank = (frame: SessionEvent) => (isVolatile(frame) ? 1 : 0)
+  return [...frames].sort((a, b) => epochs.indexOf(a.epoch) - epochs.indexOf(b.epoch) || a.seq - b.seq || rank(a) - rank(b))
+}
+
+/** The text of a step is whole, also when somebody stopped it. */
+function endsText({ type }: SessionEvent): boolean {
+  return type === 'turn.step.completed' || type === 'turn.step.interrupted'
+}
 
 function isVolatile(frame: SessionEvent): boolean {
   return 'volatile' in frame && frame.volatile === true
