@@ -1,0 +1,148 @@
+/** A session as a client shows it, folded from a snapshot and the events behind it. The types come from the documents that the server serves. */
+import type { SessionEvent, Snapshot } from '../../client/index.ts'
+
+type Messages = Snapshot['messages']['items']
+type Content = Messages[number]['content']
+
+/** One line of the conversation of the main agent. */
+export type Entry =
+  | { readonly who: 'user'; readonly prompt_id: string | undefined; readonly text: string }
+  | { readonly who: 'assistant'; readonly thinking: string; readonly text: string; readonly calls: readonly string[] }
+  | { readonly who: 'tool'; readonly id: string; readonly output: string }
+type Answer = Extract<Entry, { who: 'assistant' }>
+
+export interface Conversation {
+  readonly title: string
+  readonly busy: boolean
+  readonly pending_interaction: string
+  readonly last_turn_reason: string | undefined
+  /** Ids of approvals that wait for a decision. */
+  readonly approvals: readonly string[]
+  readonly entries: readonly Entry[]
+  /** Turn that runs. */
+  readonly turn: number | undefined
+  /** The step that runs has begun its entry at this place. */
+  readonly open: number | undefined
+  /** Texts that were steered into the turn and stand before its next step. */
+  readonly steered: readonly string[]
+}
+
+/** The state that a snapshot stands for. */
+export function conversationOf(snapshot: Snapshot): Conversation {
+  const { session, in_flight_turn: flight, pending_approvals } = snapshot
+  const sealed = snapshot.messages.items.flatMap(entriesOf)
+  const { thinking_text: thinking = '', assistant_text: text = '' } = flight ?? {}
+  const entries: Entry[] = thinking || text ? [...sealed, { who: 'assistant', thinking, text, calls: [] }] : sealed
+  return {
+    title: session.title,
+    busy: session.busy,
+    pending_interaction: session.pending_interaction,
+    last_turn_reason: session.last_turn_reason,
+    approvals: pending_approvals.map(each => each.approval_id),
+    entries,
+    turn: flight?.turn_id,
+    open: flight && entries.at(-1)?.who === 'assistant' ? entries.length - 1 : undefined,
+    steered: []
+  }
+}
+
+/** The state after an event. `client.events.watch` brings events once, in order, and text without gaps. */
+export function reduce(state: Conversation, event: SessionEvent): Conversation {
+  if (event.type === 'session.meta.updated') return { ...state, title: event.payload.title ?? event.payload.patch.title ?? state.title }
+  if (event.type === 'event.session.work_changed') {
+    const { busy, pending_interaction, last_turn_reason } = event.payload
+    return { ...state, busy, pending_interaction, last_turn_reason: last_turn_reason ?? state.last_turn_reason }
+  }
+  return event.payload.agentId === 'main' ? ofMain(state, event) : state
+}
+
+function ofMain(state: Conversation, event: SessionEvent): Conversation {
+  const { entries, open } = state
+  switch (event.type) {
+    case 'prompt.submitted': {
+      const { promptId, status, content } = event.payload
+      return status === 'running' ? asked(state, promptId, textOf(content)) : state
+    }
+    case 'turn.started': {
+      const { turnId: turn, promptId, prompt } = event.payload
+      const next = { ...state, turn, open: undefined }
+      return promptId === undefined || prompt === undefined ? next : asked(next, promptId, prompt)
+    }
+    case 'prompt.steered':
+      return { ...state, steered: [...state.steered, textOf(event.payload.content)] }
+    case 'turn.step.started': {
+      const steered = state.steered.map((text): Entry => ({ who: 'user', prompt_id: undefined, text }))
+      return { ...state, open: undefined, steered: [], entries: [...entries, ...steered] }
+    }
+    case 'assistant.delta':
+      return answered(state, answer => ({ ...answer, text: answer.text + event.payload.delta }))
+    case 'thinking.delta':
+      return answered(state, answer => ({ ...answer, thinking: answer.thinking + event.payload.delta }))
+    case 'tool.call.started': {
+      const { toolCallId } = event.payload
+      const isKnown = entries.some(entry => entry.who === 'assistant' && entry.calls.includes(toolCallId))
+      return isKnown ? state : answered(state, answer => ({ ...answer, calls: [...answer.calls, toolCallId] }))
+    }
+    case 'tool.result': {
+      const { toolCallId: id, output } = event.payload
+      if (entries.some(entry => entry.who === 'tool' && entry.id === id)) return state
+      return { ...state, entries: [...entries, { who: 'tool', id, output: outputText(output) }] }
+    }
+    case 'turn.step.retrying':
+      return withoutOpen(state)
+    case 'turn.step.interrupted':
+      return event.payload.reason === 'error' ? withoutOpen(state) : { ...state, open: undefined }
+    case 'turn.step.completed':
+      return { ...state, open: undefined }
+    case 'turn.ended':
+      return { ...state, turn: undefined, open: undefined }
+    case 'event.approval.requested':
+      return { ...state, approvals: [...state.approvals, event.payload.approval_id] }
+    case 'event.approval.resolved':
+      return { ...state, approvals: state.approvals.filter(id => id !== event.payload.approval_id) }
+    default:
+      return { ...state, open }
+  }
+}
+
+/** A prompt stands there from its acceptance on, or when its turn begins; a snapshot may have it already. */
+function asked(state: Conversation, prompt_id: string, text: string): Conversation {
+  const isKnown = state.entries.some(entry => entry.who === 'user' && entry.prompt_id === prompt_id)
+  return isKnown ? state : { ...state, entries: [...state.entries, { who: 'user', prompt_id, text }] }
+}
+
+/** Changes the entry of the step that runs, which begins with the first text or call. */
+function answered(state: Conversation, change: (answer: Answer) => Answer): Conversation {
+  const entries = [...state.entries]
+  const at = state.open ?? entries.length
+  entries[at] = change((entries[at] as Answer | undefined) ?? { who: 'assistant', thinking: '', text: '', calls: [] })
+  return { ...state, open: at, entries }
+}
+
+/** What a step said that is tried again is void. */
+function withoutOpen(state: Conversation): Conversation {
+  return { ...state, open: undefined, entries: state.entries.filter((_, at) => at !== state.open) }
+}
+
+function entriesOf({ role, content, metadata, prompt_id }: Messages[number]): Entry[] {
+  if (role === 'user') {
+    const { kind = 'user' } = (metadata?.origin ?? {}) as { kind?: string }
+    return kind === 'user' ? [{ who: 'user', prompt_id, text: textOf(content) }] : []
+  }
+  if (role === 'tool') {
+    return content.flatMap(part =>
+      part.type === 'tool_result' ? [{ who: 'tool' as const, id: part.tool_call_id, output: outputText(part.output) }] : []
+    )
+  }
+  const thinking = content.flatMap(part => (part.type === 'thinking' ? [part.thinking] : [])).join('')
+  const calls = content.flatMap(part => (part.type === 'tool_use' ? [part.tool_call_id] : []))
+  return [{ who: 'assistant', thinking, text: textOf(content), calls }]
+}
+
+function textOf(content: Content): string {
+  return content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('')
+}
+
+function outputText(output: unknown): string {
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}

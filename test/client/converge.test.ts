@@ -1,0 +1,123 @@
+/** Clients that are disturbed at random moments of scripted sessions at two servers of one home have in the end what an undisturbed one has. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { conversationOf } from '../../examples/client/conversation.ts'
+import type { TestKernel } from '../../kernel/testing.ts'
+import { kernels, newSession, until } from '../features/peers/kernels.ts'
+import { common } from '../features/transcript/client.ts'
+import type { Step } from '../helpers/fake-upstream.ts'
+import { randomSource } from '../helpers/random.ts'
+import { type Fleet, Roamer } from './roamer.ts'
+
+const schedules = Number(process.env.SVC_CODE_TEST_SCHEDULES ?? 504)
+const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
+const perSession = 126
+const prompts = 2
+/** So soon after the end everybody has everything, ms. */
+const patienceMs = 10_000
+const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+/** What the model says, by the random source of the run. */
+function model(random: () => number): (body: Record<string, unknown>) => readonly Step[] {
+  let calls = 0
+  const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
+  const words = () => pick(['one', 'two words', 'a longer answer of many words that comes in pieces 🙂 '.repeat(4)])
+  const said = (): readonly Step[] => [{ text: words(), chunks: 6, every_ms: 2 }]
+  const tool = () => ({ name: 'TodoList', id: `c${calls++}`, args: { todos: [{ title: words(), status: pick(['pending', 'done']) }] } })
+  const replies: (() => readonly Step[])[] = [
+    said,
+    () => [{ thinking: 'Let me see.', chunks: 3, every_ms: 2 }, ...said()],
+    () => [...said(), { tools: [tool()] }],
+    () => [{ tools: [tool(), tool()] }],
+    () => [{ text: 'lost words', chunks: 2 }, { cut: true }],
+    () => [{ status: 503, headers: { 'retry-after': '0' } }]
+  ]
+  return () => pick(replies)()
+}
+
+test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, { timeout: 120_000 }, async t => {
+  const random = randomSource(seed)
+  const chance = (share: number) => random() < share
+  const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
+  const { servers: started, cwd, more } = await kernels(t, model(random))
+  const servers: (TestKernel | undefined)[] = [...started]
+  const live = () => servers.filter(server => server !== undefined)
+  const fleet: Fleet = { token: started[0]!.token, urls: () => live().map(({ url }) => url) }
+
+  for (let left = schedules; left > 0; left -= perSession) {
+    const id = await newSession(pick(live()), cwd)
+    // The server of the undisturbed client stays.
+    const steadyAt = chance(0.5) ? 0 : 1
+    const steady = new Roamer({ token: fleet.token, urls: () => [servers[steadyAt]!.url] }, id, random)
+    t.after(() => steady.close())
+    const roamers: Roamer[] = []
+    const add = () => {
+      const roamer = new Roamer(fleet, id, random)
+      roamers.push(roamer)
+      t.after(() => roamer.close())
+    }
+    while (roamers.length < Math.min(left, perSession) / 2) add()
+
+    const restart = Math.floor(random() * prompts)
+    const ask = async (path: string, body?: unknown) => await pick(live()).rest.json('POST', `/api/v1/sessions/${id}${path}`, body)
+    const busy = async () => {
+      const { code, msg, data } = await servers[steadyAt]!.rest.json('GET', `/api/v1/sessions/${id}`)
+      assert.equal(code, 0, msg)
+      return (data as { busy: boolean }).busy
+    }
+    for (let n = 0; n < prompts; n++) {
+      const sent = await ask('/prompts', { content: [{ type: 'text', text: `prompt ${n}` }], permission_mode: 'yolo' })
+      assert.equal(sent.code, 0, sent.msg)
+      if (chance(0.3)) await ask('/profile', { title: `title ${n}` })
+      let replaced: Promise<void> | undefined
+      if (n === restart) {
+        const old = servers[1 - steadyAt]!
+        servers[1 - steadyAt] = undefined
+        replaced = old
+          .stop()
+          .then(more)
+          .then(server => {
+            servers[1 - steadyAt] = server
+          })
+      }
+      do {
+        for (const roamer of roamers) {
+          if (!chance(0.06)) continue
+          pick([
+            () => roamer.cut(),
+            () => roamer.cut(),
+            () => roamer.halt(),
+            () => roamer.goOn(),
+            () => roamer.leave(),
+            () => roamer.comeBack(),
+            () => roamer.comeBack(),
+            () => void roamer.catchUp()
+          ])()
+        }
+        if (roamers.length < Math.min(left, perSession) && chance(0.5)) add()
+        if (chance(0.02)) await ask(':abort')
+        await pause(4)
+      } while (await busy())
+      await replaced
+    }
+    while (roamers.length < Math.min(left, perSession)) add()
+    for (const roamer of roamers) {
+      roamer.comeBack()
+      roamer.goOn()
+    }
+
+    const truth = await until(
+      () => steady.snapshot(),
+      ({ session }) => !session.busy
+    )
+    const page = (await servers[steadyAt]!.rest.json('GET', `/api/v1/sessions/${id}/transcript?agent_id=main&page_size=100`)).data as never
+    const expected = { events: conversationOf(truth), transcript: common(page) }
+    for (const [name, one] of [['the undisturbed one', steady] as const, ...roamers.map((roamer, n) => [`client ${n}`, roamer] as const)]) {
+      const seen = () => ({ events: one.conversation, transcript: common((one.transcript.view() ?? page) as never) })
+      for (const end = Date.now() + patienceMs; !isDeepStrictEqual(seen(), expected) && Date.now() < end; ) await pause(5)
+      assert.deepEqual(seen(), expected, `${name} of ${id}: at ${one.seq} of ${truth.as_of_seq}`)
+      one.close()
+    }
+  }
+})
