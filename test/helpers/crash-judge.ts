@@ -150,9 +150,13 @@ async function judgeMessages(rest: RestClient, note: SessionNote, events: readon
     if (there.has(id)) note.undone.delete(id)
     else note.undone.set(id, 'done')
   }
-  const texts = user.map(message => message.content[0]?.text).join()
   const withdrawn = withoutTurn(events, true)
-  const expected = [...note.prompts].flatMap(([id, text]) => (note.undone.has(id) || withdrawn.has(id) ? [] : text)).join()
+  const steered = new Set(events.flatMap(({ type, payload }) => (type === 'prompt.steered' ? (payload.promptIds as string[]) : [])))
+  // Those that joined a running turn overtake what waits; the others keep their order.
+  const lined = (prompts: readonly (readonly [string, string | undefined])[]) =>
+    [...prompts.filter(([id]) => !steered.has(id)), ...prompts.filter(([id]) => steered.has(id)).sort()].map(([, text]) => text).join()
+  const texts = lined(user.map(({ prompt_id = '', content }) => [prompt_id, content[0]?.text]))
+  const expected = lined([...note.prompts].filter(([id]) => !note.undone.has(id) && !withdrawn.has(id)))
   if (texts !== expected) complaints.push(`prompts in the history: ${texts}; accepted: ${expected}`)
   const parts = messages.flatMap(message => message.content)
   const calls = parts.filter(part => part.type === 'tool_use').map(part => part.tool_call_id)
