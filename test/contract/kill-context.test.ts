@@ -129,7 +129,7 @@ async function complaints(call: Call, ledger: Ledger, events: () => ReturnType<t
   const open = told.filter((type, at) => (type === 'compaction.started') !== (at % 2 === 0))
   if (open.length > 0 || told.length % 2 > 0) found.push(`compactions: ${told.join()}`)
   const root = join(home, 'sessions')
-  for (const workspace of await readdir(root)) {
+  for (const workspace of (await readdir(root)).filter(name => !name.startsWith('.'))) {
     const left = (await readdir(join(root, workspace))).filter(name => name.startsWith('.new-'))
     if (left.length > 0) found.push(`left behind: ${left.join()}`)
   }

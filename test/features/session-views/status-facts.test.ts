@@ -100,8 +100,8 @@ test('a fact that fails is put down to its pack and left out; with its pack it g
   await server.prompt('go')
   await server.settled(1)
   assert.equal((await statusOf(server)).plan_mode, true) // of the other pack
-  const { pack: blamed, field } = JSON.parse(logged[0] ?? '{}') as Record<string, unknown>
-  assert.deepEqual([blamed, field], ['broken', 'plan_mode'])
+  const { pack: blamed, msg } = JSON.parse(logged[0] ?? '{}') as Record<string, unknown>
+  assert.deepEqual([blamed, msg], ['broken', 'status fact plan_mode failed'])
 
   await server.kernel.unload('planning')
   assert.equal((await statusOf(server)).plan_mode, false)
