@@ -1,6 +1,6 @@
 /** The event stream of a server: one socket for all watched sessions, made again when it breaks, with positions so that nothing is missed. */
 import { Connection, type SocketConstructor } from './connection.ts'
-import { type Snapshot, type Token, tokenOf } from './rest.ts'
+import { ApiError, type Snapshot, type Token, tokenOf } from './rest.ts'
 import type { EventFrame, ServerFrame } from './types.ts'
 import { type SessionEvent, type Watch, type WatchOptions, WatchState } from './watch.ts'
 
@@ -192,7 +192,7 @@ export class EventStream {
           ...(agents ? { agent_filter: { [session_id]: [...agents] } } : {})
         })
         if (!isCurrent()) return
-        if (ack.not_found.includes(session_id)) throw new Error(`session ${session_id} does not exist`)
+        if (ack.not_found.includes(session_id)) throw new ApiError({ code: 40401, msg: `session ${session_id} does not exist` }, 200)
         if (state.needsSnapshot || ack.resync_required.includes(session_id)) {
           state.needsSnapshot = true
           continue
@@ -202,8 +202,10 @@ export class EventStream {
       }
       entry.settle.resolve()
     } catch (error) {
-      // A broken connection is followed by a new one, which subscribes again.
-      if (isCurrent()) this.#refuse(entry, error instanceof Error ? error : new Error(String(error)))
+      if (!isCurrent()) return
+      // A broken connection, and a server that is away while it is asked for a snapshot, are followed by a new connection, which subscribes again.
+      if (error instanceof ApiError && error.code >= 40000 && error.code < 50000) this.#refuse(entry, error)
+      else connection.close()
     }
   }
 

@@ -237,3 +237,19 @@ test('offsets per turn and per step both join, repetitions are cut off, and miss
   assert.ok(delta(0, 'four'))
   assert.equal(text, 'one two three four')
 })
+
+test('a snapshot that cannot be had for a moment is asked for again: the watch goes on', async t => {
+  const { page, cwd, server } = await scene(t, [[{ text: 'first' }]])
+  const id = await newSession(await page(), cwd)
+  let refused = 0
+  const { client } = cuttable({
+    url: server.url,
+    token: server.token,
+    retryMs: [1, 5],
+    fetch: request => (refused++ < 2 ? Promise.reject(new TypeError('fetch failed')) : fetch(request))
+  })
+  const kept = new Kept()
+  await client.events.watch(id, { from: 'snapshot', onEvent: kept.onEvent, onSnapshot: kept.onSnapshot }).ready
+  assert.deepEqual([kept.snapshots, refused], [1, 3])
+  client.close()
+})
