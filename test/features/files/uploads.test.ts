@@ -154,6 +154,7 @@ test('an upload whose client goes away leaves nothing', async t => {
   const sent = kernel.kernel.inject(uploadFile, { body, headers, stream, signal: abort.signal }).catch(() => 'gone')
   stream.push(form(file('x'.repeat(100_000))).subarray(0, 90_000))
   stream.destroy()
+  abort.abort() // as the server does for a client that is gone
   await sent
   assert.deepEqual(await onDisk(kernel), [])
 
