@@ -56,6 +56,7 @@ export async function readForm<T>(
       })
       busboy.on('error', broken)
       busboy.on('finish', resolve)
+      if (source.destroyed) return closed() // its 'close' may be over, and would be waited for in vain
       source.on('error', broken)
       source.on('close', closed)
       source.pipe(busboy)

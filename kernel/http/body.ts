@@ -52,10 +52,12 @@ export function limitedStream(source: Readable, limit: number): Readable {
     }
   })
   limited.on('error', () => undefined) // a handler that does not read is not hurt; one that reads hears of it
-  source.on('error', error => limited.destroy(error))
-  source.once('close', () => {
+  const cut = () => {
     if (!source.readableEnded) limited.destroy(refused('ended early'))
-  })
+  }
+  if (source.destroyed) cut() // its 'close' may be over
+  source.on('error', error => limited.destroy(error))
+  source.once('close', cut)
   return source.pipe(limited)
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -147,15 +148,18 @@ test('a form that cannot be used answers 40001 and leaves nothing', async t => {
 
 test('an upload whose client goes away leaves nothing', async t => {
   const kernel = await startTestKernel(t, { packs: [files] })
-  const abort = new AbortController()
   const stream = new Readable({ read() {} })
   const headers = { 'content-type': type }
   const body = { file: 'comes in the stream' }
-  const sent = kernel.kernel.inject(uploadFile, { body, headers, stream, signal: abort.signal }).catch(() => 'gone')
+  const sent = kernel.kernel.inject(uploadFile, { body, headers, stream }).catch(() => 'gone')
   stream.push(form(file('x'.repeat(100_000))).subarray(0, 90_000))
   stream.destroy()
-  abort.abort() // as the server does for a client that is gone
   await sent
+  const over = new Readable({ read() {} })
+  over.destroy()
+  await once(over, 'close')
+  const late = await kernel.kernel.inject(uploadFile, { body, headers, stream: over })
+  assert.deepEqual([late.code, late.data], [40001, null])
   assert.deepEqual(await onDisk(kernel), [])
 
   const socket = connect({ port: Number(new URL(kernel.url).port), host: '127.0.0.1' })
