@@ -176,18 +176,18 @@ export class Command {
     })
     clearTimeout(this.#killTimer)
     if (this.#over) return end // it was left, and is nobody's business here
-    this.#left = this.#endRest()
+    this.#left = await this.#endRest()
     this.#forget()
     return end
   }
 
   /** Whether anything was left. */
-  #endRest(): boolean {
+  async #endRest(): Promise<boolean> {
     const { pid } = this.#child
     if (pid === undefined) return false
-    const left = endStrays(() => this.#strays(pid)).length > 0
+    const left = await endStrays(() => this.#strays(pid))
     signalTo(-pid, 'SIGKILL') // where there is no /proc, its group is all that is known
-    return left
+    return left.length > 0
   }
 
   #strays(session: number): number[] {

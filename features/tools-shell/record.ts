@@ -80,7 +80,7 @@ async function reap(dir: string, log: Logger): Promise<void> {
     if (state === 'gone') {
       const mark = name.slice(0, -'.jsonl'.length)
       const sessions = await ownSessions(shells, server?.where)
-      const pids = endStrays(() => findStrays(processIds(), { mark, sessions }))
+      const pids = await endStrays(() => findStrays(processIds(), { mark, sessions }))
       if (pids.length > 0) log.warn({ pids }, 'commands of a server that was killed were still running; they were ended')
     }
     await rm(file, { force: true })

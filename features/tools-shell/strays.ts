@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 
 /** The variable with the mark: names of commands, the outermost first (a command may itself run a server that runs commands). */
 export const MARK = 'SVC_CODE_COMMAND'
@@ -31,16 +32,15 @@ export function findStrays(among: readonly number[], { mark, sessions }: Traces)
   return among.filter(pid => {
     if (pid === process.pid) return false
     const [state, , , session] = statOf(pid)
-    if (state === undefined || state === 'Z' || state === 'X') return false
-    return sessions.includes(Number(session)) || isLimited(pid, limits) || isMarked(pid, mark)
+    return runsIn(state) && (sessions.includes(Number(session)) || isLimited(pid, limits) || isMarked(pid, mark))
   })
 }
 
 /**
- * SIGKILL to what `find` finds, and to what that starts meanwhile; answers the ids. Looks until nothing is left twice: a process may start
- * another one after the list was made, and be gone when it is looked at.
+ * SIGKILL to what `find` finds, and to what that starts meanwhile; answers the ids once they are gone. Looks until nothing is left twice: a
+ * process may start another one after the list was made, and be gone when it is looked at.
  */
-export function endStrays(find: () => readonly number[]): number[] {
+export async function endStrays(find: () => readonly number[]): Promise<number[]> {
   const ended = new Set<number>()
   for (let round = 0, quiet = 0; round < ROUNDS && quiet < 2; round++) {
     const fresh = find().filter(pid => !ended.has(pid))
@@ -50,11 +50,16 @@ export function endStrays(find: () => readonly number[]): number[] {
       signalTo(pid, 'SIGKILL')
     }
   }
+  // a killed process runs on until the system gives it its turn; one that waits for a device may take for ever
+  for (let look = 0; look < LOOKS && [...ended].some(isRunning); look++) await setTimeout(LOOK_MS)
   return [...ended]
 }
 
 /** A process that multiplies faster than it can be ended is not followed for ever. */
 const ROUNDS = 20
+/** Together a second. */
+const LOOKS = 200
+const LOOK_MS = 5
 
 /** A negative id means the group. */
 export function signalTo(pid: number, signal: NodeJS.Signals): void {
@@ -70,6 +75,10 @@ export function signalSession(session: number, signal: NodeJS.Signals): void {
   for (const pid of processIds()) if (Number(statOf(pid)[3]) === session) signalTo(pid, signal)
   signalTo(-session, signal)
 }
+
+/** Not gone, and not just waiting to be collected. */
+const runsIn = (state: string | undefined) => state !== undefined && state !== 'Z' && state !== 'X'
+const isRunning = (pid: number) => runsIn(statOf(pid)[0])
 
 const isNumber = (name: string) => /^\d+$/.test(name)
 
