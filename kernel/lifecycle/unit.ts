@@ -199,36 +199,28 @@ export class Unit {
   }
 }
 
-interface Owner {
-  readonly pack: string
-  claims(): Claims
-}
-
 /** The wire surface of all active packs. */
 export class Registry {
   readonly #active: Registrations[] = []
-  readonly #kernel: Owner
+  readonly #taken = new Taken()
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
-    const claims = claimsOf(kernel)
-    this.#kernel = { pack: kernel.pack, claims: () => claims }
+    this.#taken.put(kernel, kernel.pack, claimsOf(kernel))
   }
 
   /** Text of the first clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
   clash(candidate: Registrations): string | undefined {
-    const others = [this.#kernel, ...this.#active.filter(entry => entry.pack !== candidate.pack)]
-    const { names, twice } = candidate.claims()
-    for (const [key, words] of names) {
-      const owner = others.find(other => other.claims().names.has(key))
-      if (owner) return `${words} of ${candidate.pack} clashes with ${owner.pack}`
-    }
-    if (twice !== undefined) return `${twice} of ${candidate.pack} clashes with ${candidate.pack}`
-    return codeClash(candidate, others) ?? shapeClash(candidate, others)
+    for (const entry of this.#active) this.#taken.put(entry, entry.pack, entry.claims())
+    return this.#taken.clash(candidate.pack, candidate.claims())
   }
 
   publish(entry: Registrations): () => void {
-    return added(this.#active, entry)
+    const remove = added(this.#active, entry)
+    return () => {
+      this.#taken.put(entry, entry.pack, undefined)
+      remove()
+    }
   }
 
   routes(): MountedRoute[] {
@@ -262,24 +254,73 @@ function clashKey(spec: AnyRoute): string {
   return spec.fallback ? `${routeKey(spec)} (fallback)` : routeKey(spec)
 }
 
-function codeClash(candidate: Owner, others: readonly Owner[]): string | undefined {
-  const owners = [...others, candidate]
-  for (const { code, name } of candidate.claims().errors) {
-    const owner = owners.find(one => (one.claims().codes.get(code)?.name ?? name) !== name)
-    if (owner) return `error code ${code} is '${owner.claims().codes.get(code)?.name}' of ${owner.pack} and '${name}' of ${candidate.pack}`
+/** What is taken on the wire, by whom. */
+class Taken {
+  readonly #claims = new Map<object, Claims>()
+  readonly #names = new Claimed<string>()
+  readonly #codes = new Claimed<ErrorSpec>()
+  readonly #shapes = new Claimed<NamedShape>()
+
+  /** Replaces what an owner had. */
+  put(owner: object, pack: string, claims: Claims | undefined): void {
+    const old = this.#claims.get(owner)
+    if (old === claims) return
+    if (old) this.#each(old, (table, key) => table.remove(key, pack))
+    this.#claims.delete(owner)
+    if (!claims) return
+    this.#each(claims, (table, key, value) => table.add(key, pack, value))
+    this.#claims.set(owner, claims)
   }
-  return undefined
+
+  clash(pack: string, { names, twice, errors, codes, shapes, shapeOf }: Claims): string | undefined {
+    for (const [key, words] of names) {
+      const owner = this.#names.other(key, pack)
+      if (owner) return `${words} of ${pack} clashes with ${owner.pack}`
+    }
+    if (twice !== undefined) return `${twice} of ${pack} clashes with ${pack}`
+    for (const { code, name } of errors) {
+      const own = codes.get(code) as ErrorSpec
+      const owner = this.#codes.other(code, pack, other => other.name !== name) ?? (own.name === name ? undefined : { pack, value: own })
+      if (owner) return `error code ${code} is '${owner.value.name}' of ${owner.pack} and '${name}' of ${pack}`
+    }
+    for (const { name, shape } of shapes) {
+      const own = shapeOf.get(name) as NamedShape
+      const owner = this.#shapes.other(name, pack, other => differ(other.shape, shape)) ?? (differ(own.shape, shape) ? { pack } : undefined)
+      if (owner) return `shape ${name} of ${pack} differs from that of ${owner.pack}`
+    }
+    return undefined
+  }
+
+  #each({ names, codes, shapeOf }: Claims, work: <T>(table: Claimed<T>, key: unknown, value: T) => void): void {
+    for (const [key, words] of names) work(this.#names, key, words)
+    for (const [code, spec] of codes) work(this.#codes, code, spec)
+    for (const [name, shape] of shapeOf) work(this.#shapes, name, shape)
+  }
+}
+
+/** Keys, each with those who have it, the first one first. */
+class Claimed<T> {
+  readonly #owners = new Map<unknown, { readonly pack: string; readonly value: T }[]>()
+
+  add(key: unknown, pack: string, value: T): void {
+    const owners = this.#owners.get(key)
+    if (owners) owners.push({ pack, value })
+    else this.#owners.set(key, [{ pack, value }])
+  }
+
+  remove(key: unknown, pack: string): void {
+    const owners = this.#owners.get(key)?.filter(owner => owner.pack !== pack) ?? []
+    if (owners.length > 0) this.#owners.set(key, owners)
+    else this.#owners.delete(key)
+  }
+
+  /** The first other pack that has the key, of those that are `wrong`. */
+  other(key: unknown, pack: string, wrong: (value: T) => boolean = () => true): { readonly pack: string; readonly value: T } | undefined {
+    return this.#owners.get(key)?.find(owner => owner.pack !== pack && wrong(owner.value))
+  }
 }
 
 /** One name, one shape: clients are generated from it. Copies that say the same are fine. */
-function shapeClash(candidate: Owner, others: readonly Owner[]): string | undefined {
-  const owners = [...others, candidate]
-  for (const { name, shape } of candidate.claims().shapes) {
-    const owner = owners.find(one => {
-      const first = one.claims().shapeOf.get(name)?.shape
-      return first !== undefined && first !== shape && JSON.stringify(first) !== JSON.stringify(shape)
-    })
-    if (owner) return `shape ${name} of ${candidate.pack} differs from that of ${owner.pack}`
-  }
-  return undefined
+function differ(a: object, b: object): boolean {
+  return a !== b && JSON.stringify(a) !== JSON.stringify(b)
 }
