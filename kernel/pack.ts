@@ -1,5 +1,6 @@
 /** The pack door: `definePack` and the context that `setup` receives. */
 
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
 import type { AnyRoute, BodyOf, DataOf, EventSpec, FrameSpec, OutFrameSpec, ParamsOf, QueryOf, RequestInfo, StoreSpec } from './contract.ts'
 import { developerError, type ErrorSpec } from './errors.ts'
@@ -8,6 +9,7 @@ import type { TapFn, TapOptions, TapPoints, Tappable } from './lifecycle/hooks.t
 import type { Dispose } from './lifecycle/scope.ts'
 import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
 import type { AnySlot, Hosts } from './lifecycle/slot.ts'
+import type { TimerOptions } from './lifecycle/started.ts'
 import type { Logger } from './log/log.ts'
 import type { Operator } from './log/operator.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
@@ -120,8 +122,19 @@ export interface PackContext<C = unknown> extends Accounts {
   slot(slot: AnySlot): () => Promise<void>
   /** Taps a hook of the kernel (`ctx.hooks`) or a tapable hook of another pack; the tap carries the pack's name and ends with it. */
   tap<H extends Tappable>(hook: H, fn: TapFn<H>, options?: TapOptions): Undo
-  /** Registers an undo (timer, watcher, socket, child process). The returned function runs it early. */
+  /** Registers an undo (watcher, socket, listener). The returned function runs it early. */
   own(dispose: Dispose): () => Promise<void>
+  /**
+   * Runs `work` every `ms` (1 to 2,147,483,647; RangeError), or `once`. The next `ms` begin when what it answers has settled: it never runs twice at a
+   * time. A failure is the pack's and stops nothing; unloading waits for a run within the grace time. The process does not stay for it.
+   */
+  timer(ms: number, work: () => unknown, options?: TimerOptions): Undo
+  /**
+   * Starts a program as `spawn` of `node:child_process` does, in a process group of its own (POSIX), and owns it: when the pack ends, the group
+   * gets SIGTERM, and SIGKILL after half of the grace time (`graceMs`); what the program leaves in its group is killed when it ends; none outlives the
+   * server. A program that cannot be started is a fault of the pack, unless the pack listens to `error`.
+   */
+  spawn(command: string, args?: readonly string[], options?: SpawnOptions): ChildProcess
   /** Runs work in the background: its failure is logged, unloading waits for it within the grace time. */
   background(work: (signal: AbortSignal) => Promise<unknown>): void
 }

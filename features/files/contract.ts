@@ -71,5 +71,10 @@ export const deleteFile = defineRoute({
 /** Deployment options. */
 export const Options = Type.Object({
   max_bytes: Type.Integer({ minimum: 0, default: 0, description: 'largest upload in bytes; 0: no limit' }),
-  sweep_ms: Type.Integer({ minimum: 10, default: 600_000, description: 'time between two removals of what has expired' })
+  sweep_ms: Type.Integer({
+    minimum: 10,
+    maximum: 2_147_483_647,
+    default: 600_000,
+    description: 'time between two removals of what has expired'
+  })
 })

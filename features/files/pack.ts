@@ -84,21 +84,8 @@ export default definePack({
     })
 
     const { signal, log } = ctx
-    let sweeping: Promise<void> | undefined
-    const sweep = () => {
-      sweeping ??= uploads
-        .sweep(signal)
-        .catch((err: unknown) => void (signal.aborted || log.warn({ err }, 'expired uploads could not be removed')))
-        .finally(() => {
-          sweeping = undefined
-        })
-    }
-    const timer = setInterval(sweep, ctx.config.sweep_ms)
-    timer.unref()
-    ctx.own(async () => {
-      clearInterval(timer)
-      await sweeping
-    })
+    const swept = (err: unknown) => void (signal.aborted || log.warn({ err }, 'expired uploads could not be removed'))
+    ctx.timer(ctx.config.sweep_ms, () => uploads.sweep(signal).catch(swept))
     ctx.provide(Uploads, { find: id => uploads.find(id) })
   }
 })

@@ -110,9 +110,7 @@ export function tellHooks(ctx: PackContext, { rules, runner, sessions }: NoticeP
     for (const session of sessions.allLoaded()) tell('SessionEnd', session.id, 'exit', { reason: 'exit' })
     await runner.settled()
   })
-  const beat = setInterval(() => {
+  ctx.timer(HEARTBEAT_MS, () => {
     for (const session of sessions.allLoaded()) tell('SessionHeartbeat', session.id)
-  }, HEARTBEAT_MS)
-  beat.unref()
-  ctx.own(() => clearInterval(beat))
+  })
 }

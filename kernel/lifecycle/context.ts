@@ -16,6 +16,7 @@ import { ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHo
 import type { Dispose } from './scope.ts'
 import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
+import { startChild, startTimer } from './started.ts'
 import type { Registrations, Unit } from './unit.ts'
 import { waitAtMost } from './wait.ts'
 
@@ -37,6 +38,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
   const { scope, name, registrations, staged, provided } = unit // of this activation: the unit gets new ones for the next
   const { home, graceMs, setupTimeoutMs, frameTimeoutMs } = env.options
   const log = env.log.child({ pack: name })
+  const starter = { pack: name, guard: env.guard, scope }
 
   /** What was opened works until the clean-up is through. */
   const use = () => {
@@ -173,6 +175,14 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
     },
     own,
+    timer(ms, work, options) {
+      open()
+      return startTimer(starter, ms, work, options)
+    },
+    spawn(command, args = [], options = {}) {
+      open()
+      return startChild(starter, command, args, options, graceMs / 2)
+    },
     onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
     blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts),
     background(work) {
