@@ -1,8 +1,6 @@
 /** The door of the kernel: everything a pack may import. */
 
 export { defaultScope, isOpenRoute, type Principal } from './access/principal.ts'
-export { FramedSocket, jsonOf } from './channel/framed.ts'
-export { dialChannel, homeSecret, listenToChannels } from './channel/handshake.ts'
 export {
   type AnyRoute,
   type BodyOf,

@@ -1,6 +1,7 @@
 /** WebSocket clients of one server that have a session at another: each is a connection there, over an authenticated socket. */
 import type { Socket } from 'node:net'
-import { FramedSocket, jsonOf, type RelayedClient, type RelayedEnd, type Relays } from '../../kernel/index.ts'
+import type { RelayedClient, RelayedEnd, Relays } from '../../kernel/index.ts'
+import { FramedSocket, jsonOf } from './framed.ts'
 
 const text = 0
 const bytes = 1

@@ -1,6 +1,7 @@
 /** The standing connection between two servers: beats, words of packs, and the events that reach everyone. */
 import type { Socket } from 'node:net'
-import { FramedSocket, jsonOf, type SharedEvent, Unreached } from '../../kernel/index.ts'
+import { type SharedEvent, Unreached } from '../../kernel/index.ts'
+import { FramedSocket, jsonOf } from './framed.ts'
 
 const json = 0
 const event = 1

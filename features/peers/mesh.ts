@@ -2,18 +2,10 @@
 import type { Server } from 'node:http'
 import type { Server as Listener, Socket } from 'node:net'
 import { join } from 'node:path'
-import {
-  dialChannel,
-  homeSecret,
-  type Logger,
-  listenToChannels,
-  type Place,
-  type Relays,
-  type SharedEvent,
-  Unreached
-} from '../../kernel/index.ts'
+import { type Logger, type Place, type Relays, type SharedEvent, Unreached } from '../../kernel/index.ts'
 import { clientOver, takeClient } from './clients.ts'
 import { Directory, type Entry } from './directory.ts'
+import { dialChannel, homeSecret, listenToChannels } from './handshake.ts'
 import { Link } from './link.ts'
 import { answering, Requests } from './requests.ts'
 import type { PeerTopic } from './service.ts'

@@ -1,6 +1,5 @@
-/** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only the owner of the home's kv lock opens it. */
+/** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only who holds the home's kv lock opens it. */
 import type { Level } from 'level'
-import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { quarantineFile, type Sync } from './files.ts'
 import type { KeyRange } from './ports.ts'
@@ -9,56 +8,24 @@ export type RawOp =
   | { readonly type: 'put'; readonly key: string; readonly value: string }
   | { readonly type: 'delete'; readonly key: string }
 
-/** Tells a write of another process, so that it is not made a second time when its answer got lost and it is sent again. */
-export interface WriteId {
-  readonly client: string
-  readonly n: number
-  /** Writes of the client below it are answered: their numbers need not be kept. */
-  readonly low: number
-  /** It was sent before. */
-  readonly again: boolean
-}
-
-/** What can be asked of the database, here or through its owner. All can be repeated without harm, a write by its id: an answer may get lost. */
-export type KvRequest =
-  | { readonly op: 'get'; readonly ns: string; readonly key: string }
-  /** A run of a range, in order, up to a page's size. */
-  | { readonly op: 'page'; readonly ns: string; readonly range: KeyRange; readonly values: boolean }
-  | { readonly op: 'write'; readonly ns: string; readonly ops: readonly RawOp[]; readonly sync: Sync; readonly id?: WriteId }
-  /** Moves a damaged text out of the way (namespace `<ns>~damaged`) unless it was replaced meanwhile. */
-  | { readonly op: 'aside'; readonly ns: string; readonly key: string; readonly text: string }
-
-export interface KvPage {
-  /** Key and text; the text is empty when only keys were asked for. */
-  readonly entries: readonly (readonly [string, string])[]
-  readonly more: boolean
-}
-
-export interface KvReply {
-  readonly text?: string
-  readonly page?: KvPage
-}
-
-const pageEntries = 1000
-const pageBytes = 1024 * 1024
-const groupBytes = 8 * 1024 * 1024
-/** What may wait for a slow disk before writes are refused. */
-const waitingBytes = 64 * 1024 * 1024
+type Batch = ({ type: 'put'; key: string; value: string } | { type: 'del'; key: string })[]
 
 interface Write {
-  readonly request: Extract<KvRequest, { op: 'write' | 'aside' }>
+  /** A function looks at what is stored when it is its turn. */
+  readonly batch: Batch | (() => Promise<Batch>)
   readonly bytes: number
+  readonly sync: Sync
   resolve(): void
   reject(error: unknown): void
 }
 
-type Batch = ({ type: 'put'; key: string; value: string } | { type: 'del'; key: string })[]
+/** Bytes of one flush, in UTF-16 units, near enough. */
+const groupBytes = 8 * 1024 * 1024
+const chunkEntries = 1000
 
 export class KvEngine {
   readonly #db: Level<string, string>
   readonly #writes: Write[] = []
-  readonly #made = new MadeWrites()
-  #waiting = 0
   #writer: Promise<void> | undefined
 
   private constructor(db: Level<string, string>) {
@@ -71,9 +38,7 @@ export class KvEngine {
     const attempt = async () => {
       const db = new Database<string, string>(dir, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
       await db.open()
-      const engine = new KvEngine(db)
-      await engine.#made.load(db)
-      return engine
+      return new KvEngine(db)
     }
     try {
       return await attempt()
@@ -91,23 +56,44 @@ export class KvEngine {
     }
   }
 
-  async run(request: KvRequest): Promise<KvReply> {
-    if (request.op === 'get') {
-      const text = await this.#db.get(fullKey(request.ns, request.key))
-      return text === undefined ? {} : { text }
+  get(ns: string, key: string): Promise<string | undefined> {
+    return this.#db.get(fullKey(ns, key))
+  }
+
+  /** Keys and texts of a range as it is now, in order; the texts are empty when only keys are asked for. */
+  async range(ns: string, range: KeyRange, values: boolean): Promise<[string, string][]> {
+    const { limit = Number.POSITIVE_INFINITY, reverse = false } = range
+    const strip = fullKey(ns, '').length
+    // Bounds are bytes: the end of a prefix is the prefix and 0xff, which no UTF-8 text can hold.
+    const iterator = this.#db.iterator<Buffer, string>({ ...bounds(ns, range), reverse, values, keyEncoding: 'buffer' as const })
+    const entries: [string, string][] = []
+    try {
+      while (entries.length < limit) {
+        const chunk = await iterator.nextv(Math.min(limit - entries.length, chunkEntries))
+        if (chunk.length === 0) break
+        for (const [key, value] of chunk) entries.push([key.toString('utf8').slice(strip), values ? value : ''])
+      }
+    } finally {
+      await iterator.close()
     }
-    if (request.op === 'page') return { page: await this.#page(request.ns, request.range, request.values) }
-    const bytes = sizeOf(request)
-    if (this.#waiting > 0 && this.#waiting + bytes > waitingBytes) {
-      throw new AppError(PersistenceFailed, { message: 'kv database: the disk does not keep up' })
+    return entries
+  }
+
+  /** All or nothing. */
+  write(ns: string, ops: readonly RawOp[], sync: Sync): Promise<void> {
+    return this.#queue(toBatch(ns, ops), sizeOf(ops), sync)
+  }
+
+  /** Moves a damaged text out of the way (namespace `<ns>~damaged`) unless it was replaced meanwhile. */
+  aside(ns: string, key: string, text: string): Promise<void> {
+    const batch = async (): Promise<Batch> => {
+      if ((await this.get(ns, key)) !== text) return []
+      return [
+        { type: 'del', key: fullKey(ns, key) },
+        { type: 'put', key: fullKey(`${ns}~damaged`, key), value: text }
+      ]
     }
-    this.#waiting += bytes
-    await new Promise<void>((resolve, reject) => {
-      this.#writes.push({ request, bytes, resolve, reject })
-      // Collects what is asked for in this turn and while a write is under way: one flush to disk serves them all.
-      this.#writer ??= Promise.resolve().then(() => this.#write())
-    })
-    return {}
+    return this.#queue(batch, text.length, 'write')
   }
 
   /** Finishes the writes and closes the database. */
@@ -116,133 +102,48 @@ export class KvEngine {
     await this.#db.close()
   }
 
+  #queue(batch: Write['batch'], bytes: number, sync: Sync): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#writes.push({ batch, bytes, sync, resolve, reject })
+      // Collects what is asked for in this turn and while a write is under way: one flush to disk serves them all.
+      this.#writer ??= Promise.resolve().then(() => this.#write())
+    })
+  }
+
   async #write(): Promise<void> {
     while (this.#writes.length > 0) {
       const group = takeGroup(this.#writes)
       try {
         const batch: Batch = []
-        for (const { request } of group) {
-          if (request.op === 'aside') batch.push(...(await this.#asideBatch(request)))
-          else if (!request.id) batch.push(...toBatch(request))
-          else if (!(request.id.again && this.#made.has(request.id))) batch.push(...toBatch(request), ...this.#made.add(request.id))
-        }
-        const sync = group.some(({ request }) => request.op === 'write' && request.sync === 'fsync')
-        if (batch.length > 0) await this.#db.batch(batch, { sync })
+        for (const write of group) batch.push(...(typeof write.batch === 'function' ? await write.batch() : write.batch))
+        if (batch.length > 0) await this.#db.batch(batch, { sync: group.some(write => write.sync === 'fsync') })
         for (const write of group) write.resolve()
       } catch (error) {
-        for (const { request } of group) if (request.op === 'write' && request.id) this.#made.forget(request.id)
         for (const write of group) write.reject(error)
       }
-      for (const { bytes } of group) this.#waiting -= bytes
     }
     this.#writer = undefined
   }
-
-  async #asideBatch({ ns, key, text }: { ns: string; key: string; text: string }): Promise<Batch> {
-    if ((await this.#db.get(fullKey(ns, key))) !== text) return []
-    return [
-      { type: 'del', key: fullKey(ns, key) },
-      { type: 'put', key: fullKey(`${ns}~damaged`, key), value: text }
-    ]
-  }
-
-  async #page(ns: string, range: KeyRange, values: boolean): Promise<KvPage> {
-    const limit = Math.min(range.limit ?? Number.POSITIVE_INFINITY, pageEntries)
-    if (limit <= 0) return { entries: [], more: false }
-    const strip = fullKey(ns, '').length
-    // Bounds are bytes: the end of a prefix is the prefix and 0xff, which no UTF-8 text can hold.
-    const options = { ...bounds(ns, range), reverse: range.reverse === true, values, keyEncoding: 'buffer' as const }
-    const iterator = this.#db.iterator<Buffer, string>(options)
-    const entries: [string, string][] = []
-    let bytes = 0
-    try {
-      while (entries.length < limit && bytes < pageBytes) {
-        const chunk = await iterator.nextv(limit - entries.length)
-        if (chunk.length === 0) return { entries, more: false }
-        for (const [key, value] of chunk) {
-          entries.push([key.toString('utf8').slice(strip), values ? value : ''])
-          bytes += key.length + (values ? value.length : 0)
-        }
-      }
-    } finally {
-      await iterator.close()
-    }
-    return { entries, more: range.limit === undefined || entries.length < range.limit }
-  }
 }
 
-const madeSpace = '~made'
-const maxClients = 1024
-
-/** Numbers of the writes of other processes that were made and may be sent again. Stored with the writes themselves. */
-class MadeWrites {
-  /** By client, the one that wrote last at the end. */
-  readonly #numbers = new Map<string, number[]>()
-
-  async load(db: Level<string, string>): Promise<void> {
-    const prefix = fullKey(madeSpace, '')
-    for await (const key of db.keys({ gte: prefix, lt: `${prefix}\uffff` })) {
-      const [client = '', n] = key.slice(prefix.length).split('!')
-      this.#numbers.set(client, [...(this.#numbers.get(client) ?? []), Number(n)])
-    }
-  }
-
-  has({ client, n }: WriteId): boolean {
-    return this.#numbers.get(client)?.includes(n) === true
-  }
-
-  /** What goes to the database with the write. */
-  add({ client, n, low }: WriteId): Batch {
-    const numbers = this.#numbers.get(client) ?? []
-    const batch: Batch = [{ type: 'put', key: madeKey(client, n), value: '' }]
-    for (const old of numbers) if (old < low) batch.push({ type: 'del', key: madeKey(client, old) })
-    this.#numbers.delete(client)
-    this.#numbers.set(client, [...numbers.filter(old => old >= low), n])
-    if (this.#numbers.size > maxClients) batch.push(...this.#dropOldest())
-    return batch
-  }
-
-  /** The write failed. */
-  forget({ client, n }: WriteId): void {
-    const numbers = this.#numbers.get(client)
-    if (numbers)
-      this.#numbers.set(
-        client,
-        numbers.filter(other => other !== n)
-      )
-  }
-
-  /** A client that so many others wrote after has ended long ago. */
-  #dropOldest(): Batch {
-    const [client, numbers] = this.#numbers.entries().next().value ?? ['', []]
-    this.#numbers.delete(client)
-    return numbers.map(n => ({ type: 'del', key: madeKey(client, n) }))
-  }
-}
-
-function madeKey(client: string, n: number): string {
-  return fullKey(madeSpace, `${client}!${n}`)
-}
-
-/** Writes that fit one flush; an `aside` looks at what is stored, so it goes alone. */
+/** Writes that fit one flush; one that looks at what is stored goes alone. */
 function takeGroup(writes: Write[]): Write[] {
   let count = 0
   let total = 0
-  for (const { request, bytes } of writes) {
+  for (const { batch, bytes } of writes) {
     total += bytes
-    if (request.op === 'aside' || (count > 0 && total > groupBytes)) break
+    if (typeof batch === 'function' || (count > 0 && total > groupBytes)) break
     count++
   }
   return writes.splice(0, Math.max(1, count))
 }
 
-/** In UTF-16 units, near enough. */
-function sizeOf(request: Write['request']): number {
-  if (request.op === 'aside') return request.text.length
-  return request.ops.reduce((sum, op) => sum + op.key.length + (op.type === 'put' ? op.value.length : 0), 0)
+/** In UTF-16 units. */
+export function sizeOf(ops: readonly RawOp[]): number {
+  return ops.reduce((sum, op) => sum + op.key.length + (op.type === 'put' ? op.value.length : 0), 0)
 }
 
-function toBatch({ ns, ops }: { ns: string; ops: readonly RawOp[] }): Batch {
+function toBatch(ns: string, ops: readonly RawOp[]): Batch {
   return ops.map(op =>
     op.type === 'put' ? { type: 'put', key: fullKey(ns, op.key), value: op.value } : { type: 'del', key: fullKey(ns, op.key) }
   )

@@ -1,124 +1,173 @@
 /**
- * One kv database per home, shared by every server process of it. The process that holds `<home>/server/kv.lock` owns the database; the
- * others send their requests to it. When the owner ends, however it ends, the next request makes another process the owner.
+ * One kv database per home, used by one server process of it after the other: whoever holds `<home>/server/kv.lock` has it open. It is given
+ * back after a second without use, and soon when another process waits for it, which leaves `kv.wanted` beside; a process that dies
+ * loses it at once.
  *
  * Within a process there is one object per directory, whatever number of kernels use it: a second open of a LevelDB directory inside one
  * process, although refused, drops the process's file lock and lets another process write beside it.
  */
-import { randomUUID } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { late, waitAtMost } from '../lifecycle/wait.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, notSaved } from './files.ts'
-import { KvEngine, type KvReply, type KvRequest, type WriteId } from './kv-engine.ts'
-import { KvGuest, KvOwner, OwnerGone } from './kv-link.ts'
+import { ensureDir, notSaved, removeFile } from './files.ts'
+import { KvEngine } from './kv-engine.ts'
 import { acquireLock, type Lock } from './lock.ts'
 
-/** Longest time a request may take, changes of the owner included. */
-const patienceMs = 10_000
+export interface KvTimes {
+  /** Longest time a request may take, waiting for other processes included. */
+  readonly patienceMs: number
+  /** The database is closed when it was not used for so long. */
+  readonly idleMs: number
+}
+const usual: KvTimes = { patienceMs: 10_000, idleMs: 1000 }
+/** So often whoever has it looks whether another process wants it. */
+const lookMs = 50
+/** What may wait for the database and its disk, in UTF-16 units, before requests are refused. */
+const waitingChars = 64 * 1024 * 1024
 
-type Role = KvOwner | KvGuest
+interface Opened {
+  readonly engine: KvEngine
+  readonly lock: Lock
+}
+
+/** The database while this process has it, or waits for it. */
+interface Holding {
+  readonly opened: Promise<Opened>
+  /** Requests that use it or wait for it. */
+  readonly users: Set<Promise<unknown>>
+  /** When the last of them came or was answered. */
+  usedAt: number
+}
 
 export class SharedKv {
   readonly #dir: string
   readonly #log: Pick<Logger, 'warn'>
-  readonly #patienceMs: number
-  readonly #client = randomUUID()
-  /** Numbers of the requests under way, lowest first. */
-  readonly #unanswered = new Set<number>()
-  #lastNumber = 0
-  #role: Promise<Role> | undefined
+  readonly #times: KvTimes
+  #holding: Holding | undefined
+  /** The one before is being given back. */
+  #leaving: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+  #waiting = 0
   #closed = false
 
-  constructor(dir: string, log: Pick<Logger, 'warn'>, waitMs = patienceMs) {
+  constructor(dir: string, log: Pick<Logger, 'warn'>, times = usual) {
     this.#dir = dir
     this.#log = log
-    this.#patienceMs = waitMs
+    this.#times = times
   }
 
   /**
-   * Sends a request to the owner, whoever it is by now. Requests of this process arrive in the order of the calls. Throws
-   * PersistenceFailed when there was no answer within 10 s; a write may then have happened or not.
+   * Works with the database, in the order of the calls. Throws PersistenceFailed when that is not through within 10 s; a write may then have
+   * happened or not. `chars`: what the request holds in memory meanwhile.
    */
-  async run(request: KvRequest): Promise<KvReply> {
-    const waitMs = this.#patienceMs
-    const stop = new AbortController()
+  async use<T>(work: (engine: KvEngine) => Promise<T>, chars = 0): Promise<T> {
+    if (this.#waiting > 0 && this.#waiting + chars > waitingChars) {
+      throw new AppError(PersistenceFailed, { message: 'kv database: the disk does not keep up' })
+    }
+    this.#waiting += chars
+    this.#holding ??= this.#take()
+    const holding = this.#holding
+    const using = holding.opened.then(({ engine }) => work(engine))
+    const done = () => {
+      this.#waiting -= chars
+      holding.users.delete(using)
+      holding.usedAt = performance.now()
+    }
+    holding.users.add(using)
+    holding.usedAt = performance.now()
+    using.then(done, done)
     try {
-      const reply = await waitAtMost(this.#try(request, stop.signal), waitMs)
-      if (reply !== late) return reply
-      throw new AppError(PersistenceFailed, { message: `the kv database did not answer within ${waitMs} ms` })
+      const { patienceMs } = this.#times
+      const answer = await waitAtMost(using, patienceMs)
+      if (answer !== late) return answer
+      throw new AppError(PersistenceFailed, { message: `the kv database did not answer within ${patienceMs} ms` })
     } catch (error) {
       throw notSaved('kv record', error)
-    } finally {
-      stop.abort()
     }
   }
 
+  /** Answers what was asked, and lets the next process have it. */
   async close(): Promise<void> {
     this.#closed = true
-    const role = await this.#role?.catch(() => undefined) // nothing was opened
-    await role?.close()
+    this.#giveBack()
+    await this.#leaving
   }
 
-  async #try(request: KvRequest, signal: AbortSignal): Promise<KvReply> {
-    const n = this.#lastNumber++
-    this.#unanswered.add(n)
-    try {
-      for (let again = false; ; again = true) {
-        const joining = this.#role ?? this.#start()
-        const role = await joining
-        try {
-          return await role.run(request.op === 'write' ? { ...request, id: this.#writeId(n, again) } : request)
-        } catch (error) {
-          if (!(error instanceof OwnerGone) || signal.aborted) throw error
-          if (this.#role === joining) this.#role = undefined
-        }
-      }
-    } finally {
-      this.#unanswered.delete(n)
+  #take(): Holding {
+    const before = this.#leaving.catch(() => undefined) // what went wrong then shows when it is opened
+    const holding: Holding = { opened: before.then(() => this.#open(holding)), users: new Set(), usedAt: 0 }
+    const look = () => {
+      const isIdle = holding.users.size === 0 && performance.now() - holding.usedAt > this.#times.idleMs
+      if (isIdle || this.#isWanted) this.#giveBack()
     }
+    holding.opened.then(
+      () => {
+        if (this.#holding === holding) this.#timer = setInterval(look, lookMs).unref()
+      },
+      () => {
+        // The next request tries again from the start.
+        if (this.#holding === holding) this.#holding = undefined
+      }
+    )
+    return holding
   }
 
-  #writeId(n: number, again: boolean): WriteId {
-    const [low = n] = this.#unanswered
-    return { client: this.#client, n, low, again }
-  }
-
-  #start(): Promise<Role> {
-    const joining = this.#join()
-    this.#role = joining
-    joining.catch(() => {
-      // The next request tries again from the start.
-      if (this.#role === joining) this.#role = undefined
-    })
-    return joining
-  }
-
-  async #join(): Promise<Role> {
-    const deadline = performance.now() + this.#patienceMs
+  async #open(holding: Holding): Promise<Opened> {
     await ensureDir(this.#dir)
     for (;;) {
-      if (this.#closed) throw new AppError(PersistenceFailed, { message: 'storage is closed' })
       const lock = await acquireLock(join(this.#dir, 'kv.lock'))
-      if (lock) return this.#own(lock)
-      const guest = await KvGuest.join(join(this.#dir, 'kv-owner.json'))
-      if (guest) return guest
-      if (performance.now() > deadline) throw new AppError(PersistenceFailed, { message: 'the owner of the kv database cannot be reached' })
+      if (lock) return this.#openUnder(lock)
+      if (this.#closed) throw new AppError(PersistenceFailed, { message: 'storage is closed' })
+      if (performance.now() - holding.usedAt > this.#times.patienceMs)
+        throw new AppError(PersistenceFailed, { message: 'another server does not give the kv database back' })
+      if (!this.#isWanted) await writeFile(this.#wantedPath, '', { mode: 0o600 })
       await delay(5 + Math.random() * 20)
     }
   }
 
-  async #own(lock: Lock): Promise<Role> {
+  async #openUnder(lock: Lock): Promise<Opened> {
     try {
-      const engine = await KvEngine.open(join(this.#dir, 'kv'), this.#log)
-      return await KvOwner.start(engine, lock, join(this.#dir, 'kv-owner.json'), this.#log)
+      return { engine: await KvEngine.open(join(this.#dir, 'kv'), this.#log), lock }
     } catch (error) {
       await lock.release()
       throw error
     }
+  }
+
+  /** Who asks from here on takes the database anew, behind the others. */
+  #giveBack(): void {
+    const holding = this.#holding
+    if (!holding) return
+    this.#holding = undefined
+    clearInterval(this.#timer)
+    this.#leaving = this.#leave(holding)
+    this.#leaving.catch(() => undefined) // whoever closes hears of it
+  }
+
+  async #leave({ opened, users }: Holding): Promise<void> {
+    const held = await opened.catch(() => undefined) // who asked heard of it
+    if (!held) return
+    await Promise.allSettled(users)
+    const wanted = this.#isWanted
+    try {
+      await held.engine.close()
+      if (wanted) await removeFile(this.#wantedPath)
+    } finally {
+      await held.lock.release()
+    }
+    if (wanted && !this.#closed) await delay(lookMs) // those who wait look more often
+  }
+
+  get #wantedPath(): string {
+    return join(this.#dir, 'kv.wanted')
+  }
+
+  get #isWanted(): boolean {
+    return existsSync(this.#wantedPath)
   }
 }
 
@@ -134,7 +183,7 @@ const entries: Map<string, Entry> = globalSingleton(Symbol.for('kernel.kv'), () 
 /** A process's share in the database of a home. */
 export interface KvClaim {
   readonly kv: SharedKv
-  /** The last release in the process closes the database or the connection. */
+  /** The last release in the process closes the database. */
   release(): Promise<void>
 }
 

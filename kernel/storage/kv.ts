@@ -4,7 +4,7 @@ import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import { type Codec, codecOf } from './codec.ts'
 import { notSaved, type StoreParts } from './files.ts'
-import type { KvPage, KvReply, KvRequest, RawOp } from './kv-engine.ts'
+import { type KvEngine, type RawOp, sizeOf } from './kv-engine.ts'
 import { claimKv, type KvClaim } from './kv-shared.ts'
 import type { KeyRange, KvStore } from './ports.ts'
 
@@ -26,7 +26,7 @@ export class Kvs {
 
   /**
    * The store of a spec; its records live under `<namespace>/<spec name>`. Keys are any text up to 4 KiB, ordered by their UTF-8 bytes;
-   * a record is at most 1 MiB of JSON, a batch 4 MiB. A range is read in pages of 1000: each page is consistent, the whole need not be.
+   * a record is at most 1 MiB of JSON, a batch 4 MiB. A range is what it was at one moment.
    */
   open<V>(spec: StoreSpec, namespace: string): KvStore<V> {
     const ns = `${namespace}/${spec.name}`
@@ -35,11 +35,12 @@ export class Kvs {
     const encode = (key: string, value: V): RawOp => ({ type: 'put', key: checkKey(key), value: codec.encode(value) })
     const write = async (ops: readonly RawOp[]) => {
       checkSize(ops)
-      if (ops.length > 0) await this.#run({ op: 'write', ns, ops, sync: this.#options.sync })
+      if (ops.length > 0) await this.#use(engine => engine.write(ns, ops, this.#options.sync), sizeOf(ops))
     }
-    const read = (range: KeyRange = {}, values = true) => this.#range(ns, range, values)
+    const read = (range: KeyRange = {}, values = true) => this.#use(engine => engine.range(ns, range, values))
     const get = async (key: string) => {
-      const { text } = await this.#run({ op: 'get', ns, key: checkKey(key) })
+      checkKey(key)
+      const text = await this.#use(engine => engine.get(ns, key))
       return text === undefined ? undefined : this.#decode(codec, ns, key, text, true)
     }
     const entriesOf = async (range?: KeyRange): Promise<[string, V][]> => {
@@ -75,10 +76,10 @@ export class Kvs {
     await claim?.release()
   }
 
-  #run(request: KvRequest): Promise<KvReply> {
+  #use<T>(work: (engine: KvEngine) => Promise<T>, chars?: number): Promise<T> {
     if (this.#closing) return Promise.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
     this.#claim ??= this.#makeClaim()
-    const running = this.#claim.then(claim => claim.kv.run(request))
+    const running = this.#claim.then(claim => claim.kv.use(work, chars))
     this.#pending.add(running)
     const forget = () => this.#pending.delete(running)
     running.then(forget, forget)
@@ -94,23 +95,6 @@ export class Kvs {
     }
   }
 
-  async #range(ns: string, range: KeyRange, values: boolean): Promise<KvPage['entries']> {
-    const pages: (readonly [string, string])[][] = []
-    for (let rest: KeyRange = range, count = 0; ; ) {
-      const { page } = await this.#run({ op: 'page', ns, range: rest, values })
-      if (!page) return []
-      pages.push([...page.entries])
-      count += page.entries.length
-      const last = page.entries.at(-1)
-      if (!page.more || !last) return pages.flat()
-      rest = {
-        ...range,
-        ...(range.reverse ? { lt: last[0] } : { gt: last[0] }),
-        ...(range.limit === undefined ? {} : { limit: range.limit - count })
-      }
-    }
-  }
-
   /** Undefined for what cannot be used: a damaged record is set aside; one of a newer program stays, and asking for it alone throws. */
   async #decode<V>(codec: Codec<V>, ns: string, key: string, text: string, alone: boolean): Promise<V | undefined> {
     const decoded = codec.decode(text)
@@ -118,7 +102,7 @@ export class Kvs {
     const { reason } = decoded
     if (decoded.kind === 'damaged') {
       this.#options.log.warn({ store: ns, key, reason }, 'damaged kv record set aside')
-      await this.#run({ op: 'aside', ns, key, text })
+      await this.#use(engine => engine.aside(ns, key, text))
     } else if (alone) throw new AppError(PersistenceFailed, { message: `store ${ns}: ${reason}` })
     else this.#options.log.warn({ store: ns, key, reason }, 'kv record of a newer version skipped')
     return undefined

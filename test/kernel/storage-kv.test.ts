@@ -1,8 +1,6 @@
-/** The kv store on level: alone, as owner beside others, as guest of another process, through changes of the owner. */
+/** The kv store on level: alone, beside other processes, and through changes of who has the database. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Level } from 'level'
@@ -10,12 +8,9 @@ import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
-import { KvEngine } from '../../kernel/storage/kv-engine.ts'
-import { SharedKv } from '../../kernel/storage/kv-shared.ts'
-import { acquireLock, lockHolder } from '../../kernel/storage/lock.ts'
+import { lockHolder } from '../../kernel/storage/lock.ts'
 import { kvSpec, storageSuite } from '../../kernel/testing/storage-suite.ts'
 import { type Child, startChild } from '../helpers/child.ts'
-import { latch } from '../helpers/latch.ts'
 import { freshDir, warnings } from '../helpers/temp.ts'
 
 const place = { namespace: 'test', dir: 'unused' }
@@ -39,7 +34,7 @@ async function opened(t: TestContext, home?: string) {
   return { ...all, store: all.storage.open(kvSpec, place), reopen: async () => (await all.reopen()).open(kvSpec, place) }
 }
 
-/** A home whose database belongs to another process. */
+/** A home whose database another process has. */
 async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Child }> {
   const home = await freshDir()
   const owner = startChild(t, 'storage', 'own', home)
@@ -47,8 +42,8 @@ async function ownedElsewhere(t: TestContext): Promise<{ home: string; owner: Ch
   return { home, owner }
 }
 
-storageSuite('level as owner', t => openedStorage(t), ['kv'])
-storageSuite('level as guest', async t => openedStorage(t, (await ownedElsewhere(t)).home), ['kv'])
+storageSuite('level alone', t => openedStorage(t), ['kv'])
+storageSuite('level after another process', async t => openedStorage(t, (await ownedElsewhere(t)).home), ['kv'])
 
 test('stores of different packs and names do not see each other', async t => {
   const { storage, store } = await opened(t)
@@ -71,59 +66,13 @@ test('two kernels of one process share one database, through a link too; the las
   assert.deepEqual(await second.open(kvSpec, place).get('a'), { n: 1 })
   assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
   await second.close()
-  assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['channel.secret', 'kv'])
+  assert.deepEqual((await readdir(join(home, 'server'))).sort(), ['kv'])
 })
 
 test('a storage that never uses kv opens no database', async t => {
   const { home, storage } = await opened(t)
   await storage.close()
   assert.deepEqual(await readdir(home), [])
-})
-
-test('the owner file is for its owner only', async t => {
-  const { home, store } = await opened(t)
-  await store.put('a', { n: 1 })
-  assert.equal((await stat(join(home, 'server', 'kv-owner.json'))).mode & 0o777, 0o600)
-})
-
-test('a stranger on the port gets nothing: no request is served without the secret', async t => {
-  const { home, store } = await opened(t)
-  await store.put('a', { n: 1 })
-  const { port } = JSON.parse(await readFile(join(home, 'server', 'kv-owner.json'), 'utf8'))
-  const frames = [
-    { id: 1, request: { op: 'get', ns: 'test/items', key: 'a' } },
-    { proof: 'a'.repeat(64) },
-    { proof: 'x' },
-    { filler: 'x'.repeat(5000) }
-  ]
-  for (const frame of frames) {
-    const socket = connect(port, '127.0.0.1')
-    const answers: Buffer[] = []
-    socket.on('data', data => answers.push(data))
-    socket.on('error', () => undefined)
-    socket.write(`${JSON.stringify(frame)}\n`)
-    await once(socket, 'close')
-    assert.equal(Buffer.concat(answers).length, 0)
-  }
-})
-
-test('a stranger that took the port of a dead owner is not believed', async t => {
-  const home = await freshDir()
-  const stranger = createServer(socket => {
-    socket.on('error', () => undefined)
-    socket.on('data', () => socket.write('{"nonce":"n","proof":"p"}\n{"welcome":true}\n{"id":0,"reply":{}}\n'))
-  }).listen(0, '127.0.0.1')
-  await once(stranger, 'listening')
-  t.after(() => stranger.close())
-  await mkdir(join(home, 'server'), { recursive: true })
-  const { port } = stranger.address() as { port: number }
-  await writeFile(join(home, 'server', 'kv-owner.json'), JSON.stringify({ pid: process.pid, port, secret: 's' }))
-  const lock = await acquireLock(join(home, 'server', 'kv.lock'))
-  const kv = new SharedKv(join(home, 'server'), warnings(), 200)
-  const refused = kv.run({ op: 'write', ns: 'n', ops: [{ type: 'put', key: 'a', value: '1' }], sync: 'write' })
-  await assert.rejects(refused, error => AppError.is(error) && error.spec === PersistenceFailed)
-  await lock?.release()
-  await kv.close()
 })
 
 test('records acknowledged before kill -9 are there after it', async t => {
@@ -135,7 +84,7 @@ test('records acknowledged before kill -9 are there after it', async t => {
   for (const line of child.lines) assert.ok(keys.has(Number(line)), `record ${line}`)
 })
 
-test('a guest goes on through kill -9 of the owner: it takes over, no acknowledged record is lost', async t => {
+test('a process goes on through kill -9 of the one that has the database: it takes over, no acknowledged record is lost', async t => {
   const { home, owner } = await ownedElsewhere(t)
   const { storage } = await opened(t, home)
   const writer = startChild(t, 'storage', 'write', home, 'kv')
@@ -152,7 +101,7 @@ test('a guest goes on through kill -9 of the owner: it takes over, no acknowledg
   for (const line of writer.lines) assert.ok(keys.has(Number(line)), `record ${line}`)
 })
 
-test('an owner that closes answers what it was asked, and a guest takes over', async t => {
+test('a process that ends answers what it was asked, and another one takes over', async t => {
   const { home, owner } = await ownedElsewhere(t)
   const { store } = await opened(t, home)
   await store.put('a', { n: 1 })
@@ -164,113 +113,28 @@ test('an owner that closes answers what it was asked, and a guest takes over', a
   assert.equal((await lockHolder(join(home, 'server', 'kv.lock')))?.pid, process.pid)
 })
 
-/** Stands between a guest and the owner and passes everything on; from `loseAnswers` on what the owner answers is kept, until `cut`. */
-async function losingAnswers(t: TestContext, port: number) {
-  let losing = false
-  const lost = latch()
-  const cut = latch()
-  const server = createServer(guest => {
-    const owner = connect(port, '127.0.0.1')
-    guest.on('error', () => undefined).pipe(owner)
-    owner.on('error', () => undefined)
-    owner.on('data', data => {
-      if (losing) lost.open()
-      else guest.write(data)
-    })
-    void cut.opened.then(() => guest.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const loseAnswers = () => {
-    losing = true
+test('processes that write side by side take turns: each sees what the other was told is saved', async t => {
+  const { home, owner } = await ownedElsewhere(t)
+  const { storage } = await opened(t, home)
+  const mine = storage.open(recordSpec, place)
+  for (let n = 1; n <= 10; n++) {
+    owner.say(`put theirs ${n}`)
+    await owner.atLeast(1 + n)
+    assert.deepEqual(await mine.get('theirs'), { n })
+    await mine.put('mine', { n })
   }
-  return { port: (server.address() as { port: number }).port, lost: lost.opened, cut: cut.open, loseAnswers }
-}
-
-for (const next of ['the same owner', 'the guest itself'] as const) {
-  test(`a write whose answer got lost does not overwrite a newer one when it is sent again, to ${next}`, async t => {
-    const { home, owner } = await ownedElsewhere(t)
-    const file = join(home, 'server', 'kv-owner.json')
-    const published = JSON.parse(await readFile(file, 'utf8'))
-    const between = await losingAnswers(t, published.port)
-    await writeFile(file, JSON.stringify({ ...published, port: between.port }))
-    const { storage } = await opened(t, home)
-    const mine = storage.open(recordSpec, place)
-    await mine.put('before', { n: 0 })
-    // The owner writes after us, and before we hear of our own write.
-    between.loseAnswers()
-    const put = mine.put('a', { n: 1 })
-    await writeFile(file, JSON.stringify(published))
-    await between.lost
-    const later = mine.put('b', { n: 1 })
-    owner.say('put a 2')
-    await owner.atLeast(2)
-    if (next === 'the guest itself') await owner.kill()
-    between.cut()
-    await Promise.all([put, later])
-    assert.deepEqual(await mine.get('a'), { n: 2 })
-    await mine.put('a', { n: 3 })
-    assert.deepEqual(await mine.get('a'), { n: 3 })
-  })
-}
-
-test('a write is known as made to the next owner, too; numbers of answered writes are not kept', async t => {
-  const dir = join(await freshDir(), 'kv')
-  const put = (n: number, value: string, low: number, again = false) =>
-    ({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key: 'a', value }], id: { client: 'c', n, low, again } }) as const
-  let engine = await KvEngine.open(dir, warnings())
-  for (let n = 0; n < 100; n++) await engine.run(put(n, String(n), n))
-  await engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key: 'a', value: 'newer' }] })
-  await engine.close()
-  engine = await KvEngine.open(dir, warnings())
-  t.after(() => engine.close())
-  await engine.run(put(99, '99', 99, true))
-  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, 'newer')
-  const kept = await engine.run({ op: 'page', ns: '~made', range: {}, values: false })
-  assert.deepEqual(kept.page?.entries, [['c!99', '']])
-  // One that never arrived is made.
-  await engine.run(put(100, '100', 100, true))
-  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, '100')
+  assert.deepEqual(await mine.entries(), [
+    ['mine', { n: 10 }],
+    ['theirs', { n: 10 }]
+  ])
 })
 
-test('a write that failed was not made: sent again, it is', async t => {
-  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
-  t.after(() => engine.close())
-  const put = (again: boolean) =>
-    ({
-      op: 'write',
-      ns: 'n',
-      sync: 'write',
-      ops: [{ type: 'put', key: 'a', value: '1' }],
-      id: { client: 'c', n: 0, low: 0, again }
-    }) as const
-  const batch = t.mock.method(Level.prototype, 'batch', () => Promise.reject(new Error('full')))
-  await assert.rejects(engine.run(put(false)), /full/)
-  batch.mock.restore()
-  await engine.run(put(true))
-  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, '1')
-})
-
-test('numbers are kept of the newest 1024 processes', async t => {
-  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
-  t.after(() => engine.close())
-  const write = (client: string) => engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [], id: { client, n: 0, low: 0, again: false } })
-  await Promise.all(Array.from({ length: 1100 }, (_, n) => write(`c${n}`)))
-  const rest = await engine.run({ op: 'page', ns: '~made', range: { limit: 1000, reverse: true }, values: false })
-  const first = rest.page?.entries.at(-1)?.[0] ?? ''
-  const more = await engine.run({ op: 'page', ns: '~made', range: { lt: first }, values: false })
-  assert.equal((rest.page?.entries.length ?? 0) + (more.page?.entries.length ?? 0), 1024)
-})
-
-test('a page of a range is about a MiB at most, and a text is moved away only while it is what was found', async t => {
-  const engine = await KvEngine.open(join(await freshDir(), 'kv'), warnings())
-  t.after(() => engine.close())
-  const value = 'x'.repeat(700_000)
-  for (const key of ['a', 'b', 'c', 'd']) await engine.run({ op: 'write', ns: 'n', sync: 'write', ops: [{ type: 'put', key, value }] })
-  const { page } = await engine.run({ op: 'page', ns: 'n', range: {}, values: true })
-  assert.deepEqual([page?.entries.length, page?.more], [2, true])
-  await engine.run({ op: 'aside', ns: 'n', key: 'a', text: 'what was there before' })
-  assert.equal((await engine.run({ op: 'get', ns: 'n', key: 'a' })).text, value)
+test('what is left of a process that died while it waited costs nothing but one pause', async t => {
+  const { home, store } = await opened(t)
+  await store.put('a', { n: 1 })
+  await writeFile(join(home, 'server', 'kv.wanted'), '')
+  for (let n = 0; (await readdir(join(home, 'server'))).includes('kv.wanted'); n++) await store.put('a', { n })
+  assert.ok(await store.get('a'))
 })
 
 test('a database that could not be reached is tried again at the next request', async t => {
@@ -282,10 +146,11 @@ test('a database that could not be reached is tried again at the next request', 
   assert.deepEqual(await store.get('a'), { n: 2 })
 })
 
-test('what waits for an owner that stands still is bounded', async t => {
+test('what waits for a process that stands still is bounded', async t => {
   const { home, owner } = await ownedElsewhere(t)
   const { store } = await opened(t, home)
-  await store.put('a', { n: 1 })
+  owner.say('put a 1')
+  await owner.atLeast(2)
   process.kill(owner.pid, 'SIGSTOP')
   const note = 'x'.repeat(1_000_000)
   const puts = Array.from({ length: 80 }, (_, n) => store.put('a', { n, note }))

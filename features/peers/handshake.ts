@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { makeFile } from '../storage/files.ts'
+import { makeFile } from '../../kernel/index.ts'
 
 /** What a handshake is about: what the socket is for, and who listens. */
 export interface ChannelName {
