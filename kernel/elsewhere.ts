@@ -1,7 +1,14 @@
-/** Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`). */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+/**
+ * Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`), and what the
+ * kernel offers it (`Relays`).
+ */
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Principal } from './access/principal.ts'
+import { AppError, OwnerSilent } from './errors.ts'
+import { serviceToken } from './lifecycle/services.ts'
+import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
 
 /** Another server, as requests and connections reach it. */
 export interface Place {
@@ -50,6 +57,13 @@ export interface RelayedEnd {
   close(): void
 }
 
+/** The end of a client of another server at this one. */
+export interface RelayedConnection {
+  /** Takes a message as a socket would bring it. Resolves when the server takes more. */
+  receive(data: Buffer, binary: boolean): Promise<void>
+  close(): void
+}
+
 /** The other server was not there, or had gone: it has not got what was to be sent. */
 export class Unreached extends Error {
   constructor(cause?: unknown) {
@@ -69,4 +83,118 @@ export interface SharedEvent {
   readonly once?: string
   /** The frame as on the wire. */
   readonly frame: Buffer
+}
+
+/** Answer to a frame. */
+export interface RemoteAck {
+  readonly code: number
+  readonly msg: string
+  readonly payload: Record<string, unknown>
+  readonly details?: never
+}
+
+/** What a subscription asks for. */
+export interface SubscribeWish {
+  /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
+  readonly filter?: readonly string[] | null | undefined
+  readonly cursor?: Cursor | undefined
+}
+
+export interface Subscribed {
+  /** False when the session is nowhere: nothing was subscribed. */
+  readonly found: boolean
+  /** The cursor could not be served; a `resync_required` frame was sent. */
+  readonly resync: boolean
+  /** Where the session's journal was when the subscription was through; always there for a session of another server. */
+  readonly mark?: Watermark | undefined
+}
+
+/** What one client of this server has at others. Its messages go to the client as they come. */
+export interface Remote {
+  has(session_id: string): boolean
+  /** Those that it subscribed to. */
+  sessions(): string[]
+  /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
+  ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck>
+  /** Rejects with `Unreached`. */
+  subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
+  unsubscribe(session_id: string): Promise<void>
+  /** Subscribes to a session that was here, as soon as another server has it. */
+  follow(session_id: string, filter: readonly string[] | undefined): void
+  /** The session is here now. */
+  forget(session_id: string): void
+  /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */
+  offer(event: SharedEvent): void
+  close(): void
+}
+
+/** The client, as a `Remote` needs it. */
+export interface RemoteClient {
+  readonly open: boolean
+  readonly writable: boolean
+  readonly principal: Principal
+  info(): { readonly remote_address: string | null; readonly user_agent: string | null }
+  drained(): Promise<void>
+  write(bytes: Buffer, binary?: boolean): void
+  tell(event: SharedEvent): void
+  takes(once: string | undefined): boolean
+  shut(code: number, reason: string): void
+  subscribed(session_id: string): boolean
+  await(session_id: string): void
+  giveUp(session_id: string): void
+}
+
+/** What else a `Remote` needs of this server. */
+export interface RemotePorts {
+  /** Name of the field with filters in `subscribe`; undefined: nobody filters. */
+  filterField(): string | undefined
+  /** See `onceKey`. */
+  once(type: string, session_id: string, seq: number): string | undefined
+  /** Subscribes anew, wherever the session is; with the mark. */
+  subscribe(session_id: string, wish: SubscribeWish): Promise<Subscribed>
+  resync(session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void
+}
+
+export type MakeRemote = (client: RemoteClient, ports: RemotePorts) => Remote
+
+/** For the pack that knows the other servers of the home; provided by the kernel itself. */
+export interface Relays {
+  /** Answers a request that another server passes on: everything but gate and credential, which that one has looked at. */
+  serve(req: IncomingMessage, res: ServerResponse, asker: Asker): void
+  /** Connects a client of another server. What reaches everyone comes to it only for sessions that it subscribed to. */
+  connect(client: RelayedClient): RelayedConnection
+  /** Makes what clients of this server have elsewhere, from here on; undefined: nobody does. */
+  setRemote(make: MakeRemote | undefined): void
+  /** Hears the events of this server that reach everyone. */
+  onShared(listener: (event: SharedEvent) => void): () => void
+  /** Gives the clients of this server what another one has told its own. */
+  deliver(event: SharedEvent): void
+}
+
+export const Relays = serviceToken<Relays>('relays')
+
+/** So long a session whose server cannot be reached is looked for. */
+const patienceMs = 10_000
+
+/**
+ * Does something where the session is, when that is another server; undefined: it is here. What that server cannot have got is done at whoever
+ * has the session by then. Rejects with OwnerSilent when nobody can be reached, at once when the client is `gone`.
+ */
+export async function atOwner<T>(
+  find: () => Promise<Place | undefined>,
+  gone: () => boolean,
+  work: (place: Place) => Promise<T>
+): Promise<T | undefined> {
+  const deadline = performance.now() + patienceMs
+  for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
+    const place = await find()
+    if (!place) return undefined
+    try {
+      return await work(place)
+    } catch (cause) {
+      if (!(cause instanceof Unreached)) throw cause
+      if (performance.now() > deadline || gone()) throw new AppError(OwnerSilent, { cause })
+      await delay(pause)
+    }
+  }
 }

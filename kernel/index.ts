@@ -23,10 +23,18 @@ export {
   type Asker,
   type Place,
   type RelayedClient,
+  type RelayedConnection,
   type RelayedEnd,
   type RelayedReply,
   type RelayedRequest,
+  Relays,
+  type Remote,
+  type RemoteAck,
+  type RemoteClient,
+  type RemotePorts,
   type SharedEvent,
+  type Subscribed,
+  type SubscribeWish,
   Unreached
 } from './elsewhere.ts'
 export {
@@ -94,7 +102,6 @@ export {
 } from './realtime/journal.ts'
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
-export { Relays } from './relays.ts'
 export {
   checker,
   cursorQuery,

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { createGate, type Gate } from './access/gate.ts'
 import type { AnyRoute, Method } from './contract.ts'
+import { Relays } from './elsewhere.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
 import { CredentialRejected, developerError, generalErrors } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
@@ -26,7 +27,6 @@ import { EventSubject, type SubjectRule } from './realtime/event-frame.ts'
 import { createJournals } from './realtime/file-journals.ts'
 import { Hub } from './realtime/hub.ts'
 import type { LocalClient, LocalConnection } from './realtime/local.ts'
-import { Relays } from './relays.ts'
 import { createStorage } from './storage/index.ts'
 import { Leases } from './storage/lease.ts'
 import type { Storage } from './storage/ports.ts'
@@ -112,6 +112,7 @@ export class Kernel {
       // A server on its way out has lost some of its routes: whoever asked looks where the session is then.
       serve: (req, res, asker) => void (this.#stopping ? req.socket.destroy() : this.#http.serveFor(asker, req, res)),
       connect: client => this.hub.connect(client, true),
+      setRemote: make => this.hub.setRemote(make),
       onShared: listener => this.hub.onShared(listener),
       deliver: event => this.hub.deliver(event)
     }

@@ -7,6 +7,7 @@ import { clientOver, takeClient } from './clients.ts'
 import { Directory, type Entry } from './directory.ts'
 import { dialChannel, homeSecret, listenToChannels } from './handshake.ts'
 import { Link } from './link.ts'
+import { ClientRemote } from './remote.ts'
 import { answering, Requests } from './requests.ts'
 import type { PeerTopic } from './service.ts'
 
@@ -50,6 +51,7 @@ export class Mesh {
     this.#ports = ports
     this.#directory = new Directory(ports.home, ports.server_id)
     this.#answering = answering(ports.relays)
+    ports.relays.setRemote((client, here) => new ClientRemote(client, here))
   }
 
   /** Listens, and resolves when the servers that are there already are known. */
@@ -68,6 +70,7 @@ export class Mesh {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#ports.relays.setRemote(undefined)
     clearTimeout(this.#timer)
     this.#unshare?.()
     this.#listener?.close()

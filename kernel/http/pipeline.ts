@@ -3,25 +3,14 @@
  * reply and log.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import { OptionalKind } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
-import { type Asker, Unreached } from '../elsewhere.ts'
+import { type Asker, atOwner } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
-import {
-  AppError,
-  developerError,
-  generalErrors,
-  InternalError,
-  invalid,
-  OwnerSilent,
-  RouteMissing,
-  Unauthorized,
-  ValidationFailed
-} from '../errors.ts'
+import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
@@ -32,9 +21,6 @@ import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
 const lastWordMs = 250
-
-/** So long a session whose server cannot be reached is looked for. */
-const relayMs = 10_000
 
 const generalCodes = new Set(generalErrors.map(spec => spec.code))
 
@@ -152,22 +138,15 @@ export class Pipeline {
     }
   }
 
-  /** False: the session is here. What another server could not get is asked of whoever has the session by then. */
+  /** False: the session is here. */
   async #relay(session_id: string, route: MountedRoute, exchange: Exchange): Promise<boolean> {
-    const deadline = performance.now() + relayMs
-    for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
-      const place = await this.#hooks.elsewhere.promise(session_id)
-      if (!place) return false
-      try {
-        this.#done(exchange, route, await exchange.relay(place))
-        return true
-      } catch (error) {
-        if (!(error instanceof Unreached)) throw error
-        if (performance.now() > deadline) throw new AppError(OwnerSilent, { cause: error })
-        if (exchange.gone) throw error
-        await delay(pause)
-      }
-    }
+    const status = await atOwner(
+      () => this.#hooks.elsewhere.promise(session_id),
+      () => exchange.gone,
+      place => exchange.relay(place)
+    )
+    if (status !== undefined) this.#done(exchange, route, status)
+    return status !== undefined
   }
 
   /** Answers an error; after the headers were sent only the connection can be cut. */

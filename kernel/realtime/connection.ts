@@ -1,10 +1,9 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
-import type { SharedEvent } from '../elsewhere.ts'
+import type { Remote, SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
-import { Remote, type RemotePorts } from './remote.ts'
 import type { Connection, ConnectionInfo, SendOptions } from './types.ts'
 
 /** What carries a connection's messages: a WebSocket, or code of this process. */
@@ -39,8 +38,8 @@ export interface ConnectionOptions {
   subscribe(connection: ClientConnection, session_id: string, filter: readonly string[] | undefined): Promise<boolean>
   /** A client of another server: it is on no list, and what reaches everyone comes to it only for what it subscribed to. */
   readonly relayed: boolean
-  /** What it needs to have sessions at other servers. */
-  readonly remote: (connection: ClientConnection) => RemotePorts
+  /** Makes what it has at other servers; undefined: nobody knows the ways there. */
+  readonly remote: (connection: ClientConnection) => Remote | undefined
   /** The connection is over, or is being closed by us: it leaves every list now. */
   onEnd(connection: ClientConnection): void
 }
@@ -157,9 +156,9 @@ export class ClientConnection extends SlotHost implements Connection {
     return this.#options.relayed
   }
 
-  /** What it has at other servers. */
-  get remote(): Remote {
-    this.#remote ??= new Remote(this, this.#options.remote(this))
+  /** What it has at other servers, made with the first use. */
+  get remote(): Remote | undefined {
+    this.#remote ??= this.#options.remote(this)
     return this.#remote
   }
 

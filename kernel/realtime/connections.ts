@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
 import { inProcess, type Principal } from '../access/principal.ts'
+import type { MakeRemote } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
@@ -35,6 +36,8 @@ interface Peer {
 }
 
 export class Connections {
+  /** See `Relays.setRemote`. */
+  makeRemote: MakeRemote | undefined
   readonly #env: Environment
   readonly #options: ConnectionsOptions
   readonly #subscriptions: Subscriptions
@@ -132,7 +135,7 @@ export class Connections {
       const filter = connection.filterOf(session_id)
       this.#subscriptions.leave(connection, session_id)
       this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at.epoch === '' ? { seq: at.seq } : at)
-      connection.remote.follow(session_id, filter)
+      connection.remote?.follow(session_id, filter)
     }
   }
 
@@ -163,15 +166,16 @@ export class Connections {
       relayed: false,
       ...peer,
       connected_at: now,
-      remote: self => ({
-        filterField: () => this.#options.subject()?.filter,
-        once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
-        subscribe: async (session_id, wish) => {
-          const subscribed = await this.#subscriptions.subscribe(self, session_id, wish)
-          return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
-        },
-        resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
-      }),
+      remote: self =>
+        this.makeRemote?.(self, {
+          filterField: () => this.#options.subject()?.filter,
+          once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
+          subscribe: async (session_id, wish) => {
+            const subscribed = await this.#subscriptions.subscribe(self, session_id, wish)
+            return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
+          },
+          resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
+        }),
       flush: session_id => fanout.flush(session_id),
       subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,
       onEnd: self => this.#end(self)

@@ -84,7 +84,7 @@ export class Frames {
     const { type, payload, bytes } = frame
     const { session_id } = (payload ?? {}) as { session_id?: unknown }
     if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
-    return await this.#elsewhere(connection, session_id, place => connection.remote.ask(place, session_id, { type, payload }, bytes))
+    return await this.#elsewhere(connection, session_id, (place, remote) => remote.ask(place, session_id, { type, payload }, bytes))
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {

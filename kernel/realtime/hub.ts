@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { EventSpec, FrameSpec } from '../contract.ts'
-import type { SharedEvent } from '../elsewhere.ts'
+import type { MakeRemote, SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
@@ -228,6 +228,11 @@ export class Hub implements Streams {
   /** Connects code of this process as a client, without a socket. Throws when connections are being closed. */
   connect(client: LocalClient, relayed = false): LocalConnection {
     return this.#connections.connect(client, relayed)
+  }
+
+  /** See `Relays.setRemote`. */
+  setRemote(make: MakeRemote | undefined): void {
+    this.#connections.makeRemote = make
   }
 
   /** See `Relays.onShared`. */

@@ -3,16 +3,13 @@
  * everything durable after the cursor, also a session event that reaches everyone and that a connection has heard live: the snapshot that
  * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { EventSpec } from '../contract.ts'
-import { type Place, Unreached } from '../elsewhere.ts'
+import { atOwner, type Place, type Remote, type Subscribed, type SubscribeWish } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
-import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import type { ClientConnection } from './connection.ts'
 import { frameType, onceKey, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
-  type Cursor,
   type Decision,
   decideReplay,
   type Journal,
@@ -29,24 +26,6 @@ export interface SubscriptionsOptions {
   spec(type: string): EventSpec | undefined
   subject(): SubjectRule | undefined
 }
-
-export interface SubscribeWish {
-  /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
-  readonly filter?: readonly string[] | null | undefined
-  readonly cursor?: Cursor | undefined
-}
-
-export interface Subscribed {
-  /** False when the session is nowhere: nothing was subscribed. */
-  readonly found: boolean
-  /** The cursor could not be served; a `resync_required` frame was sent. */
-  readonly resync: boolean
-  /** Of a session at another server: where its journal was. */
-  readonly mark?: Watermark | undefined
-}
-
-/** So long a session whose server cannot be reached is looked for. */
-const patienceMs = 10_000
 
 interface Replay {
   readonly kind: 'replay'
@@ -70,12 +49,12 @@ export class Subscriptions {
   /** Resolves when everything the cursor asked for was sent and the connection is live. */
   async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
-    const there = await this.elsewhere(connection, session_id, place => {
+    const there = await this.elsewhere(connection, session_id, (place, remote) => {
       if (connection.subscribed(session_id)) this.leave(connection, session_id)
-      return connection.remote.subscribe(place, session_id, wish)
+      return remote.subscribe(place, session_id, wish)
     })
     if (there) return there
-    if (connection.subscribedRemotely(session_id)) connection.remote.forget(session_id)
+    if (connection.subscribedRemotely(session_id)) connection.remote?.forget(session_id)
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
     return await this.#options.table.using(session_id, async (stream, journal) => {
       const start = await this.#begin(connection, stream, journal, wish)
@@ -92,25 +71,23 @@ export class Subscriptions {
   }
 
   /** Does something where the session is, when that is another server; undefined: it is here. Rejects with OwnerSilent. */
-  async elsewhere<T>(connection: ClientConnection, session_id: string, work: (place: Place) => Promise<T>): Promise<T | undefined> {
-    const { hooks } = this.#options
-    if (connection.relayed || !hooks.elsewhere.isUsed()) return undefined
-    const deadline = performance.now() + patienceMs
-    for (let pause = 10; ; pause = Math.min(pause * 2, 200)) {
-      const place = await hooks.elsewhere.promise(session_id)
-      if (!place) return undefined
-      try {
-        return await work(place)
-      } catch (cause) {
-        if (!(cause instanceof Unreached)) throw cause
-        if (performance.now() > deadline || !connection.open) throw new AppError(OwnerSilent, { cause })
-        await delay(pause)
-      }
-    }
+  async elsewhere<T>(
+    connection: ClientConnection,
+    session_id: string,
+    work: (place: Place, remote: Remote) => Promise<T>
+  ): Promise<T | undefined> {
+    const { elsewhere } = this.#options.hooks
+    const remote = connection.relayed || !elsewhere.isUsed() ? undefined : connection.remote
+    if (!remote) return undefined
+    return await atOwner(
+      () => elsewhere.promise(session_id),
+      () => !connection.open,
+      place => work(place, remote)
+    )
   }
 
   async unsubscribe(connection: ClientConnection, session_id: string): Promise<void> {
-    if (connection.subscribedRemotely(session_id)) await connection.remote.unsubscribe(session_id)
+    if (connection.subscribedRemotely(session_id)) await connection.remote?.unsubscribe(session_id)
     this.leave(connection, session_id)
   }
 

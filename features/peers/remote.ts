@@ -3,57 +3,22 @@
  * the client as they come; when it ends, its subscriptions go on wherever the session is then, after the last event that came.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Principal } from '../access/principal.ts'
-import { type Place, type RelayedEnd, type SharedEvent, Unreached } from '../elsewhere.ts'
-import { AppError, OwnerSilent } from '../errors.ts'
-import type { Cursor, ResyncReason, Watermark } from './journal.ts'
-
-/** Answer to a frame. */
-export interface RemoteAck {
-  readonly code: number
-  readonly msg: string
-  readonly payload: Record<string, unknown>
-  readonly details?: never
-}
-
-/** What a subscription asks for; see `SubscribeWish`. */
-export interface RemoteWish {
-  readonly filter?: readonly string[] | null | undefined
-  readonly cursor?: Cursor | undefined
-}
-
-export interface RemoteSubscribed {
-  readonly found: boolean
-  readonly resync: boolean
-  /** Where the session's journal was when the subscription was through. */
-  readonly mark?: Watermark | undefined
-}
-
-export interface RemotePorts {
-  /** Name of the field with filters in `subscribe`; undefined: nobody filters. */
-  filterField(): string | undefined
-  /** See `onceKey`. */
-  once(type: string, session_id: string, seq: number): string | undefined
-  /** Subscribes anew, wherever the session is. */
-  subscribe(session_id: string, wish: RemoteWish): Promise<RemoteSubscribed>
-  resync(session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void
-}
-
-/** What it asks of the client's connection here. */
-export interface RemoteOwner {
-  readonly open: boolean
-  readonly writable: boolean
-  readonly principal: Principal
-  info(): { readonly remote_address: string | null; readonly user_agent: string | null }
-  drained(): Promise<void>
-  write(bytes: Buffer, binary?: boolean): void
-  tell(event: SharedEvent): void
-  takes(once: string | undefined): boolean
-  shut(code: number, reason: string): void
-  subscribed(session_id: string): boolean
-  await(session_id: string): void
-  giveUp(session_id: string): void
-}
+import {
+  AppError,
+  type Cursor,
+  OwnerSilent,
+  type Place,
+  type RelayedEnd,
+  type Remote,
+  type RemoteAck,
+  type RemoteClient,
+  type RemotePorts,
+  type SharedEvent,
+  type Subscribed,
+  type SubscribeWish,
+  Unreached,
+  type Watermark
+} from '../../kernel/index.ts'
 
 interface Subscription {
   readonly session_id: string
@@ -80,15 +45,15 @@ const pauseMs = 1000
 /** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
 const maxHeld = 1000
 
-export class Remote {
-  readonly #connection: RemoteOwner
+export class ClientRemote implements Remote {
+  readonly #connection: RemoteClient
   readonly #ports: RemotePorts
   readonly #links = new Map<string, Promise<Link>>()
   readonly #subscriptions = new Map<string, Subscription>()
   /** Sessions of which the client asked for something else there, without a subscription. */
   readonly #others = new Map<string, Link>()
 
-  constructor(connection: RemoteOwner, ports: RemotePorts) {
+  constructor(connection: RemoteClient, ports: RemotePorts) {
     this.#connection = connection
     this.#ports = ports
   }
@@ -101,7 +66,6 @@ export class Remote {
     return [...this.#subscriptions.keys()]
   }
 
-  /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
   async ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
     const link = await this.#link(place)
     const known = this.#subscriptions.get(session_id)
@@ -111,7 +75,7 @@ export class Remote {
     return ack
   }
 
-  async subscribe(place: Place, session_id: string, wish: RemoteWish): Promise<RemoteSubscribed> {
+  async subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     const link = await this.#link(place)
     const { cursor, filter } = wish
     const before = this.#subscriptions.get(session_id)
@@ -158,18 +122,15 @@ export class Remote {
     await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
   }
 
-  /** Subscribes to a session that was here, as soon as another server has it. */
   follow(session_id: string, filter: readonly string[] | undefined): void {
     void this.#goOn({ session_id, filter, cursor: undefined, more: false, streaming: false })
   }
 
-  /** The session is here now. */
   forget(session_id: string): void {
     const known = this.#subscriptions.get(session_id)
     if (known) void this.unsubscribe(session_id)
   }
 
-  /** An event that reaches everyone came another way: it is the client's unless the link has brought it, or will. */
   offer(event: SharedEvent): void {
     const known = this.#subscriptions.get(event.session_id)
     if (!known) this.#connection.tell(event)
@@ -286,19 +247,19 @@ interface LinkPorts {
 }
 
 class Link {
-  readonly #connection: RemoteOwner
+  readonly #connection: RemoteClient
   readonly #ports: LinkPorts
   readonly #asked = new Map<string, { resolve(ack: RemoteAck): void; reject(error: Error): void }>()
   #end: RelayedEnd | undefined
   #over = false
   #next = 0
 
-  private constructor(connection: RemoteOwner, ports: LinkPorts) {
+  private constructor(connection: RemoteClient, ports: LinkPorts) {
     this.#connection = connection
     this.#ports = ports
   }
 
-  static async open(place: Place, connection: RemoteOwner, ports: LinkPorts): Promise<Link> {
+  static async open(place: Place, connection: RemoteClient, ports: LinkPorts): Promise<Link> {
     const link = new Link(connection, ports)
     const { principal } = connection
     const { remote_address, user_agent } = connection.info()
