@@ -17,8 +17,9 @@ const workers = packs.flatMap(pack =>
   )
 )
 
-/** What every server loads: the kernel and the public faces of the packs, with all that they import. One file, so that each has one instance. */
-const isBase = id => /^(?:kernel\/(?!testing)[^.]*|features\/[^/]+\/index)\.ts$/.test(relative(process.cwd(), id).replaceAll('\\', '/'))
+/** What every server loads: the kernel, the list of packs and their public faces, with all that they import. One file, so that each has one instance. */
+const isBase = id =>
+  /^(?:kernel\/(?!testing)[^.]*|features\/(?:[^/]+\/index|default-packs))\.ts$/.test(relative(process.cwd(), id).replaceAll('\\', '/'))
 
 /** A file of ASCII alone is read and compiled as it is; one other character doubles what V8 holds of it. */
 const inAscii = code => code.replace(/[^\0-\x7f]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -87,8 +88,9 @@ const exported = await write(
   {
     cli: 'features/main.ts',
     kernel: 'kernel/index.ts',
-    'kernel-testing': 'kernel/testing.ts',
+    'kernel-testing': 'testing/index.ts',
     'resolve-self': 'features/cli/resolve-self.ts',
+    packs: 'features/default-packs.ts',
     'pack-hooks': 'features/cli/pack-hooks.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))
   },
@@ -102,7 +104,8 @@ const exported = await write(
   code => asValues(throughLoader(code))
 )
 writeFileSync(join(dir, 'main.js'), "#!/usr/bin/env node\nrequire('./load.js').load('cli.js')\n", { mode: 0o755 })
-for (const [name, names] of exported) if (/^(kernel|features-)/.test(name)) writeFileSync(join(dir, `${name}.mjs`), door(name, names))
+for (const [name, names] of exported)
+  if (/^(kernel|features-|packs$)/.test(name)) writeFileSync(join(dir, `${name}.mjs`), door(name, names))
 
 const isHashed = name => /-[\w-]{8}\.m?js$/.test(name)
 const made = readdirSync(dir).filter(name => isHashed(name) && statSync(join(dir, name)).mtimeMs >= started)

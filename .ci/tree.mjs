@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const roots = ['kernel', 'features', 'client', 'examples', 'test', '.ci']
+const roots = ['kernel', 'features', 'client', 'testing', 'examples', 'test', '.ci']
 
 /** Reads everything below `root` once. Paths are relative to it, with forward slashes. */
 export function readTree(root) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import bookmarks, { addBookmark, BookmarkLimit, bookmarkAdded, listBookmarks } from './pack.ts'
 import { SessionMissing, Sessions } from '../../features/sessions/index.ts'
-import { startTestKernel, stub } from '../../kernel/testing.ts'
+import { startTestKernel, stub } from '../../testing/index.ts'
 
 const sessions = stub(Sessions, { exists: async id => id === 'session_a' })
 const params = { session_id: 'session_a' }

@@ -1,6 +1,6 @@
 /**
  * Module hook: whichever way a pack names a door of this installation (`svc-code/kernel`, `svc-code/kernel/testing`, `svc-code/client`,
- * `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
+ * `svc-code/packs`, `svc-code/features/<pack>`, or the file of one), it gets the instance that runs.
  */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -22,12 +22,12 @@ const compiled = import.meta.url.endsWith('.js')
 const root = new URL(compiled && !bundled ? '../../../' : '../../', here).href
 
 export async function resolve(specifier: string, context: Context, next: Next): Promise<Resolved> {
-  const named = /^svc-code\/(kernel|kernel\/testing|client|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
+  const named = /^svc-code\/(kernel|kernel\/testing|client|packs|features\/[a-z0-9-]+)$/.exec(specifier)?.[1]
   if (named !== undefined) return { url: door(named), shortCircuit: true }
   const resolved = versioned(await next(specifier, context), context)
   if (!resolved.url.startsWith(root)) return resolved
-  const file = /^(?:dist\/)?(kernel\/(?:index|testing)|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
-  return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '')) }
+  const file = /^(?:dist\/)?(kernel\/index|testing\/index|features\/[a-z0-9-]+\/index)\.[jt]s$/.exec(resolved.url.slice(root.length))?.[1]
+  return file === undefined ? resolved : { ...resolved, url: door(file.replace(/\/index$/, '').replace('testing', 'kernel/testing')) }
 }
 
 interface Loaded {
@@ -53,9 +53,11 @@ function versioned(resolved: Resolved, context: Context): Resolved {
   return path(parent) === path(resolved.url) && !resolved.url.startsWith(root) ? { ...resolved, url: `${resolved.url}?${query}` } : resolved
 }
 
+const fileOf: Readonly<Record<string, string>> = { 'kernel/testing': 'testing/index', packs: 'features/default-packs' }
+
 /** File of a door in the form in which this module itself runs: bundled, compiled, or as source. */
 function door(name: string): string {
   if (bundled) return new URL(`${name.replace('/', '-')}.mjs`, here).href
-  const file = name === 'kernel/testing' ? name : `${name}/index`
+  const file = fileOf[name] ?? `${name}/index`
   return new URL(`../../${file}.${compiled ? 'js' : 'ts'}`, here).href
 }

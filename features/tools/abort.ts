@@ -1,7 +1,10 @@
 /** Aborted calls: how long they are waited for, and what the model is told. */
+import { DeveloperError } from '../../kernel/index.ts'
 
 const USER_ABORT = 'The user interrupted this tool call on purpose. Do not repeat it on your own; wait for what the user says next.'
 const ABORT = 'The tool call was aborted before it finished.'
+const GONE =
+  'The tool call was ended because its tool was taken out of the server. What it did until then stays; do not assume that it succeeded.'
 
 /** Whether a turn was aborted by its user: the abort reason is an error (or object) named `UserAbort`. */
 export function isUserAbort(signal: AbortSignal): boolean {
@@ -44,6 +47,7 @@ export async function inTime<T>(work: T | Promise<T>, ms: number, what: string):
 /** What the model is told about a call that the abort ended. */
 export function abortText(signal: AbortSignal): string {
   if (signal.reason instanceof CallTimeout) return signal.reason.message
+  if (signal.reason instanceof DeveloperError && signal.reason.code === 'pack_inactive') return GONE
   return isUserAbort(signal) ? USER_ABORT : ABORT
 }
 

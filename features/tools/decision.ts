@@ -34,23 +34,28 @@ export interface Decided {
   readonly note?: string
 }
 
-/** Understands the call and decides about it, again and again while its arguments are rewritten. Never rejects. */
+/**
+ * Understands the call and decides about it, again and again while its arguments are rewritten. `during`: the signal of a call that also ends
+ * with the pack of its tool. Never rejects.
+ */
 export async function decideCall(
   parsed: ParsedCall,
   input: ToolRunInput,
   earlier: readonly EarlierCall[],
-  ports: DecisionPorts
+  ports: DecisionPorts,
+  during: (gone: AbortSignal | undefined) => AbortSignal
 ): Promise<Decided> {
   const { agent, turn_id } = input
   const { call } = parsed
   const changes = new Changes(parsed.args)
   const tool = ports.registry.callable(agent, call.name)
   if (typeof tool === 'string') return { changes, result: failure(tool) }
+  const signal = during(ports.registry.leaving(call.name))
   const wrong = violation(tool, parsed.value)
   if (wrong !== undefined) return { changes, result: failure(wrong) }
   const env = { agent, cwd: agent.session.cwd, turn_id, tool_call_id: call.id, now: ports.now, earlier }
   for (;;) {
-    const decided = await decideOnce({ parsed, tool, env, changes, signal: input.signal }, ports)
+    const decided = await decideOnce({ parsed, tool, env, changes, signal }, ports)
     if (decided) return decided
     const wrong = violation(tool, changes.args)
     if (wrong !== undefined) return { changes, result: failure(wrong) }

@@ -25,8 +25,8 @@ export const OfferSlot = defineSlot<{ last?: Offer }, AgentHost>('tool-offer', (
 /** Live view of the contributed tools. Of two tools with one name the first counts. */
 export class Registry {
   readonly #ports: RegistryPorts
-  /** Packs by the names of the tools that were seen last. */
-  readonly #owners = new Map<string, string>()
+  /** What brought the tools that were seen last, by their names. */
+  readonly #owners = new Map<string, Contribution<unknown>>()
   readonly #schemas = new WeakMap<Tool, Readonly<Record<string, unknown>>>()
 
   constructor(ports: RegistryPorts) {
@@ -69,6 +69,11 @@ export class Registry {
     return shown ? `The tool ${name} is not there any more.` : `Tool not found: ${name.slice(0, 200)}`
   }
 
+  /** Aborts when the tool that was found last under this name leaves with its pack. */
+  leaving(name: string): AbortSignal | undefined {
+    return this.#owners.get(name)?.signal
+  }
+
   /** What clients see; without an agent the sets have no say, and every tool counts as active. */
   forClients(agent: AgentHost | undefined): Static<typeof ToolEntry>[] {
     return this.#all(agent).map(tool => {
@@ -86,18 +91,18 @@ export class Registry {
 
   /** Puts a call that failed in a way that its tool did not expect down to the pack of the tool. */
   blame(name: string, error: unknown): void {
-    this.#ports.accounts.blame(this.#owners.get(name) ?? 'tools', `tool ${name}`, error)
+    this.#ports.accounts.blame(this.#owners.get(name)?.pack ?? 'tools', `tool ${name}`, error)
   }
 
   #all(agent: AgentHost | undefined): Tool[] {
     const first = new Map<string, Tool>()
-    const add = (pack: string, tool: Tool) => {
+    const add = (from: Contribution<unknown>, tool: Tool) => {
       if (first.has(tool.name)) return
       first.set(tool.name, tool)
-      this.#owners.set(tool.name, pack)
+      this.#owners.set(tool.name, from)
     }
-    for (const { pack, item } of this.#ports.tools()) add(pack, item)
-    if (agent) for (const { pack, item } of this.#ports.sets()) for (const tool of this.#toolsOf(pack, item, agent)) add(pack, tool)
+    for (const each of this.#ports.tools()) add(each, each.item)
+    if (agent) for (const each of this.#ports.sets()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
     return [...first.values()]
   }
 

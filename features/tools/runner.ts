@@ -37,6 +37,7 @@ class Batch {
   readonly #counts: ReadonlyMap<string, number>
   readonly #calls: readonly ParsedCall[]
   readonly #results: (ToolResult | undefined)[] = []
+  readonly #over = new AbortController()
   /** Index of the first call that stopped the turn. */
   #stoppedAt = Number.POSITIVE_INFINITY
 
@@ -66,6 +67,7 @@ class Batch {
       })
     }
     await schedule(prepared.filter(each => each.original === undefined).map(each => this.#job(each, prepared)))
+    this.#over.abort()
     return prepared.map(({ parsed }, index) => ({ call: parsed.call, result: this.#results[index] ?? failure('The call has no result.') }))
   }
 
@@ -79,7 +81,20 @@ class Batch {
     const earlier = before.flatMap(({ context, result }) =>
       context && !result ? [{ tool: context.tool.name, accesses: context.execution.accesses }] : []
     )
-    return { parsed, ...(await decideCall(parsed, this.#input, earlier, this.#ports)) }
+    return { parsed, ...(await decideCall(parsed, this.#input, earlier, this.#ports, gone => this.#until(gone))) }
+  }
+
+  /** Aborts with the turn and with what `gone` says; not `AbortSignal.any`, which a signal that lives on would keep something of for good. */
+  #until(gone: AbortSignal | undefined): AbortSignal {
+    const { signal: turn } = this.#input
+    if (!gone) return turn
+    const own = new AbortController()
+    for (const source of [turn, gone]) {
+      const end = () => own.abort(source.reason)
+      if (source.aborted) end()
+      else source.addEventListener('abort', end, { once: true, signal: this.#over.signal })
+    }
+    return own.signal
   }
 
   #job(each: Prepared, all: readonly Prepared[]): Job {
@@ -99,13 +114,12 @@ class Batch {
   }
 
   async #execute({ parsed, context }: Prepared, index: number): Promise<ToolResult> {
-    const { signal: turn } = this.#input
-    if (turn.aborted) return failure(abortText(turn))
+    const { execution, signal: whole } = context!
+    if (whole.aborted) return failure(abortText(whole))
     if (this.#stoppedAt < index) return failure(SKIPPED)
     const there = this.#ports.registry.callable(this.#input.agent, parsed.call.name) // an approval may have taken its time
     if (typeof there === 'string') return failure(there)
-    const { execution } = context!
-    const { signal, end } = limited(turn, execution.limit_ms ?? this.#ports.callLimitMs)
+    const { signal, end } = limited(whole, execution.limit_ms ?? this.#ports.callLimitMs)
     let over = false
     try {
       const work = (async () =>

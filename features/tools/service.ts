@@ -14,7 +14,7 @@ export interface ToolCallContext {
   readonly tool: Tool
   readonly execution: ToolExecution
   readonly env: ToolEnv
-  /** The turn's abort signal. */
+  /** Aborts with the turn, and when the pack of the tool leaves. */
   readonly signal: AbortSignal
 }
 

@@ -1,4 +1,5 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
+import { developerError } from '../errors.ts'
 
 /** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
 export interface ServiceToken<T> {
@@ -74,6 +75,8 @@ export class ServiceTable {
 export interface Contribution<T> {
   readonly pack: string
   readonly item: T
+  /** Aborts (reason `pack_inactive`) when the item is withdrawn: its pack unloads, or took it back. */
+  readonly signal: AbortSignal
 }
 
 /** Live list behind an extension point. */
@@ -86,9 +89,37 @@ export interface Collection<T> {
   onChange(listener: () => void): () => void
 }
 
+class Entry implements Contribution<unknown> {
+  readonly pack: string
+  readonly item: unknown
+  /** When the pack of the item was activated. */
+  readonly order: number
+  /** Made when somebody asks: few do. */
+  #end: AbortController | undefined
+  #gone = false
+
+  constructor(pack: string, order: number, item: unknown) {
+    this.pack = pack
+    this.order = order
+    this.item = item
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#end) {
+      this.#end = new AbortController()
+      if (this.#gone) this.withdraw()
+    }
+    return this.#end.signal
+  }
+
+  withdraw(): void {
+    this.#gone = true
+    this.#end?.abort(developerError('pack_inactive', this.pack))
+  }
+}
+
 interface Point {
-  /** `order`: when the pack of the item was activated. */
-  readonly entries: (Contribution<unknown> & { readonly order: number })[]
+  readonly entries: Entry[]
   readonly listeners: Set<() => void>
   items: readonly unknown[]
 }
@@ -100,7 +131,7 @@ export class PointTable {
   /** Adds an item; returns its withdrawal. */
   add(id: string, pack: string, order: number, item: unknown): () => void {
     const point = this.#point(id)
-    const entry = { pack, order, item }
+    const entry = new Entry(pack, order, item)
     const at = point.entries.findIndex(other => other.order > order)
     point.entries.splice(at < 0 ? point.entries.length : at, 0, entry)
     this.#changed(point)
@@ -109,6 +140,7 @@ export class PointTable {
       if (index < 0) return
       point.entries.splice(index, 1)
       this.#changed(point)
+      entry.withdraw()
     }
   }
 

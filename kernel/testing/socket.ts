@@ -1,5 +1,6 @@
 /** A WebSocket client for tests: frames are recorded, waits are for frames, acks are matched by id. */
 import { WebSocket } from 'ws'
+import { type Limit, within } from './limit.ts'
 
 /** Any frame of the server. */
 export interface Frame {
@@ -29,9 +30,15 @@ export interface SocketOptions {
 }
 
 interface Waiter {
+  readonly limit: Limit
   fits(frame: Frame): boolean
   resolve(frame: Frame): void
   reject(error: Error): void
+}
+
+export interface WaitOptions {
+  /** How long to wait, ms; then the wait rejects and says what came instead. Default 60,000. */
+  readonly limitMs?: number
 }
 
 export class SocketClient {
@@ -47,7 +54,10 @@ export class SocketClient {
     this.closed = new Promise(resolve => {
       ws.on('close', (code, reason) => {
         resolve({ code, reason: reason.toString() })
-        for (const waiter of this.#waiters) waiter.reject(new Error(`the socket closed with ${code}`))
+        for (const waiter of this.#waiters) {
+          waiter.limit.end()
+          waiter.reject(new Error(`the socket closed with ${code}`))
+        }
         this.#waiters.clear()
       })
     })
@@ -71,12 +81,19 @@ export class SocketClient {
     return client
   }
 
-  /** First frame (received already or to come) of that type, or that fits. */
-  next(fits: string | ((frame: Frame) => boolean)): Promise<Frame> {
+  /** First frame (received already or to come) of that type, or that fits. Rejects when the socket closes, or when none came in time. */
+  next(fits: string | ((frame: Frame) => boolean), { limitMs }: WaitOptions = {}): Promise<Frame> {
     const test = typeof fits === 'string' ? (frame: Frame) => frame.type === fits : fits
     const seen = this.frames.find(test)
     if (seen) return Promise.resolve(seen)
-    return new Promise((resolve, reject) => this.#waiters.add({ fits: test, resolve, reject }))
+    return new Promise((resolve, reject) => {
+      const limit = within(limitMs, typeof fits === 'string' ? `frame ${fits}` : 'frame that fits', this.frames, error => {
+        this.#waiters.delete(waiter)
+        reject(error)
+      })
+      const waiter: Waiter = { fits: test, limit, resolve, reject }
+      this.#waiters.add(waiter)
+    })
   }
 
   /** Sends a control frame and resolves with its ack. */
@@ -107,6 +124,7 @@ export class SocketClient {
     for (const waiter of [...this.#waiters]) {
       if (!waiter.fits(frame)) continue
       this.#waiters.delete(waiter)
+      waiter.limit.end()
       waiter.resolve(frame)
     }
   }

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AnyRoute } from '../contract.ts'
+import type { Static } from '@sinclair/typebox'
+import type { AnyRoute, EventSpec } from '../contract.ts'
 import { createEnvironment, type Environment, type KernelOptions } from '../environment.ts'
 import type { CallInput, Envelope } from '../http/inject.ts'
 import { createKernel, type Kernel } from '../kernel.ts'
@@ -11,7 +12,8 @@ import type { ServiceToken } from '../lifecycle/services.ts'
 import { definePack, type Pack } from '../pack.ts'
 import type { EmittedEvent } from '../realtime/types.ts'
 import { type Extra, RestClient } from './client.ts'
-import { SocketClient, type SocketOptions } from './socket.ts'
+import { type Limit, within } from './limit.ts'
+import { SocketClient, type SocketOptions, type WaitOptions } from './socket.ts'
 
 /** What startTestKernel needs of a node:test context. */
 export interface TestContextLike {
@@ -40,8 +42,9 @@ export interface TestKernel {
   readonly rest: RestClient
   /** Every event in emission order, as its owner emitted it. Grows while the test runs. */
   readonly events: RecordedEvent[]
-  /** Resolves with the first event (recorded already or to come) that fits. */
-  waitFor(fits: (event: EmittedEvent) => boolean): Promise<EmittedEvent>
+  /** Resolves with the first event (recorded already or to come) of that declaration, or that fits. Rejects when none came in time. */
+  waitFor<E extends EventSpec>(event: E, options?: WaitOptions): Promise<EmittedEvent<Static<E['payload']>>>
+  waitFor(fits: (event: EmittedEvent) => boolean, options?: WaitOptions): Promise<EmittedEvent>
   /** Opens a WebSocket; resolves after server_hello. Closed with the test. */
   connect(options?: SocketOptions): Promise<SocketClient>
   /** Stops now; the test's end would do it. */
@@ -73,6 +76,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   const stop = async () => {
     for (const socket of sockets) socket.terminate()
     rest?.close()
+    recorder.end()
     await kernel.stop()
   }
   t.after(async () => {
@@ -92,7 +96,8 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
     rest: client,
     call: (route, ...input) => client.call(route, ...input),
     events: recorder.events,
-    waitFor: fits => recorder.waitFor(fits),
+    waitFor: (fits: EventSpec | Fits, waiting?: WaitOptions) =>
+      recorder.waitFor(typeof fits === 'function' ? fits : event => event.type === fits.type, waiting) as Promise<never>,
     async connect(socketOptions) {
       const socket = await SocketClient.open(address.url, token, socketOptions)
       sockets.push(socket)
@@ -110,30 +115,42 @@ export function testEnvironment(given: Partial<KernelOptions> = {}): Environment
   return createEnvironment({ product: 'svc-code', home: '/dev/null/home', packs: [], strict: true, log: { level: 'silent' }, ...given })
 }
 
+type Fits = (event: EmittedEvent) => boolean
+
 class Recorder {
   readonly events: RecordedEvent[] = []
   readonly #seen: EmittedEvent[] = []
-  readonly #waiting = new Set<(event: EmittedEvent) => void>()
+  readonly #waiting = new Map<(event: EmittedEvent) => void, Limit>()
 
   constructor(kernel: Kernel) {
     kernel.hub.on(undefined, event => {
       this.#seen.push(event)
       this.events.push({ type: event.type, payload: event.payload })
-      for (const look of [...this.#waiting]) look(event)
+      for (const look of [...this.#waiting.keys()]) look(event)
     })
   }
 
-  waitFor(fits: (event: EmittedEvent) => boolean): Promise<EmittedEvent> {
+  waitFor(fits: Fits, { limitMs }: WaitOptions = {}): Promise<EmittedEvent> {
     const seen = this.#seen.find(fits)
     if (seen) return Promise.resolve(seen)
-    return new Promise(resolve => {
+    return new Promise((resolve, reject) => {
       const look = (event: EmittedEvent) => {
         if (!fits(event)) return
+        this.#waiting.get(look)?.end()
         this.#waiting.delete(look)
         resolve(event)
       }
-      this.#waiting.add(look)
+      const limit = within(limitMs, 'event that fits', this.events, error => {
+        this.#waiting.delete(look)
+        reject(error)
+      })
+      this.#waiting.set(look, limit)
     })
+  }
+
+  /** What has not come does not come any more. */
+  end(): void {
+    for (const limit of this.#waiting.values()) limit.end()
   }
 }
 

@@ -80,6 +80,18 @@ test('the table of vendors says what the built-in model directory says', async t
   }
 })
 
+test('what the page about writing packs prints stands in the examples', () => {
+  const lines = (code: string) =>
+    code
+      .split('\n')
+      .map(line => line.trim())
+      .join('\n')
+  const blocks = blocksOf(text('docs/writing-packs.md')).filter(({ kind }) => kind === 'ts')
+  assert.ok(blocks.length > 8)
+  for (const { file = '', text: code, line } of blocks)
+    assert.ok(lines(text(file)).includes(lines(code).trim()), `line ${line} is not in ${file}`)
+})
+
 test('the test that CONTRIBUTING prints is the one that runs', () => {
   const [block] = blocksOf(text('CONTRIBUTING.md')).filter(({ kind }) => kind === 'ts')
   assert.ok(block?.file && existsSync(new URL(block.file, projectRoot)), `${block?.file} exists`)

@@ -5,7 +5,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
 import bookmarks from '../../examples/bookmarks/pack.ts'
+import checksum from '../../examples/checksum/pack.ts'
 import demoModel from '../../examples/demo-model/pack.ts'
+import houseRules from '../../examples/house-rules/pack.ts'
+import lineModel from '../../examples/line-model/pack.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack, defineRoute, Type } from '../../kernel/index.ts'
 import { assertNothingMore, openResources } from '../../kernel/testing.ts'
@@ -18,7 +21,7 @@ const packs = await loadDefaultPacks()
 for (const pack of packs) {
   packHygiene(pack, { others: packs.filter(other => other !== pack), readme: new URL(`features/${pack.name}/README.md`, projectRoot) })
 }
-for (const pack of [bookmarks, demoModel]) packHygiene(pack, { others: packs })
+for (const pack of [bookmarks, checksum, demoModel, houseRules, lineModel]) packHygiene(pack, { others: packs })
 
 test('a timer, a watcher or a listening socket that nobody closes is found', async t => {
   const leaks: Record<string, () => () => void> = {

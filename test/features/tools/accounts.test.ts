@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failed } from '../../../features/tools/decision.ts'
 import { Registry } from '../../../features/tools/registry.ts'
-import { fakeAgent, scripted } from './fakes.ts'
+import { contribution, fakeAgent, scripted } from './fakes.ts'
 
 const broken = (): never => {
   throw new Error('broken')
@@ -12,12 +12,12 @@ const broken = (): never => {
 test('a tool, a set and a policy that fail are faults of their packs', async t => {
   const blamed: string[] = []
   const registry = new Registry({
-    tools: () => [{ pack: 'one', item: scripted({ name: 'Look' }) }],
+    tools: () => [contribution('one', scripted({ name: 'Look' }))],
     sets: () => [
-      { pack: 'two', item: { name: 'remote', tools: () => [scripted({ name: 'Far' })] } },
-      { pack: 'three', item: { name: 'lost', tools: broken } }
+      contribution('two', { name: 'remote', tools: () => [scripted({ name: 'Far' })] }),
+      contribution('three', { name: 'lost', tools: broken })
     ],
-    policies: () => [{ pack: 'four', item: { name: 'rules', refuses: broken } }],
+    policies: () => [contribution('four', { name: 'rules', refuses: broken })],
     accounts: { onAccountOf: (_pack, _what, work) => work(), blame: (pack, what) => void blamed.push(`${pack}: ${what}`) }
   })
   const agent = await fakeAgent(t)

@@ -7,7 +7,16 @@ import { Registry } from '../../../features/tools/registry.ts'
 import { createRunner } from '../../../features/tools/runner.ts'
 import { createToolHooks, type ToolAuthority, type ToolHooks, type ToolReport } from '../../../features/tools/service.ts'
 import type { Tool, ToolAccess, ToolPolicy, ToolResult } from '../../../features/tools/tool.ts'
-import { type Accounts, type Hosts, SlotHost, type StoreOf, type StoreSpec, type TObject, Type } from '../../../kernel/index.ts'
+import {
+  type Accounts,
+  type Contribution,
+  type Hosts,
+  SlotHost,
+  type StoreOf,
+  type StoreSpec,
+  type TObject,
+  Type
+} from '../../../kernel/index.ts'
 import { testEnvironment } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -173,9 +182,9 @@ export async function scene(
   let ids = 0
   const runner = createRunner({
     registry: new Registry({
-      tools: () => tools.map(item => ({ pack: 'tools', item })),
+      tools: () => tools.map(item => contribution('tools', item)),
       sets: () => [],
-      policies: () => (options.policies ?? []).map(item => ({ pack: 'rules', item })),
+      policies: () => (options.policies ?? []).map(item => contribution('rules', item)),
       accounts
     }),
     hooks,
@@ -229,3 +238,6 @@ export function scripted({ name, parameters, accesses, run }: ScriptedTool): Too
     })
   }
 }
+
+/** As a collection tells it; it never leaves. */
+export const contribution = <T>(pack: string, item: T): Contribution<T> => ({ pack, item, signal: new AbortController().signal })
