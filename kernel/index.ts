@@ -59,7 +59,7 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
-export { type Declarations, type Feature, KernelInfo, type PackFacts } from './info.ts'
+export { type Declarations, type Feature, KernelInfo, PackControl, type PackFacts, type PackReport } from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
@@ -72,22 +72,21 @@ export {
 } from './lifecycle/services.ts'
 export { type AnySlot, defineSlot, Hosts, type Slot, SlotHost } from './lifecycle/slot.ts'
 export { yieldToLoop } from './lifecycle/wait.ts'
-export type { Logger } from './log/log.ts'
-export type { Operator, OperatorLine } from './log/operator.ts'
+export type { Logger, Operator, OperatorLine } from './log/log.ts'
 export { isSecretName, REDACTED, redactLine, redactText, redactUrls } from './log/redact.ts'
 export {
   type Accounts,
+  type Deployment,
   definePack,
   type FrameCheck,
   type Pack,
   type PackContext,
+  type PackSource,
   type RawFrame,
   type RouteHandler,
   type RouteInput,
   type Undo
 } from './pack.ts'
-export { PackControl, type PackReport } from './pack-control.ts'
-export type { Deployment, PackSource } from './pack-source.ts'
 export { EventSubject, globalStream, type SubjectRule } from './realtime/event-frame.ts'
 export {
   type Cursor,
@@ -103,20 +102,24 @@ export {
 export type { LocalClient, LocalConnection } from './realtime/local.ts'
 export type { Connection, ConnectionInfo, Emit, EmittedEvent, EventTarget, SendOptions, Streams } from './realtime/types.ts'
 export {
+  annotations,
   checker,
   cursorQuery,
+  type NamedShape,
+  named,
+  namedShape,
   nullable,
   oneOf,
   openObject,
   page,
   problems,
   type Static,
+  shapesIn,
   Time,
   type TObject,
   type TSchema,
   Type
 } from './schema.ts'
-export { annotations, type NamedShape, named, namedShape, shapesIn } from './shapes.ts'
 export { nearest } from './spelling.ts'
 export { type Codec, codecOf, type Decoded } from './storage/codec.ts'
 export { checkStoreId, type FileStamp, makeFile, type ReplaceOptions, replaceFile } from './storage/files.ts'

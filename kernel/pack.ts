@@ -1,4 +1,4 @@
-/** The pack door: `definePack` and the context that `setup` receives. */
+/** The pack door: `definePack`, the context that `setup` receives, and where packs come from. */
 
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type { Static, TObject, TSchema } from '@sinclair/typebox'
@@ -10,8 +10,7 @@ import type { Dispose } from './lifecycle/scope.ts'
 import type { Collection, ExtensionPoint, Needs, Resolved, ResolvedOptional, ServiceToken } from './lifecycle/services.ts'
 import type { AnySlot, Hosts } from './lifecycle/slot.ts'
 import type { TimerOptions } from './lifecycle/started.ts'
-import type { Logger } from './log/log.ts'
-import type { Operator } from './log/operator.ts'
+import type { Logger, Operator } from './log/log.ts'
 import type { Connection, Emit, Listener, Streams } from './realtime/types.ts'
 import type { Lease } from './storage/lease.ts'
 import type { LockHolder } from './storage/lock.ts'
@@ -213,4 +212,26 @@ function oddPart({ needs, optional, provides, errors }: Pick<Pack, 'needs' | 'op
   }
   if (!Array.isArray(provides) || !provides.every(isToken)) return 'provides'
   return Array.isArray(errors) && errors.every(isSpec) ? undefined : 'errors'
+}
+
+/** The packs and their options as an operator has them configured now. */
+export interface Deployment {
+  readonly packs: readonly Pack[]
+  readonly config: Readonly<Record<string, unknown>>
+  readonly disabled: readonly string[]
+  readonly required: readonly string[]
+  /** What is odd about it and stops nothing. */
+  readonly warnings: readonly string[]
+}
+
+/** Where the packs of a deployment come from. */
+export interface PackSource {
+  /** What the server was started with. */
+  readonly started: Deployment
+  /** What is configured now. A pack that did not change is the same object as before. Throws what is wrong, with its place. */
+  read(): Promise<Deployment>
+  /** A pack by its name, also a disabled one. `anew`: its module is read again, should it be a file. */
+  find(name: string, anew: boolean): Promise<Pack | undefined>
+  /** Calls back when the configuration may have changed; resolves to the undo. */
+  watch(changed: () => void): Promise<() => void>
 }

@@ -5,7 +5,7 @@ import type { AnyRoute, Method } from '../contract.ts'
 import { AppError, developerError, invalid, ValidationFailed } from '../errors.ts'
 import type { Activity } from '../lifecycle/activity.ts'
 import type { RouteHandler } from '../pack.ts'
-import { unusable } from '../shapes.ts'
+import { unusable } from '../schema.ts'
 
 export interface MountedRoute {
   readonly pack: string

@@ -5,7 +5,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '..
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
-import { createOperator } from '../log/operator.ts'
+import { createOperator } from '../log/log.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'

@@ -8,7 +8,7 @@ import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
 import type { FrameCheck, FrameHandler, Pack, RouteHandler } from '../pack.ts'
-import { type NamedShape, shapesIn } from '../shapes.ts'
+import { type NamedShape, shapesIn } from '../schema.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
 

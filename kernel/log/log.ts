@@ -1,8 +1,11 @@
-/** pino logging: one root, a child per pack, secrets redacted, lines written at once (nothing is lost on exit or crash). */
+/**
+ * pino logging: one root, a child per pack, secrets redacted, lines written at once (nothing is lost on exit or crash). And what whoever runs the
+ * server sees at the terminal: few lines, in words; the log has the same with its facts.
+ */
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Logger as PinoLogger, pino } from 'pino'
-import { redactLine } from './redact.ts'
+import { redactLine, redactText } from './redact.ts'
 
 export type Logger = PinoLogger
 
@@ -21,8 +24,7 @@ export interface LogOptions {
   readonly keep?: number
 }
 
-/** The root logger of a home. `log.child({ pack })` makes a pack's own. */
-/** `fallback`: path of the log file where the options name none. */
+/** The root logger of a home; `log.child({ pack })` makes a pack's own. `fallback`: path of the log file where the options name none. */
 export function createLog(options: LogOptions, fallback: string): Logger {
   const level = options.level ?? 'info'
   const target = level === 'silent' ? { write: () => undefined } : destination(options, fallback)
@@ -92,4 +94,43 @@ function tryWrite(fd: number, line: string): void {
   } catch {
     // a closed or full pipe on the other side: there is nobody to tell
   }
+}
+
+/** One line for the terminal. */
+export interface OperatorLine {
+  readonly level: 'info' | 'warning'
+  /** Without line ends and control characters, at most 1,000 characters, secrets redacted. */
+  readonly text: string
+}
+
+/** Tells whoever runs the server. For what a person should see at once; everything else belongs into the log alone. */
+export interface Operator {
+  /** An info line of the log, and a line at the terminal. `facts` go into the log beside the text. */
+  info(facts: object, text: string): void
+  /** The same as a warning. */
+  warn(facts: object, text: string): void
+}
+
+const maxChars = 1_000
+
+/** `show` gets the lines; what it throws is nobody's fault and costs nobody anything. */
+export function createOperator(log: Pick<Logger, 'info' | 'warn'>, show: (line: OperatorLine) => void): Operator {
+  const tell = (level: OperatorLine['level'], facts: object, text: string) => {
+    log[level === 'info' ? 'info' : 'warn'](facts, text)
+    try {
+      show({ level, text: shown(text) })
+    } catch {
+      // a terminal that went away: the log has the line
+    }
+  }
+  return {
+    info: (facts, text) => tell('info', facts, text),
+    warn: (facts, text) => tell('warning', facts, text)
+  }
+}
+
+/** Texts of providers and of files may hold anything; none of it may steer the terminal. */
+function shown(text: string): string {
+  const line = redactText(text.slice(0, 4 * maxChars)).replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, ' ')
+  return line.length > maxChars ? `${line.slice(0, maxChars)}…` : line
 }

@@ -7,7 +7,6 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
-import { DamagedLines } from './damaged-lines.ts'
 import {
   ensureDir,
   type Fence,
@@ -21,7 +20,7 @@ import {
   syncDir
 } from './files.ts'
 import { LeaseLost } from './lease.ts'
-import { goodEnd, type Line, LineReader } from './line-reader.ts'
+import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
 
 export interface LineFilesOptions {
   /** When lines are put on the medium: before `append` resolves, within a second and at closing, or when the system likes. */

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import fc from 'fast-check'
-import { createLog } from '../../kernel/log/log.ts'
-import { createOperator, type OperatorLine } from '../../kernel/log/operator.ts'
+import { createLog, createOperator, type OperatorLine } from '../../kernel/log/log.ts'
 import { tempHome } from './http-fixture.ts'
 
 function captured() {
