@@ -40,6 +40,8 @@ interface Row {
   state: SessionState
   /** Of the file that holds `state`; empty while that is not known to be on disk. */
   stamp: string
+  /** From the index file, not compared with the state file yet: it may have changed since. */
+  unproven?: boolean
 }
 
 export class Catalog {
@@ -77,8 +79,9 @@ export class Catalog {
   /** Facts of one session from the index, else from the disk. */
   async find(id: string): Promise<SessionState | undefined> {
     const row = this.#rows.get(id)
-    if (row && (this.#pinned.has(id) || isThere(this.dir(row.state)))) return row.state
-    if (row) this.forget(id) // another process has deleted it
+    const there = row && (this.#pinned.has(id) || isThere(this.dir(row.state)))
+    if (there && !row.unproven) return row.state
+    if (row && !there) this.forget(id) // another process has deleted it
     if (!idForm.test(id)) return undefined
     for (const workspace_id of await directories(this.#ports.root)) {
       if (!isThere(join(this.#ports.root, workspace_id, id))) continue
@@ -231,8 +234,7 @@ export class Catalog {
     this.#listed = undefined
     if (row) {
       this.#moved ||= row.state.updated_at !== state.updated_at
-      row.state = state
-      row.stamp = stamp
+      Object.assign(row, { state, stamp, unproven: false })
       return state
     }
     const fresh = { state, stamp }
@@ -290,7 +292,9 @@ export class Catalog {
         seen.add(id)
         if (this.#pinned.has(id)) continue
         const stamp = this.#stampOf(workspace_id, id)
-        if (stamp === '' || this.#rows.get(id)?.stamp !== stamp) changed.push({ workspace_id, id, stamp })
+        const row = this.#rows.get(id)
+        if (stamp === '' || row?.stamp !== stamp) changed.push({ workspace_id, id, stamp })
+        else row.unproven = false
         await yieldToLoop()
       }
     }
@@ -308,7 +312,12 @@ export class Catalog {
 
   /** What the process before knew; stamps tell what of it still holds. */
   async #recall(): Promise<void> {
-    for (const [id, { state, stamp }] of await this.#file.read()) if (!this.#rows.has(id)) this.#index(state, stamp)
+    for (const [id, { state, stamp }] of await this.#file.read()) {
+      if (this.#rows.has(id)) continue
+      this.#index(state, stamp)
+      const row = this.#rows.get(id)
+      if (row) row.unproven = true
+    }
   }
 
   async #compare(workspace_id: string, id: string, stamp: string): Promise<void> {

@@ -3,6 +3,9 @@ import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
+import { Catalog, type CatalogPorts } from '../../../features/sessions/catalog.ts'
+import { testEnvironment } from '../../../kernel/testing.ts'
+import { latch } from '../../helpers/latch.ts'
 import { idsOf, scene } from '../sessions-v2/scene.ts'
 
 const stateOf = (home: string, workspace: string, id: string) => join(home, 'sessions', workspace, id, 'state.json')
@@ -33,6 +36,35 @@ test('a start reads no state file that is as it was left, and each one that is n
   const { query } = await scene(t, { home })
 
   assert.deepEqual(titles((await query({ sort: 'meta.created_at_desc' })).data), ['three', 'deux', 'known to the index only'])
+})
+
+test('a session is read as its state file says, also while the index is still compared with the disk', async t => {
+  const { home, ids, workspace } = await left(t)
+  const [id = ''] = ids
+  const path = stateOf(home, workspace, id)
+  await writeFile(path, (await readFile(path, 'utf8')).replace('"one"', '"un"'))
+  const comparing = latch()
+  const go = latch()
+  let reads = 0
+  const get = async () => {
+    if (++reads === 1) {
+      comparing.open()
+      await go.opened
+    }
+    return JSON.parse(await readFile(path, 'utf8'))
+  }
+  const store = { get } as unknown as CatalogPorts['store']
+  const root = join(home, 'sessions')
+  const catalog = new Catalog({ root, store, storeAt: () => store, log: testEnvironment().log, scanMs: 0, rescue: async () => undefined })
+  const warm = catalog.warm()
+  await comparing.opened
+
+  assert.equal((await catalog.find(id))?.title, 'un')
+  assert.equal((await catalog.find(ids[1] ?? ''))?.title, 'two')
+  assert.equal(reads, 2, 'a session whose file is as the index says is not read')
+  go.open()
+  await warm
+  await catalog.close()
 })
 
 test('without its index, with a damaged one and with lines cut off the list is the same', async t => {
