@@ -98,14 +98,14 @@ export class AgentEngine implements Agent {
   tell(event: AgentRecordEvent): void {
     const { session, id } = this.host
     const turns = this.#turns
-    if (event.name === 'session.prompt') session.promptSubmitted(event.text)
-    else if (event.name === 'session.undo') session.promptsUndone(event.text)
+    if (event.name === 'session.prompt') session.promptSubmitted(event.text, { at: event.at })
+    else if (event.name === 'session.undo') session.promptsUndone(event.text, { at: event.at })
     else if (event.name !== 'session.work') {
       const turn = 'turnId' in event.payload && event.payload.turnId === turns.current?.turn_id ? turns.current : undefined
       const emit = turn?.emit ?? this.#emit
       emit(event.name, event.payload, { at: event.at })
     } else if (event.ended === undefined) session.work.turnStarted(id)
-    else session.work.turnEnded(id, event.ended, { goesOn: !turns.stopped && turns.next() !== undefined })
+    else session.work.turnEnded(id, event.ended, { goesOn: !turns.stopped && turns.next() !== undefined, at: event.at })
   }
 
   settings(): AgentSettings {

@@ -24,7 +24,7 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   const { ended_at, reason } = history.lastTurn() ?? {}
   if (host.id !== 'main' || ended_at === undefined) return
   const last = workReason(reason)
-  if (state.last_turn_reason !== last) work.turnEnded(host.id, last, { announce: false })
+  if (state.last_turn_reason !== last) work.turnEnded(host.id, last, { announce: false, at: new Date(ended_at) })
 }
 
 /** What packs put on record: before the end of the turn, in which it may have been left open. */
@@ -54,14 +54,14 @@ async function withdraw(history: History): Promise<void> {
  * state may lack it. `goesOn`: something waits that begins at once when the agent is open.
  */
 export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, known: boolean, emit: AgentEmit, goesOn: boolean): void {
-  if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known })
-  else if (event.name === 'session.undo') session.promptsUndone(event.text, { announce: !known })
+  if (event.name === 'session.prompt') session.promptSubmitted(event.text, { announce: !known, at: event.at })
+  else if (event.name === 'session.undo') session.promptsUndone(event.text, { announce: !known, at: event.at })
   else if (event.name !== 'session.work') {
     if (!known) emit(event.name, event.payload, { at: event.at })
   } else if (id !== 'main') {
     // Events of the session's work are of all agents together: `tellWork` compares.
     if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { goesOn })
-  } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn })
+  } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn, at: event.at })
   else if (!known) session.work.turnStarted(id) // it is closed by what is on record behind it, or by the repair
 }
 
@@ -84,13 +84,14 @@ async function catchUpPrompts({ session }: AgentHost, history: History): Promise
   const untold = history.untoldSince()?.toISOString()
   const undo = history.lastUndo()
   const undone = undo ? new Date(undo.time).toISOString() : ''
-  if (undo && undone > saved && (untold === undefined || undone < untold)) session.promptsUndone(undo.last_prompt, { announce: false })
+  if (undo && undone > saved && (untold === undefined || undone < untold))
+    session.promptsUndone(undo.last_prompt, { announce: false, at: new Date(undo.time) })
   for (const prompt of history.prompts()) {
     if (prompt.created_at <= undone) continue
     const isOwed = prompt.created_at > saved && (untold === undefined || prompt.created_at < untold)
     if (!isOwed || !isUserInput(prompt.origin)) continue
     const content = prompt.content.length > 0 ? prompt.content : ((await history.messages.find(prompt.prompt_id))?.content ?? [])
-    session.promptSubmitted(inputText(content, prompt.origin), { announce: false })
+    session.promptSubmitted(inputText(content, prompt.origin), { announce: false, at: new Date(prompt.created_at) })
   }
 }
 

@@ -10,6 +10,8 @@ import { IndexFile } from './index-file.ts'
 import type { SessionState } from './service.ts'
 
 const parallelReads = 32
+/** A list waits so long for what an earlier server left open. */
+const takeOverMs = 2000
 /** A list waits so long for the comparison with the disk, then answers from the index; the comparison goes on. */
 const listWaitMs = 50
 /** After a list the index is kept fresh for so long, so that the next one need not wait. */
@@ -32,6 +34,8 @@ export interface CatalogPorts {
   readonly log: Logger
   /** The index is compared with the disk at most this often. */
   readonly scanMs: number
+  /** Resolves when the sessions that an earlier server left open are loaded: before that their state files may lack what only their journals have. */
+  readonly takenOver: Promise<unknown>
   /** Rebuilds the facts of a session whose state file was lost or damaged; undefined when there is nothing to go by. */
   readonly rescue: (workspace_id: string, id: string) => Promise<SessionState | undefined>
 }
@@ -252,7 +256,8 @@ export class Catalog {
 
   /** Compares with the disk when that was long ago; waits for it, at the first time to its end. */
   async #fresh(): Promise<void> {
-    const { scanMs } = this.#ports
+    const { scanMs, takenOver } = this.#ports
+    await Promise.race([takenOver, timeout(takeOverMs)])
     // One that began before may have passed what came since.
     if (scanMs === 0) await this.#scanning
     const age = performance.now() - this.#scanned

@@ -80,7 +80,7 @@ export class LiveSession extends SlotHost implements Session {
     this.work = new Work({
       announce: work => ports.workChanged(this, work),
       reason: () => this.#state.last_turn_reason,
-      setReason: reason => this.#setReason(reason),
+      setReason: (reason, at) => this.#setReason(reason, at),
       idle: ports.idle
     })
   }
@@ -107,7 +107,7 @@ export class LiveSession extends SlotHost implements Session {
 
   async update(change: (state: SessionState) => SessionState, options: { readonly touch?: boolean } = {}): Promise<SessionState> {
     this.assertWritable()
-    this.#set(this.#touched(change(this.#state), options.touch))
+    this.#set(options.touch ? this.#touched(change(this.#state)) : change(this.#state))
     await this.#save()
     return this.#state
   }
@@ -117,10 +117,10 @@ export class LiveSession extends SlotHost implements Session {
     this.#ports.metaUpdated(this.id, { title, patch: { title, isCustomTitle: kind === 'custom' } })
   }
 
-  promptSubmitted(text: string, { announce = true }: { readonly announce?: boolean } = {}): void {
+  promptSubmitted(text: string, { announce = true, at }: { readonly announce?: boolean; readonly at?: Date } = {}): void {
     const lastPrompt = lastPromptOf(text)
     const title = this.#state.title_kind === 'replaceable' && this.#state.title === '' ? titleOf(text) : ''
-    this.#set(this.#touched({ ...this.#state, ...(title === '' ? {} : { title }), last_prompt: lastPrompt }, true))
+    this.#set(this.#touched({ ...this.#state, ...(title === '' ? {} : { title }), last_prompt: lastPrompt }, at))
     this.#saveLater()
     if (!announce) return
     this.#ports.metaUpdated(
@@ -129,10 +129,10 @@ export class LiveSession extends SlotHost implements Session {
     )
   }
 
-  promptsUndone(text: string | undefined, { announce = true }: { readonly announce?: boolean } = {}): void {
+  promptsUndone(text: string | undefined, { announce = true, at }: { readonly announce?: boolean; readonly at?: Date } = {}): void {
     const { last_prompt: _last, ...state } = this.#state
     const lastPrompt = lastPromptOf(text ?? '')
-    this.#set(this.#touched(text === undefined ? state : { ...state, last_prompt: lastPrompt }, true))
+    this.#set(this.#touched(text === undefined ? state : { ...state, last_prompt: lastPrompt }, at))
     this.#saveLater()
     if (announce) this.#ports.metaUpdated(this.id, { patch: { lastPrompt } })
   }
@@ -220,11 +220,11 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   /** Starting a turn clears the reason in memory only: a crash leaves its own reason behind, so the write would be wasted. */
-  #setReason(reason: SessionState['last_turn_reason']): void {
+  #setReason(reason: SessionState['last_turn_reason'], at: Date | undefined): void {
     const { last_turn_reason: _old, ...state } = this.#state
     if (reason === undefined) this.#set(state)
     else {
-      this.#set(this.#touched({ ...state, last_turn_reason: reason }, true))
+      this.#set(this.#touched({ ...state, last_turn_reason: reason }, at))
       this.#saveLater()
     }
   }
@@ -234,10 +234,9 @@ export class LiveSession extends SlotHost implements Session {
     if (!this.#gone) this.#ports.show(state)
   }
 
-  #touched(state: SessionState, touch: boolean | undefined): SessionState {
-    if (!touch) return state
-    const now = this.#ports.now().toISOString()
-    return { ...state, updated_at: now > state.updated_at ? now : state.updated_at }
+  #touched(state: SessionState, at = this.#ports.now()): SessionState {
+    const time = at.toISOString()
+    return { ...state, updated_at: time > state.updated_at ? time : state.updated_at }
   }
 
   /** For what the journal of an agent implies, too: changes of a short while share a write, and a crash before it costs nothing. */

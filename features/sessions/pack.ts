@@ -64,12 +64,17 @@ export default definePack({
     const handlers = ctx.collect(AgentConfigHandlers)
     const checks = ctx.collect(SessionChecks)
 
+    let takenOver: () => void = () => undefined
     const catalog = new Catalog({
       root,
       store: ctx.store(stateStore, { dir: 'sessions' }),
       storeAt: dir => ctx.storeAt(stateStore, dir),
       log: ctx.log,
       scanMs: ctx.config.scan_interval_ms,
+      takenOver: new Promise<void>(resolve => {
+        if (ctx.config.take_over) takenOver = resolve
+        else resolve()
+      }),
       rescue: (workspace_id, id) => rescueState({ root, workspaces, log: ctx.log }, workspace_id, id)
     })
     const table = new SessionTable({
@@ -140,14 +145,14 @@ export default definePack({
     ctx.own(() => catalog.close())
     ctx.own(() => table.closeAll())
     ctx.tap(ctx.hooks.started, () => ctx.background(() => discardLeft(root, ctx.streams, ctx.log)))
-    if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal)))
+    if (ctx.config.take_over) ctx.tap(ctx.hooks.started, () => ctx.background(signal => table.takeOverLeft(signal).finally(takenOver)))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.removeUnfinished()))
     ctx.tap(ctx.hooks.started, () => ctx.background(() => catalog.warm()))
 
     const workOf = (id: string, loaded = table.loaded(id)) => (loaded?.writable ? loaded.work : (shared.work(id) ?? loaded?.work))
     const isBusy = (id: string) => workOf(id)?.busy === true
     const object = async (id: string, live?: SessionLive) => {
-      const loaded = await table.stillThere(id)
+      const loaded = (await table.stillThere(id)) ?? (ctx.config.take_over ? await table.takeOver(id) : undefined)
       const state = loaded?.state ?? (await catalog.find(id))
       if (!state) throw new AppError(SessionMissing)
       return sessionObject(state, workOf(id, loaded), live)

@@ -41,9 +41,13 @@ export interface SessionWork {
   /**
    * Settles the turn; for the main agent also `last_turn_reason` (saved a little later: the agent's journal has it). Emits before it
    * returns. `announce` true: emit even when nothing changed, for a turn that an earlier process left open; false: emit nothing, because
-   * that was done. `goesOn`: the agent stays at work, because its next turn begins at once.
+   * that was done. `goesOn`: the agent stays at work, because its next turn begins at once. `at`: when it ended, now by default.
    */
-  turnEnded(agent_id: string, reason: TurnReason, options?: { readonly announce?: boolean; readonly goesOn?: boolean }): void
+  turnEnded(
+    agent_id: string,
+    reason: TurnReason,
+    options?: { readonly announce?: boolean; readonly goesOn?: boolean; readonly at?: Date }
+  ): void
   activeTurns(): readonly string[]
   /** One more (+1) or one less (-1) open approval or question. */
   pending(kind: 'approval' | 'question', change: 1 | -1): void
@@ -73,14 +77,15 @@ export interface Session extends SlotHost {
   entitle(title: string, kind: 'custom' | 'generated'): Promise<void>
   /**
    * A prompt of the user was recorded: sets last_prompt, and the title while it is replaceable and empty; emits session.meta.updated
-   * (unless `announce` is false). Saved a little later: the agent's journal has it already.
+   * (unless `announce` is false). Saved a little later: the agent's journal has it already. `at`: when it was recorded, now by default;
+   * `updated_at` is not before it.
    */
-  promptSubmitted(text: string, options?: { readonly announce?: boolean }): void
+  promptSubmitted(text: string, options?: { readonly announce?: boolean; readonly at?: Date }): void
   /**
    * Prompts were taken back: sets last_prompt to `text`, that of the newest one which is left, or removes it; emits session.meta.updated
    * (unless `announce` is false). Saved a little later, as with `promptSubmitted`.
    */
-  promptsUndone(text: string | undefined, options?: { readonly announce?: boolean }): void
+  promptsUndone(text: string | undefined, options?: { readonly announce?: boolean; readonly at?: Date }): void
   /**
    * Says whether something waits in an agent that is being closed. A session that is closed with such agents is loaded by the next server that
    * starts.

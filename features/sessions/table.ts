@@ -128,6 +128,22 @@ export class SessionTable {
     }
   }
 
+  /** A session that a server which died left open is loaded: its state may lack what only its journals have. */
+  async takeOver(id: string): Promise<LiveSession | undefined> {
+    try {
+      const known = this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
+      return this.#loading.has(id) || (known && (await this.#wasLeft(known))) ? await this.load(id) : undefined
+    } catch (err) {
+      this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
+      return undefined
+    }
+  }
+
+  async #wasLeft(known: SessionState): Promise<boolean> {
+    const lock = this.#ports.catalog.lock(known)
+    return isThere(lock) && (await this.#ports.isFree(lock))
+  }
+
   /** Another process owns it: true when that one is gone or may have changed it since. */
   async #outdated({ loadedAt, dir }: LiveSession): Promise<boolean> {
     return performance.now() - loadedAt >= this.#ports.foreignMs || (await this.#ports.isFree(join(dir, 'lock')))
@@ -135,12 +151,12 @@ export class SessionTable {
 
   /**
    * Changes the persisted state of a session that is not loaded, without loading it; `live` does it for one that is. A session with work that
-   * waits is loaded, so that `live` can end that. Throws SessionMissing, and SessionBusy for one of another process.
+   * waits, or that was left open, is loaded, so that `live` can end that. Throws SessionMissing, and SessionBusy for one of another process.
    */
   async patch(id: string, change: (state: SessionState) => SessionState, live: (session: LiveSession) => Promise<unknown>): Promise<void> {
     await this.#closing.get(id)
     const known = this.#live.has(id) || this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
-    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile))) {
+    if (!known || isThere(join(this.#ports.catalog.dir(known), waitingFile)) || (await this.#wasLeft(known))) {
       await live(await this.load(id))
       return
     }

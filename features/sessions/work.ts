@@ -6,8 +6,8 @@ export interface WorkPorts {
   announce(work: { busy: boolean; main_turn_active: boolean; pending_interaction: SessionWork['pending_interaction'] }): void
   /** The reason now in the session's state. */
   reason(): TurnReason | undefined
-  /** Changes the reason; `undefined` is not written. */
-  setReason(reason: TurnReason | undefined): void
+  /** Changes the reason, as of `at` (now by default); `undefined` is not written. */
+  setReason(reason: TurnReason | undefined, at?: Date): void
   /** Nothing is going on any more. */
   idle(): void
 }
@@ -46,10 +46,10 @@ export class Work implements SessionWork {
     this.#changed()
   }
 
-  turnEnded(agent_id: string, reason: TurnReason, options: { readonly announce?: boolean; readonly goesOn?: boolean } = {}): void {
+  turnEnded(agent_id: string, reason: TurnReason, options: Parameters<SessionWork['turnEnded']>[2] = {}): void {
     if (options.goesOn) this.#turns.add(agent_id)
     else this.#turns.delete(agent_id)
-    if (agent_id === 'main') this.#ports.setReason(reason)
+    if (agent_id === 'main') this.#ports.setReason(reason, options.at)
     this.#changed(options.announce)
   }
 

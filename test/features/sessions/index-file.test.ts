@@ -55,7 +55,15 @@ test('a session is read as its state file says, also while the index is still co
   }
   const store = { get } as unknown as CatalogPorts['store']
   const root = join(home, 'sessions')
-  const catalog = new Catalog({ root, store, storeAt: () => store, log: testEnvironment().log, scanMs: 0, rescue: async () => undefined })
+  const catalog = new Catalog({
+    root,
+    store,
+    storeAt: () => store,
+    log: testEnvironment().log,
+    scanMs: 0,
+    takenOver: Promise.resolve(),
+    rescue: async () => undefined
+  })
   const warm = catalog.warm()
   await comparing.opened
 

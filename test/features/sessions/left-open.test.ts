@@ -11,6 +11,30 @@ for (const [signal, left] of [
   test(`a server that starts goes on with the sessions that ${left}, without anybody opening them`, t => goesOn(t, signal))
 }
 
+test('what clients saw of a session before a kill -9 they see after it, at the first look and when it is open', async t => {
+  const { home, place } = await crashScene(t)
+  const path = '/api/v1/sessions'
+  let id = ''
+  let before: { last_turn_reason?: string; busy: boolean } | undefined
+  for (const round of [0, 1, 2]) {
+    const server = await serve(t, home, '--port', '0')
+    const client = new RestClient(server.url, server.token)
+    const read = async () => (await client.json('GET', `${path}/${id}`)).data as NonNullable<typeof before>
+    const listed = async () => ((await client.json('GET', path)).data as { items: unknown[] }).items[0]
+    if (before) {
+      const looks = round === 1 ? [await listed(), await read()] : [await read(), await listed()]
+      await client.json('GET', `${path}/${id}/messages`)
+      assert.deepEqual([...looks, await read()], [before, before, before])
+    } else id = ((await client.json('POST', path, { metadata: { cwd: place } })).data as { id: string }).id
+    await client.json('POST', `${path}/${id}/prompts`, { content: [{ type: 'text', text: `now talk ${round}` }] })
+    do before = await read()
+    while (before.busy || before.last_turn_reason !== 'completed')
+    server.child.kill('SIGKILL')
+    await server.ended
+    client.close()
+  }
+})
+
 async function goesOn(t: TestContext, signal: NodeJS.Signals): Promise<void> {
   const { home, place } = await crashScene(t)
   const first = await serve(t, home, '--port', '0')
