@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { lookAt } from '../../kernel/index.ts'
+import { lookAt, stampAt } from '../../kernel/index.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -41,8 +41,8 @@ export async function stampOf(places: readonly (readonly string[])[]): Promise<s
   const stamps = await Promise.all(
     places.map(async names => {
       for (const path of names) {
-        const found = await lookAt(path) // absent or unreadable: what it says is asked for when it is read
-        if (found) return `${path} ${found.ino} ${found.size} ${found.mtimeMs}`
+        const stamp = await stampAt(path) // absent or unreadable: what it says is asked for when it is read
+        if (stamp !== '') return `${path} ${stamp}`
       }
       return ''
     })

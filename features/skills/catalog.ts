@@ -1,7 +1,7 @@
 /** Which skills there are for a directory: found when they are asked for, kept until a file or directory changes. */
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Logger, lookAt } from '../../kernel/index.ts'
+import { type Logger, lookAt, stampAt } from '../../kernel/index.ts'
 import { configuredDir, projectRoot } from '../workspaces/index.ts'
 import { builtinSkills } from './builtin.ts'
 import type { Skill, SkillOrigin, SkillSource } from './service.ts'
@@ -123,11 +123,6 @@ async function single(path: string, origin: SkillOrigin, command?: Skill['comman
 }
 
 async function stampOf(paths: readonly string[]): Promise<string> {
-  const stamps = await Promise.all(
-    paths.map(async path => {
-      const found = await lookAt(path) // not there: another stamp when it comes
-      return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : '-'
-    })
-  )
+  const stamps = await Promise.all(paths.map(stampAt))
   return stamps.join('\n')
 }

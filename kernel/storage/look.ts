@@ -22,6 +22,12 @@ export function lookAt(path: string): Promise<Stats | undefined> {
   return isQuick ? Promise.resolve(lookNow(path, dir, began)) : lookLater(path, dir, began)
 }
 
+/** Another text whenever something else is at a path, or it has changed; empty where nothing is. */
+export async function stampAt(path: string): Promise<string> {
+  const found = await lookAt(path)
+  return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
+}
+
 function lookNow(path: string, dir: string, began: number): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

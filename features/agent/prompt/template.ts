@@ -1,6 +1,7 @@
 /** Custom prompts: a text with variables in place of the system prompt. The user's own is `SYSTEM.md` in the home. */
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { stampAt } from '../../../kernel/index.ts'
 
 /** Variables that are empty while nobody fills them; other names stay as they are written. */
 const known = [
@@ -28,13 +29,6 @@ export async function readSystemFile(home: string): Promise<string | undefined> 
 }
 
 /** Another one for every content; empty when there is no such file. */
-export async function systemFileStamp(home: string): Promise<string> {
-  try {
-    const { ino, size, mtimeMs } = await stat(systemFile(home))
-    return `${ino} ${size} ${mtimeMs}`
-  } catch (error) {
-    return isMissing(error) ? '' : 'unreadable'
-  }
-}
+export const systemFileStamp = (home: string): Promise<string> => stampAt(systemFile(home))
 
 const isMissing = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
