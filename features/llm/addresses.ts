@@ -1,6 +1,7 @@
 /** Addresses: what is one, and what counts as this machine. */
 import type { LookupAddress, LookupOptions } from 'node:dns'
 import { lookup } from 'node:dns'
+import { remembered } from './remembered.ts'
 
 const LOCAL: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -9,18 +10,24 @@ const LOCAL: readonly LookupAddress[] = [
 
 /** True for the text of an absolute http or https URL. */
 export function isHttpUrl(value: unknown): value is string {
-  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+  return typeof value === 'string' && beginsAsHttp(value)
 }
+
+const beginsAsHttp = remembered((value: string) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol))
 
 /** What is said of a base_url for which `isHttpUrl` is false. */
 export const notAnAddress = 'must be an address that begins with http:// or https://'
 
 /** True for URLs of this machine: localhost, *.localhost, 127.0.0.0/8, [::1]. An address of every interface (0.0.0.0, [::]) is none. */
 export function isLoopback(url: string | undefined): boolean {
-  if (url === undefined || !URL.canParse(url)) return false
+  return url !== undefined && namesThisMachine(url)
+}
+
+const namesThisMachine = remembered((url: string) => {
+  if (!URL.canParse(url)) return false
   const { hostname } = new URL(url)
   return isLocalName(hostname) || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
-}
+})
 
 type Answer = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void
 

@@ -1,4 +1,5 @@
 /** What well-known models can do, by the beginning of their names. Data only; what a model record declares comes on top. */
+import { remembered } from './remembered.ts'
 
 const families: readonly (readonly [name: RegExp, capabilities: readonly string[]])[] = [
   [/^gpt-4(o|\.1|\.5|-turbo)/, ['image_in']],
@@ -30,7 +31,7 @@ const families: readonly (readonly [name: RegExp, capabilities: readonly string[
 ]
 
 /** Capabilities of a model by its upstream name; a path in front (`vendor/`, `models/`) does not count. Empty for names that nobody knows. */
-export function knownCapabilities(model_name: string): readonly string[] {
+export const knownCapabilities = remembered((model_name: string): readonly string[] => {
   const name = model_name.toLowerCase().replace(/^.*[/:](?=[a-z])/, '')
   return families.find(([pattern]) => pattern.test(name))?.[1] ?? []
-}
+})

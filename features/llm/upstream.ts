@@ -50,6 +50,8 @@ export interface UpstreamTimeouts {
   readonly silence_ms: number
 }
 
+/** A body of at most so many bytes goes to the socket together with the headers. */
+const AT_ONCE_BYTES = 256 * 1024
 /** A proxy opens a tunnel. */
 const TUNNEL_TIMEOUT_MS = 30_000
 /** Local servers read the whole prompt before they answer, and models think without a word. */
@@ -74,7 +76,8 @@ export function createUpstream(
       const pieces = await jsonBody(body)
       const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
       const all = { 'content-type': 'application/json', ...headers, ...model.headers, 'content-length': String(length) }
-      return pools.send(url, { method: 'POST', headers: all, body: pieces.length === 1 ? pieces[0]! : Readable.from(pieces) }, signal)
+      const sent = length <= AT_ONCE_BYTES ? Buffer.concat(pieces) : Readable.from(pieces)
+      return pools.send(url, { method: 'POST', headers: all, body: sent }, signal)
     },
     get(address, headers, signal) {
       return pools.send(new URL(address), { method: 'GET', headers: { accept: 'application/json', ...headers } }, signal)
