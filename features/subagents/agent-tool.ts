@@ -19,19 +19,19 @@ export interface AgentToolPorts {
   readonly timeoutMs: () => number
 }
 
-const parameters = (pool: Pool | undefined) =>
-  Type.Object(
-    {
-      prompt: Type.String({ minLength: 1, description: 'The whole task: the agent sees nothing of this conversation' }),
-      description: Type.String({ minLength: 1, maxLength: 200, description: 'The task in a few words' }),
-      subagent_type: Type.Optional(Type.String({ description: 'Profile of the agent; default coder' })),
-      resume: Type.Optional(Type.String({ description: 'Id of an agent that you started before: it goes on with what it knows' })),
-      run_in_background: Type.Optional(Type.Boolean({ description: 'Do not wait: you are told when it has ended' })),
-      ...(pool?.models ? { model: Type.Optional(Type.String({ description: 'One of the models below' })) } : {})
-    },
-    { additionalProperties: false }
-  )
-type Arguments = Static<ReturnType<typeof parameters>> & { readonly model?: string }
+const fields = {
+  prompt: Type.String({ minLength: 1, description: 'The whole task: the agent sees nothing of this conversation' }),
+  description: Type.String({ minLength: 1, maxLength: 200, description: 'The task in a few words' }),
+  subagent_type: Type.Optional(Type.String({ description: 'Profile of the agent; default coder' })),
+  resume: Type.Optional(Type.String({ description: 'Id of an agent that you started before: it goes on with what it knows' })),
+  run_in_background: Type.Optional(Type.Boolean({ description: 'Do not wait: you are told when it has ended' }))
+}
+const parameters = Type.Object(fields, { additionalProperties: false })
+const withModel = Type.Object(
+  { ...fields, model: Type.Optional(Type.String({ description: 'One of the models below' })) },
+  { additionalProperties: false }
+)
+type Arguments = Static<typeof withModel>
 
 /** The tool as this agent may use it; undefined: it may start nobody. */
 export function agentTool(caller: AgentHost, ports: AgentToolPorts): Tool | undefined {
@@ -47,7 +47,7 @@ export function agentTool(caller: AgentHost, ports: AgentToolPorts): Tool | unde
 you do not need. Several calls in one response run side by side. Give it everything it needs to know, and say what the answer must hold. It cannot ask you
 anything. Its answer is not shown to the user: tell them what matters. To go on with one that has ended, give its id as \`resume\`.
 Profiles:\n${profiles.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}${models}`,
-    parameters: parameters(pool),
+    parameters: models ? withModel : parameters,
     source: 'builtin',
     prepare: (args: Arguments, env) => {
       const profile = profiles.find(({ name }) => name === (args.subagent_type ?? 'coder'))

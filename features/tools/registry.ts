@@ -27,7 +27,8 @@ export class Registry {
   readonly #ports: RegistryPorts
   /** What brought the tools that were seen last, by their names. */
   readonly #owners = new Map<string, Contribution<unknown>>()
-  readonly #schemas = new WeakMap<Tool, Readonly<Record<string, unknown>>>()
+  /** As models saw it last, by the schema of the tool: the same object as long as nothing changes, so that it is written for the wire once. */
+  readonly #shown = new WeakMap<object, LlmTool>()
 
   constructor(ports: RegistryPorts) {
     this.#ports = ports
@@ -35,27 +36,40 @@ export class Registry {
 
   /** Why the agent must not use the tool; undefined when it may. */
   refusal(agent: AgentHost, tool: Tool): string | undefined {
+    return this.#refusals(agent, [tool]).get(tool)
+  }
+
+  /** Which of the tools the agent must not use, and why. */
+  #refusals(agent: AgentHost, tools: readonly Tool[]): ReadonlyMap<Tool, string> {
     const { policies, accounts } = this.#ports
+    const refused = new Map<Tool, string>()
     for (const { pack, item: policy } of policies()) {
       const what = `tool policy ${policy.name}`
-      try {
-        const reason = accounts.onAccountOf(pack, what, () => policy.refuses(agent, tool))
-        if (reason !== undefined) return reason
-      } catch (err) {
-        accounts.blame(pack, what, err, { tool: tool.name })
-        return `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`
+      const judge = (tool: Tool) => {
+        try {
+          return policy.refuses(agent, tool)
+        } catch (err) {
+          accounts.blame(pack, what, err, { tool: tool.name })
+          return `The tool ${tool.name} is switched off: ${policy.name} could not say whether it may be used.`
+        }
       }
+      accounts.onAccountOf(pack, what, () => {
+        for (const tool of tools) {
+          const reason = refused.has(tool) ? undefined : judge(tool)
+          if (reason !== undefined) refused.set(tool, reason)
+        }
+      })
     }
-    return undefined
+    return refused
   }
 
   /** What goes to the model, the same throughout a turn. */
   forModel(agent: AgentHost, turn_id: number): readonly LlmTool[] {
     const offer = agent.get(OfferSlot)
     if (offer.last?.turn_id !== turn_id) {
-      const tools = this.#all(agent)
-        .filter(tool => this.refusal(agent, tool) === undefined)
-        .map(tool => ({ name: tool.name, description: tool.description, parameters: this.#schema(tool) }))
+      const all = this.#all(agent)
+      const refused = this.#refusals(agent, all)
+      const tools = all.filter(tool => !refused.has(tool)).map(tool => this.#show(tool))
       offer.last = { turn_id, tools }
     }
     return offer.last.tools
@@ -76,7 +90,9 @@ export class Registry {
 
   /** What clients see; without an agent the sets have no say, and every tool counts as active. */
   forClients(agent: AgentHost | undefined): Static<typeof ToolEntry>[] {
-    return this.#all(agent).map(tool => {
+    const all = this.#all(agent)
+    const refused = agent && this.#refusals(agent, all)
+    return all.map(tool => {
       const server = tool.source === 'mcp' ? /^mcp__(.+?)__/.exec(tool.name)?.[1] : undefined
       return {
         name: tool.name,
@@ -84,7 +100,7 @@ export class Registry {
         input_schema: null,
         source: tool.source,
         ...(server === undefined ? {} : { mcp_server_id: server }),
-        active: agent === undefined || this.refusal(agent, tool) === undefined
+        active: !refused?.has(tool)
       }
     })
   }
@@ -118,13 +134,14 @@ export class Registry {
     }
   }
 
-  #schema(tool: Tool): Readonly<Record<string, unknown>> {
-    let schema = this.#schemas.get(tool)
-    if (!schema) {
-      schema = tool.model_schema ?? (JSON.parse(JSON.stringify(closed(tool.parameters))) as Record<string, unknown>)
-      this.#schemas.set(tool, schema)
-    }
-    return schema
+  #show({ name, description, parameters, model_schema }: Tool): LlmTool {
+    const schema = model_schema ?? parameters
+    const known = this.#shown.get(schema)
+    if (known?.name === name && known.description === description) return known
+    const written = known?.parameters ?? model_schema ?? (JSON.parse(JSON.stringify(closed(parameters))) as Record<string, unknown>)
+    const shown = { name, description, parameters: written }
+    this.#shown.set(schema, shown)
+    return shown
   }
 }
 
