@@ -158,9 +158,10 @@ export class Entities {
       }
       case 'turn.ended':
         // What was handed to the turn and did not become a message waits again.
-        for (const { promptId, steeredAt, status, ...prompt } of [...this.prompts.values()]) {
-          if (steeredAt !== undefined && status === 'running' && !this.#taken.has(promptId))
-            this.#prompt({ ...prompt, promptId, status: 'queued' })
+        for (const prompt of [...this.prompts.values()]) {
+          if (prompt.steeredAt === undefined || prompt.status !== 'running' || this.#taken.has(prompt.promptId)) continue
+          const { steeredAt: _, ...waiting } = prompt
+          this.#prompt({ ...waiting, status: 'queued' })
         }
         this.#taken.clear()
         break

@@ -50,8 +50,10 @@ export class AgentStream {
   #fold = new TurnFold()
   /** Bytes of the operations of the turn. */
   #turnBytes = 0
-  /** What came while the journal was read. */
-  #waiting: (() => void)[] | undefined = []
+  /** What came and is not in it yet. */
+  #waiting: (() => void)[] = []
+  #ready = false
+  #soon: NodeJS.Immediate | undefined
   #closed = false
 
   constructor(host: AgentHost, ports: StreamPorts) {
@@ -83,13 +85,13 @@ export class AgentStream {
         if (last_progress) this.#fold.progressed(streams.turn_id, tool_call_id, last_progress)
       }
     }
-    const waiting = this.#waiting ?? []
-    this.#waiting = undefined
-    for (const work of waiting) work()
+    this.#ready = true
+    this.#catchUp()
     return this
   }
 
   get seq(): number {
+    this.#catchUp()
     return this.#opened?.journal.latest ?? 0
   }
 
@@ -99,11 +101,13 @@ export class AgentStream {
   }
 
   since(seq: number): CatchUp {
+    this.#catchUp()
     return this.#opened?.journal.since(seq) ?? { batches: [], latest_seq: 0, complete: false }
   }
 
   /** For pages; only when it is ready. */
   source(): Source {
+    this.#catchUp()
     const { history, index } = this.#known()
     const step = this.#fold.lastStep()
     const live = step && { turnId: step.turnId, stepId: step.stepId, frames: [...step.frames] }
@@ -112,6 +116,7 @@ export class AgentStream {
 
   /** Everything but the past; only when it is ready. */
   baseline(withSteps: boolean): Snapshot {
+    this.#catchUp()
     const { index } = this.#known()
     const { entries, entities } = index
     const turn = this.#fold.timeline.lastTurn()
@@ -123,25 +128,25 @@ export class AgentStream {
   }
 
   text(kind: 'text' | 'thinking', turn: number, chunk: string): void {
-    this.#now(() => this.#dispatch(this.#fold.streamed(kind, turn, chunk), chunk.length + 128))
+    this.#later(() => this.#dispatch(this.#fold.streamed(kind, turn, chunk), chunk.length + 128))
   }
 
   call(turn: number, id: string, name: string | undefined, part: string): void {
-    this.#now(() => this.#dispatch(this.#fold.calling(turn, id, name, part)))
+    this.#later(() => this.#dispatch(this.#fold.calling(turn, id, name, part)))
   }
 
   progress(turn: number, id: string, progress: NonNullable<ToolFrame['progress']>): void {
-    this.#now(() => this.#dispatch(this.#fold.progressed(turn, id, progress)))
+    this.#later(() => this.#dispatch(this.#fold.progressed(turn, id, progress)))
   }
 
   close(): void {
+    lastSeqs.set(this.#host, this.seq)
     this.#closed = true
     this.#opened?.index.listeners.delete(this.#record)
-    lastSeqs.set(this.#host, this.seq)
   }
 
   readonly #record = (record: HistoryRecord, at: number, beside: readonly Op[]): void => {
-    this.#now(() => this.#take(record, at, beside))
+    this.#later(() => this.#take(record, at, beside))
   }
 
   #take(record: HistoryRecord, at: number, beside: readonly Op[]): void {
@@ -159,10 +164,23 @@ export class AgentStream {
     } else this.#dispatch(ops)
   }
 
-  #now(work: () => void): void {
+  /** With the next pass of the event loop, or when somebody looks: what waits for a record or a delta goes out before. */
+  #later(work: () => void): void {
     if (this.#closed) return
-    if (this.#waiting) this.#waiting.push(work)
-    else work()
+    this.#waiting.push(work)
+    if (this.#ready) this.#soon ??= setImmediate(() => this.#catchUp())
+  }
+
+  #catchUp(): void {
+    if (!this.#ready) return
+    clearImmediate(this.#soon)
+    this.#soon = undefined
+    try {
+      for (let work = this.#waiting.shift(); work; work = this.#waiting.shift()) work()
+    } catch (error) {
+      this.#waiting = []
+      this.#ports.failed(this.#host, error)
+    }
   }
 
   #dispatch(ops: readonly Op[], size?: number): void {
