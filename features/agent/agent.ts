@@ -410,7 +410,7 @@ export class AgentEngine implements Agent {
     written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
     if (begins) {
-      this.#turns.begin(turn_id, item, async () => written, { looked })
+      this.#turns.begin(turn_id, item, written, { looked })
       return { prompt }
     }
     this.#turns.queue.push(item)
@@ -440,7 +440,7 @@ export class AgentEngine implements Agent {
       const writing = this.#history.write(...startRecords(turn_id, notice))
       const looked = this.#binding.look()
       const written = await writing
-      this.#turns.begin(turn_id, notice, async () => written, { looked })
+      this.#turns.begin(turn_id, notice, written, { looked })
       return 'starts'
     }
     await this.#history.append(noticeAccepted.of(notice))

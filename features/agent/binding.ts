@@ -86,14 +86,19 @@ export class AgentBinding {
   /** Empty until a model is bound. */
   effort(): string {
     const { model, thinking } = this.#settings
-    return model === undefined || this.maxTokens() === undefined ? '' : this.#deps.llm.effort(this.model(), thinking)
+    const usable = model === undefined ? undefined : this.#usable()
+    return usable ? this.#deps.llm.effort(usable, thinking) : ''
   }
 
   /** Window of the model (the default one while unbound); undefined when there is none. */
   maxTokens(): number | undefined {
+    const usable = this.#usable()
+    return usable?.max_input_size ?? usable?.max_context_size
+  }
+
+  #usable(): ResolvedModel | undefined {
     try {
-      const model = this.model()
-      return model.max_input_size ?? model.max_context_size
+      return this.model()
     } catch {
       return undefined // a status is told without it; the prompt that needs a model reports what is missing
     }

@@ -15,7 +15,7 @@ import { runTurn, type StepAt, type TurnPorts, type TurnResult } from './loop.ts
 import { forStep, type Notice } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
 import { requestOf } from './request.ts'
-import type { Injection, PromptOutcome, StepInjector, TurnInfo } from './service.ts'
+import type { PromptOutcome, StepInjector, TurnInfo } from './service.ts'
 import { endRecords, interruptReason } from './turn-records.ts'
 import { noticeMessage, reminder, userMessage } from './user-message.ts'
 
@@ -286,25 +286,24 @@ export class Turn implements TurnPorts {
     const records: CoreRecord[] = []
     this.#compactions = this.#agent.history.compactions()
     for (const contribution of this.#agent.deps.injectors()) {
-      const injection = await this.#injection(contribution, this.#info(at))
+      const said = this.#injection(contribution, this.#info(at))
+      const injection = said instanceof Promise ? await said : said // most have nothing to say, and say so at once
       if (injection) records.push(reminder(this.turn_id, contribution.item.variant, injection.text, injection.facts))
     }
     return records
   }
 
   /** An injector that fails has nothing to say now. */
-  async #injection({ pack, item: injector }: Contribution<StepInjector>, info: TurnInfo): Promise<Injection | undefined> {
+  #injection({ pack, item: injector }: Contribution<StepInjector>, info: TurnInfo): ReturnType<StepInjector['inject']> {
     const { host, deps, history } = this.#agent
     const { hooks, accounts } = deps
     const what = `injector ${injector.variant}`
+    const failed = (err: unknown): undefined => void accounts.blame(pack, what, err, { session_id: host.session.id })
     try {
-      return await hooks.wait(
-        accounts.onAccountOf(pack, what, () => injector.inject(info, history)),
-        info.signal
-      )
+      const said = accounts.onAccountOf(pack, what, () => injector.inject(info, history))
+      return said instanceof Promise ? hooks.wait(said, info.signal).catch(failed) : said
     } catch (err) {
-      accounts.blame(pack, what, err, { session_id: host.session.id })
-      return undefined
+      return failed(err)
     }
   }
 

@@ -158,13 +158,13 @@ export class Turns {
   }
 
   /**
-   * `start`: the begin of the turn on record, not told; undefined when the agent was closed first. `begun`: called when it is told, or will
-   * not be. `looked`: where the caller has looked already.
+   * `start`: the begin of the turn on record, not told; undefined when the agent was closed first. What is on record already is told before this
+   * returns. `begun`: called when it is told, or will not be. `looked`: where the caller has looked already.
    */
   begin(
     turn_id: number,
     head: QueuedPrompt | Notice,
-    start: () => Promise<Written | undefined>,
+    start: Written | (() => Promise<Written | undefined>),
     {
       begun = () => {},
       looked = this.#agent.look()
@@ -188,12 +188,12 @@ export class Turns {
     })
     this.#turn = turn
     this.#last = turn
-    turn.done = start()
-      .then(written => {
-        const over = written && turn.run(written)
-        begun()
-        return over
-      })
+    const launch = async (written: Written | undefined) => {
+      const over = written && turn.run(written)
+      begun()
+      await over
+    }
+    turn.done = (typeof start === 'function' ? start().then(launch) : launch(start))
       .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'the end of a turn could not be recorded'))
       .then(() => this.#release(turn))
   }

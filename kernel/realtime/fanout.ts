@@ -100,6 +100,11 @@ export class Fanout {
     for (const connection of [...this.#everyone]) connection.broadcast(event, true)
   }
 
+  /** What was handed over together is complete: it leaves now, unless the stream is busy. */
+  endGroup(session_id: string): void {
+    this.#audiences.get(session_id)?.endGroup()
+  }
+
   /** Sends what waits for its batch, of a session or of all. */
   flush(session_id?: string): void {
     if (session_id !== undefined) this.#audiences.get(session_id)?.flush()
@@ -142,6 +147,10 @@ class Audience {
     if (this.#runs.length === 1) this.#waiting.add(this)
     if (this.#runs.length >= maxFrames) this.flush()
     else if (!this.#immediate && this.#quick < quickFlushes) this.#immediate = setImmediate(() => this.flush())
+  }
+
+  endGroup(): void {
+    if (this.#immediate) this.flush()
   }
 
   /** Sends what is queued, now. */

@@ -215,6 +215,7 @@ export class Stream {
         if (others) await others
         this.#handOver(frame)
       }
+      this.#table.fanout.endGroup(this.id)
       if (failed) this.#handOverOld(epoch)
       if (gap) await this.#skip(journal)
     }
