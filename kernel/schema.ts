@@ -142,9 +142,26 @@ export function stripUnknown(schema: TSchema, value: unknown): unknown {
   return Value.Clean(ready, value)
 }
 
+const defaulted = new WeakMap<TSchema, boolean>()
+
+/** Fills what the schema has defaults for, in place, and returns the value. */
+export function fillDefaults(schema: TSchema, value: unknown): unknown {
+  let has = defaulted.get(schema)
+  if (has === undefined) {
+    has = hasDefault(schema)
+    defaulted.set(schema, has)
+  }
+  return has ? Value.Default(schema, value) : value
+}
+
+/** Also true for a property of this name. */
+function hasDefault(node: unknown): boolean {
+  return typeof node === 'object' && node !== null && ('default' in node || Object.values(node).some(hasDefault))
+}
+
 /** Fills defaults, then strips unknown keys, in place: a parsed JSON value becomes what the schema describes (if it passes the check). */
 export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
-  return stripUnknown(schema, Value.Default(schema, value)) as Static<S>
+  return stripUnknown(schema, fillDefaults(schema, value)) as Static<S>
 }
 
 function prepare(node: unknown): unknown {

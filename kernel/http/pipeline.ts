@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OptionalKind } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
@@ -13,7 +12,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { coerce, problems, stripUnknown, type TSchema } from '../schema.ts'
+import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
@@ -201,7 +200,7 @@ export class Pipeline {
     return () => {
       if (body === undefined && OptionalKind in schema) return undefined
       // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
-      const filled = Value.Default(schema, body)
+      const filled = fillDefaults(schema, body)
       return stripUnknown(schema, checked(schema, filled, 'body'))
     }
   }
