@@ -94,9 +94,12 @@ export class LineFiles {
    * `known`, as the last call or a reading told it: what follows the good lines is cut, and a file that somebody else has written to or
    * removed is refused. `empty`: the file must be empty or missing. Without it the tail is repaired: a last line that only lacks its
    * newline stays.
+   *
+   * A function is asked for the lines when it is their turn.
    */
-  append(file: string, lines: readonly Uint8Array[], known?: KnownEnd | 'empty'): Promise<number> {
+  append(file: string, given: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>), known?: KnownEnd | 'empty'): Promise<number> {
     return this.#queue.run(file, async () => {
+      const lines = typeof given === 'function' ? await given() : given
       const fence = this.#options.fenceOf?.(file)
       const opened = await this.#get(file, known, fence)
       try {
@@ -183,6 +186,11 @@ export class LineFiles {
     this.#open.delete(file)
     this.#cutTo.delete(file)
     await opened?.handle.close().catch(() => undefined) // nothing in it counts any more
+  }
+
+  /** Resolves when what was asked for a file is done. */
+  async settled(file: string): Promise<void> {
+    if (this.#queue.isBusy(file)) await this.#queue.run(file, async () => undefined)
   }
 
   /** Closes a file; what waits for the medium is flushed first. */

@@ -10,29 +10,26 @@ import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
 import type { LogEntry, LogPositions, LogRange, LogStore } from './ports.ts'
 
 /** Bytes of one write, and of what may wait for a slow disk per file before appends are refused. */
-const batchBytes = 4 * 1024 * 1024
+const groupBytes = 4 * 1024 * 1024
 const waitingBytes = 64 * 1024 * 1024
 const openFiles = 64
 
-interface Task {
-  /** Lines to append; undefined for other work. */
-  readonly data?: Buffer
-  readonly work?: () => Promise<void>
-  /** `at`: where its data begins in the file. */
-  resolve(at: number): void
-  reject(error: unknown): void
-}
-
-interface Queue {
-  readonly tasks: Task[]
+/** Lines that share a write: what is appended in one go, and what follows while the write before is under way. */
+interface Group {
+  readonly parts: Buffer[]
   bytes: number
+  /** Where the file ends after them. */
+  readonly end: Promise<number>
 }
 
 /** All log stores of one Storage share it: files are queued by their path, whoever opened them. */
 export class Logs {
   readonly #options: StoreParts
-  readonly #queues = new Map<string, Queue>()
   readonly #lines: LineFiles
+  /** By file, as long as they can grow. */
+  readonly #groups = new Map<string, Group>()
+  /** Bytes that wait for the disk, by file. */
+  readonly #waiting = new Map<string, number>()
   #closing = false
 
   constructor(options: StoreParts) {
@@ -62,7 +59,7 @@ export class Logs {
       read: async id => {
         const file = place(id)
         // What was appended before this call is seen; what comes later does not wait for the reading.
-        if (this.#queues.has(file)) await this.#after(file, async () => undefined)
+        await this.#after(file, () => this.#lines.settled(file))
         return this.#read(file, codec)
       },
       scan: (id, range = {}) => this.#scan(() => place(id), codec, range),
@@ -86,67 +83,61 @@ export class Logs {
   /** Writes out what waits, then closes every handle. Later calls throw. */
   async close(): Promise<void> {
     this.#closing = true
-    await Promise.all([...this.#queues.keys()].map(file => this.#after(file, async () => undefined, true)))
     await this.#lines.close()
   }
 
   async #append(file: string, lines: readonly Buffer[]): Promise<LogPositions> {
-    let end = await new Promise<number>((resolve, reject) => this.#enqueue(file, { data: Buffer.concat(lines), resolve, reject }))
-    const at = lines.map(line => {
-      end += line.length
-      return end - line.length
-    })
-    return { at, end }
+    const data = Buffer.concat(lines)
+    const waiting = this.#waiting.get(file) ?? 0
+    if (waiting > 0 && waiting + data.length > waitingBytes) throw this.#refused(`${this.#name(file)}: the disk does not keep up`)
+    if (this.#closing) throw this.#refused('storage is closed')
+    let group = this.#groups.get(file)
+    if (!group || group.bytes + data.length > groupBytes) group = this.#begin(file)
+    let offset = group.bytes
+    group.parts.push(data)
+    group.bytes += data.length
+    this.#waiting.set(file, waiting + data.length)
+    try {
+      const start = (await group.end) - group.bytes
+      const at = lines.map(line => {
+        offset += line.length
+        return start + offset - line.length
+      })
+      return { at, end: start + offset }
+    } catch (error) {
+      throw notSaved(this.#name(file), error)
+    } finally {
+      const left = (this.#waiting.get(file) ?? 0) - data.length
+      if (left > 0) this.#waiting.set(file, left)
+      else this.#waiting.delete(file)
+    }
+  }
+
+  #begin(file: string): Group {
+    const parts: Buffer[] = []
+    const take = async () => {
+      await null // what is appended in this turn belongs to it
+      if (this.#groups.get(file) === group) this.#groups.delete(file)
+      return parts
+    }
+    const group: Group = { parts, bytes: 0, end: this.#lines.append(file, take) }
+    this.#groups.set(file, group)
+    return group
   }
 
   /** Does something with a file when everything that was asked for before is done, and before what is asked for later. */
-  #after<T>(file: string, work: () => Promise<T>, closing = false): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#enqueue(file, { work: async () => resolve(await work()), resolve: () => undefined, reject }, closing)
-    })
+  async #after<T>(file: string, work: () => Promise<T>): Promise<T> {
+    if (this.#closing) throw this.#refused('storage is closed')
+    this.#groups.delete(file)
+    try {
+      return await work()
+    } catch (error) {
+      throw notSaved(this.#name(file), error)
+    }
   }
 
-  #enqueue(file: string, task: Task, closing = false): void {
-    if (this.#closing && !closing) {
-      task.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
-      return
-    }
-    let queue = this.#queues.get(file)
-    const bytes = task.data?.length ?? 0
-    if (queue && queue.bytes > 0 && queue.bytes + bytes > waitingBytes) {
-      task.reject(new AppError(PersistenceFailed, { message: `${this.#name(file)}: the disk does not keep up` }))
-      return
-    }
-    if (!queue) {
-      const fresh: Queue = { tasks: [], bytes: 0 }
-      queue = fresh
-      this.#queues.set(file, fresh)
-      // What is appended in one go shares a write. What follows while that is under way shares the next one.
-      queueMicrotask(() => void this.#drain(file, fresh))
-    }
-    queue.tasks.push(task)
-    queue.bytes += bytes
-  }
-
-  async #drain(file: string, queue: Queue): Promise<void> {
-    while (queue.tasks.length > 0) {
-      const batch = takeBatch(queue.tasks)
-      try {
-        const data = batch.flatMap(task => task.data ?? [])
-        if (data.length > 0) {
-          let at = (await this.#lines.append(file, data)) - data.reduce((sum, part) => sum + part.length, 0)
-          for (const task of batch) {
-            task.resolve(at)
-            at += task.data?.length ?? 0
-          }
-        } else await batch[0]?.work?.()
-      } catch (error) {
-        const failure = notSaved(this.#name(file), error)
-        for (const task of batch) task.reject(failure)
-      }
-      for (const task of batch) queue.bytes -= task.data?.length ?? 0
-    }
-    this.#queues.delete(file)
+  #refused(message: string): AppError {
+    return new AppError(PersistenceFailed, { message })
   }
 
   async #read<V>(file: string, codec: Codec<V>): Promise<V[]> {
@@ -210,19 +201,6 @@ export class Logs {
 /** Undefined for what is no line of a record: an empty one, and a torn tail. */
 function decode<V>(codec: Codec<V>, { text, ended }: Line): Decoded<V> | undefined {
   return text === '' || (!ended && !isCompleteRecord(text)) ? undefined : codec.decode(text)
-}
-
-/** The next task alone, or a run of appends that fits one write. Removes them from the list. */
-function takeBatch(tasks: Task[]): Task[] {
-  let count = 0
-  let bytes = 0
-  while (count < tasks.length) {
-    const data = tasks[count]?.data
-    if (!data || (count > 0 && bytes + data.length > batchBytes)) break
-    bytes += data.length
-    count++
-  }
-  return tasks.splice(0, Math.max(1, count))
 }
 
 function encode<V>(codec: Codec<V>, record: V): Buffer {
