@@ -286,6 +286,7 @@ export type ReadMcpAuthStatusesData = {
   name: string
   authStatus: 'not-applicable' | 'bearer-token' | 'oauth-required' | 'oauth-authorized' | 'oauth-expired' | 'unavailable'
 }[]
+export type WorkStatus = 'idle' | 'running' | 'awaiting_approval' | 'awaiting_question' | 'aborted'
 export type StartLoginData =
   | {
       /** oauth_<uuid> */
@@ -3526,6 +3527,26 @@ export interface SessionStatus {
   context_usage?: number
   last_failure?: TurnFailure
 }
+export interface SessionStatusChangedEvent {
+  type: 'event.session.status_changed'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    status: WorkStatus
+    previous_status: WorkStatus
+    /** the prompt of the main agent's turn */
+    current_prompt_id?: string
+    type: 'event.session.status_changed'
+  }
+}
 export interface SessionWorkChangedEvent {
   type: 'event.session.work_changed'
   /** own number */
@@ -3553,6 +3574,85 @@ export interface SetDefaultModelData {
 export interface SetItemGuiStoreBody {
   key: string
   value: string
+}
+export interface ShellCompletedEvent {
+  type: 'shell.completed'
+  /** number of the last durable event */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  volatile: true
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** the tool call that runs it */
+    commandId: string
+    /** its task, where there are tasks */
+    taskId?: string
+    isError: boolean
+    type: 'shell.completed'
+  }
+  /** length of the streamed text before this chunk, UTF-16 units */
+  offset?: number
+}
+export interface ShellOutputEvent {
+  type: 'shell.output'
+  /** number of the last durable event */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  volatile: true
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** the tool call that runs it */
+    commandId: string
+    /** its task, where there are tasks */
+    taskId?: string
+    update: ToolProgressUpdate
+    type: 'shell.output'
+  }
+  /** length of the streamed text before this chunk, UTF-16 units */
+  offset?: number
+}
+export interface ToolProgressUpdate {
+  kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
+  text?: string
+  percent?: number
+  customKind?: string
+  customData?: unknown
+  replace?: boolean
+}
+export interface ShellStartedEvent {
+  type: 'shell.started'
+  /** number of the last durable event */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  volatile: true
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** the tool call that runs it */
+    commandId: string
+    /** its task, where there are tasks */
+    taskId?: string
+    type: 'shell.started'
+  }
+  /** length of the streamed text before this chunk, UTF-16 units */
+  offset?: number
 }
 export interface ShutdownData {
   ok: true
@@ -4017,14 +4117,6 @@ export interface ToolProgressEvent {
   }
   /** length of the streamed text before this chunk, UTF-16 units */
   offset?: number
-}
-export interface ToolProgressUpdate {
-  kind: 'stdout' | 'stderr' | 'progress' | 'status' | 'custom'
-  text?: string
-  percent?: number
-  customKind?: string
-  customData?: unknown
-  replace?: boolean
 }
 export interface ToolResultEvent {
   type: 'tool.result'
@@ -5461,6 +5553,7 @@ export interface Events {
   'event.question.requested': QuestionRequestedEvent
   'event.session.archived': SessionArchivedEvent
   'event.session.created': SessionCreatedEvent
+  'event.session.status_changed': SessionStatusChangedEvent
   'event.session.work_changed': SessionWorkChangedEvent
   'event.workspace.created': WorkspaceCreatedEvent
   'event.workspace.deleted': WorkspaceDeletedEvent
@@ -5476,6 +5569,9 @@ export interface Events {
   'prompt.steered': PromptSteeredEvent
   'prompt.submitted': PromptSubmittedEvent
   'session.meta.updated': SessionMetaUpdatedEvent
+  'shell.completed': ShellCompletedEvent
+  'shell.output': ShellOutputEvent
+  'shell.started': ShellStartedEvent
   'skill.activated': SkillActivatedEvent
   'subagent.completed': SubagentCompletedEvent
   'subagent.failed': SubagentFailedEvent

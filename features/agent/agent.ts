@@ -104,7 +104,7 @@ export class AgentEngine implements Agent {
       const turn = 'turnId' in event.payload && event.payload.turnId === turns.current?.turn_id ? turns.current : undefined
       const emit = turn?.emit ?? this.#emit
       emit(event.name, event.payload, { at: event.at })
-    } else if (event.ended === undefined) session.work.turnStarted(id)
+    } else if (event.ended === undefined) session.work.turnStarted(id, event.prompt_id)
     else session.work.turnEnded(id, event.ended, { goesOn: !turns.stopped && turns.next() !== undefined, at: event.at })
   }
 

@@ -47,16 +47,16 @@ export async function runCalls(
   }
 
   // The tool runs meanwhile; whatever it answers is recorded behind.
-  const begin = (event: Extract<ToolReport, { type: 'started' }>) => {
+  const begin = (event: Extract<ToolReport, { type: 'started' }>): Promise<void> => {
     const { call, args, description, display, changed_by, refused } = event
-    if (begun.has(call.id)) return
+    const before = begun.get(call.id)
+    if (before) return before
     const facts = { tool_call_id: call.id, tool_name: call.name, args: { ...args } }
     const shows = { ...(description === undefined ? {} : { description }), ...(display ? { display } : {}) }
     const more = { ...shows, ...(changed_by ? { changed_by } : {}), ...(refused ? { refused } : {}) }
-    begun.set(
-      call.id,
-      ports.record({ type: 'tool.begin', ...at, ...facts, ...more }).then(() => void shown.add(call.id), failed)
-    )
+    const told = ports.record({ type: 'tool.begin', ...at, ...facts, ...more }).then(() => void shown.add(call.id), failed)
+    begun.set(call.id, told)
+    return told
   }
   const settle = async (call: LlmToolCall, result: ToolResult) => {
     if (answered.has(call.id)) return
@@ -77,7 +77,7 @@ export async function runCalls(
   }
 
   const outcomes = await ports.runTools(calls, signal, async event => {
-    if (event.type === 'started') begin(event)
+    if (event.type === 'started') await begin(event)
     else if (event.type === 'finished') await settle(event.call, event.result).catch(failed)
     else {
       const { call, update } = event

@@ -8,7 +8,8 @@ const step = { ...turn, step: Count, stepId: Type.Optional(Type.String()) }
 const Loose = Type.Object({}, { additionalProperties: true })
 const Origin = Type.Object({ kind: Type.String() }, { additionalProperties: true, description: 'why the turn runs' })
 const Display = Type.Object({ kind: Type.String() }, { additionalProperties: true })
-const Update = named(
+/** Live output of a tool. */
+export const ToolProgressUpdate = named(
   'ToolProgressUpdate',
   Type.Object({
     kind: oneOf(['stdout', 'stderr', 'progress', 'status', 'custom']),
@@ -127,7 +128,7 @@ export const toolProgress = defineEvent({
   type: 'tool.progress',
   scope: 'session',
   durable: false,
-  payload: Type.Object({ ...call, update: Update })
+  payload: Type.Object({ ...call, update: ToolProgressUpdate })
 })
 export const toolResult = durable(
   'tool.result',

@@ -27,7 +27,7 @@ export type AgentRecordEvent =
   | (SessionEvent & { readonly name: 'session.prompt'; readonly text: string })
   /** `text`: of the newest prompt that is left. */
   | (SessionEvent & { readonly name: 'session.undo'; readonly text: string | undefined })
-  | (SessionEvent & { readonly name: 'session.work'; readonly ended: TurnReason | undefined })
+  | (SessionEvent & { readonly name: 'session.work'; readonly ended: TurnReason | undefined; readonly prompt_id?: string | undefined })
 
 /** `before`: the conversation without the record; `id`: the agent. */
 export function eventsOf(given: HistoryRecord, before: ConversationView, { id }: { readonly id: string }): readonly AgentRecordEvent[] {
@@ -84,7 +84,7 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
           ...(promptId === undefined ? {} : { promptId }),
           ...(prompt === '' ? {} : { prompt })
         }),
-        { name: 'session.work', type: workChanged.type, payload: { busy: true }, ended: undefined, at }
+        { name: 'session.work', type: workChanged.type, payload: { busy: true }, ended: undefined, prompt_id: promptId, at }
       ]
     }
     case 'message': {

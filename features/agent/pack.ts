@@ -14,7 +14,7 @@ import { failureState, unheardLine } from './failure.ts'
 import { noticeState } from './notices.ts'
 import { dateInjector } from './prompt/environment.ts'
 import { builtinProfiles, type PromptPorts, promptBasis, renderPrompt } from './prompt/profile.ts'
-import { recoverChildren, tellLeft } from './recovery.ts'
+import { readHeard, recoverChildren, tellLeft } from './recovery.ts'
 import { AgentProfileSources, AgentProfiles, AgentRepairs, Agents, PromptBlocks, StepInjectors, TurnHooks } from './service.ts'
 import { boundState, PromptDateSlot, refusalOf, ToolLimitsSlot } from './settings.ts'
 import { factsOf, StatusFacts } from './status-facts.ts'
@@ -193,14 +193,15 @@ export default definePack({
       apply: async (session, value) => (await of(await session.main())).configure({ thinking: String(value) })
     })
 
-    const children = defineSlot('agent-children', (session: Session) =>
-      recoverChildren(session, { of, histories, streams: ctx.streams, log: ctx.log })
-    )
+    const children = defineSlot('agent-children', (session: Session) => recoverChildren(session, { of, histories, log: ctx.log }))
     ctx.slot(children)
     // Repairs and the restored queue of the main agent happen before anyone else sees the session. Its children, who may be many, follow.
     ctx.own(
       sessions.onLoad(async session => {
         if (!session.writable) return
+        await readHeard(session, ctx.streams).catch(err =>
+          ctx.log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
+        )
         const main = session.agent('main')
         if (main) await of(main)
         void session.get(children)

@@ -1,7 +1,16 @@
 /** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
 import type { Logger, Streams } from '../../kernel/index.ts'
 import { type Histories, type History, type HistoryRecord, isUserInput } from '../history/index.ts'
-import { type AgentHost, type Session, type SessionWork, workChanged } from '../sessions/index.ts'
+import {
+  type AgentHost,
+  type Session,
+  type SessionStatus,
+  statusChanged,
+  statusOf,
+  type TurnReason,
+  type WorkTuple,
+  workChanged
+} from '../sessions/index.ts'
 import type { AgentEmit } from './contract.ts'
 import type { AgentDeps } from './deps.ts'
 import type { AgentRecordEvent } from './events.ts'
@@ -59,24 +68,28 @@ export function tellLeft({ session, id }: AgentHost, event: AgentRecordEvent, kn
   else if (event.name !== 'session.work') {
     if (!known) emit(event.name, event.payload, { at: event.at })
   } else if (id !== 'main') {
-    // Events of the session's work are of all agents together: `tellWork` compares.
+    // Events of the session's work are of all agents together: `recoverChildren` tells them.
     if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { goesOn })
   } else if (event.ended !== undefined) session.work.turnEnded(id, event.ended, { announce: !known, goesOn, at: event.at })
-  else if (!known) session.work.turnStarted(id) // it is closed by what is on record behind it, or by the repair
+  else if (!known) session.work.turnStarted(id, event.prompt_id) // it is closed by what is on record behind it, or by the repair
 }
 
-/** Tells the work of a session when clients heard something else last: what was at work beside the main agent ended with its process. */
-async function tellWork({ id, work }: Session, streams: Pick<Streams, 'backwards'>): Promise<void> {
-  const now = workOf(work)
+/** Events among which the newest status is looked for. */
+const STATUS_WITHIN = 2000
+
+/** What clients heard last of a session's work: of the status by its newest event, else by the newest work. */
+export async function readHeard({ id, work }: Session, streams: Pick<Streams, 'backwards'>): Promise<void> {
+  if (work.isHeard) return
+  let heard: (WorkTuple & { readonly last_turn_reason?: TurnReason }) | undefined
+  let status: SessionStatus | undefined
+  let seen = 0
   for await (const { type, payload } of streams.backwards(id)) {
-    if (type !== workChanged.type) continue
-    // What changed meanwhile was told.
-    if (workOf(payload as unknown as SessionWork) !== now && workOf(work) === now) work.announce()
-    return
+    if (type === statusChanged.type) status ??= payload.status as SessionStatus
+    else if (type === workChanged.type) heard ??= payload as unknown as WorkTuple
+    if (heard && (status !== undefined || ++seen > STATUS_WITHIN)) break
   }
+  work.heard({ work: heard, status: status ?? (heard ? statusOf(heard, heard.last_turn_reason) : 'idle') })
 }
-
-const workOf = ({ busy, main_turn_active, pending_interaction }: SessionWork) => [busy, main_turn_active, pending_interaction].join()
 
 /** The state of the session is saved a little later than its events are told. */
 async function catchUpPrompts({ session }: AgentHost, history: History): Promise<void> {
@@ -101,7 +114,6 @@ export const workReason = (reason: string | undefined): 'completed' | 'cancelled
 export interface ChildrenPorts {
   readonly of: (agent: AgentHost) => Promise<unknown>
   readonly histories: Histories
-  readonly streams: Pick<Streams, 'backwards'>
   readonly log: Logger
 }
 
@@ -110,7 +122,7 @@ export interface ChildrenPorts {
  * what a subagent left open when its process died is closed. The others are opened when somebody asks for them. Then clients hear of the
  * session's work what is. Never rejects.
  */
-export async function recoverChildren(session: Session, { of, histories, streams, log }: ChildrenPorts): Promise<void> {
+export async function recoverChildren(session: Session, { of, histories, log }: ChildrenPorts): Promise<void> {
   for (const agent of session.agents()) {
     if (agent.id === 'main') continue
     try {
@@ -120,9 +132,5 @@ export async function recoverChildren(session: Session, { of, histories, streams
       log.error({ err, session_id: session.id, agent_id: agent.id }, 'an agent could not be opened')
     }
   }
-  try {
-    await tellWork(session, streams)
-  } catch (err) {
-    if (!session.scope.closed) log.error({ err, session_id: session.id }, 'what was told of the work of a session could not be read')
-  }
+  session.work.announce()
 }

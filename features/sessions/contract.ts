@@ -25,6 +25,10 @@ export const SessionBusy = errorSpec('session_busy', 40901, 'session is busy')
 const Reason = named('TurnReason', oneOf(['completed', 'cancelled', 'failed'], { description: 'how the last turn ended' }))
 const Pending = named('PendingInteraction', oneOf(['none', 'approval', 'question']))
 
+/** Work and the end of the last turn in one word. */
+export const SessionStatus = named('WorkStatus', oneOf(['idle', 'running', 'awaiting_approval', 'awaiting_question', 'aborted']))
+export type SessionStatus = Static<typeof SessionStatus>
+
 /** Tokens and costs; all zero outside the snapshot. */
 export const SessionUsage = named(
   'SessionUsage',
@@ -273,6 +277,19 @@ export const workChanged = defineEvent({
     main_turn_active: Type.Boolean(),
     pending_interaction: Pending,
     last_turn_reason: Type.Optional(Reason)
+  })
+})
+
+export const statusChanged = defineEvent({
+  type: 'event.session.status_changed',
+  scope: 'session',
+  durable: true,
+  deliver: 'everyone',
+  summary: 'Work in one word, behind the work_changed that changes it',
+  payload: Type.Object({
+    status: SessionStatus,
+    previous_status: SessionStatus,
+    current_prompt_id: Type.Optional(Type.String({ description: "the prompt of the main agent's turn" }))
   })
 })
 

@@ -2,3 +2,4 @@
 export * from './contract.ts'
 export * from './service.ts'
 export { lastPromptOf } from './title.ts'
+export { statusOf } from './work.ts'

@@ -18,6 +18,7 @@ export interface LiveSessionPorts {
   readonly save: (state: SessionState) => Promise<void>
   readonly store: <S extends StoreSpec>(spec: S, dir: string) => StoreOf<S>
   readonly workChanged: (session: LiveSession, work: Parameters<WorkPorts['announce']>[0]) => void
+  readonly statusChanged: (session: LiveSession, change: Parameters<WorkPorts['statusChanged']>[0]) => void
   readonly metaUpdated: (
     id: string,
     payload: { title?: string; patch: { title?: string; isCustomTitle?: boolean; lastPrompt?: string } }
@@ -79,6 +80,7 @@ export class LiveSession extends SlotHost implements Session {
     for (const [id, record] of Object.entries(state.agents)) this.#attach(id, record)
     this.work = new Work({
       announce: work => ports.workChanged(this, work),
+      statusChanged: change => ports.statusChanged(this, change),
       reason: () => this.#state.last_turn_reason,
       setReason: (reason, at) => this.#setReason(reason, at),
       idle: ports.idle

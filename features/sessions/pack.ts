@@ -23,6 +23,7 @@ import {
   sessionMetaUpdated,
   setRuntime,
   stateStore,
+  statusChanged,
   updateProfile,
   workChanged
 } from './contract.ts'
@@ -59,6 +60,7 @@ export default definePack({
     const emitArchived = ctx.event(sessionArchived)
     const emitMeta = ctx.event(sessionMetaUpdated)
     const emitWork = ctx.event(workChanged)
+    const emitStatus = ctx.event(statusChanged)
     const emitAgentCreated = ctx.event(agentCreated)
     ctx.event(agentDisposed)
     const handlers = ctx.collect(AgentConfigHandlers)
@@ -100,6 +102,8 @@ export default definePack({
           const reason = session.state.last_turn_reason
           emitWork({ ...work, ...(reason === undefined ? {} : { last_turn_reason: reason }) }, session.id)
         },
+        statusChanged: ({ id }, { prompt_id, ...change }) =>
+          emitStatus({ ...change, ...(prompt_id === undefined ? {} : { current_prompt_id: prompt_id }) }, id),
         metaUpdated: (id, payload) => emitMeta(payload, id),
         agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
       }

@@ -1,6 +1,6 @@
 /** What other packs get from sessions: records, loaded sessions and their agents as slot hosts, live work state. */
 import { type ErrorSpec, extensionPoint, type SlotHost, serviceToken } from '../../kernel/index.ts'
-import type { SessionObject } from './contract.ts'
+import type { SessionObject, SessionStatus } from './contract.ts'
 
 export type TurnReason = 'completed' | 'cancelled' | 'failed'
 
@@ -32,12 +32,26 @@ export interface SessionState {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Live work of a session, and the single place that emits `event.session.work_changed` (only when the tuple changed). */
-export interface SessionWork {
+export interface WorkTuple {
   readonly busy: boolean
   readonly main_turn_active: boolean
   readonly pending_interaction: 'none' | 'approval' | 'question'
-  turnStarted(agent_id: string): void
+}
+
+/** What clients of a session heard last of its work. */
+export interface HeardWork {
+  /** Undefined: nothing. */
+  readonly work: WorkTuple | undefined
+  readonly status: SessionStatus
+}
+
+/**
+ * Live work of a session, and the single place that emits `event.session.work_changed` (only when the tuple changed) and, behind it,
+ * `event.session.status_changed` (only when the status changed).
+ */
+export interface SessionWork extends WorkTuple {
+  /** `prompt_id`: the prompt that it answers. */
+  turnStarted(agent_id: string, prompt_id?: string): void
   /**
    * Settles the turn; for the main agent also `last_turn_reason` (saved a little later: the agent's journal has it). Emits before it
    * returns. `announce` true: emit even when nothing changed, for a turn that an earlier process left open; false: emit nothing, because
@@ -53,8 +67,12 @@ export interface SessionWork {
   pending(kind: 'approval' | 'question', change: 1 | -1): void
   /** One more or one less piece of background work. */
   background(change: 1 | -1): void
-  /** Emits what is, although nothing changed: clients heard something else from an earlier process. */
+  /** Emits what is, when clients heard something else last from an earlier process. */
   announce(): void
+  /** Whether it is known what clients heard last. */
+  readonly isHeard: boolean
+  /** What clients of a loaded session heard last, by its journal. Until then no status is told. */
+  heard(heard: HeardWork): void
 }
 
 /** A loaded session. Packs hang their state on it with slots; `own` and slots end when it is unloaded. */

@@ -280,6 +280,7 @@ export class SessionTable {
     const { id } = known
     try {
       const session = this.#make(read ? await read() : known, dir, lock !== undefined)
+      if (!read) session.work.heard({ work: undefined, status: 'idle' })
       if (lock) {
         session.own(async () => {
           await this.#removals.get(id)?.()

@@ -1,9 +1,12 @@
-/** Live work of one session, folded from its agents; announces every change of the folded tuple once. */
-import type { SessionWork, TurnReason } from './service.ts'
+/** Live work of one session, folded from its agents; announces every change of the folded tuple once, and of the status that follows from it. */
+import type { SessionStatus } from './contract.ts'
+import type { HeardWork, SessionWork, TurnReason, WorkTuple } from './service.ts'
 
 export interface WorkPorts {
   /** Announces the tuple (event.session.work_changed). */
-  announce(work: { busy: boolean; main_turn_active: boolean; pending_interaction: SessionWork['pending_interaction'] }): void
+  announce(work: WorkTuple): void
+  /** Announces the status (event.session.status_changed); `prompt_id`: whose turn the main agent runs. */
+  statusChanged(change: { status: SessionStatus; previous_status: SessionStatus; prompt_id: string | undefined }): void
   /** The reason now in the session's state. */
   reason(): TurnReason | undefined
   /** Changes the reason, as of `at` (now by default); `undefined` is not written. */
@@ -12,12 +15,24 @@ export interface WorkPorts {
   idle(): void
 }
 
+const tupleOf = ({ busy, main_turn_active, pending_interaction }: WorkTuple) => [busy, main_turn_active, pending_interaction].join()
+
+/** The status that a tuple of work means: what waits for the user first, then what runs, then how the last turn ended. */
+export function statusOf({ busy, pending_interaction }: WorkTuple, reason: TurnReason | undefined): SessionStatus {
+  if (pending_interaction !== 'none') return `awaiting_${pending_interaction}`
+  if (busy) return 'running'
+  return reason === 'cancelled' ? 'aborted' : 'idle'
+}
+
 export class Work implements SessionWork {
   readonly #ports: WorkPorts
   readonly #turns = new Set<string>()
   readonly #pending = { approval: 0, question: 0 }
   #background = 0
   #last: string
+  #prompt: string | undefined
+  /** What clients heard last; undefined: not known yet, and no status is told until then. */
+  #heard: HeardWork | undefined
 
   constructor(ports: WorkPorts) {
     this.#ports = ports
@@ -40,16 +55,22 @@ export class Work implements SessionWork {
     return [...this.#turns]
   }
 
-  turnStarted(agent_id: string): void {
+  turnStarted(agent_id: string, prompt_id?: string): void {
     this.#turns.add(agent_id)
-    if (agent_id === 'main') this.#ports.setReason(undefined)
+    if (agent_id === 'main') {
+      this.#ports.setReason(undefined)
+      this.#prompt = prompt_id
+    }
     this.#changed()
   }
 
   turnEnded(agent_id: string, reason: TurnReason, options: Parameters<SessionWork['turnEnded']>[2] = {}): void {
     if (options.goesOn) this.#turns.add(agent_id)
     else this.#turns.delete(agent_id)
-    if (agent_id === 'main') this.#ports.setReason(reason, options.at)
+    if (agent_id === 'main') {
+      this.#ports.setReason(reason, options.at)
+      this.#prompt = undefined
+    }
     this.#changed(options.announce)
   }
 
@@ -64,7 +85,26 @@ export class Work implements SessionWork {
   }
 
   announce(): void {
-    this.#changed(true)
+    const work = this.#heard?.work
+    if (work !== undefined && tupleOf(work) !== tupleOf(this)) this.#changed(true)
+    else this.#tellStatus()
+  }
+
+  get isHeard(): boolean {
+    return this.#heard !== undefined
+  }
+
+  heard(heard: HeardWork): void {
+    this.#heard = heard
+  }
+
+  #tellStatus(): void {
+    if (this.#heard === undefined) return
+    const { status: previous_status } = this.#heard
+    const status = statusOf(this, this.#ports.reason())
+    if (previous_status === status) return
+    this.#heard = { ...this.#heard, status }
+    this.#ports.statusChanged({ status, previous_status, prompt_id: this.#prompt })
   }
 
   #changed(announce?: boolean): void {
@@ -72,8 +112,12 @@ export class Work implements SessionWork {
     const changed = key !== this.#last
     this.#last = key
     if (announce ?? changed) {
-      this.#ports.announce({ busy: this.busy, main_turn_active: this.main_turn_active, pending_interaction: this.pending_interaction })
+      const { busy, main_turn_active, pending_interaction } = this
+      const work = { busy, main_turn_active, pending_interaction }
+      if (this.#heard) this.#heard = { ...this.#heard, work }
+      this.#ports.announce(work)
     }
+    this.#tellStatus()
     if (!this.busy && this.pending_interaction === 'none') this.#ports.idle()
   }
 

@@ -37,8 +37,9 @@ export async function runAsTask(
   const inBackground = background && args.disable_timeout ? 0 : background ? (args.timeout ?? settings.seconds) : settings.seconds
   let shell: CommandRun | undefined
   let result: ToolResult | undefined
-  const run = async ({ signal: stopped, output }: TaskRun) => {
-    const started = new CommandRun(line, ports, progress, output)
+  const run = async (task: TaskRun) => {
+    const { signal: stopped } = task
+    const started = new CommandRun(line, ports, progress, task)
     shell = started
     if (background) started.alone()
     stopped.addEventListener('abort', () => {

@@ -71,12 +71,12 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
         approval_argument: subject,
         parts,
         uncertain,
-        run: async (progress, signal) => {
+        run: async (progress, signal, told) => {
           if ((await realpath(cwd).catch(() => undefined)) !== real)
             throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
           const tasks = ports.tasks()
           checkTime(args, env, tasks) // an approval may have taken its time
-          const line = { args, cwd, env }
+          const line = { args, cwd, env, told }
           if (!tasks) return runAlone(line, ports, progress, signal)
           return runAsTask(line, ports, { tasks, settings: ports.background() }, progress, signal)
         }

@@ -18,8 +18,21 @@ export interface RunPorts {
   readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
   /** Remembers a running command for the pack's end; returns its release. */
   readonly own: (command: Command) => () => void
+  readonly events: (agent: ToolEnv['agent']) => ShellEvents
   readonly killGraceMs: number
   readonly drainMs: number
+}
+
+/** Whom the events of a command go to (`shell.*`), for an agent. */
+export interface ShellEvents {
+  started(command: ShellCommand): void
+  output(command: ShellCommand & { readonly update: ToolUpdate }): void
+  completed(command: ShellCommand & { readonly isError: boolean }): void
+}
+
+interface ShellCommand {
+  readonly commandId: string
+  readonly taskId?: string
 }
 
 /** What is to be run. */
@@ -28,6 +41,8 @@ export interface Line {
   /** Absolute. */
   readonly cwd: string
   readonly env: ToolEnv
+  /** Resolves when clients have heard of the call. */
+  readonly told: Promise<void>
 }
 
 /** Why a command was killed. */
@@ -49,12 +64,31 @@ export class CommandRun {
   readonly output: Output
   readonly #pieces: Pieces
   readonly #release: () => void
+  readonly #completed: (isError: boolean) => void
   #killed: Killed | undefined
+  #alone = false
 
-  /** Starts it. `heard`: gets the output as the model would. */
-  constructor({ args, cwd, env }: Line, ports: RunPorts, progress: (update: ToolUpdate) => void, heard?: (text: string) => void) {
-    this.output = new Output(join(env.agent.dir, 'tool-results', `${ports.newId()}-Bash.log`), heard)
-    this.#pieces = new Pieces(progress)
+  /** Starts it. `task`: it runs as one, whose `output` gets what it prints as the model would. */
+  constructor(
+    { args, cwd, env, told }: Line,
+    ports: RunPorts,
+    progress: (update: ToolUpdate) => void,
+    task?: { readonly id: string; output(text: string): void }
+  ) {
+    this.output = new Output(join(env.agent.dir, 'tool-results', `${ports.newId()}-Bash.log`), task && (text => task.output(text)))
+    const events = ports.events(env.agent)
+    const shown = { commandId: env.tool_call_id, ...(task ? { taskId: task.id } : {}) }
+    let known = false
+    const tell = (event: () => void) => (known ? event() : void told.then(event))
+    tell(() => {
+      known = true
+      events.started(shown)
+    })
+    this.#pieces = new Pieces(update => {
+      if (!this.#alone) progress(update)
+      tell(() => events.output({ ...shown, update }))
+    })
+    this.#completed = isError => tell(() => events.completed({ ...shown, isError }))
     const mark = ports.record.begin()
     this.command = new Command({
       shell: ports.shell,
@@ -87,9 +121,10 @@ export class CommandRun {
     this.command.stop(graceMs)
   }
 
-  /** No call waits for it any more: nothing is shown live, and the result is nobody's. */
+  /** No call waits for it any more: its progress is nobody's, nor is the result. */
   alone(): void {
-    this.#pieces.end()
+    this.#pieces.flush()
+    this.#alone = true
     this.output.passOn()
   }
 
@@ -105,6 +140,7 @@ export class CommandRun {
     this.#pieces.flush()
     const output = await this.output.finish()
     this.#release()
+    if (!this.#alone) this.#completed(verdictOf(end, this.#killed, 0) !== undefined)
     return { end, killed: this.#killed, left: this.command.left, output }
   }
 }

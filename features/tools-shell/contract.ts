@@ -1,5 +1,6 @@
-/** Parameters of the Bash tool. */
-import { Type } from '../../kernel/index.ts'
+/** Parameters of the Bash tool, and the events of its commands (contract 3, WebSocket events). */
+import { defineEvent, Type } from '../../kernel/index.ts'
+import { ToolProgressUpdate } from '../agent/index.ts'
 
 /** Seconds a command may run while its call waits. */
 export const DEFAULT_TIMEOUT_S = 60
@@ -24,3 +25,30 @@ export const bashParameters = Type.Object(
   },
   { additionalProperties: false }
 )
+
+const command = {
+  commandId: Type.String({ description: 'the tool call that runs it' }),
+  taskId: Type.Optional(Type.String({ description: 'its task, where there are tasks' }))
+}
+
+export const shellStarted = defineEvent({
+  type: 'shell.started',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object(command),
+  summary: 'A command runs; its tool.call.started was sent before'
+})
+export const shellOutput = defineEvent({
+  type: 'shell.output',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ ...command, update: ToolProgressUpdate }),
+  summary: 'A piece of what a command prints, also in the background'
+})
+export const shellCompleted = defineEvent({
+  type: 'shell.completed',
+  scope: 'session',
+  durable: false,
+  payload: Type.Object({ ...command, isError: Type.Boolean() }),
+  summary: 'A command is over for whose end its call waited; its tool.result follows. One in the background has task.terminated'
+})

@@ -158,27 +158,17 @@ export class Pieces {
   #kind: 'stdout' | 'stderr' = 'stdout'
   #text = ''
   #timer: NodeJS.Timeout | undefined
-  #over = false
 
   constructor(send: (update: ToolUpdate) => void) {
     this.#send = send
   }
 
   add(kind: 'stdout' | 'stderr', text: string): void {
-    if (this.#over) return
     if (kind !== this.#kind) this.flush()
     this.#kind = kind
     this.#text += text
     if (this.#text.length > 2 * PIECE_CHARS) this.#text = this.#text.slice(-PIECE_CHARS)
     this.#timer ??= setTimeout(() => this.flush(), 50)
-  }
-
-  /** Nobody looks any more. */
-  end(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#text = ''
-    this.#over = true
   }
 
   /** Sends what is waiting. */

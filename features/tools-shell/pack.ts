@@ -3,10 +3,13 @@ import { definePack, Type } from '../../kernel/index.ts'
 import { PromptBlocks } from '../agent/index.ts'
 import { backgroundSection, Config, servicesSection } from '../config/index.ts'
 import { modelsSection, providersSection } from '../llm/index.ts'
+import type { AgentHost } from '../sessions/index.ts'
 import { Tasks } from '../tasks/index.ts'
 import { ToolAuthority, Tools } from '../tools/index.ts'
 import { CLOSE_GRACE_MS, createBash } from './bash.ts'
 import type { Command } from './command.ts'
+import type { ShellEvents } from './command-run.ts'
+import { shellCompleted, shellOutput, shellStarted } from './contract.ts'
 import { findShell, hiddenFrom } from './environment.ts'
 import { CommandRecord } from './record.ts'
 import { createShell, Shell } from './shell.ts'
@@ -30,7 +33,10 @@ export default definePack({
   async setup(ctx, { config, tasks }) {
     const record = await CommandRecord.open(ctx.home, ctx.newId(), ctx.log)
     const running = new Set<Command>()
+    const emit = { started: ctx.event(shellStarted), output: ctx.event(shellOutput), completed: ctx.event(shellCompleted) }
+    let over = false
     ctx.own(async () => {
+      over = true
       for (const command of running) command.stop(CLOSE_GRACE_MS)
       await Promise.all([...running].map(command => command.ended))
     })
@@ -47,6 +53,14 @@ export default definePack({
       own(command: Command) {
         running.add(command)
         return () => running.delete(command)
+      },
+      events({ id: subject, session }: AgentHost): ShellEvents {
+        const to = { session_id: session.id, subject }
+        return {
+          started: command => emit.started(command, to),
+          output: piece => over || emit.output(piece, to),
+          completed: end => over || emit.completed(end, to)
+        }
       },
       killGraceMs: ctx.config.kill_grace_ms,
       drainMs: ctx.config.drain_ms

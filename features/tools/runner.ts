@@ -6,7 +6,7 @@ import { RepeatSlot, remind } from './repeats.ts'
 import { limitResult } from './result-limit.ts'
 import { type Job, schedule } from './schedule.ts'
 import type { ToolOutcome, ToolReport, ToolRunInput, ToolRunner } from './service.ts'
-import type { ToolResult } from './tool.ts'
+import type { ToolResult, ToolUpdate } from './tool.ts'
 
 /** Text of a call whose predecessor in the same response ended the turn. */
 const SKIPPED = 'skipped because a previous tool call stopped the turn'
@@ -38,6 +38,8 @@ class Batch {
   readonly #calls: readonly ParsedCall[]
   readonly #results: (ToolResult | undefined)[] = []
   readonly #over = new AbortController()
+  /** Each resolves when clients have heard that the call began. */
+  readonly #told: Promise<void>[] = []
   /** Index of the first call that stopped the turn. */
   #stoppedAt = Number.POSITIVE_INFINITY
 
@@ -56,7 +58,7 @@ class Batch {
       if (each.result?.stop_turn) this.#stop(index)
       const { context, changes } = each.original === undefined ? each : prepared[each.original]!
       const execution = context?.execution
-      await this.#report({
+      this.#told[index] = this.#report({
         type: 'started',
         call: parsed.call,
         args: changes?.args ?? parsed.args,
@@ -122,10 +124,10 @@ class Batch {
     const { signal, end } = limited(whole, execution.limit_ms ?? this.#ports.callLimitMs)
     let over = false
     try {
-      const work = (async () =>
-        execution.run(update => {
-          if (!over) void this.#report({ type: 'progress', call: parsed.call, update })
-        }, signal))()
+      const progress = (update: ToolUpdate) => {
+        if (!over) void this.#report({ type: 'progress', call: parsed.call, update })
+      }
+      const work = (async () => execution.run(progress, signal, this.#told[index]!))()
       const done = await withGrace(work, signal, this.#ports.abandonMs)
       if (!done) return failure(abortText(signal))
       if (!signal.aborted || !done.value.is_error) return done.value

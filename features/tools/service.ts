@@ -91,7 +91,8 @@ export interface ToolRunner {
   list(agent: AgentHost, turn_id: number): readonly LlmTool[]
   /**
    * Prepares all calls in order (validation, permission), then executes. Never rejects. Events go through `report`:
-   * `started` after the decision (also for denied calls), `progress`, and `finished` in completion order.
+   * `started` after the decision (also for denied calls), `progress`, and `finished` in completion order. Nobody waits for the report of
+   * `started`, which resolves when clients have heard of it, before the call runs.
    */
   run(input: ToolRunInput): Promise<readonly ToolOutcome[]>
 }

@@ -98,8 +98,11 @@ export interface ToolExecution {
    * reported as started. A result settles the call in place of `run`, and need not be an error; undefined: the call runs.
    */
   review?(signal: AbortSignal): Promise<ToolResult | undefined>
-  /** The signal aborts with the turn, when the call takes longer than it may, and when the pack of the tool leaves. */
-  run(progress: (update: ToolUpdate) => void, signal: AbortSignal): Promise<ToolResult>
+  /**
+   * The signal aborts with the turn, when the call takes longer than it may, and when the pack of the tool leaves. `told` resolves when clients
+   * have heard that the call began.
+   */
+  run(progress: (update: ToolUpdate) => void, signal: AbortSignal, told: Promise<void>): Promise<ToolResult>
   /** How long `run` may take, ms; 0: as long as it wants, because it has limits of its own. Default: `call_limit_ms` (deployment option). */
   readonly limit_ms?: number
 }

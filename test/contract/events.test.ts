@@ -1,6 +1,6 @@
 /**
  * One scripted run in which a socket sees every event that the contract lists, each with its fields, its order and its scope. Left out are
- * events that nothing of the contract causes (`shell.*`, `event.session.status_changed`) and watched files.
+ * events of watched files.
  */
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -51,6 +51,9 @@ const table: readonly Row[] = [
   row('subagent.failed', 'subagentId error'),
   row('task.started', 'info'),
   row('task.terminated', 'info'),
+  volatile('shell.started', 'commandId taskId'),
+  volatile('shell.output', 'commandId taskId update'),
+  volatile('shell.completed', 'commandId taskId isError'),
   row('compaction.started', 'trigger'),
   row('compaction.completed', 'result'),
   row('compaction.cancelled'),
@@ -66,6 +69,7 @@ const table: readonly Row[] = [
   row('session.meta.updated', 'patch', 'session, to everyone'),
   row('event.session.created', 'session', 'session, to everyone'),
   row('event.session.work_changed', 'busy main_turn_active pending_interaction', 'session, to everyone'),
+  row('event.session.status_changed', 'status previous_status', 'session, to everyone'),
   row('event.session.archived', 'sessionId workspace_id', 'global'),
   row('event.workspace.created', 'id root name created_at last_opened_at session_count workspace', 'global'),
   row('event.workspace.updated', 'id root name created_at last_opened_at session_count workspace', 'global'),
@@ -100,6 +104,7 @@ function model() {
       return times(1, 'flaky', [{ status: 503, headers: { 'retry-after': '0' } }]) ?? [{ thinking: 'hm' }, { text: 'again' }]
     if (last.includes('broken') && !answered) return refused
     if (last.includes('waits') && !answered) return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
+    if (last.includes('prints') && !answered) return [{ tools: [{ name: 'Bash', id: 'printed', args: { command: 'echo out' } }] }]
     if (last.includes('delegate') && !answered) {
       return [{ tools: [{ name: 'Agent', id: 'delegated', args: { prompt: 'broken', description: 'will fail' } }] }]
     }
@@ -158,6 +163,7 @@ test('every event of the list is seen at a socket, with its fields, in order, by
 
   await run('flaky')
   await run('do:shell:a')
+  await run('prints')
   await run('do:ask:b')
   await run('do:ask:c')
   await run('do:agent:d')

@@ -128,6 +128,8 @@ export function judgeEvents(events: readonly Frame[], note: SessionNote): string
       complaints.push(`the call ${payload.toolCallId} was cut, and ended as ${JSON.stringify(payload.output)}`)
   const last = of('event.session.work_changed').at(-1)?.payload
   if (last && (last.busy || last.pending_interaction !== 'none')) complaints.push(`the last work_changed says ${JSON.stringify(last)}`)
+  const status = of('event.session.status_changed').at(-1)?.payload.status
+  if (status !== undefined && !['idle', 'aborted'].includes(status)) complaints.push(`the last status_changed says ${status}`)
   return complaints
 }
 

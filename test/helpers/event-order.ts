@@ -25,6 +25,7 @@ export function orderFaults(frames: readonly Frame[]): string[] {
   /** Calls that ask in the background. */
   const unwaited = new Set<string>()
   let pending = 'none'
+  let status: string | undefined
   for (const { type, payload, seq } of frames) {
     const agent = String(payload.agentId ?? 'main')
     const fault = (text: string) => void faults.push(`${seq} ${type} of ${agent}: ${text}`)
@@ -79,6 +80,10 @@ export function orderFaults(frames: readonly Frame[]): string[] {
         if (payload.args?.background === true) unwaited.add(callKey(payload.toolCallId))
         turn?.calls.add(payload.toolCallId)
         break
+      case 'shell.started':
+      case 'shell.completed':
+        must(calls.get(callKey(payload.commandId)) === 'begun', 'the call does not run')
+        break
       case 'tool.progress':
         must(calls.get(callKey(payload.toolCallId)) === 'begun', 'the call does not run')
         break
@@ -118,6 +123,11 @@ export function orderFaults(frames: readonly Frame[]): string[] {
       case 'event.session.work_changed':
         pending = payload.pending_interaction
         if (!payload.main_turn_active && payload.last_turn_reason) must(!turns.has('main'), 'the turn of the main agent has not ended')
+        break
+      case 'event.session.status_changed':
+        must(status === undefined || payload.previous_status === status, `it was ${status}`)
+        must(payload.status !== payload.previous_status, 'nothing changed')
+        status = payload.status
         break
       case 'turn.ended':
         own()

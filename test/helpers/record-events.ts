@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { Conversation } from '../../features/history/conversation.ts'
 import { type HistoryRecord, RecordEvents } from '../../features/history/index.ts'
-import { sessionMetaUpdated, workChanged } from '../../features/sessions/index.ts'
+import { sessionMetaUpdated, statusChanged, workChanged } from '../../features/sessions/index.ts'
 import { definePack } from '../../kernel/index.ts'
 import { type Frame, startTestKernel, type TestContextLike } from '../../kernel/testing.ts'
 
 /** The session tells these from its own state, too. */
-const ofSession = new Set<string>([sessionMetaUpdated.type, workChanged.type])
+const ofSession = new Set<string>([sessionMetaUpdated.type, workChanged.type, statusChanged.type])
 
 export interface Told {
   readonly type: string

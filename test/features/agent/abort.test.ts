@@ -32,6 +32,7 @@ test('a user abort keeps the text, drops half a tool call, and leaves the next t
     'turn.step.interrupted',
     'turn.ended',
     'event.session.work_changed',
+    'event.session.status_changed',
     'prompt.aborted'
   ])
   const [ended] = payloads(agent, 'turn.ended')

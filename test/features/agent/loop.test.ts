@@ -88,7 +88,13 @@ test('attempts are limited and the turn fails with the provider error', async t 
   const [ended] = payloads(agent, 'turn.ended')
   assert.deepEqual([ended?.reason, ended?.interruptReason], ['failed', 'error'])
   const order = agent.events.map(event => event.type).filter(type => type !== 'agent.status.updated')
-  assert.deepEqual(order.slice(order.indexOf('turn.ended')), ['turn.ended', 'error', 'event.session.work_changed', 'prompt.completed'])
+  assert.deepEqual(order.slice(order.indexOf('turn.ended')), [
+    'turn.ended',
+    'error',
+    'event.session.work_changed',
+    'event.session.status_changed',
+    'prompt.completed'
+  ])
   assert.equal(payloads(agent, 'prompt.completed')[0]?.reason, 'failed')
   const [error] = payloads(agent, 'error')
   assert.deepEqual(error?.details, { statusCode: 503 })

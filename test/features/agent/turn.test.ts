@@ -22,12 +22,14 @@ test('a prompt streams an answer, in the recorded order of events', async t => {
     'prompt.submitted',
     'turn.started',
     'event.session.work_changed',
+    'event.session.status_changed',
     'turn.step.started',
     'assistant.delta',
     'assistant.delta',
     'turn.step.completed',
     'turn.ended',
     'event.session.work_changed',
+    'event.session.status_changed',
     'prompt.completed'
   ])
   const list = await agent.call(listMessages, { params: { session_id } })

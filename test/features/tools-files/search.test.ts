@@ -124,7 +124,7 @@ test('Glob looks at a bounded number of files and stops at the abort, also while
   const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
   const execution = await tool.prepare({ pattern: '*.ts' }, env)
 
-  const { output } = await execution.run(() => undefined, new AbortController().signal)
+  const { output } = await execution.run(() => undefined, new AbortController().signal, Promise.resolve())
   assert.ok(looks <= 20_000, `${looks} files`)
   assert.match(String(output), /too many files; there are more/)
 
@@ -132,7 +132,7 @@ test('Glob looks at a bounded number of files and stops at the abort, also while
   const control = new AbortController()
   atLook = () => control.abort(new Error('stop'))
   await assert.rejects(
-    execution.run(() => undefined, control.signal),
+    execution.run(() => undefined, control.signal, Promise.resolve()),
     /stop/
   )
   assert.ok(looks < 100, `${looks} files after the abort`)
@@ -202,7 +202,7 @@ test('a search ends with the pack', async t => {
     const agent = await fakeAgent(t, { cwd: request.root })
     const env = { agent, cwd: request.root, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
     const execution = await tool.prepare(args, env)
-    const ended = execution.run(() => undefined, new AbortController().signal)
+    const ended = execution.run(() => undefined, new AbortController().signal, Promise.resolve())
     if (!pack.signal.aborted) {
       const started = await pid()
       pack.abort(new Error('unloaded'))

@@ -207,6 +207,37 @@ test('without the pack tasks, or without the tools to look after a task, nothing
   assert.match(killed ?? '', /killed after 1 s/)
 })
 
+test('clients see every command run: what it prints, and its end unless the task tells it', async t => {
+  const scene = await start(t, [
+    bash({ command: 'echo one; exit 3' }),
+    bash({ command: 'sleep 0.05; echo two', run_in_background: true, description: 'two' }, 'call_2'),
+    'done',
+    'noted'
+  ])
+  await scene.prompt('go')
+  const { taskId } = await scene.over()
+  const told = scene.events.flatMap(({ type, payload }) => {
+    if (!/^(shell|tool|task)\.(?!call\.delta)/.test(type)) return []
+    const { commandId, toolCallId, isError, update } = payload as Record<string, unknown>
+    return [[type, commandId ?? toolCallId, isError, (update as { text?: string } | undefined)?.text].filter(each => each !== undefined)]
+  })
+  assert.deepEqual(told.slice(0, 6), [
+    ['tool.call.started', 'call_1'],
+    ['shell.started', 'call_1'],
+    ['tool.progress', 'call_1', 'one\n'],
+    ['shell.output', 'call_1', 'one\n'],
+    ['shell.completed', 'call_1', true],
+    ['tool.result', 'call_1', true]
+  ])
+  const behind = told.filter(([type, id]) => id === 'call_2' && String(type).startsWith('shell.'))
+  assert.deepEqual(behind, [
+    ['shell.started', 'call_2'],
+    ['shell.output', 'call_2', 'two\n']
+  ])
+  const tasks = scene.events.flatMap(({ type, payload }) => (type === 'shell.output' ? [(payload as { taskId?: string }).taskId] : []))
+  assert.equal(tasks[1], taskId)
+})
+
 test('the whole output of a command in the background is in its file, cleaned as the model gets it', async t => {
   const command = "printf '\\033[1mred\\033[0m 10%%\\r20%%\\nend'"
   const scene = await start(t, [bash({ command, run_in_background: true, description: 'x' }), 'ok'])

@@ -13,6 +13,7 @@ async function bash(t: TestLike) {
   const running = new Set<Command>()
   let ids = 0
   let marks = 0
+  const told: [string, unknown][] = []
   const tool = createBash({
     shell: findShell(),
     home: '/srv/home',
@@ -25,6 +26,11 @@ async function bash(t: TestLike) {
       running.add(command)
       return () => running.delete(command)
     },
+    events: () => ({
+      started: command => void told.push(['started', command]),
+      output: piece => void told.push(['output', piece]),
+      completed: end => void told.push(['completed', end])
+    }),
     killGraceMs: 200,
     drainMs: 50
   })
@@ -33,6 +39,7 @@ async function bash(t: TestLike) {
   return {
     ...stage,
     running,
+    told,
     cwd: agent.session.cwd,
     async bash(args: Record<string, unknown>, signal?: AbortSignal) {
       const [result] = await stage.run([['call', 'Bash', JSON.stringify(args)]], signal ? { signal } : {})
@@ -66,13 +73,19 @@ async function ended(pid: number): Promise<void> {
 }
 
 test('the output of both streams is the result, and arrives live', async t => {
-  const { bash: run, live, reports } = await bash(t)
+  const { bash: run, live, reports, told } = await bash(t)
   const result = await run({ command: 'echo one; sleep 0.05; echo two >&2', description: 'counts' })
   assert.equal(result.output, 'one\ntwo')
   assert.equal(result.is_error, undefined)
   assert.deepEqual(live(), [
     { kind: 'stdout', text: 'one\n' },
     { kind: 'stderr', text: 'two\n' }
+  ])
+  assert.deepEqual(told, [
+    ['started', { commandId: 'call' }],
+    ['output', { commandId: 'call', update: { kind: 'stdout', text: 'one\n' } }],
+    ['output', { commandId: 'call', update: { kind: 'stderr', text: 'two\n' } }],
+    ['completed', { commandId: 'call', isError: false }]
   ])
   const started = reports.find(report => report.type === 'started')
   assert.match(started?.type === 'started' ? (started.description ?? '') : '', /^Running: echo one/)

@@ -85,7 +85,9 @@ export class FakeSession extends SlotHost implements Session {
     activeTurns: () => [],
     pending: (kind, change) => this.told.push(`${kind} ${change > 0 ? '+1' : '-1'}`),
     background: () => undefined,
-    announce: () => undefined
+    announce: () => undefined,
+    isHeard: true,
+    heard: () => undefined
   }
 
   add(id: string, record: AgentRecord = { type: 'main' }): FakeAgent {
