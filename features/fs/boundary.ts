@@ -4,10 +4,10 @@
  */
 import { existsSync, type Stats } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
-import { basename, dirname, join, posix } from 'node:path'
+import { join, posix } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
-import { isInside } from '../tools/index.ts'
+import { isInside, leadsTo } from '../tools/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { PathDenied } from './errors.ts'
 
@@ -100,29 +100,15 @@ export function withParent<T>(root: Root, path: string, use: (parent: Pin, name:
   return withPin(root, posix.dirname(path), parent => use(parent, posix.basename(path)))
 }
 
-/** Where a path leads, as far as it exists. Throws PathOutside, or PathMissing when it does not exist. */
+/** Where a path leads. Throws PathOutside, or PathMissing when it does not exist. */
 async function realInside(root: Root, path: string): Promise<string> {
   const full = join(root.real, path)
   try {
-    const real = await realpath(full)
-    if (!isInside(real, root.real)) throw outside(path)
-    return real
+    if (!isInside(await leadsTo(full), root.real)) throw outside(path)
+    return await realpath(full)
   } catch (error) {
-    if (AppError.is(error)) throw error
-    const real = await existingPart(full, 40)
-    if (!isInside(real, root.real)) throw outside(path)
     throw translated(error, path)
   }
-}
-
-/** The resolved place of the part that exists; a link that leads to nothing counts as what it names. */
-async function existingPart(path: string, links: number): Promise<string> {
-  const real = await realpath(path).catch(() => undefined) // not there: its target or its parent
-  if (real !== undefined || dirname(path) === path) return real ?? path
-  const target = links > 0 ? await readlink(path).catch(() => undefined) : undefined // no link
-  const parent = await existingPart(dirname(path), links - 1)
-  if (target === undefined) return join(parent, basename(path))
-  return await existingPart(target.startsWith('/') ? target : join(parent, target), links - 1)
 }
 
 /** An errno as one of the contract's answers. */

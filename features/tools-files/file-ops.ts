@@ -1,8 +1,9 @@
 /** The file system as the file tools need it; another implementation (a remote machine, a test) can stand in. */
 import { createReadStream } from 'node:fs'
-import { access, appendFile, constants, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { access, appendFile, constants, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { replaceFile } from '../../kernel/index.ts'
+import { leadsTo } from '../tools/index.ts'
 
 export interface FileFacts {
   readonly kind: 'file' | 'directory' | 'other'
@@ -16,7 +17,8 @@ export interface FileFacts {
 export interface FileOps {
   /** Undefined when nothing is there. Symbolic links are followed. */
   stat(path: string): Promise<FileFacts | undefined>
-  realpath(path: string): Promise<string>
+  /** Where the path leads, also when nothing is there yet. */
+  leadsTo(path: string): Promise<string>
   /** Whether the file, or what is in the directory, may be changed. */
   mayWrite(path: string): Promise<boolean>
   /** The bytes in chunks. */
@@ -43,7 +45,7 @@ export const nodeFileOps: FileOps = {
       throw error
     }
   },
-  realpath,
+  leadsTo,
   async mayWrite(path) {
     try {
       await access(path, constants.W_OK)

@@ -1,6 +1,6 @@
 /** Path rules of the file tools: where a given path leads, and whether the tools may go there. */
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import {
   isInside,
   isProtected,
@@ -104,13 +104,7 @@ export function refusal(error: unknown, path: string): unknown {
   return error
 }
 
-/** The real path of the existing part, followed by the rest as given. */
-async function realOf(path: string, ops: FileOps): Promise<string> {
-  try {
-    return await ops.realpath(path)
-  } catch (error) {
-    if (!isMissing(error)) throw refusal(error, path)
-    const parent = dirname(path)
-    return parent === path ? path : join(await realOf(parent, ops), basename(path))
-  }
+/** Where a path leads. Throws ToolRefusal. */
+function realOf(path: string, ops: FileOps): Promise<string> {
+  return ops.leadsTo(path).catch((error: unknown) => Promise.reject(refusal(error, path)))
 }

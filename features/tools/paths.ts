@@ -1,10 +1,27 @@
 /** Questions about paths that tools and permissions ask: what lies where, and what is off limits by its name or by its place. */
-import { dirname, isAbsolute, join, relative, sep } from 'node:path'
+import { readlink, realpath } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 /** True for the directory itself and everything below it. */
 export function isInside(path: string, dir: string): boolean {
   const below = relative(dir, path)
   return below === '' || (!/^\.\.(?:[/\\]|$)/.test(below) && !isAbsolute(below))
+}
+
+/**
+ * Where an absolute path leads: links resolved as far as something is there. A link to nothing counts as what it names, because whoever writes
+ * through it makes that. Rejects with Node's errno codes, not for what is missing.
+ */
+export async function leadsTo(path: string): Promise<string> {
+  const missing = (error: unknown) => {
+    if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    return undefined
+  }
+  const real = await realpath(path).catch(missing)
+  const parent = dirname(path)
+  if (real !== undefined || parent === path) return real ?? path
+  const target = await readlink(path).catch(() => undefined) // no link: what is above it counts
+  return target === undefined ? join(await leadsTo(parent), basename(path)) : await leadsTo(resolve(await leadsTo(parent), target))
 }
 
 const plain = new Set(['.env', 'id_rsa', 'id_ed25519', 'id_ecdsa', 'credentials', 'server.token'])

@@ -119,7 +119,7 @@ test('a path below ~ is one in the home of the user; what holds no path is refus
   const ports = { ops: nodeFileOps, home: '/srv/home' }
   assert.equal((await locate('~/no-such-file', env, ports)).path, join(homedir(), 'no-such-file'))
   await assert.rejects(locate('a\0b', env, ports), ToolRefusal)
-  const loop: FileOps = { ...nodeFileOps, realpath: () => Promise.reject(Object.assign(new Error('no'), { code: 'ELOOP' })) }
+  const loop: FileOps = { ...nodeFileOps, leadsTo: () => Promise.reject(Object.assign(new Error('no'), { code: 'ELOOP' })) }
   await assert.rejects(locate('a', env, { ...ports, ops: loop }), ToolRefusal)
 })
 

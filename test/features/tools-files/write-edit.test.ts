@@ -53,6 +53,21 @@ test('replacing keeps the mode and follows links; appending adds to the end', as
   assert.equal(await readFile(path, 'utf8'), 'new+')
 })
 
+test('a link to nothing counts as what it names: nothing is made through it outside of the working directory', async t => {
+  const { call, cwd } = await files(t)
+  const elsewhere = `${cwd}-elsewhere`
+  await symlink(elsewhere, join(cwd, 'notes'))
+  await symlink('fresh', join(cwd, 'inner'))
+  for (const mode of ['append', 'overwrite']) {
+    assert.match((await call('Write', { path: 'notes', content: 'x', mode })).output, /leads out of the working directory/)
+    assert.match((await call('Write', { path: 'notes/deep', content: 'x', mode })).output, /leads out of the working directory/)
+  }
+  await assert.rejects(lstat(elsewhere))
+  assert.equal((await call('Write', { path: 'inner', content: 'new' })).is_error, undefined)
+  assert.equal(await readFile(join(cwd, 'fresh'), 'utf8'), 'new')
+  assert.ok((await lstat(join(cwd, 'inner'))).isSymbolicLink())
+})
+
 test('a changed file keeps a mode that the umask would narrow, a new one gets what the umask leaves', async t => {
   const { call, put, cwd } = await files(t)
   for (const mode of [0o666, 0o600, 0o775]) {
