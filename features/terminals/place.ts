@@ -1,23 +1,25 @@
 /** Where a terminal opens and with which shell; what a program in it may know of the server. */
 import { constants } from 'node:fs'
-import { access, realpath, stat } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { access, stat } from 'node:fs/promises'
+import { delimiter, isAbsolute, join, normalize } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
-import { isInside } from '../tools/index.ts'
-import { PathOutside } from '../workspaces/index.ts'
+import { rootAt } from '../file-search/index.ts'
+import { PathDenied, relativePath, withPin } from '../fs/index.ts'
+import { PathMissing } from '../workspaces/index.ts'
 
 /** Absolute, links resolved. Throws 40001 for a path that is not relative or no directory, PathOutside (41304). */
-export async function directoryOf(root: string, given: string | undefined): Promise<string> {
-  const path = 'body.cwd'
-  if (given === undefined || given === '') return await realpath(root)
-  if (isAbsolute(given) || /^(?:[\\/]|[A-Za-z]:)/.test(given))
-    throw invalid([{ path, message: 'must be relative to the session workspace' }])
-  if (given.includes('\0')) throw invalid([{ path, message: 'must not contain NUL' }])
-  if (!isInside(join(root, given), root)) throw new AppError(PathOutside)
-  const found = await realpath(join(root, given)).catch(() => undefined)
-  if (found === undefined || !(await stat(found)).isDirectory()) throw invalid([{ path, message: `no such directory: ${given}` }])
-  if (!isInside(found, await realpath(root))) throw new AppError(PathOutside)
-  return found
+export async function directoryOf(cwd: string, given = ''): Promise<string> {
+  const wrong = (message: string, cause?: unknown) => invalid([{ path: 'body.cwd', message }], cause)
+  if (isAbsolute(given) || /^(?:[\\/]|[A-Za-z]:)/.test(given)) throw wrong('must be relative to the session workspace')
+  try {
+    return await withPin(await rootAt(cwd), relativePath(normalize(given), 'body.cwd'), async ({ real, stats }) => {
+      if (!stats.isDirectory()) throw wrong(`${given} is not a directory`)
+      return real
+    })
+  } catch (error) {
+    if (AppError.is(error) && (error.code === PathMissing.code || error.code === PathDenied.code)) throw wrong(error.message, error)
+    throw error
+  }
 }
 
 /** Absolute path of an executable. Throws 40001. */

@@ -1,9 +1,9 @@
 /** Wires file watching: frames of clients, and the service for other packs. */
 import { AppError, type Connection, definePack, defineSlot, Type } from '../../kernel/index.ts'
+import { relativePath } from '../fs/index.ts'
 import { localRuntime, RuntimeMissing, RuntimeUnavailable, Sessions } from '../sessions/index.ts'
 import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { fsChanged, WatchLimit, watchAdd, watchRemove } from './contract.ts'
-import { normalised } from './paths.ts'
 import { Room, type WatchedPath } from './room.ts'
 import { FileWatches, WatchTrouble } from './service.ts'
 import { Watchers } from './watchers.ts'
@@ -113,11 +113,12 @@ export default definePack({
   }
 })
 
+/** Sorted, normalised (`./src/` is `src`, `.` the whole), each once. Throws PathOutside (41304). */
 function pathsOf(given: readonly string[]): string[] {
   try {
-    return normalised(given)
+    return [...new Set(given.map(path => relativePath(path, 'payload.paths')))].sort()
   } catch (error) {
-    throw AppError.is(error) ? new AppError(error.spec, { message: error.message, data: nothing }) : error
+    throw AppError.is(error) ? new AppError(error.spec, { message: error.message, details: error.details, data: nothing }) : error
   }
 }
 
@@ -125,7 +126,7 @@ function pathsOf(given: readonly string[]): string[] {
 function watchable(given: readonly string[]): string[] {
   return given.flatMap(path => {
     try {
-      return normalised([path])
+      return [relativePath(path)]
     } catch {
       return [] // it leads out of the workspace
     }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, realpath, symlink } from 'node:fs/promises'
+import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { archiveSession, createSession, readRuntime, setRuntime } from '../../../features/sessions/index.ts'
@@ -136,15 +136,20 @@ test('wrong places and shells are refused with their codes', async t => {
   const { call, params, cwd, session_id } = await start(t)
   await mkdir(join(cwd, 'sub'))
   await symlink('/', join(cwd, 'out'))
+  await symlink('/nowhere/at/all', join(cwd, 'dangling'))
+  await writeFile(join(cwd, 'file'), '')
   const codeOf = async (body: Record<string, unknown>) => (await call(createTerminal, { params, body: bodyOf(body) })).code
   assert.equal(await codeOf({ cwd: 'sub', shell: '/bin/sh' }), 0)
-  for (const bad of ['/tmp', '\\x', 'C:\\x', 'nope']) assert.equal(await codeOf({ cwd: bad }), 40001, bad)
-  for (const bad of ['..', 'out', 'out/tmp', 'sub/../..']) assert.equal(await codeOf({ cwd: bad }), 41304, bad)
+  for (const bad of ['/tmp', '\\x', 'C:\\x', 'nope', 'file', 'a\0b']) assert.equal(await codeOf({ cwd: bad }), 40001, bad)
+  for (const bad of ['..', 'out', 'out/tmp', 'sub/../..', 'dangling']) assert.equal(await codeOf({ cwd: bad }), 41304, bad)
+  assert.equal(await codeOf({ cwd: 'sub/..', shell: '/bin/sh' }), 0)
   assert.equal(await codeOf({ shell: '/no/such/shell' }), 40001)
   assert.equal(await codeOf({ runtime_id: 'other' }), 40420)
   assert.equal(await codeOf({ cols: 0 }), 40001)
   assert.equal((await call(readTerminal, { params: { session_id, terminal_id: 'nope' } })).code, 40414)
   assert.equal((await call(listTerminals, { params: { session_id: 'session_nope' } })).code, 40401)
+  await rm(cwd, { recursive: true })
+  assert.equal(await codeOf({}), 40001)
 })
 
 test('this machine is the only runtime of a session', async t => {

@@ -110,8 +110,9 @@ test('bad paths, sessions and runtimes are refused whole, and the number of path
     if (code !== 0) assert.deepEqual(data, { watched_paths: [], current_count: 0 })
     return code
   }
-  for (const bad of ['', '/', '/etc', '..', 'a/../..', 'out', 'out/etc', 'out/nope/x', 'a\0b', 'C:\\x'])
+  for (const bad of ['', '/', '/etc', '..', 'a/../..', 'out', 'out/etc', 'out/nope/x'])
     assert.equal(await codeOf({ paths: ['ok', bad] }), 41304, bad)
+  assert.equal(await codeOf({ paths: ['ok', 'a\0b'] }), 40001)
   assert.equal(await codeOf({ session_id: 'session_nope', paths: ['a'] }), 40409)
   assert.equal(await codeOf({ paths: ['a'], runtime_id: 'far' }), 40420)
   assert.equal((await ask('watch_fs_add', { paths: 'a' })).code, 40001)
