@@ -151,7 +151,9 @@ export function fillDefaults(schema: TSchema, value: unknown): unknown {
     has = hasDefault(schema)
     defaulted.set(schema, has)
   }
-  return has ? Value.Default(schema, value) : value
+  // An array is no object, and would be merged into a default that is one.
+  const misfit = Array.isArray(value) && schema[Kind] === 'Object'
+  return has && !misfit ? Value.Default(schema, value) : value
 }
 
 /** Also true for a property of this name. */

@@ -144,7 +144,9 @@ async function describe(reply: FileReply | StreamReply, type: string, res: Serve
   res.setHeader('content-type', type)
   if (reply.filename !== undefined || reply.disposition !== undefined) {
     const { create } = await import('content-disposition')
-    res.setHeader('content-disposition', create(reply.filename, { type: reply.disposition ?? 'attachment' }))
+    // RFC 6266: a name that is not plain ASCII is there twice, readable and exact (RFC 8187), which half a surrogate pair cannot be.
+    const filename = reply.filename?.replace(/\p{Surrogate}/gu, '\ufffd')
+    res.setHeader('content-disposition', create(filename, { type: reply.disposition ?? 'attachment' }))
   }
   for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value)
 }

@@ -209,7 +209,7 @@ function resolve(group: Group, path: string, method: string): Target {
   const values: string[] = []
   const fallback = group.bare ?? group.actions.values().next().value!
   for (let i = 1; i < match.length; i++) {
-    const found = pathValue(match[i]!)
+    const found = pathValue(match[i]!, group.shape.at(-1) === '{+}' && i === match.length - 1)
     if ('problem' in found) {
       return { params: {}, error: invalid([{ path: `params.${fallback.names[i - 1]!}`, message: found.problem }]), open: false }
     }
@@ -236,8 +236,8 @@ function resolve(group: Group, path: string, method: string): Target {
   return isReserved(path) ? { params: {}, open: false } : { route, params, open: true }
 }
 
-/** The decoded value, or what is wrong with it. */
-function pathValue(raw: string): { readonly value: string } | { readonly problem: string } {
+/** The decoded value, or what is wrong with it. The rest of a path (`rest`) names a file, and files have names of all kinds. */
+function pathValue(raw: string, rest: boolean): { readonly value: string } | { readonly problem: string } {
   let value = raw
   try {
     if (raw.includes('%')) value = decodeURIComponent(raw)
@@ -246,7 +246,8 @@ function pathValue(raw: string): { readonly value: string } | { readonly problem
   }
   for (let i = 0; i < value.length; i++) {
     const code = value.charCodeAt(i)
-    if (code < 32 || code === 127) return { problem: 'must not contain control characters' }
+    if (rest ? code === 0 : code < 32 || code === 127)
+      return { problem: `must not contain ${rest ? 'a null character' : 'control characters'}` }
   }
   return { value }
 }

@@ -34,6 +34,17 @@ test('a file is sent with type, length, ETag, date and its UTF-8 name', async t 
   assert.equal(answer.headers['accept-ranges'], undefined)
 })
 
+test('a name that no header can hold as it is comes readable, and exact for clients that read it', async t => {
+  for (const [filename, readable, exact] of [
+    ['a\r\nset-cookie: b', 'a??set-cookie: b', 'a%0D%0Aset-cookie%3A%20b'],
+    ['tab\t\x7f', 'tab??', 'tab%09%7F'],
+    ['half \ud83d', 'half ?', 'half%20%EF%BF%BD']
+  ] as const) {
+    const { get } = await serve(t, file => ({ file, filename }))
+    assert.equal((await get()).headers['content-disposition'], `attachment; filename="${readable}"; filename*=UTF-8''${exact}`)
+  }
+})
+
 test('the reply decides on ETag, disposition and extra headers', async t => {
   const { get } = await serve(t, file => ({ file, etag: '"v1"', disposition: 'inline', headers: { 'accept-ranges': 'bytes' } }))
   const { headers } = await get()

@@ -65,6 +65,15 @@ test('path values that cannot be decoded or hold control characters are named', 
   }
 })
 
+test('the rest of a path may have every character but a null character', async t => {
+  const http = await startHttp(t)
+  http.mount(answering('GET', '/api/v1/tree/{+path}'), answering('GET', '/api/v1/in/{name}/{+path}:download'))
+  const path = async (url: string) => ((await http.send('GET', url)).json.data as { params: { path: string } }).params.path
+  assert.equal(await path('/api/v1/tree/a%0ab/%09c%7f'), 'a\nb/\tc\x7f')
+  assert.equal(await path('/api/v1/in/x/a%0ab:download'), 'a\nb')
+  for (const bad of ['tree/a%00b', 'in/x%0a/a:download']) assert.equal((await http.send('GET', `/api/v1/${bad}`)).json.code, 40001, bad)
+})
+
 test('an action tail is split at the last colon of the decoded segment', async t => {
   const http = await startHttp(t)
   http.mount(

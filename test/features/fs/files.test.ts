@@ -18,6 +18,7 @@ test('a listing shows directories first, no hidden and no ignored files, and wha
   await put('sub/keep/.gitignore', '*.tmp\n')
   await symlink('b.ts', join(cwd, 'link'))
   const { code, data } = await ask('list')
+  for (const body of [[], [{ path: 'sub' }]]) assert.equal((await ask('list', body)).code, 40001)
   assert.equal(code, 0)
   assert.deepEqual(names(data.items), ['sub', 'Zoo', 'A.md', 'b.ts', 'link'])
   assert.equal(data.truncated, false)
@@ -210,6 +211,12 @@ test('directories are made with or without their parents', async t => {
   await assert.rejects(lstat(join(dir, 'x')))
 })
 
+/** The name of a file as a client reads it (RFC 6266): the exact one, else the readable one. */
+function nameIn(disposition: string): string {
+  const exact = /filename\*=UTF-8''([^;]*)/.exec(disposition)?.[1]
+  return exact === undefined ? /filename="((?:[^"\\]|\\.)*)"/.exec(disposition)![1]!.replace(/\\(.)/g, '$1') : decodeURIComponent(exact)
+}
+
 test('a download has ranges, an ETag, its name and its type', async t => {
   const { rest, put, session_id, ask, cwd, dir } = await fileScene(t)
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
@@ -231,6 +238,12 @@ test('a download has ranges, an ETag, its name and its type', async t => {
   assert.equal((await get(path, {}, 'HEAD')).headers['content-length'], '10')
   assert.equal((await get('sub%2Fgr%C3%BC%C3%9Fe%201.txt')).status, 200)
   assert.equal((await get('a:b')).body.toString(), 'x')
+  for (const name of ['new\nline', 'tab\there', 'esc\x1b[0m', 'del\x7f', 'c1\x85', 'a"b\\c', 'pct%20', '\u202etxt.exe']) {
+    await put(name, name)
+    const named = await get(encodeURIComponent(name))
+    assert.equal(named.body.toString(), name)
+    assert.equal(nameIn(String(named.headers['content-disposition'])), name)
+  }
   await symlink(dir, join(cwd, 'out'))
   assert.deepEqual(
     [await code('sub'), await code('none'), await code('%2E%2E/x'), await code('%2Fetc/passwd'), await code('out/x'), await code('')],
