@@ -1,5 +1,5 @@
 /** The search engine of requests and of the agent's tools: ripgrep where there is one, a walker in a worker thread otherwise. */
-import { headOf } from '../tools/index.ts'
+import { headOf, ToolRefusal } from '../tools/index.ts'
 
 export interface ListRequest {
   /** Directory, real path. */
@@ -63,6 +63,12 @@ export interface SearchEngine {
   list(request: ListRequest, onPath: (path: string) => boolean, signal: AbortSignal): Promise<Partial | undefined>
   /** `onFile` gets the files as they are found; false ends the search. Throws ToolRefusal for a pattern that is no regular expression. */
   grep(request: GrepRequest, onFile: (matches: FileMatches) => boolean, signal: AbortSignal): Promise<GrepEnd>
+}
+
+/** Throws ToolRefusal for NUL in a pattern or glob: no text and no name has one, and no program takes one as an argument. */
+export function assertTexts({ pattern, glob = '', type = '', include = [], exclude = [] }: GrepRequest): void {
+  if ([pattern, glob, type, ...include, ...exclude].some(text => text.includes('\0')))
+    throw new ToolRefusal('The search failed: a pattern must not contain a NUL character.')
 }
 
 /** Limits of one search. */

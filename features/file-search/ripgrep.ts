@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { ToolRefusal } from '../tools/index.ts'
 import {
+  assertTexts,
   cutAround,
   type FileMatches,
   type GrepRequest,
@@ -56,6 +57,7 @@ export function createRipgrep(program: string): SearchEngine {
       return end.partial
     },
     async grep(request, onFile, signal) {
+      assertTexts(request)
       const fits = included(request)
       const found = (matches: FileMatches) => !fits(matches.path) || onFile(matches)
       const single = async (extra: readonly string[]) => {

@@ -3,7 +3,16 @@ import { readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ToolRefusal } from '../tools/index.ts'
-import { type FileMatches, type GrepEnd, type ListRequest, type Partial, SEARCH_BYTES, SEARCH_MS, type SearchEngine } from './engine.ts'
+import {
+  assertTexts,
+  type FileMatches,
+  type GrepEnd,
+  type ListRequest,
+  type Partial,
+  SEARCH_BYTES,
+  SEARCH_MS,
+  type SearchEngine
+} from './engine.ts'
 import { anyGlob, globOf, included } from './globs.ts'
 import { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
 import type { WorkerAnswer, WorkerTask } from './walker-worker.ts'
@@ -37,6 +46,7 @@ export const walker: SearchEngine = {
     return undefined
   },
   async grep(request, onFile, signal) {
+    assertTexts(request)
     const endings = request.type === undefined ? undefined : types[request.type]
     if (request.type !== undefined && !endings) throw new ToolRefusal(`The file type ${request.type} is not known here. Use glob instead.`)
     const picked = request.glob === undefined ? () => true : filterOf(request.glob)

@@ -7,7 +7,7 @@ import { PathMissing, PathOutside } from '../workspaces/index.ts'
 import { GitUnavailable } from './command.ts'
 
 const session = { method: 'POST', params: sessionParams, bodyCheck: 'late' } as const
-const errors = [SessionMissing, RuntimeMissing, PathMissing, GitUnavailable]
+const errors = [SessionMissing, RuntimeMissing, PathMissing, PathOutside, GitUnavailable]
 
 export const PullRequest = named(
   'PullRequest',
@@ -51,5 +51,5 @@ export const diffFile = defineRoute({
     diff: Type.String({ description: 'unified; empty: unchanged' }),
     truncated: Type.Boolean({ description: 'it is longer than 1,048,576 characters' })
   }),
-  errors: [...errors, PathOutside, PathDenied]
+  errors: [...errors, PathDenied]
 })

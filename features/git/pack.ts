@@ -46,6 +46,7 @@ export default definePack({
     })
     ctx.route(readGitStatus, async input => {
       const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
+      for (const path of body.paths ?? []) relativePath(path, 'body.paths')
       const { lineCounts, statusOf } = await import('./status.ts')
       const repository = await repositoryAt(root.real, input.signal)
       const asked = requests.of([cwd])

@@ -1,5 +1,5 @@
 /** Wires the key/value store of clients. */
-import { definePack } from '../../kernel/index.ts'
+import { definePack, invalid } from '../../kernel/index.ts'
 import { clearItems, getItem, itemStore, readLength, removeItem, setItem } from './contract.ts'
 
 export default definePack({
@@ -11,11 +11,12 @@ export default definePack({
     ctx.route(readLength, async () => ({ length: (await items.keys()).length }))
     ctx.route(getItem, async ({ query: { key } }) => ({ value: (await items.get(key)) ?? null }))
     ctx.route(setItem, async ({ body: { key, value } }) => {
+      if (/\p{Surrogate}/u.test(key)) throw invalid([{ path: 'body.key', message: 'must not contain half a surrogate pair' }])
       await items.put(key, value)
       return null
     })
     ctx.route(removeItem, async ({ body: { key } }) => {
-      await items.delete(key)
+      if (!/\p{Surrogate}/u.test(key)) await items.delete(key) // no item has such a key
       return null
     })
     ctx.route(clearItems, async () => {

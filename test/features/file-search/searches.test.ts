@@ -158,6 +158,7 @@ test('lines are found with column, neighbours and budgets', async t => {
   const bad = await ask('grep', { pattern: '(', regex: true })
   assert.deepEqual([bad.code, bad.details[0].path], [40001, 'body.pattern'])
   assert.equal((await ask('grep', { pattern: '' })).code, 40001)
+  for (const nul of [{ pattern: 'a\0b' }, { pattern: 'a', exclude_globs: ['a\0b'] }]) assert.equal((await ask('grep', nul)).code, 40001)
   assert.equal((await ask('grep', { pattern: '(' })).code, 0)
   assert.deepEqual((await ask('grep', { pattern: 'nowhere to be found' })).data.files, [])
   assert.ok(cwd)

@@ -61,6 +61,7 @@ test('a status has branch, changes, lines, and distance to its upstream', async 
     gone: 'deleted',
     'new/': 'untracked'
   })
+  for (const path of ['../x', '/etc', 'a/../..', '']) assert.equal((await ask('git_status', { paths: ['gone', path] })).code, 41304, path)
   run('checkout', '-q', '--detach')
   assert.equal((await ask('git_status')).data.branch, '')
   assert.equal((await ask('git_status', { runtime_id: 'r' })).code, 40420)

@@ -35,7 +35,8 @@ test('wrong keys and values name their field and change nothing', async t => {
   const { call } = await startTestKernel(t, { packs: [guiStore] })
   for (const body of [
     { key: '', value: '' },
-    { key: 'x'.repeat(257), value: '' }
+    { key: 'x'.repeat(257), value: '' },
+    { key: '\ud800', value: '' }
   ]) {
     const refused = await call(setItem, { body })
     assert.deepEqual([refused.code, refused.details?.[0]?.path], [40001, 'body.key'])
