@@ -5037,7 +5037,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody?: { content: { 'application/json': ReadGitStatusBody } }
-      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<ReadGitStatusData> | Failure<40001 | 40401 | 40409 | 40420 | 40908 | 41304 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:grep': {
