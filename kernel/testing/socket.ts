@@ -41,15 +41,29 @@ export interface WaitOptions {
   readonly limitMs?: number
 }
 
+/** The socket behind a client, for tests that look below frames. */
+export interface RawSocket {
+  readonly protocol: string
+  on(event: 'message', listener: (data: Buffer, isBinary: boolean) => void): unknown
+  off(event: 'message', listener: (data: Buffer, isBinary: boolean) => void): unknown
+  setMaxListeners(count: number): unknown
+  send(data: string | Uint8Array): void
+  /** Reads no more until `resume`. */
+  pause(): void
+  resume(): void
+}
+
 export class SocketClient {
   readonly frames: Frame[] = []
-  readonly ws: WebSocket
+  readonly ws: RawSocket
   readonly closed: Promise<{ code: number; reason: string }>
+  readonly #ws: WebSocket
   readonly #waiters = new Set<Waiter>()
   #next = 1
 
   private constructor(ws: WebSocket) {
     this.ws = ws
+    this.#ws = ws
     ws.on('message', (data: Buffer, binary) => this.#receive(binary ? withBytes(data) : (JSON.parse(data.toString()) as Frame)))
     this.closed = new Promise(resolve => {
       ws.on('close', (code, reason) => {
@@ -111,12 +125,12 @@ export class SocketClient {
   }
 
   close(): Promise<{ code: number; reason: string }> {
-    this.ws.close()
+    this.#ws.close()
     return this.closed
   }
 
   terminate(): void {
-    this.ws.terminate()
+    this.#ws.terminate()
   }
 
   #receive(frame: Frame): void {
