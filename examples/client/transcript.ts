@@ -71,6 +71,7 @@ export class Transcript {
         this.#merge(op.meta)
         return true
       case 'items.remove':
+        for (const id of op.ids) this.interactions.delete(id)
         this.#remove(new Set(op.ids))
         return true
     }

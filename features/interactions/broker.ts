@@ -72,7 +72,7 @@ export class Broker {
     const { agent } = ask
     const id = `${kind.name}_${this.#ports.newId()}`
     const request: unknown = kind.describe(ask, this.#base(id, ttl_ms))
-    const recording = this.#ports.record(agent, requestRecord.of({ kind: kind.name, id, request }))
+    const recording = this.#ports.record(agent, requestRecord.of({ kind: kind.name, id, agent_id: agent.id, request }))
     this.#recording.add(recording)
     let written: Written
     try {

@@ -6,7 +6,11 @@ import type { AnyInteractionKind, InteractionEnd } from './kind.ts'
 const whose = { kind: Type.String(), id: Type.String() }
 export const requestRecord = defineRecord(
   'interaction.request',
-  Type.Object({ ...whose, request: Type.Unknown({ description: 'as its kind says' }) })
+  Type.Object({
+    ...whose,
+    agent_id: Type.Optional(Type.String({ description: 'who asks' })),
+    request: Type.Unknown({ description: 'as its kind says' })
+  })
 )
 export const endRecord = defineRecord(
   'interaction.resolved',

@@ -112,8 +112,10 @@ export class Entities {
     time: number | undefined
   ): Op[] {
     this.#ops = []
-    for (const [id, turn] of this.#anchors) {
-      if (!turns.includes(turn)) continue
+    const gone = [...this.#anchors].flatMap(([id, turn]) => (turns.includes(turn) ? id : []))
+    // By name: a client need not have the calls that asked.
+    if (gone.length > 0) this.#ops.push({ op: 'items.remove', ids: gone })
+    for (const id of gone) {
       this.interactions.delete(id)
       this.#anchors.delete(id)
       this.#budget.forget(id)

@@ -18,16 +18,20 @@ function shown(value: unknown): unknown {
 }
 
 /** A request, and the turn it belongs to. */
-export function requestOf({ kind, id, request }: Requested): { readonly interaction: Interaction; readonly turn: number | undefined } {
+export function requestOf({ kind, id, agent_id, request }: Requested): {
+  readonly interaction: Interaction
+  readonly turn: number | undefined
+} {
   const { tool_input_display: display, approval_id: _approval, question_id: _question, ...fields } = fieldsOf(request)
   const { tool_call_id, turn_id } = fields
+  const whose = agent_id === undefined ? {} : { agentId: agent_id }
   const interaction: Interaction = {
     interactionId: id,
     interactionKind: kind,
     ...(typeof tool_call_id === 'string' ? { toolCallId: tool_call_id } : {}),
     state: 'pending',
     // A display has the form that events give it.
-    request: { id, ...(shown(fields) as object), ...(display === undefined ? {} : { display }) }
+    request: { id, ...whose, ...(shown(fields) as object), ...(display === undefined ? {} : { display }) }
   }
   return { interaction, turn: typeof turn_id === 'number' ? turn_id : undefined }
 }

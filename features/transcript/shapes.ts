@@ -307,7 +307,10 @@ export const Op = named(
     ),
     Type.Object(
       { ...op('items.remove'), ids: Ids },
-      { description: 'of turns, markers and task references; interactions of the tool calls of such a turn go with it' }
+      {
+        description:
+          'of turns, markers, task references and interactions; those of the tool calls of such a turn go with it, and are named, too'
+      }
     )
   ])
 )

@@ -1,0 +1,45 @@
+/** Approvals and questions in the transcripts that clients follow, of whatever grade. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadDefaultPacks } from '../../features/default-packs.ts'
+import { startTestKernel } from '../../kernel/testing.ts'
+import { busyModel } from '../helpers/busy-model.ts'
+import { crashScene } from '../helpers/crash-scene.ts'
+
+interface Shown {
+  readonly interactionId: string
+  readonly request?: Readonly<Record<string, unknown>>
+}
+type Op = { readonly op: string; readonly ids?: readonly string[]; readonly interaction?: Shown }
+
+test('an interaction says who asks, and an undo that takes it out tells clients of every grade', async t => {
+  const { home, place } = await crashScene(t, { model: busyModel, toml: 'default_permission_mode = "yolo"' })
+  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home })
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
+  const session = `/api/v1/sessions/${id}`
+  const watcher = await connect()
+  await watcher.request('subscribe', { session_ids: [id] })
+  const grades = ['turn', 'block', 'delta']
+  const clients = await Promise.all(grades.map(() => connect()))
+  for (const [at, client] of clients.entries()) {
+    assert.equal((await client.request('subscribe_v2', { session_id: id, transcript: { '*': grades[at]! } })).code, 0)
+  }
+
+  await rest.json('POST', `${session}/prompts`, { content: [{ type: 'text', text: 'do:ask:a' }] })
+  const { payload } = await watcher.next('event.question.requested')
+  await rest.json('POST', `${session}/questions/${payload.question_id}:dismiss`)
+  await watcher.next('prompt.completed')
+  await watcher.next(({ type, payload: work }) => type === 'event.session.work_changed' && !work.busy)
+  const page = async () => (await rest.json('GET', `${session}/transcript?agent_id=main`)).data as { interactions: Shown[] }
+  const [asked] = (await page()).interactions
+  assert.equal(asked?.interactionId, payload.question_id)
+  assert.deepEqual([asked?.request?.sessionId, asked?.request?.agentId], [id, 'main'])
+
+  assert.equal((await rest.json('POST', `${session}:undo`, { count: 1 })).code, 0)
+  assert.deepEqual((await page()).interactions, [])
+  for (const [at, client] of clients.entries()) {
+    const isRemoval = ({ op, ids }: Op) => op === 'items.remove' && ids?.includes(payload.question_id)
+    const { payload: batch } = await client.next(({ type, payload: { ops } }) => type === 'transcript.ops' && (ops as Op[]).some(isRemoval))
+    assert.ok(batch.seq > 0, grades[at])
+  }
+})
