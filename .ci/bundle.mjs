@@ -92,6 +92,7 @@ const exported = await write(
     'resolve-self': 'features/cli/resolve-self.ts',
     packs: 'features/default-packs.ts',
     'pack-hooks': 'features/cli/pack-hooks.ts',
+    'child-main': 'features/cli/isolation/child-main.ts',
     ...Object.fromEntries(packs.map(name => [`features-${name}`, `features/${name}/index.ts`]))
   },
   {
@@ -103,6 +104,7 @@ const exported = await write(
   },
   code => asValues(throughLoader(code))
 )
+writeFileSync(join(dir, 'isolated.js'), "require('./load.js').load('child-main.js')\n")
 writeFileSync(join(dir, 'main.js'), "#!/usr/bin/env node\nrequire('./load.js').load('cli.js')\n", { mode: 0o755 })
 for (const [name, names] of exported)
   if (/^(kernel|features-|packs$)/.test(name)) writeFileSync(join(dir, `${name}.mjs`), door(name, names))

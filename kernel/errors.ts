@@ -176,6 +176,20 @@ const mistakes = {
   ports_taken: (range: string, host: string) => `${range} taken on ${host}; choose another one with --port`
 } as const
 
+/**
+ * A pack cannot run now and may later: what it runs on went away. It is Failed with this message, and set up again `again_ms` after that, unless somebody
+ * switched it meanwhile. Thrown by `setup`, or given to `ctx.fail`.
+ */
+export class PassingFailure extends Error {
+  override readonly name = 'PassingFailure'
+  readonly again_ms: number
+
+  constructor(message: string, again_ms: number, options?: ErrorOptions) {
+    super(message, options)
+    this.again_ms = again_ms
+  }
+}
+
 export type DeveloperCode = keyof typeof mistakes
 
 /** A mistake of whoever writes or deploys a pack; `code` tells which. Made by `developerError`. */

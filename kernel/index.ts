@@ -50,6 +50,7 @@ export {
   InternalError,
   invalid,
   OwnerSilent,
+  PassingFailure,
   PersistenceFailed,
   RouteMissing,
   ScopeMissing,
@@ -63,6 +64,7 @@ export { type Declarations, type Feature, KernelInfo, PackControl, type PackFact
 export type { LoopTime } from './lifecycle/guard.ts'
 export { silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
+  type Answers,
   type Collection,
   type Contribution,
   type ExtensionPoint,
@@ -81,6 +83,7 @@ export {
   type FrameCheck,
   type Pack,
   type PackContext,
+  type PackProcessFacts,
   type PackSource,
   type RawFrame,
   type RouteHandler,

@@ -5,7 +5,7 @@ import { createGate, type Gate } from './access/gate.ts'
 import type { AnyRoute, Method } from './contract.ts'
 import { Relays } from './elsewhere.ts'
 import { createEnvironment, type Environment, type KernelOptions } from './environment.ts'
-import { CredentialRejected, developerError, generalErrors } from './errors.ts'
+import { CredentialRejected, developerError, generalErrors, PassingFailure } from './errors.ts'
 import { homeWarnings, makeHome } from './home.ts'
 import type { Inject, InjectInput } from './http/inject.ts'
 import { Pipeline } from './http/pipeline.ts'
@@ -123,7 +123,8 @@ export class Kernel {
       tapped: this.#tapped,
       points: this.#points,
       remount: added => this.#remount(added),
-      withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id)
+      withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id),
+      fail: (unit, error) => this.#takeOut(unit.name, error)
     }
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
@@ -228,7 +229,8 @@ export class Kernel {
 
   #takeOut(pack: string, error: Error): void {
     const operator = createOperator(this.log, this.#env.options.onOperatorLine)
-    operator.warn({ pack }, `pack ${pack} is taken out until it is reloaded: ${error.message}`)
+    const until = error instanceof PassingFailure ? 'for now' : 'until it is reloaded'
+    operator.warn({ pack }, `pack ${pack} is taken out ${until}: ${error.message}`)
     void this.#lifecycle.fail(pack, error)
   }
 

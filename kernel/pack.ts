@@ -134,6 +134,11 @@ export interface PackContext<C = unknown> extends Accounts {
    * server. A program that cannot be started is a fault of the pack, unless the pack listens to `error`.
    */
   spawn(command: string, args?: readonly string[], options?: SpawnOptions): ChildProcess
+  /**
+   * Takes this pack out as Failed with this reason, and who needs it waits: until it is reloaded, or so long as a PassingFailure says. Does nothing once it
+   * leaves.
+   */
+  fail(error: Error): void
   /** Runs work in the background: its failure is logged, unloading waits for it within the grace time. */
   background(work: (signal: AbortSignal) => Promise<unknown>): void
 }
@@ -156,6 +161,18 @@ export interface Pack {
   readonly broken?: Error | undefined
   /** File that the pack was loaded from, absolute; set by who loads it. An error whose stack names it, or its folder, is put down to the pack. */
   source?: string | undefined
+  /** What is known of the process that it runs in, should it have one of its own; set by who loads it. */
+  readonly process?: (() => PackProcessFacts) | undefined
+}
+
+/** A process that one pack runs in. */
+export interface PackProcessFacts {
+  /** Undefined while there is none. */
+  readonly pid: number | undefined
+  /** As it was looked at last, bytes. */
+  readonly memory_bytes: number | undefined
+  /** How often it was started anew because it had ended by itself. */
+  readonly restarts: number
 }
 
 /** What `definePack` takes. */

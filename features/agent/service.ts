@@ -347,7 +347,7 @@ export interface StepInjector {
   /** undefined: nothing to say now. The text is wrapped in `<system-reminder>` tags. */
   inject(info: TurnInfo, history: History): Injection | undefined | Promise<Injection | undefined>
 }
-export const StepInjectors = extensionPoint<StepInjector>('step-injectors')
+export const StepInjectors = extensionPoint<StepInjector>('step-injectors', { inject: 'promise' })
 
 /** What a block says. */
 export interface PromptText {
@@ -376,4 +376,4 @@ export interface PromptBlock {
   basis?(agent: AgentHost): string | Promise<string>
 }
 
-export const PromptBlocks = extensionPoint<PromptBlock>('prompt-blocks')
+export const PromptBlocks = extensionPoint<PromptBlock>('prompt-blocks', { render: 'promise', basis: 'promise' })

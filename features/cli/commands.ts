@@ -70,6 +70,7 @@ export const commands = {
   load = ["./my-pack.js"]
   disable = ["tools-shell"]
   require = ["agent"]
+  isolate = ["my-pack"]              runs in a process of its own
   [packs.replace]                    a service of a default pack is provided by the named pack instead
   permissions = "my-pack"
   [packs.config.interactions]
@@ -161,13 +162,17 @@ export const commands = {
       { verb: 'check', args: ['[path]'], help: 'import the pack of a file or directory (default: this one) and check what it declares' },
       { verb: 'test', args: ['[path]'], help: 'leaks, bounds, reloads under load, neighbours that go, schemas; then its own test files' },
       { verb: 'dev', args: ['[path]'], help: 'a server with the pack and the demo model; the pack is swapped at every change' },
-      { verb: 'add', args: ['<path|package|tarball>'], help: 'load a pack from now on, also in the running server' },
+      {
+        verb: 'add',
+        args: ['<path|package|tarball>'],
+        help: 'load a pack from now on, in a process of its own, also in the running server'
+      },
       { verb: 'remove', args: ['<pack>'], help: 'undo that' },
       { verb: 'load', args: ['<pack>'], help: 'bring a pack of the running server up, until it stops' },
       { verb: 'unload', args: ['<pack>'], help: 'take a pack of the running server out, until it stops' },
       { verb: 'reload', args: ['<pack>'], help: 'unload and load; the file of a third-party pack is read anew' }
     ],
-    flags: ['port', 'offline', 'log-level', 'disable', ...own],
+    flags: ['port', 'offline', 'log-level', 'disable', 'in-process', ...own],
     notes: 'Exit code 1 when a check, a test or the pack failed. Packages and tarballs are installed with npm into <home>/pack-modules.'
   },
   packs: {

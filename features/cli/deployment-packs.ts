@@ -16,7 +16,7 @@ export async function deploymentPacks(deployment: Deployment, importMs?: number)
   const failed: string[] = []
   if (deployment.load.length > 0 || Object.keys(deployment.replace).length > 0) {
     const { loadPacks } = await import('./load-pack.ts')
-    const loaded = await loadPacks(deployment.load, names, importMs)
+    const loaded = await loadPacks(deployment.load, names, importMs, deployment)
     failed.push(...loaded.failed)
     const { checkReplacements } = await import('./replacements.ts')
     const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
@@ -24,10 +24,20 @@ export async function deploymentPacks(deployment: Deployment, importMs?: number)
   }
   const known = [...new Set([...names, ...packs.map(pack => pack.name)])]
   if (failed.length === 0) checkPackNames('disable', deployment.disable, known)
+  checkIsolated(deployment, names, failed.length === 0 ? known : undefined)
   const absent = failed.length > 0 && deployment.require.find(name => !known.includes(name))
   if (absent) throw new Error(`required pack '${absent}' is not there; these could not be loaded: ${failed.join('; ')}`)
   checkPackNames('require', deployment.require, known)
   return packs.filter(pack => !deployment.disable.includes(pack.name))
+}
+
+/** Packs of the installation share objects with others: only those of `load` can run apart. `known`: undefined when some could not be loaded. */
+function checkIsolated({ isolate }: Deployment, own: readonly string[], known: readonly string[] | undefined): void {
+  if (typeof isolate !== 'object') return
+  const shared = isolate.find(name => own.includes(name))
+  if (shared !== undefined)
+    throw new Error(`[packs] isolate names '${shared}', a default pack: only packs of load can run in a process of their own`)
+  if (known) checkPackNames('isolate', isolate, known)
 }
 
 /** Options of the deployment over those of the full server. */

@@ -3,8 +3,9 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
 import type { FlagValues } from './flags.ts'
+import { type Isolation, type IsolationOptions, isolationOptions } from './isolation/options.ts'
 
-export interface Deployment {
+export interface Deployment extends Isolation {
   readonly home: string
   readonly load: readonly { readonly spec: string; readonly from: string }[]
   /** The demo model is there. */
@@ -43,24 +44,22 @@ export function listOf(value: string | undefined): string[] {
 export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<Deployment> {
   const home = homeOf(flags, env)
   const file = join(home, 'config.toml')
-  const { load, disable, require, replace, config, faults } = await packsTable(file)
+  const { load, disable, require, ...others } = await packsTable(file)
   return {
     home,
     load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))],
     demo: flags.demo ?? false,
     disable: [...disable, ...(flags.disable ?? [])],
     require: [...require, ...(flags.require ?? [])],
-    replace,
-    config,
-    faults
+    ...others
   }
 }
 
-interface PacksTable extends Pick<Deployment, 'disable' | 'require' | 'replace' | 'config' | 'faults'> {
+interface PacksTable extends Omit<Deployment, 'home' | 'load' | 'demo'> {
   readonly load: readonly string[]
 }
 
-const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config', 'faults']
+const tableKeys: readonly string[] = ['load', 'disable', 'require', 'replace', 'config', 'faults', 'isolate', 'isolation']
 
 async function packsTable(file: string): Promise<PacksTable> {
   const text = textOf(file)
@@ -77,9 +76,9 @@ async function packsTable(file: string): Promise<PacksTable> {
   const table = record(parsed.packs, ['packs'])
   const odd = Object.keys(table).find(key => !tableKeys.includes(key))
   if (odd !== undefined) throw fault(['packs', odd], `is unknown; [packs] has ${tableKeys.join(', ')}`)
-  const strings = (key: string): string[] => {
+  const strings = (key: string, problem = 'must be an array of strings'): string[] => {
     const value = table[key] ?? []
-    if (!Array.isArray(value) || value.some(item => typeof item !== 'string')) throw fault(['packs', key], 'must be an array of strings')
+    if (!Array.isArray(value) || value.some(item => typeof item !== 'string')) throw fault(['packs', key], problem)
     return value as string[]
   }
   const replace = record(table.replace, ['packs', 'replace'])
@@ -88,21 +87,36 @@ async function packsTable(file: string): Promise<PacksTable> {
   }
   const config = record(table.config, ['packs', 'config'])
   for (const [name, options] of Object.entries(config)) record(options, ['packs', 'config', name])
+  const section = (key: string) => (table[key] === undefined ? undefined : record(table[key], ['packs', key]))
   return {
     load: strings('load'),
     disable: strings('disable'),
     require: strings('require'),
     replace: replace as Record<string, string>,
     config,
-    faults: faultsOf(table.faults === undefined ? undefined : record(table.faults, ['packs', 'faults']), fault)
+    faults: faultsOf(section('faults'), fault),
+    isolate: typeof table.isolate === 'boolean' ? table.isolate : strings('isolate', 'must be true, false or an array of strings'),
+    isolation: isolationOf(section('isolation') ?? {}, fault)
   }
 }
 
+type Fault = (path: readonly string[], problem: string) => Error
+
+function isolationOf(given: Record<string, unknown>, fault: Fault): IsolationOptions {
+  const path = ['packs', 'isolation']
+  const odd = Object.keys(given).find(key => !Object.hasOwn(isolationOptions, key))
+  if (odd !== undefined) throw fault([...path, odd], `is unknown; [packs.isolation] has ${Object.keys(isolationOptions).join(', ')}`)
+  const whole = (key: keyof IsolationOptions): number => {
+    const [standard, least] = isolationOptions[key]
+    const value = given[key] ?? standard
+    if (!Number.isInteger(value) || (value as number) < least) throw fault([...path, key], `must be a whole number of at least ${least}`)
+    return value as number
+  }
+  return { memory_mb: whole('memory_mb'), hang_s: whole('hang_s'), restarts: whole('restarts') }
+}
+
 /** `faults = { limit = 20, within_s = 60 }`: both, whole and at least 1. */
-function faultsOf(
-  given: Record<string, unknown> | undefined,
-  fault: (path: readonly string[], problem: string) => Error
-): Deployment['faults'] {
+function faultsOf(given: Record<string, unknown> | undefined, fault: Fault): Deployment['faults'] {
   if (given === undefined) return undefined
   const odd = Object.keys(given).find(key => key !== 'limit' && key !== 'within_s')
   if (odd !== undefined) throw fault(['packs', 'faults', odd], 'is unknown; [packs.faults] has limit, within_s')

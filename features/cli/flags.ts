@@ -32,6 +32,7 @@ export const flags = {
   offline: { type: 'boolean', help: 'call nobody but configured providers on this machine' },
   network: { type: 'boolean', help: 'every host that packs may call, and nothing else' },
   pack: { type: 'string', multiple: true, value: 'path|module', help: 'load a further pack (repeatable)' },
+  'in-process': { type: 'boolean', help: 'run the pack in the process of the server, not in one of its own' },
   disable: { type: 'string', multiple: true, value: 'pack', help: 'leave a pack out (repeatable)' },
   require: { type: 'string', multiple: true, value: 'pack', help: 'refuse to start unless this pack is active (repeatable)' },
   json: { type: 'boolean', help: 'JSON instead of a table' },

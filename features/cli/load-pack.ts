@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { definePack, type Pack } from '../../kernel/index.ts'
 import { late, waitAtMost } from '../../kernel/lifecycle/wait.ts'
 import { eraserFor, native } from './erase-types.ts'
+import type { Isolation, Origin } from './isolation/options.ts'
 
 /** Time limit of an import, ms: a top-level await without end must not hold up the start. */
 const importLimitMs = 10_000
@@ -15,12 +16,6 @@ let hooked = false
 
 /** Query of a file that is read again; its imports within the package get the same (`resolve-self.ts`). */
 const versionMark = 'svc-code='
-
-/** A path or module, as it was named, and the directory from which. */
-export interface Origin {
-  readonly spec: string
-  readonly from: string
-}
 
 export interface LoadedPacks {
   /** In the order they are named; what cannot run is among them as a pack that fails with the reason. */
@@ -33,8 +28,13 @@ export interface LoadedPacks {
  * Imports the modules side by side. A pack with a name in `taken`, or of one before it, fails as well, under the name of its file. Never
  * rejects.
  */
-export async function loadPacks(modules: readonly Origin[], taken: readonly string[], limitMs = importLimitMs): Promise<LoadedPacks> {
-  const loaded = await Promise.all(modules.map(({ spec, from }) => loadPack(spec, from, limitMs)))
+export async function loadPacks(
+  modules: readonly Origin[],
+  taken: readonly string[],
+  limitMs = importLimitMs,
+  isolation?: Isolation
+): Promise<LoadedPacks> {
+  const loaded = await Promise.all(modules.map(({ spec, from }) => loadPack(spec, from, limitMs, isolation)))
   const names = new Set(taken)
   const packs: Pack[] = []
   const failed: string[] = []
@@ -67,11 +67,22 @@ interface Found {
 }
 
 /** The packs of a module: its `default` export and those in `packs`; or why there are none, with file and line. */
-async function loadPack(spec: string, from: string, limitMs: number): Promise<Found> {
+async function loadPack(spec: string, from: string, limitMs: number, isolation: Isolation | undefined): Promise<Found> {
   let place = spec
   try {
     const url = locate(spec, from)
     if (url.startsWith('file:')) place = fileURLToPath(url)
+    const { isolate = [], isolation: options } = isolation ?? {}
+    if (options && (isolate === true || (isolate !== false && isolate.length > 0))) {
+      const { isolatedPacks } = await import('./isolation/isolated-module.ts')
+      const all = await isolatedPacks({ spec, from }, `${url}?${versions.get(url) ?? 0}`, options)
+      const found = all.filter(pack => isolate === true || isolate.includes(pack.name))
+      if (found.length === all.length) return { spec, from, place, found }
+      const here = await loadPack(spec, from, limitMs, undefined)
+      const others =
+        here.found instanceof Error ? here.found : [...found, ...here.found.filter(pack => !found.some(one => one.name === pack.name))]
+      return { ...here, found: others }
+    }
     const loaded = await waitAtMost(importModule(url), limitMs)
     if (loaded === late) throw new Error(`the import took longer than ${limitMs} ms and was given up`)
     const found = [loaded.default, ...(Array.isArray(loaded.packs) ? loaded.packs : [])].filter(isPack)

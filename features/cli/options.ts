@@ -112,10 +112,12 @@ function checkValues(values: FlagValues): void {
 }
 
 /** Throws a UsageError for a pack name (of --disable, --require or config.toml) that nobody has: a typing error would go unnoticed. */
-export function checkPackNames(option: 'disable' | 'require', given: readonly string[], known: readonly string[]): void {
+export function checkPackNames(option: 'disable' | 'require' | 'isolate', given: readonly string[], known: readonly string[]): void {
   const odd = given.find(name => !known.includes(name))
   if (odd === undefined) return
-  throw new UsageError(`unknown pack '${odd}' in --${option} or [packs] ${option}.${suggestion(odd, known, '')}`)
+  throw new UsageError(
+    `unknown pack '${odd}' in ${option === 'isolate' ? '' : `--${option} or `}[packs] ${option}.${suggestion(odd, known, '')}`
+  )
 }
 
 function suggestion(given: string, known: readonly string[], prefix: string): string {

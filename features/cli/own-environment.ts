@@ -7,6 +7,11 @@ import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
 /** Harmless ones stay shown: libraries may hold on to their first place, and a server around this one looks for SVC_CODE_COMMAND. */
 const shown = /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|PWD|HOSTNAME|TZ|LANG|LANGUAGE|GLIBC_TUNABLES|SVC_CODE_COMMAND|(?:LC|LD|MALLOC)_\w+)$/
 
+/** Of these variables, those that the system may show of a process. */
+export function shownVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => shown.test(name) || name === 'NODE_EXTRA_CA_CERTS'))
+}
+
 /**
  * Blanks all variables that are not known to be harmless; `env` must be `process.env`, which keeps them. Answers whether the system
  * shows none of them now: only Linux lets a process write there.

@@ -30,13 +30,19 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
     if (!byPath && !before.includes(spec)) await npm(home, ['uninstall', spec], io)
   }
   forgetModule(spec, home)
-  const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks))
+  const inside = flags['in-process'] ?? false
+  const { isolation } = deployment
+  const { packs, failed } = await loadPacks([{ spec, from: home }], Object.keys(defaultPacks), undefined, { isolate: !inside, isolation })
   if (failed.length > 0) {
     await undo()
     throw new CommandError(`not added: ${failed.join('; ')}`)
   }
   const names = packs.map(pack => pack.name)
-  if (!before.includes(spec)) await editLoad(home, load => [...load, spec])
+  const added = before.includes(spec) ? before : [...before, spec]
+  await editPacks(home, table => {
+    table.load = added
+    isolated(table, names, !inside)
+  })
   const items = await refresh(home, byPath || !before.includes(spec) ? [] : names)
   if (items === undefined) {
     io.out(`added ${names.join(', ')}; no server runs on ${home}, the next one loads it\n`)
@@ -45,7 +51,10 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   const rows = items.filter(item => names.includes(item.name)).map(rowOf)
   const bad = rows.filter(row => row.state === 'Failed')
   if (bad.length > 0) {
-    if (!before.includes(spec)) await editLoad(home, load => load.filter(one => one !== spec))
+    await editPacks(home, table => {
+      table.load = before
+      table.isolate = deployment.isolate
+    })
     await refresh(home, [])
     await undo()
     throw new CommandError(`not added: ${bad.map(row => `${row.name}: ${row.why}`).join('; ')}`)
@@ -57,20 +66,23 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
 /** By the name of the pack, or as it was added. */
 export async function removePack(word: string, flags: FlagValues, io: Io): Promise<number> {
   const home = homeOf(flags, io.env)
-  const { load } = await readDeployment({ home }, io.env)
+  const deployment = await readDeployment({ home }, io.env)
+  const { load } = deployment
+  const { packs, failed } = await loadPacks(load, [], undefined, deployment)
   const wanted = load.map(one => one.spec).filter(spec => spec === word || spec === resolve(word))
-  const specs = wanted.length > 0 ? wanted : await specsOf(word, load)
+  const specs = wanted.length > 0 ? wanted : packs.flatMap((one: Pack) => (one.name === word ? (originOf(one)?.spec ?? []) : []))
   if (specs.length === 0) throw new CommandError(`[packs] load of config.toml names no pack '${word}'`)
-  await editLoad(home, given => given.filter(spec => !specs.includes(spec)))
+  const left = load.map(one => one.spec).filter(spec => !specs.includes(spec))
+  await editPacks(home, table => {
+    table.load = left
+    const stay = packs.filter(pack => left.includes(originOf(pack)?.spec ?? '')).map(pack => pack.name)
+    const isGone = (name: string) => name === word || (failed.length === 0 && !stay.includes(name))
+    if (typeof table.isolate === 'object') table.isolate = table.isolate.filter(name => !isGone(name))
+  })
   const items = await refresh(home, [])
   for (const spec of specs) if (existsSync(join(home, installedDir, 'node_modules', spec))) await npm(home, ['uninstall', spec], io)
   io.out(`removed ${word}${items === undefined ? '' : '; the running server goes on without it'}\n`)
   return 0
-}
-
-async function specsOf(name: string, load: readonly { readonly spec: string; readonly from: string }[]): Promise<string[]> {
-  const { packs } = await loadPacks(load, [])
-  return packs.flatMap((one: Pack) => (one.name === name ? (originOf(one)?.spec ?? []) : []))
 }
 
 /** Has the running server take in `[packs]` now, and these packs read anew; undefined when none runs, or it cannot. */
@@ -88,16 +100,31 @@ async function refresh(home: string, anew: readonly string[]): Promise<PackItem[
   }
 }
 
-/** Changes `[packs] load`; the rest of the file keeps its words and order. */
-async function editLoad(home: string, change: (load: readonly string[]) => string[]): Promise<void> {
+interface PacksTable {
+  load?: readonly string[]
+  isolate?: boolean | readonly string[] | undefined
+}
+
+/** Puts names into `isolate`, or takes them out. What is said of all packs stays, unless it says the opposite of these. */
+function isolated(table: PacksTable, names: readonly string[], apart: boolean): void {
+  const { isolate = [] } = table
+  if (typeof isolate === 'boolean') return
+  const others = isolate.filter(name => !names.includes(name))
+  table.isolate = apart ? [...others, ...names] : others
+}
+
+/** Changes `[packs]`; the rest of the file keeps its words and order. */
+async function editPacks(home: string, change: (table: PacksTable) => void): Promise<void> {
   let edited: Promise<void> | undefined
   const editor = definePack({
     name: 'pack-editor',
     needs: { config: Config },
     setup(_ctx, { config }) {
       edited = config.update(file => {
-        const table = (file.packs ?? {}) as { load?: string[] }
-        file.packs = { ...table, load: change(table.load ?? []) }
+        const table: PacksTable & Record<string, unknown> = { ...(file.packs as object | undefined) }
+        change(table)
+        if (table.isolate === undefined || (Array.isArray(table.isolate) && table.isolate.length === 0)) delete table.isolate
+        file.packs = table
       })
       edited.catch(() => undefined)
     }

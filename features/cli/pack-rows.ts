@@ -3,7 +3,7 @@ import type { PackItem } from '../packs/index.ts'
 import { why } from './banner.ts'
 import { clip, table } from './io.ts'
 
-type Facts = Partial<Pick<PackItem, 'description' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
+type Facts = Partial<Pick<PackItem, 'description' | 'process' | 'setup_ms' | 'options_schema' | 'option_defaults' | 'options'>>
 
 export interface Row extends Facts {
   readonly name: string
@@ -16,9 +16,10 @@ export const disabledRow = (name: string): Row => ({ name, state: 'disabled', wh
 
 /** A pack as the server tells it. */
 export function rowOf(item: PackItem): Row {
-  const { name, state, version, error, waiting_for, faults, description, setup_ms, options_schema, option_defaults, options } = item
+  const { name, state, version, error, waiting_for, faults, description, process, setup_ms, options_schema, option_defaults, options } =
+    item
   const meta = { ...(error === null ? {} : { error }), ...(waiting_for.length > 0 ? { waiting_for } : {}), ...(faults ? { faults } : {}) }
-  const facts = { description, setup_ms, options_schema, option_defaults, options }
+  const facts = { description, process, setup_ms, options_schema, option_defaults, options }
   if (state === 'Disabled') return { ...facts, ...disabledRow(name) }
   return { name, state, version: version ?? undefined, why: state === 'Unloaded' ? 'for this run' : why({ name, state, meta }), ...facts }
 }
@@ -35,7 +36,8 @@ export function details(row: Row): string {
         .join(', ')
     ],
     ...(reason === '' ? [] : [['', reason]]),
-    ...(description ? [['', description]] : [])
+    ...(description ? [['', description]] : []),
+    ...(row.process ? [['', processText(row.process)]] : [])
   ]
   const options = Object.entries(properties).map(([key, schema]) => [
     key,
@@ -46,6 +48,12 @@ export function details(row: Row): string {
   ])
   if (options.length === 0) return `${table(head)}no options\n`
   return `${table(head)}\noptions, in [packs.config.${name}] of config.toml\n${table([['option', 'type', 'default', 'now', ''], ...options])}`
+}
+
+function processText({ pid, memory_bytes, restarts }: NonNullable<Row['process']>): string {
+  const memory = memory_bytes === null ? '' : `, ${Math.round(memory_bytes / 1_048_576)} MB`
+  const again = restarts === 0 ? '' : `, started again ${restarts} ${restarts === 1 ? 'time' : 'times'}`
+  return pid === null ? `a process of its own, which does not run${again}` : `process ${pid} of its own${memory}${again}`
 }
 
 /** `integer 1..100`, `"a" | "b"`, `string[]`. */

@@ -6,11 +6,12 @@ import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import type { FlagValues } from './flags.ts'
-import type { Origin } from './load-pack.ts'
+import type { Origin } from './isolation/options.ts'
 import { productVersion } from './version.ts'
 
 export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment: Deployment, packs: readonly Pack[]): PackSource {
   let loaded = deployment.load.map(one => one.spec)
+  let last = deployment
   const known = new Map(packs.map(pack => [pack.name, pack]))
   /** Default packs are made anew at each look, and packs that cannot run: as long as they say the same they are the same. */
   const same = async (pack: Pack): Promise<Pack> => {
@@ -34,6 +35,7 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
     const specs = now.load.map(one => one.spec)
     for (const one of now.load) if (!loaded.includes(one.spec)) forgetModule(one.spec, one.from) // it may have been here before, and changed since
     loaded = specs
+    last = now
     const all = await Promise.all((await deploymentPacks({ ...now, demo: deployment.demo ?? false })).map(same))
     for (const pack of all) known.set(pack.name, pack)
     return stateOf(now, all)
@@ -54,7 +56,7 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
       }
       if (!anew) return pack
       forgetModule(origin.spec, origin.from)
-      const { packs: found } = await loadPacks([origin], [])
+      const { packs: found } = await loadPacks([origin], [], undefined, last)
       // A file that fails to load has no name of its own: the pack that it was fails in its place.
       const next = found.find(one => one.name === name) ?? (await failing(name, found, origin))
       known.set(name, next)

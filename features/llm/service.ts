@@ -58,7 +58,14 @@ export interface ModelListRequest {
 }
 
 /** One adapter per protocol; of two for one protocol the first counts. */
-export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters')
+export const LlmAdapters = extensionPoint<LlmAdapter>('llm-adapters', {
+  stream: 'iterable',
+  authorize: 'promise',
+  tokenUrl: 'promise',
+  baseUrl: 'now',
+  missing: 'now',
+  modelList: 'now'
+})
 
 /** A model that a pack brings along, beside the configured ones. Configured aliases and defaults win. */
 export interface ContributedModel extends Omit<ResolvedModel, 'headers'> {

@@ -28,6 +28,16 @@ export const PackItem = named(
     faults: nullable(
       Type.Object({ count: Type.Integer({ minimum: 1 }), last: Type.String() }, { description: 'What went wrong since it was activated' })
     ),
+    process: nullable(
+      Type.Object(
+        {
+          pid: nullable(Type.Integer()),
+          memory_bytes: nullable(Type.Integer({ description: 'As it was looked at last' })),
+          restarts: Type.Integer({ description: 'How often it was started anew because it had ended by itself' })
+        },
+        { description: 'Of a pack that runs in a process of its own' }
+      )
+    ),
     setup_ms: nullable(Type.Number({ description: 'How long its last setup took' })),
     active_since: nullable(Time),
     options_schema: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON schema of its deployment options' })),

@@ -11,6 +11,7 @@ export function itemOf({ name, state, meta, pack, wanted, required, setup_ms, ac
     waiting_for: [...(wanted ? (meta.waiting_for ?? []) : [])],
     error: meta.error === undefined ? null : redactText(meta.error),
     faults: meta.faults ? { count: meta.faults.count, last: redactText(meta.faults.last) } : null,
+    process: processOf(pack),
     setup_ms: setup_ms ?? null,
     active_since: active_since?.toISOString() ?? null,
     options: options ? (shown(options) as Record<string, unknown>) : null
@@ -27,10 +28,17 @@ export function disabledItem(name: string, pack: Pack | undefined): PackItem {
     waiting_for: [],
     error: null,
     faults: null,
+    process: null,
     setup_ms: null,
     active_since: null,
     options: null
   }
+}
+
+function processOf({ process }: Pack): PackItem['process'] {
+  if (!process) return null
+  const { pid, memory_bytes, restarts } = process()
+  return { pid: pid ?? null, memory_bytes: memory_bytes ?? null, restarts }
 }
 
 /** What stands in a pack's own declaration. */

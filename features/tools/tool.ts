@@ -124,7 +124,7 @@ export interface Tool<P extends TObject = TObject> {
 /** Thrown by `prepare` (or `run`): becomes an error result with this text. */
 export class ToolRefusal extends Error {}
 
-export const Tools = extensionPoint<Tool>('tools')
+export const Tools = extensionPoint<Tool>('tools', { prepare: 'promise', check: 'promise', review: 'promise', run: 'promise' })
 
 /**
  * Tools that depend on the agent, or that come and go: those of MCP servers, those that only some agents have, one whose description lists

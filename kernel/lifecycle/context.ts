@@ -32,6 +32,8 @@ export interface ContextParts {
   readonly remount: (added?: Registrations) => void
   /** Takes a service of an active pack back, its dependents first. */
   readonly withdraw: (unit: Unit, id: string) => Promise<void>
+  /** Takes an active pack out as Failed. */
+  readonly fail: (unit: Unit, error: Error) => void
 }
 
 export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
@@ -185,6 +187,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     onAccountOf: (pack, what, work) => env.guard.run(pack, what, work),
     blame: (pack, what, error, facts) => env.guard.report(pack, what, error, facts),
+    fail(error) {
+      if (unit.scope !== scope || scope.closed) return
+      if (unit.state === 'Activating') unit.error = error
+      else if (unit.state === 'Active') parts.fail(unit, error)
+    },
     background(work) {
       open()
       const running = env.guard

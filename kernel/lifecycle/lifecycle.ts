@@ -1,6 +1,6 @@
 /** Unit table and state machine: Pending, Activating, Active, Unloading, Failed. Transitions run one after another. */
 import type { Environment } from '../environment.ts'
-import { developerError } from '../errors.ts'
+import { developerError, PassingFailure } from '../errors.ts'
 import type { Feature, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
 import type { ServiceTable } from './services.ts'
@@ -97,6 +97,7 @@ export class Lifecycle {
     return this.#exclusive(async () => {
       const unit = this.#known(name)
       unit.wanted = false
+      clearTimeout(unit.again)
       await this.#withdraw(unit)
       this.#units.splice(this.#units.indexOf(unit), 1)
       this.#env.guard.forget(name)
@@ -129,7 +130,10 @@ export class Lifecycle {
   /** Unloads every pack in reverse order of activation. */
   async stop(): Promise<void> {
     await this.#exclusive(async () => {
-      for (const unit of this.#units) unit.wanted = false
+      for (const unit of this.#units) {
+        unit.wanted = false
+        clearTimeout(unit.again)
+      }
       for (const unit of this.#active().reverse()) await this.#deactivate(unit)
       this.#flush()
     })
@@ -284,7 +288,7 @@ export class Lifecycle {
       this.#failed(unit, error)
       return
     }
-    const clash = this.#clash(unit)
+    const clash = unit.error ?? this.#clash(unit)
     if (clash) {
       await this.#close(unit, clash)
       this.#failed(unit, clash)
@@ -367,10 +371,23 @@ export class Lifecycle {
   #failed(unit: Unit, error: Error): void {
     unit.error = error
     this.#state(unit, 'Failed')
+    if (error instanceof PassingFailure) unit.again = setTimeout(() => void this.#again(unit), error.again_ms).unref()
     this.#env.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
   }
 
+  /** Another try for what failed in passing. */
+  #again(unit: Unit): Promise<void> {
+    return this.#exclusive(async () => {
+      if (unit.state !== 'Failed' || !unit.wanted || unit.again === undefined) return
+      unit.reset()
+      this.#state(unit, 'Pending')
+      await this.#settle()
+    })
+  }
+
   #state(unit: Unit, state: PackState): void {
+    clearTimeout(unit.again)
+    unit.again = undefined
     unit.state = state
     this.#parts.onState(unit.name, state)
   }

@@ -9,10 +9,18 @@ export interface ServiceToken<T> {
   readonly type?: T
 }
 
+/**
+ * By the name of a function: `promise`, it is awaited; `iterable`, it answers with an asynchronous list; `notify`, nobody looks at the answer; `now`, it must
+ * answer at once.
+ */
+export type Answers = Readonly<Record<string, 'promise' | 'iterable' | 'notify' | 'now'>>
+
 /** Reference to a live list that any pack may contribute to. */
 export interface ExtensionPoint<T> {
   readonly kind: 'point'
   readonly id: string
+  /** How functions of its items, and of what these answer, are asked; packs in processes of their own can contribute those that need not answer at once. */
+  readonly answers?: Answers | undefined
   /** Never set; carries the type. */
   readonly type?: T
 }
@@ -23,8 +31,8 @@ export function serviceToken<T>(id: string): ServiceToken<T> {
 }
 
 /** Declares an extension point. Items appear with `ctx.contribute` and leave with their pack; readers use `ctx.collect`. */
-export function extensionPoint<T>(id: string): ExtensionPoint<T> {
-  return { kind: 'point', id }
+export function extensionPoint<T>(id: string, answers?: Answers): ExtensionPoint<T> {
+  return { kind: 'point', id, ...(answers ? { answers } : {}) }
 }
 
 export type Needs = Readonly<Record<string, ServiceToken<unknown>>>

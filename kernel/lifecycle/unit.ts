@@ -158,6 +158,8 @@ export class Unit {
   /** False once the pack was unloaded on purpose. */
   wanted = true
   error: Error | undefined
+  /** It is set up again when this is due. */
+  again: NodeJS.Timeout | undefined
   scope = new Scope()
   registrations: Registrations
   /** Services by token id, staged by setup. */

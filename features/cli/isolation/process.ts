@@ -1,0 +1,235 @@
+/** The process of one pack as the server has it: started, asked whether it still answers, bounded in memory, and ended. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { FramedSocket } from '../../../kernel/index.ts'
+import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
+import { shownVariables } from '../own-environment.ts'
+import { channels } from './channels.ts'
+import { messageBytes, pack, unpack } from './framing.ts'
+import type { Limits } from './options.ts'
+import { type Message, Peer, type Wire } from './peer.ts'
+
+/** The process is over; the message says why. */
+export class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded'
+}
+
+export interface ProcessOptions extends Limits {
+  /** What it calls by name, until `peer.root` is another one. */
+  readonly root: object
+}
+
+type Printed = (line: string, stream: 'stdout' | 'stderr') => void
+type Failed = (what: string, error: unknown) => void
+
+const beatMs = 1_000
+/** How long Node and what comes before the pack may take to start, s. */
+const startS = 20
+/** What may wait for a process that does not read; then it is ended. */
+const waitingBytes = 64 * 1024 * 1024
+/** A process that says much answers late, up to so many times the limit. */
+const patience = 10
+/** How much of one pass of the event loop its messages may take, ms. */
+const sliceMs = 3
+/** How long a process may take to end by itself, ms. */
+const lastMs = 500
+
+const bundled = basename(fileURLToPath(new URL('.', import.meta.url))) === 'bundle'
+const entry = fileURLToPath(new URL(bundled ? './isolated.js' : './child-main.js', import.meta.url))
+
+export class PackProcess {
+  readonly peer: Peer
+  /** Resolves, when it has ended, to why. Never rejects. */
+  readonly ended: Promise<ProcessEnded>
+  readonly #child: ChildProcess
+  readonly #limits: Limits
+  readonly #told: FramedSocket
+  #memory = 0
+  #heard = false
+  /** Beats without an answer, and those without a word. */
+  #missed = 0
+  #silent = 0
+  #reason: string | undefined
+  #lastWords = ''
+  #printed: Printed = () => undefined
+  #failed: Failed = () => undefined
+
+  constructor(options: ProcessOptions) {
+    const { memory_mb, root } = options
+    this.#limits = options
+    const heap = Math.floor((memory_mb * 3) / 4)
+    this.#child = spawn(process.execPath, [`--max-old-space-size=${heap}`, entry], {
+      env: shownVariables(process.env),
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe']
+    })
+    const of = (at: number) => this.#child.stdio[at] as Socket
+    const ignore = () => undefined
+    for (const at of [1, 2, ...Object.values(channels)]) of(at)?.on('error', ignore) // its end says so
+    this.#told = new FramedSocket(of(channels.told), { limit: 0, take: ignore })
+    const answers = new FramedSocket(of(channels.answers), { limit: 0, take: ignore })
+    const wire: Wire = {
+      send: (message, bytes) => this.#send(this.#told, message, bytes),
+      answer: (message, bytes) => this.#send(answers, message, bytes)
+    }
+    this.peer = new Peer({ wire, root, server: true, failed: (what, error) => this.#failed(what, error) })
+    this.#listen(of(channels.says))
+    this.#print()
+    this.ended = this.#end()
+    const beat = setInterval(() => void this.#beat(), beatMs).unref()
+    void this.ended.then(() => clearInterval(beat))
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Bytes, as told last; 0 before. */
+  get memory(): number {
+    return this.#memory
+  }
+
+  /** Ends it: by its own clean-up within `ms`, else by force. Resolves when it is gone. */
+  async stop(ms: number): Promise<void> {
+    this.#reason ??= 'it was stopped'
+    await waitAtMost(Promise.race([this.peer.call(0, 'stop', []), this.ended]), ms).catch(() => undefined) // it tells what fails there
+    this.#told.socket.end()
+    await waitAtMost(this.ended, lastMs)
+    this.#child.kill('SIGKILL')
+    await this.ended
+  }
+
+  /** Who hears of the lines that it prints. */
+  onPrinted(printed: Printed): void {
+    this.#printed = printed
+  }
+
+  /** Who hears of calls that failed and have no answer. */
+  onFailed(failed: Failed): void {
+    this.#failed = failed
+  }
+
+  /** Says why it ends, should it. */
+  blame(reason: string): void {
+    this.#reason ??= reason
+  }
+
+  /** Ends it at once. */
+  kill(reason: string): void {
+    this.#reason ??= reason
+    this.#child.kill('SIGKILL')
+  }
+
+  #send(way: FramedSocket, message: Message, bytes: readonly Uint8Array[]): void {
+    const { kind, body } = pack(message, bytes)
+    if (way.waiting > waitingBytes) this.kill(`it left more than ${waitingBytes / 1_048_576} MB unread that it was sent`)
+    else way.send(kind, body)
+  }
+
+  /** Whatever it floods the server with: others have their turn in between, and what the server does not take makes it wait. */
+  #listen(socket: Socket): void {
+    let began = 0
+    const goOn = () => {
+      began = 0
+      socket.resume()
+    }
+    new FramedSocket(socket, {
+      limit: messageBytes,
+      take: (kind, body) => {
+        this.#silent = 0
+        try {
+          const { message, bytes } = unpack(kind, body)
+          if (message.b !== undefined) this.#answeredBeat(message.b)
+          else this.peer.receive(message, bytes)
+        } catch (error) {
+          this.kill(`what it said is no message: ${error instanceof Error ? error.message : String(error)}`)
+        }
+        if (began === 0) {
+          began = performance.now()
+          setImmediate(goOn)
+        } else if (performance.now() - began > sliceMs) socket.pause()
+      }
+    })
+  }
+
+  #answeredBeat(memory: number): void {
+    this.#missed = 0
+    this.#heard = true
+    this.#checkMemory(memory)
+  }
+
+  async #beat(): Promise<void> {
+    const limit = ((this.#heard ? this.#limits.hang_s : startS) * 1_000) / beatMs
+    if (this.#silent >= limit || this.#missed >= limit * patience) {
+      this.kill(`it answered nothing for ${(Math.max(this.#silent, this.#missed) * beatMs) / 1_000} s`)
+      return
+    }
+    if (this.#missed > 0) this.#checkMemory(await memoryOf(this.pid)) // it may be busy getting more
+    this.#missed++
+    this.#silent++
+    this.#send(this.#told, { b: 0 }, [])
+  }
+
+  #checkMemory(bytes: number | undefined): void {
+    if (bytes === undefined) return
+    this.#memory = bytes
+    const { memory_mb } = this.#limits
+    if (bytes > memory_mb * 1_048_576) this.kill(`it took ${Math.round(bytes / 1_048_576)} MB of memory, its limit is ${memory_mb} MB`)
+  }
+
+  /** Lines, cut where they are too long. */
+  #print(): void {
+    for (const name of ['stdout', 'stderr'] as const) {
+      let rest = ''
+      this.#child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        if (name === 'stderr') this.#lastWords = (this.#lastWords + text).slice(-4_096)
+        const lines = (rest + text).split('\n')
+        rest = (lines.pop() ?? '').slice(0, lineChars)
+        for (const line of lines) if (line !== '') this.#printed(line.slice(0, lineChars), name)
+      })
+    }
+  }
+
+  #end(): Promise<ProcessEnded> {
+    return new Promise(resolve => {
+      const over = (text: string) => {
+        const error = new ProcessEnded(text)
+        this.peer.end(error)
+        for (const stream of this.#child.stdio) stream?.destroy()
+        resolve(error)
+      }
+      this.#child.once('error', error => over(`its process could not be started: ${error.message}`))
+      this.#child.once('exit', (code, signal) => {
+        // What it said last is read first; what it started may keep its outputs open.
+        const said = this.#child.stdio[channels.says] as Socket
+        const limit = setTimeout(() => said.destroy(), lastMs)
+        const told = () => {
+          clearTimeout(limit)
+          over(`its process ended: ${this.#why(code, signal)}`)
+        }
+        if (said.destroyed) told()
+        else said.once('close', told)
+      })
+    })
+  }
+
+  #why(code: number | null, signal: NodeJS.Signals | null): string {
+    if (this.#reason !== undefined) return this.#reason
+    if (/heap out of memory|Allocation failed/.test(this.#lastWords)) return `out of memory, its limit is ${this.#limits.memory_mb} MB`
+    return signal === null ? `exit code ${code}` : `signal ${signal}`
+  }
+}
+
+const lineChars = 4_096
+
+/** Undefined where the system does not tell. */
+async function memoryOf(pid: number | undefined): Promise<number | undefined> {
+  try {
+    const pages = (await readFile(`/proc/${pid}/statm`, 'latin1')).split(' ')[1]
+    return Number(pages) * 4_096
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,148 @@
+/** What a pack in a process of its own does wrong ends that process alone: the pack is named, whoever asked hears it, everybody else is served. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { type TestContext, test } from 'node:test'
+import { PackEnded } from '../../../../features/cli/isolation/door.ts'
+import { definePack, defineRoute, Type } from '../../../../kernel/index.ts'
+import type { Kernel } from '../../../../kernel/kernel.ts'
+import { startTestKernel } from '../../../../kernel/testing.ts'
+import { isolated, isolatedText, packFile } from '../../../helpers/isolated.ts'
+
+const fine = defineRoute({ method: 'GET', path: '/api/v1/fine', summary: 'Fine', data: Type.String() })
+const neighbour = definePack({ name: 'neighbour', setup: ctx => void ctx.route(fine, () => 'fine') })
+const act = defineRoute({
+  method: 'POST',
+  path: '/api/v1/act/{what}',
+  summary: 'Act',
+  params: Type.Object({ what: Type.String() }),
+  data: Type.Unknown(),
+  errors: [PackEnded]
+})
+
+const wild = packFile(`
+const act = defineRoute({ method: 'POST', path: '/api/v1/act/{what}', summary: 'Act', params: Type.Object({ what: Type.String() }), data: Type.Unknown() })
+const acts = {
+  exit: () => process.exit(0),
+  loop: () => { for (;;); },
+  heap: () => { const all = []; for (;;) all.push(new Array(10_000).fill({})) },
+  bytes: async () => { const all = []; for (;;) { all.push(Buffer.alloc(20_000_000, 1)); await new Promise(done => setTimeout(done, 5)) } },
+  throws: () => { setTimeout(() => { throw new Error('boom') }, 0); return new Promise(() => undefined) },
+  rejects: async () => { void Promise.reject(new Error('unheard')); return 'on' },
+  globals: () => { Object.prototype.polluted = 1; globalThis.fetch = undefined; JSON.stringify = () => 'no'; return 1 },
+  flood: ctx => { for (let n = 0; n < 20_000; n++) ctx.log.debug({ n }, 'x'.repeat(200)); return 'done' },
+  waits: () => new Promise(() => undefined),
+  pid: () => process.pid
+}
+export default definePack({ name: 'wild', setup(ctx) { ctx.route(act, ({ params }) => acts[params.what](ctx)) } })`)
+
+const limits = { hang_s: 3, memory_mb: 256 }
+
+async function start(t: TestContext, options = {}) {
+  const pack = await isolated(await wild, { ...limits, ...options })
+  const server = await startTestKernel(t, { packs: [pack, neighbour], log: { level: 'debug', to: { write: () => undefined } } })
+  return { ...server, pack, act: async (what: string) => await server.call(act, { params: { what } }) }
+}
+
+const feature = (kernel: Kernel) => kernel.features().find(({ name }) => name === 'wild')
+
+/** Resolves when the pack is in this state. */
+function comes(kernel: Kernel, state: string): Promise<void> {
+  return new Promise(done => kernel.hooks.packState.tap('test', (name, now) => void (name === 'wild' && now === state && done())))
+}
+
+test('a pack that ends its process, loops, or takes too much memory fails by name, and comes back; others are served meanwhile', async t => {
+  const { kernel, call, act, pack } = await start(t)
+  const cases: readonly [what: string, why: RegExp][] = [
+    ['exit', /exit code 0/],
+    ['loop', /answered nothing for 3 s/],
+    ['heap', /memory, its limit is 256 MB/],
+    ['bytes', /MB of memory, its limit is 256 MB/],
+    ['throws', /an exception escaped: boom/]
+  ]
+  let restarts = 0
+  for (const [what, why] of cases) {
+    const failed = comes(kernel, 'Failed')
+    const asked = act(what)
+    assert.equal((await call(fine)).data, 'fine', what)
+    const answer = await asked
+    assert.equal(answer.code, PackEnded.code, what)
+    assert.match(answer.msg, why)
+    assert.match(answer.msg, /pack wild/)
+    await failed
+    assert.match(feature(kernel)?.meta.error ?? '', why)
+    assert.match(feature(kernel)?.meta.error ?? '', /starts again in/)
+    const back = comes(kernel, 'Active')
+    assert.equal((await call(fine)).data, 'fine', what)
+    await back
+    assert.equal(pack.process?.().restarts, ++restarts)
+    assert.equal(typeof (await act('pid')).data, 'number')
+    await kernel.reload('wild') // as an operator does: the pause begins anew
+  }
+})
+
+test('what a pack does to globals, promises and the log stays its own', async t => {
+  const { kernel, act, call } = await start(t)
+  assert.equal((await act('globals')).data, 1)
+  assert.equal(({} as { polluted?: number }).polluted, undefined)
+  await kernel.reload('wild')
+  assert.equal((await act('rejects')).data, 'on')
+  assert.equal((await act('pid')).code, 0)
+  assert.match(feature(kernel)?.meta.faults?.last ?? '', /unheard/)
+  const flood = act('flood')
+  assert.equal((await call(fine)).data, 'fine')
+  assert.equal((await flood).data, 'done')
+})
+
+test('calls in flight have the grace time when the pack is unloaded, and its process ends', async t => {
+  const { kernel, act, pack } = await start(t)
+  const { pid } = pack.process!()
+  const waiting = act('waits')
+  assert.equal((await act('pid')).data, pid)
+  await kernel.unload('wild')
+  assert.notEqual((await waiting).code, 0)
+  assert.equal(existsSync(`/proc/${pid}`), false)
+  assert.equal(pack.process?.().pid, undefined)
+})
+
+test('a process that ends too often is not started again until the pack is reloaded', async t => {
+  const { kernel, act } = await start(t, { restarts: 0 })
+  const failed = comes(kernel, 'Failed')
+  await act('exit')
+  await failed
+  assert.equal(feature(kernel)?.meta.error, 'its process ended: exit code 0')
+  await kernel.reload('wild')
+  assert.equal((await act('pid')).code, 0)
+})
+
+test('what cannot be had from another process is refused by name, at setup', async t => {
+  const cases: readonly [setup: string, why: RegExp][] = [
+    ['ctx.slot({ kind: "slot", name: "x", open: () => 1 })', /ctx\.slot hangs on objects of the server/],
+    ['ctx.hosts', /ctx\.hosts/],
+    ['ctx.store(defineStore({ name: "x", value: Type.Any(), migrate: value => value }))', /migrate of store x must answer at once/],
+    ['ctx.provide({ kind: "service", id: "x" }, { get: () => 1 })', /get of the service 'x' must be an async function/],
+    ['ctx.contribute({ kind: "point", id: "p" }, { name: "n", look: () => 1 })', /look must answer at once/],
+    ['ctx.contribute({ kind: "point", id: "p", answers: { look: "now" } }, { look: async () => 1 })', /look must answer at once/]
+  ]
+  const packs = await Promise.all(
+    cases.map(([setup], at) =>
+      isolatedText(
+        `export default definePack({ name: 'p-${at}', provides: ${setup.includes('provide') ? "[{ kind: 'service', id: 'x' }]" : '[]'}, setup(ctx) { ${setup} } })`
+      )
+    )
+  )
+  const { kernel } = await startTestKernel(t, { packs: [...packs, neighbour] })
+  for (const [at, [, why]] of cases.entries()) assert.match(kernel.features()[at]?.meta.error ?? 'none', why)
+  assert.equal(kernel.features().at(-1)?.state, 'Active')
+})
+
+test('a setup that throws stays failed with its reason; one that ends its process is tried again', async t => {
+  const throws = await isolatedText(`export default definePack({ name: 'throws', setup() { throw new Error('no licence') } })`)
+  const exits = await isolatedText(`export default definePack({ name: 'exits', setup() { process.exit(3) } })`, { restarts: 1 })
+  const { kernel } = await startTestKernel(t, { packs: [throws, exits, neighbour] })
+  const [first, second] = kernel.features()
+  assert.equal(first?.meta.error, 'no licence')
+  assert.match(second?.meta.error ?? '', /exit code 3; it starts again in 0\.5 s/)
+  await assert.rejects(isolatedText('process.exit(7)'), /exit code 7/)
+  await assert.rejects(isolatedText('for (;;);', { hang_s: 2 }), /answered nothing/)
+  await assert.rejects(isolatedText('throw new Error("at the top")'), /pack\.mjs:2: at the top/)
+})
