@@ -14,6 +14,7 @@ import type {
 } from '../../../kernel/index.ts'
 import { Guard } from '../../../kernel/lifecycle/guard.ts'
 import type { Scope } from '../../../kernel/lifecycle/scope.ts'
+import { startChild, startTimer } from '../../../kernel/lifecycle/started.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import type { StoreOf } from '../../../kernel/storage/ports.ts'
 import { childStore } from './child-store.ts'
@@ -117,6 +118,8 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       return undo(ask('tap', [hook, fn, options], answer))
     },
     own: dispose => scope.own(dispose),
+    timer: (ms, work, options) => startTimer({ pack: name, guard, scope }, ms, work, options),
+    spawn: (command, args = [], options = {}) => startChild({ pack: name, guard, scope }, command, args, options, graceMs / 2),
     onAccountOf: (_pack, _what, work) => work(),
     blame: (pack, what, error, facts) => tell('blame', pack, what, error, facts),
     fail: error => tell('fail', error),

@@ -2,6 +2,7 @@
 import { isMainThread, Worker } from 'node:worker_threads'
 import type { Pack } from '../../../kernel/index.ts'
 import { Scope } from '../../../kernel/lifecycle/scope.ts'
+import { guardOutbound } from '../../llm/index.ts'
 import { loadPacks } from '../load-pack.ts'
 import { channels } from './channels.ts'
 import { childContext, type Given } from './child-context.ts'
@@ -53,6 +54,8 @@ wire.listen((message, bytes) => {
   if (message.b !== undefined) wire.send({ b: process.memoryUsage.rss() }, [])
   else peer.receive(message, bytes)
 })
+
+guardOutbound(async url => void (await peer.call(0, 'outbound', [url])))
 
 // The server says when it is over; a Ctrl+C at its terminal reaches this process, too.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)

@@ -12,6 +12,7 @@ import type {
   TapOptions
 } from '../../../kernel/index.ts'
 import { AppError, errorSpec, extensionPoint } from '../../../kernel/index.ts'
+import { assertOutbound } from '../../llm/index.ts'
 import { ProcessEnded } from './process.ts'
 import { type Answer, Kept } from './values.ts'
 
@@ -53,6 +54,8 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     on: (spec: EventSpec, listener: (event: unknown) => void) => ctx.on(spec, listener),
     frame: (spec: FrameSpec, handler: Handler, before?: Handler) =>
       ctx.frame(answered(spec), input => clear(handler(input)) as never, before && (raw => clear(before(raw)) as Promise<void>)),
+    /** The guards of the server in front of requests to others. */
+    outbound: (url: URL) => assertOutbound(url),
     outFrame: (spec: OutFrameSpec) => ctx.outFrame(spec),
     store: (spec: StoreSpec, place?: { readonly dir: string }) => storeOf(spec, ctx.store(spec, place)),
     storeAt: (spec: StoreSpec, dir: string) => storeOf(spec, ctx.storeAt(spec, dir)),

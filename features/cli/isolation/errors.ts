@@ -1,6 +1,7 @@
 /** Errors on their way between a pack's process and the server: what is caught there is what was thrown here. */
 import { AppError, BlobMissing, BlobTooLarge, type ErrorSpec, LeaseLost, PassingFailure } from '../../../kernel/index.ts'
 import { TurnFailure } from '../../agent/index.ts'
+import { OutboundRefused } from '../../llm/index.ts'
 import { ToolRefusal } from '../../tools/index.ts'
 
 /** Classes that somebody may ask for with `instanceof`. */
@@ -9,6 +10,7 @@ const classes: Readonly<Record<string, { readonly prototype: Error }>> = {
   BlobMissing,
   BlobTooLarge,
   LeaseLost,
+  OutboundRefused,
   PassingFailure,
   ToolRefusal,
   TurnFailure,

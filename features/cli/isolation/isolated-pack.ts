@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { definePack, type Pack, type PackContext, PassingFailure, serviceToken } from '../../../kernel/index.ts'
+import { assertOutbound } from '../../llm/index.ts'
 import { createDoor } from './door.ts'
 import type { PackFacts } from './facts.ts'
 import type { IsolationOptions, Origin } from './options.ts'
@@ -47,7 +48,7 @@ export async function loadIsolated(origin: Origin, options: IsolationOptions): P
 }
 
 async function begin(origin: Origin, options: IsolationOptions): Promise<Begun> {
-  const root = { blame: () => undefined, log: () => undefined }
+  const root = { blame: () => undefined, log: () => undefined, outbound: (url: URL) => assertOutbound(url) }
   const process = new PackProcess({ ...options, root })
   try {
     return { process, facts: (await process.peer.call(0, 'begin', [{ env: { ...globalThis.process.env }, ...origin }])) as PackFacts[] }
