@@ -2142,6 +2142,12 @@ export interface Pack {
     count: number
     last: string
   } | null
+  process: {
+    pid: number | null
+    memory_bytes: number | null
+    /** How often it was started anew because it had ended by itself */
+    restarts: number
+  } | null
   setup_ms: number | null
   active_since: string | null
   options_schema: {
