@@ -101,16 +101,18 @@ export class Kernel {
     this.#storage = (options.storage ?? createStorage)(engine)
     const journals = (options.journal ?? createJournals)(engine)
     this.hub = new Hub(env, { gate, hooks: this.hooks, journals })
-    gate.onRevoked(gone => this.hub.disconnect(one => one.id === gone.id, 'the token was replaced'))
+    gate.onRevoked(gone => this.hub.clients.disconnect(one => one.id === gone.id, 'the token was replaced'))
     this.#http = new Pipeline(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
     this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const relays: Relays = {
       // A server on its way out has lost some of its routes: whoever asked looks where the session is then.
       serve: (req, res, asker) => void (this.#stopping ? req.socket.destroy() : this.#http.serveFor(asker, req, res)),
-      connect: client => this.hub.connect(client, true),
-      setRemote: make => this.hub.setRemote(make),
-      onShared: listener => this.hub.onShared(listener),
+      connect: client => this.hub.clients.connect(client, true),
+      setRemote: make => {
+        this.hub.clients.makeRemote = make
+      },
+      onShared: listener => this.hub.fanout.onShared(listener),
       deliver: event => this.hub.deliver(event)
     }
     this.#services.add(Relays.id, 'the kernel', relays)
@@ -161,7 +163,7 @@ export class Kernel {
     await this.#lifecycle.settle()
     this.#checkRequired()
     const server = createServer(this.#http.handler)
-    onUpgrade(server, (req, socket, head) => this.hub.upgrade(req, socket, head))
+    onUpgrade(server, (req, socket, head) => this.hub.clients.upgrade(req, socket, head))
     this.#server = server
     const { host, port, portRetries: retries } = this.#env.options
     const bound = await listen(server, { host, port, retries })
@@ -179,7 +181,7 @@ export class Kernel {
 
   /** Connects code of this process as a WebSocket client would, without a socket: bridges, tests, other instances. */
   connect(client: LocalClient): LocalConnection {
-    return this.hub.connect(client)
+    return this.hub.clients.connect(client)
   }
 
   /** Adds or re-enables a pack while requests, sockets and turns go on. */
@@ -267,7 +269,7 @@ export class Kernel {
   async #stop(): Promise<void> {
     this.#tellCut()
     const steps: [name: string, step: () => Promise<unknown> | unknown][] = [
-      ['sockets', () => this.hub.closeSockets()],
+      ['sockets', () => this.hub.clients.close()],
       ['listener', () => this.#server && closeServer(this.#server, this.#env.options.graceMs)],
       ['hooks', () => this.hooks.stopping.promise()],
       ['packs', () => this.#lifecycle.stop()],
@@ -289,7 +291,7 @@ export class Kernel {
 
   /** What ends with the sockets; packs tell what else they cut. */
   #tellCut(): void {
-    const connections = this.hub.connections().length
+    const connections = this.hub.clients.list().length
     if (connections === 0) return
     const operator = createOperator(this.log, this.#env.options.onOperatorLine)
     operator.info({ connections }, `closing ${connections} ${connections === 1 ? 'connection' : 'connections'} of clients`)
@@ -299,7 +301,7 @@ export class Kernel {
     const clash = added && this.#registry.clash(added)
     if (clash !== undefined) throw developerError('wire_clash', clash)
     this.#http.mount(this.#registry.routes())
-    this.hub.setFrames(this.#registry.frames())
+    this.hub.clients.mount(this.#registry.frames())
     this.hub.setEvents(this.#registry.events())
     this.#declarations = undefined
   }
@@ -371,7 +373,7 @@ export class Kernel {
       offline: options.offline,
       features: () => this.features(),
       time: pack => this.#env.guard.time(pack),
-      connections: () => this.hub.connections(),
+      connections: () => this.hub.clients.list(),
       internals: () => ({ hooks: this.#tapped.facts(), ...this.hub.facts() }),
       declarations: () => {
         this.#declarations ??= this.#declared()

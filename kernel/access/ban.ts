@@ -1,15 +1,10 @@
 /** Counts failed authentications per peer address and bans (contract 1, Authentication rule 6). */
 
-export interface BanOptions {
-  /** Failures within the window that start a ban; default 10. */
-  readonly failures?: number
-  /** Length of the counting window, ms; default 60 s. It begins with the first failure. */
-  readonly windowMs?: number
-  /** Length of a ban, ms; default 60 s. */
-  readonly banMs?: number
-  /** Addresses remembered at once; the oldest one that is not banned leaves first. Default 10 000. */
-  readonly capacity?: number
-}
+/** Failures within the window that start a ban. */
+const maxFailures = 10
+/** Length of the counting window, which begins with the first failure, and of a ban, ms. */
+const windowMs = 60_000
+const banMs = 60_000
 
 interface Entry {
   count: number
@@ -20,17 +15,12 @@ interface Entry {
 /** Time is passed in (ms), so there is no timer to leak; stale entries leave while failures are counted. */
 export class BanTable {
   readonly #entries = new Map<string, Entry>()
-  readonly #failures: number
-  readonly #windowMs: number
-  readonly #banMs: number
   readonly #capacity: number
   #sweptAt = Number.NEGATIVE_INFINITY
 
-  constructor(options: BanOptions = {}) {
-    this.#failures = options.failures ?? 10
-    this.#windowMs = options.windowMs ?? 60_000
-    this.#banMs = options.banMs ?? 60_000
-    this.#capacity = options.capacity ?? 10_000
+  /** `capacity`: addresses remembered at once; the oldest one that is not banned leaves first. */
+  constructor(capacity = 10_000) {
+    this.#capacity = capacity
   }
 
   get size(): number {
@@ -46,15 +36,15 @@ export class BanTable {
   fail(address: string, now: number): void {
     this.#sweep(now)
     let entry = this.#entries.get(address)
-    if (!entry || now - entry.since > this.#windowMs) {
+    if (!entry || now - entry.since > windowMs) {
       this.#entries.delete(address)
       this.#makeRoom()
       entry = { count: 0, since: now, bannedUntil: 0 }
       this.#entries.set(address, entry)
     }
     entry.count++
-    if (entry.count < this.#failures) return
-    entry.bannedUntil = now + this.#banMs
+    if (entry.count < maxFailures) return
+    entry.bannedUntil = now + banMs
     entry.count = 0
   }
 
@@ -63,10 +53,10 @@ export class BanTable {
   }
 
   #sweep(now: number): void {
-    if (now - this.#sweptAt < this.#windowMs) return
+    if (now - this.#sweptAt < windowMs) return
     this.#sweptAt = now
     for (const [address, entry] of this.#entries) {
-      if (now - entry.since > this.#windowMs && now >= entry.bannedUntil) this.#entries.delete(address)
+      if (now - entry.since > windowMs && now >= entry.bannedUntil) this.#entries.delete(address)
     }
   }
 

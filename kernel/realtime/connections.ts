@@ -56,9 +56,7 @@ export class Connections {
     this.#subscriptions = new Subscriptions(env, options)
     const checkToken = (token: string) => gate.bypass || gate.checkToken(token)
     const subscriptions = this.#subscriptions
-    this.#frames = new Frames(env, controlHandlers({ subscriptions, checkToken, subject }), (connection, session_id, work) =>
-      subscriptions.elsewhere(connection, session_id, work)
-    )
+    this.#frames = new Frames(env, controlHandlers({ subscriptions, checkToken, subject }), subscriptions)
     this.#sockets = new Sockets(env, {
       gate,
       messageBytes: options.messageBytes ?? defaultMessageBytes,
@@ -78,19 +76,22 @@ export class Connections {
     })
   }
 
+  /** Replaces the request frames of packs. */
   mount(frames: readonly MountedFrame[]): void {
     this.#frames.mount(frames)
   }
 
+  /** Open connections, oldest first. */
   list(): ConnectionInfo[] {
     return [...this.#open].filter(connection => !connection.relayed).map(connection => connection.info())
   }
 
+  /** Handler of the HTTP server's `upgrade` event. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#sockets.upgrade(req, socket, head)
   }
 
-  /** `relayed`: for a client of another server. */
+  /** Connects code of this process as a client, without a socket (`relayed`: for a client of another server). Throws when connections are being closed. */
   connect(client: LocalClient, relayed = false): LocalConnection {
     if (this.#closing) throw developerError('server_stopping')
     const transport = new LocalTransport(client, this.#env.log)
@@ -113,6 +114,7 @@ export class Connections {
     }
   }
 
+  /** Closes the connections of some principals with 1008, for example those of a token that is not valid any more. */
   disconnect(which: (principal: Principal) => boolean, reason: string): void {
     for (const connection of [...this.#open]) if (which(connection.principal)) connection.shut(1008, reason)
   }
@@ -145,7 +147,7 @@ export class Connections {
     for (const connection of this.#open) connection.forget(session_id)
   }
 
-  /** Closes all with 1001; resolves when every one is gone and its slots are closed. */
+  /** Closes all with 1001 and takes no new ones; who does not go within a second is cut. Resolves when every one is gone and its slots are closed. */
   close(): Promise<void> {
     this.#closing ??= this.#closeAll()
     return this.#closing

@@ -38,13 +38,13 @@ const maxWaitingBytes = 1024 * 1024
 export class Frames {
   readonly #env: Environment
   readonly #core: ReadonlyMap<string, CoreFrame>
-  readonly #elsewhere: Subscriptions['elsewhere']
+  readonly #subscriptions: Subscriptions
   #mounted: ReadonlyMap<string, MountedFrame> = new Map()
 
-  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>, elsewhere: Subscriptions['elsewhere']) {
+  constructor(env: Environment, core: ReadonlyMap<string, CoreFrame>, subscriptions: Subscriptions) {
     this.#env = env
     this.#core = core
-    this.#elsewhere = elsewhere
+    this.#subscriptions = subscriptions
   }
 
   /** Replaces the frames of packs. Frames being handled go on with what they began with. */
@@ -84,7 +84,9 @@ export class Frames {
     const { type, payload, bytes } = frame
     const { session_id } = (payload ?? {}) as { session_id?: unknown }
     if (typeof session_id !== 'string' || !(spec.payload as TObject).properties?.session_id) return undefined
-    return await this.#elsewhere(connection, session_id, (place, remote) => remote.ask(place, session_id, { type, payload }, bytes))
+    return await this.#subscriptions.elsewhere(connection, session_id, (place, remote) =>
+      remote.ask(place, session_id, { type, payload }, bytes)
+    )
   }
 
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {

@@ -1,14 +1,9 @@
-/** The event side of a kernel: emission, listeners, journals and connections behind one object. */
-import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { Gate } from '../access/gate.ts'
-import type { Principal } from '../access/principal.ts'
 import type { EventSpec, FrameSpec } from '../contract.ts'
-import type { MakeRemote, SharedEvent } from '../elsewhere.ts'
+import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import type { MountedFrame } from '../lifecycle/unit.ts'
 import { problems } from '../schema.ts'
 import type { Fence } from '../storage/files.ts'
 import { Connections } from './connections.ts'
@@ -16,9 +11,8 @@ import { coreFrames } from './control-frames.ts'
 import { draftEvent, globalStream, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import { Fanout } from './fanout.ts'
 import { type Cursor, type JournaledEvent, type JournalSlice, type Journals, readAfter, readBackwards, type Watermark } from './journal.ts'
-import type { LocalClient, LocalConnection } from './local.ts'
 import { isStreamId, StreamTable } from './stream.ts'
-import type { ConnectionInfo, EmittedEvent, EventTarget, StreamFacts, Streams } from './types.ts'
+import type { EmittedEvent, EventTarget, StreamFacts, Streams } from './types.ts'
 
 export interface HubOptions {
   readonly gate: Gate
@@ -36,6 +30,8 @@ type Hear = (event: EmittedEvent) => unknown
 const maxRemoved = 1000
 
 export class Hub implements Streams {
+  readonly clients: Connections
+  readonly fanout: Fanout
   readonly #env: Environment
   readonly #options: HubOptions
   /** Listeners by type; those of everything under undefined. */
@@ -43,9 +39,7 @@ export class Hub implements Streams {
   /** Events whose listeners have not run yet. */
   readonly #untold: EmittedEvent[] = []
   #telling = false
-  readonly #fanout: Fanout
   readonly #table: StreamTable
-  readonly #connections: Connections
   /** Specs of everything that may be in a journal. */
   readonly #specs = new Map<string, EventSpec>()
   /** Sessions whose data was deleted lately: what somebody still says of them brings no journal back. */
@@ -59,10 +53,10 @@ export class Hub implements Streams {
   constructor(env: Environment, options: HubOptions) {
     this.#env = env
     this.#options = options
-    this.#fanout = new Fanout(env)
-    const missed = (id: string, at: Watermark) => this.#connections.resync(id, at)
-    this.#table = new StreamTable(env, options.journals, this.#fanout, missed, options.waitingBytes)
-    this.#connections = new Connections(env, {
+    this.fanout = new Fanout(env)
+    const missed = (id: string, at: Watermark) => this.clients.resync(id, at)
+    this.#table = new StreamTable(env, options.journals, this.fanout, missed, options.waitingBytes)
+    this.clients = new Connections(env, {
       ...options,
       subject: () => this.#rule,
       table: this.#table,
@@ -89,7 +83,7 @@ export class Hub implements Streams {
     const everyone = reachesEveryone(spec)
     if (this.#ended || this.#removed.has(session_id)) this.#env.log.debug({ event: spec.type, session_id }, 'an event came after the end')
     // Volatile session events that nobody would get are not even serialised.
-    else if (spec.durable || everyone || this.#fanout.subscribers(session_id) > 0)
+    else if (spec.durable || everyone || this.fanout.subscribers(session_id) > 0)
       this.#table.get(session_id).push(draftEvent(spec, payload, to, { pack, everyone, subject, at, rule }))
     if (to.only) return
     this.#untold.push({ type: spec.type, payload, session_id, subject, durable: spec.durable, offset: to.offset, at })
@@ -105,11 +99,6 @@ export class Hub implements Streams {
       entries.delete(entry)
       if (entries.size === 0 && this.#listeners.get(type) === entries) this.#listeners.delete(type)
     }
-  }
-
-  /** Replaces the request frames of packs. */
-  setFrames(frames: readonly MountedFrame[]): void {
-    this.#connections.mount(frames)
   }
 
   /** Tells the specs of all events, so that filters treat replayed events of earlier processes as live ones. */
@@ -142,7 +131,7 @@ export class Hub implements Streams {
     const known = this.#table.find(session_id)
     const changed = known?.watermark !== undefined && (await known.reread())
     const mark = await this.open(session_id)
-    if (changed) this.#connections.resync(session_id, mark)
+    if (changed) this.clients.resync(session_id, mark)
     return mark
   }
 
@@ -160,19 +149,19 @@ export class Hub implements Streams {
 
   async close(session_id: string): Promise<void> {
     await this.#table.settled(session_id)
-    this.#connections.endSubscriptions(session_id)
+    this.clients.endSubscriptions(session_id)
     await this.#table.close(session_id)
     if (!this.#lost.delete(session_id)) this.#table.fences.delete(session_id)
   }
 
   async lost(session_id: string): Promise<void> {
     this.#lost.add(session_id)
-    this.#connections.moved(session_id, this.#table.find(session_id)?.written)
+    this.clients.moved(session_id, this.#table.find(session_id)?.written)
   }
 
   async remove(session_id: string): Promise<void> {
     await this.#table.settled(session_id)
-    this.#connections.endSubscriptions(session_id)
+    this.clients.endSubscriptions(session_id)
     if (!isStreamId(session_id)) return
     this.#removed.add(session_id)
     for (const oldest of this.#removed) {
@@ -207,7 +196,7 @@ export class Hub implements Streams {
   }
 
   subscribers(session_id: string): number {
-    return this.#fanout.subscribers(session_id)
+    return this.fanout.subscribers(session_id)
   }
 
   /** What is open, and how much waits. */
@@ -215,35 +204,10 @@ export class Hub implements Streams {
     return { streams: this.#table.facts(), waiting_bytes: this.#table.waiting.bytes }
   }
 
-  /** Open connections, oldest first. */
-  connections(): ConnectionInfo[] {
-    return this.#connections.list()
-  }
-
-  /** Handler of the HTTP server's `upgrade` event. */
-  upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    this.#connections.upgrade(req, socket, head)
-  }
-
-  /** Connects code of this process as a client, without a socket. Throws when connections are being closed. */
-  connect(client: LocalClient, relayed = false): LocalConnection {
-    return this.#connections.connect(client, relayed)
-  }
-
-  /** See `Relays.setRemote`. */
-  setRemote(make: MakeRemote | undefined): void {
-    this.#connections.makeRemote = make
-  }
-
-  /** See `Relays.onShared`. */
-  onShared(listener: (event: SharedEvent) => void): () => void {
-    return this.#fanout.onShared(listener)
-  }
-
   /** See `Relays.deliver`. A global event becomes one of this server's stream. */
   deliver(event: SharedEvent): void {
     if (event.scope === 'session') {
-      this.#fanout.offer(event)
+      this.fanout.offer(event)
       return
     }
     const spec = this.#specs.get(event.type)
@@ -253,16 +217,6 @@ export class Hub implements Streams {
     this.#table.get(globalStream).push({ spec, ...facts, timestamp, offset, fields: payload, text: JSON.stringify(payload) })
   }
 
-  /** Closes the connections of some principals with 1008, for example those of a token that is not valid any more. */
-  disconnect(which: (principal: Principal) => boolean, reason: string): void {
-    this.#connections.disconnect(which, reason)
-  }
-
-  /** Closes all connections with 1001 and takes no new ones; who does not go within a second is cut. */
-  closeSockets(): Promise<void> {
-    return this.#connections.close()
-  }
-
   /** Closes connections, writes everything and closes the journals. Later events reach listeners only. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
@@ -270,7 +224,7 @@ export class Hub implements Streams {
   }
 
   async #stop(): Promise<void> {
-    await this.#connections.close()
+    await this.clients.close()
     this.#ended = true
     await this.#table.closeAll()
   }

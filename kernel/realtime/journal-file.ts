@@ -2,7 +2,7 @@
  * The file behind one event stream: a header line and then each durable frame exactly as sent. Only byte offsets of the newest lines stay
  * in memory.
  */
-import { constants } from 'node:fs'
+import { constants, createReadStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
@@ -294,18 +294,13 @@ function headerLine(header: JournalHeader): Buffer {
 
 async function* contentOf(head: Buffer, path: string, from: number, to: number): AsyncGenerator<Buffer> {
   yield head
-  const source = await open(path, constants.O_RDONLY)
-  try {
-    for (let position = from; position < to; ) {
-      const length = Math.min(groupBytes, to - position)
-      const { bytesRead, buffer } = await source.read(Buffer.allocUnsafe(length), 0, length, position)
-      if (bytesRead === 0) throw failed('the journal file is shorter than it was')
-      yield buffer.subarray(0, bytesRead)
-      position += bytesRead
-    }
-  } finally {
-    await source.close()
+  if (from === to) return
+  let left = to - from
+  for await (const bytes of createReadStream(path, { start: from, end: to - 1, highWaterMark: groupBytes })) {
+    left -= (bytes as Buffer).length
+    yield bytes as Buffer
   }
+  if (left > 0) throw failed('the journal file is shorter than it was')
 }
 
 /** What the lines of a file tell, front to back. */

@@ -39,7 +39,7 @@ test('failures count for a minute to its last moment, a ban ends at its first, a
 })
 
 test('who is banned stays so while others are counted and forgotten; of banned ones only, the oldest leaves', () => {
-  const table = new BanTable({ capacity: 2 })
+  const table = new BanTable(2)
   table.fail('a', 0)
   for (let n = 0; n < 9; n++) table.fail('a', 50_000)
   table.fail('b', 61_000)
@@ -221,10 +221,10 @@ async function undecided(t: TestContext) {
 
 test('an upgrade whose credential is still being checked when the server stops, or whose client has gone, opens no connection', async t => {
   const stopping = await undecided(t)
-  await stopping.hub.closeSockets()
+  await stopping.hub.clients.close()
   stopping.admit()
   await once(stopping.socket, 'close')
-  assert.deepEqual(stopping.hub.connections(), [])
+  assert.deepEqual(stopping.hub.clients.list(), [])
 
   const gone = await undecided(t)
   gone.socket.resetAndDestroy()
@@ -234,7 +234,7 @@ test('an upgrade whose credential is still being checked when the server stops, 
   for (let n = 0; n < 5; n++) await turn()
   gone.admit()
   for (let n = 0; n < 5; n++) await turn()
-  assert.deepEqual(gone.hub.connections(), [])
+  assert.deepEqual(gone.hub.clients.list(), [])
 })
 
 test('an upgrade that cannot be checked is answered 500, one that is refused has the headers of every answer', async t => {

@@ -238,7 +238,7 @@ test('loopback binds know no ban', async t => {
 })
 
 test('the counting window restarts, and the table of sources is bounded', () => {
-  const table = new BanTable({ capacity: 3 })
+  const table = new BanTable(3)
   for (let i = 0; i < 9; i++) table.fail('a', i)
   table.fail('a', 60_100)
   assert.equal(table.banned('a', 60_100), false)

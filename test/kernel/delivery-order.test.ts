@@ -156,7 +156,7 @@ test('what was emitted before a session is closed, or before the stop, still goe
     hub.emit(typed, { delta: `${n}` }, 's2')
     await new Promise(resolve => setImmediate(resolve)) // a busy stream waits for its batch
   }
-  await hub.closeSockets()
+  await hub.clients.close()
   assert.equal((await client.closed).code, 1001)
   assert.equal(texts(client).join(''), 'closed01234567')
 })

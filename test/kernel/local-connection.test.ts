@@ -87,11 +87,11 @@ test('code of this process is a client like any other: hello, subscription, even
     ['server_hello', 'ack', noted.type]
   )
   assert.equal(client.frames[0]?.payload.ws_connection_id, connection.id)
-  const [row] = kernel.hub.connections()
+  const [row] = kernel.hub.clients.list()
   assert.deepEqual([row?.id, row?.remote_address, row?.user_agent, row?.subscriptions], [connection.id, null, 'recorder', ['s1']])
   connection.close()
   assert.deepEqual(await client.over.opened, { code: 1000, reason: '' })
-  assert.deepEqual(kernel.hub.connections(), [])
+  assert.deepEqual(kernel.hub.clients.list(), [])
 })
 
 test('its principal is that of the process unless it brings one, and scopes hold for frames', async t => {
@@ -149,7 +149,7 @@ test('connections of a principal can be ended, others stay', async t => {
   const guest = new Recorder({ id: 'guest', kind: 'in-process', scopes: 'all' })
   kernel.connect(guest)
   const other = await connect()
-  kernel.hub.disconnect(principal => principal.id === 'guest', 'credential withdrawn')
+  kernel.hub.clients.disconnect(principal => principal.id === 'guest', 'credential withdrawn')
   assert.deepEqual(await guest.over.opened, { code: 1008, reason: 'credential withdrawn' })
   assert.equal((await other.request('unsubscribe', { session_ids: [] })).code, 0)
 })

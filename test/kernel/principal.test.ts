@@ -74,5 +74,5 @@ test('a rotation ends the sockets of the old token, whoever else is connected', 
   const fresh = await connect({ headers: { authorization: `Bearer ${token}` } })
   assert.equal((await other.request('unsubscribe', { session_ids: [] })).code, 0)
   assert.equal((await fresh.request('unsubscribe', { session_ids: [] })).code, 0)
-  assert.equal(kernel.hub.connections().length, 3)
+  assert.equal(kernel.hub.clients.list().length, 3)
 })

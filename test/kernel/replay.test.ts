@@ -251,7 +251,7 @@ test('a session that is closed ends its subscriptions silently and can be subscr
   await client.request('subscribe', { session_ids: ['s1'] })
   await it.hub.close('s1')
   assert.equal(it.hub.subscribers('s1'), 0)
-  assert.deepEqual(it.hub.connections()[0]?.subscriptions, [])
+  assert.deepEqual(it.hub.clients.list()[0]?.subscriptions, [])
   assert.equal(it.hub.watermark('s1'), undefined)
   await emitNotes(it, 1)
   await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 2, epoch } } })

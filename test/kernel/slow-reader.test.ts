@@ -19,7 +19,7 @@ test('a reader that stops reading is cut with 1013 while another gets everything
     sent++
     await quick.next(frame => frame.seq === sent)
   }
-  assert.equal(hub.connections().length, 1)
+  assert.equal(hub.clients.list().length, 1)
   hub.emit(noted, { text: 'last' }, 's1')
   await quick.next(frame => frame.payload.text === 'last')
   const seqs = quick.frames.filter(frame => frame.type === noted.type).map(frame => frame.seq)
@@ -69,7 +69,7 @@ test('a reader that stops during its replay is cut when the live events behind i
   for (let i = 0; i < 20; i++) hub.emit(noted, { text }, 's1')
   await hub.flushed('s1')
   assert.equal(hub.subscribers('s1'), 0)
-  assert.equal(hub.connections().length, 1)
+  assert.equal(hub.clients.list().length, 1)
   client.ws.resume()
   await client.closed
 })

@@ -45,7 +45,7 @@ test('server_hello comes first and names the connection', async t => {
   const { connect, hub } = await startHub(t)
   const client = await connect({ headers: { 'user-agent': 'tester' } })
   const [hello] = client.frames
-  const [row] = hub.connections()
+  const [row] = hub.clients.list()
   assert.deepEqual(hello, {
     type: 'server_hello',
     timestamp: '1970-01-01T00:00:00.000Z',
@@ -222,7 +222,7 @@ test("a payload that misses its schema is refused with every wrong field, also i
     ['payload.session_ids.1', 'payload.cursors.s1.seq', 'payload.cursors.s2.epoch', 'payload.agent_filter.s1']
   )
   assert.equal(ack.msg, `${ack.details?.[0].path}: ${ack.details?.[0].message}`)
-  assert.deepEqual(hub.connections()[0]?.subscriptions, [])
+  assert.deepEqual(hub.clients.list()[0]?.subscriptions, [])
   const refused = async (type: string, payload?: unknown) => (await client.request(type, payload)).details?.[0]?.path
   assert.equal(await refused('subscribe', 'text'), 'payload')
   assert.equal(await refused('subscribe'), 'payload.session_ids')
@@ -255,10 +255,10 @@ test('unknown sessions are not found, duplicates are repeated, and unsubscribing
     resync_required: [],
     cursors: { s1: { seq: 0, epoch } }
   })
-  assert.deepEqual(hub.connections()[0]?.subscriptions, ['s1'])
+  assert.deepEqual(hub.clients.list()[0]?.subscriptions, ['s1'])
   const gone = await client.request('unsubscribe', { session_ids: ['s1', 'nope'] })
   assert.deepEqual(gone.payload, { accepted: [], not_found: [], resync_required: [] })
-  assert.deepEqual(hub.connections()[0]?.subscriptions, [])
+  assert.deepEqual(hub.clients.list()[0]?.subscriptions, [])
 })
 
 test('client_hello subscribes, filters and is remembered', async t => {
@@ -273,7 +273,7 @@ test('client_hello subscribes, filters and is remembered', async t => {
     resync_required: [],
     cursors: { s1: { seq: 0, epoch } }
   })
-  assert.equal(hub.connections()[0]?.has_client_hello, true)
+  assert.equal(hub.clients.list()[0]?.has_client_hello, true)
   hub.emit(noted, { text: 'hidden' }, 's1')
   hub.emit(noted, { text: 'shown' }, { session_id: 's1', subject: 'agent-1' })
   await hub.flushed()
@@ -296,7 +296,7 @@ test('control frames run one after another in order of arrival', async t => {
   const mark = defineFrame({ type: 'mark', payload: Type.Object({}), ack: Type.Object({}) })
   const order: string[] = []
   const waiting = new Promise<void>(seen => {
-    hub.setFrames([
+    hub.clients.mount([
       mounted(wait, async () => {
         order.push('begun')
         await new Promise<void>(resolve => {
@@ -339,7 +339,7 @@ test("a pack's frame is validated, answered, and its failures carry their codes"
     errors: [full]
   })
   const { connect, hub, violations } = await startHub(t)
-  hub.setFrames([
+  hub.clients.mount([
     mounted(put, ({ payload }: { payload: { count: number } }) => {
       if (payload.count === 1) throw new AppError(full, { data: { limit: 1 } })
       if (payload.count === 2) throw new Error('a bug')
@@ -358,7 +358,7 @@ test("a pack's frame is validated, answered, and its failures carry their codes"
   assert.deepEqual(await client.request('put', { count: 2 }), { type: 'ack', id: 't3', code: 50001, msg: 'internal error', payload: {} })
   assert.equal((await client.request('put', { count: 'x' })).code, 40001)
   assert.deepEqual(violations, [])
-  hub.setFrames([])
+  hub.clients.mount([])
   assert.equal((await client.request('put', { count: 0 })).code, 40001)
 })
 
@@ -367,7 +367,7 @@ test('slots of a connection are closed with it, and it leaves the list at once',
   const closed = new Promise<void>(resolve => {
     const slot = defineSlot('probe', () => ({ close: resolve }))
     const open = defineFrame({ type: 'open', payload: Type.Object({}), ack: Type.Object({}) })
-    hub.setFrames([
+    hub.clients.mount([
       mounted(open, ({ connection }: { connection: { get(slot: unknown): unknown } }) => {
         connection.get(slot)
         return {}
@@ -378,14 +378,14 @@ test('slots of a connection are closed with it, and it leaves the list at once',
   await client.request('open')
   await client.close()
   await closed
-  assert.deepEqual(hub.connections(), [])
+  assert.deepEqual(hub.clients.list(), [])
 })
 
 test('suppressed events stay away, other agents and unfiltered ones do not', async t => {
   const { connect, hub } = await startHub(t)
   let undo: (() => void) | undefined
   const watch = defineFrame({ type: 'watch', payload: Type.Object({ on: Type.Boolean() }), ack: Type.Object({}) })
-  hub.setFrames([
+  hub.clients.mount([
     mounted(
       watch,
       async ({ payload, connection }: { payload: { on: boolean }; connection: import('../../kernel/index.ts').Connection }) => {
@@ -502,12 +502,12 @@ test('a message over the limit ends its own connection with 1009 only', async t 
 test('stopping closes sockets with 1001 and refuses new ones', async t => {
   const { connect, hub, url } = await startHub(t)
   const client = await connect()
-  await hub.closeSockets()
+  await hub.clients.close()
   assert.deepEqual(await client.closed, { code: 1001, reason: 'server shutting down' })
   const late = new WebSocket(`${url.replace('http', 'ws')}/api/v1/ws`)
   const [error] = (await once(late, 'error')) as [Error]
   assert.ok(error)
-  assert.deepEqual(hub.connections(), [])
+  assert.deepEqual(hub.clients.list(), [])
 })
 
 test('a client that does not answer the close is cut when the server stops', async t => {
@@ -515,7 +515,7 @@ test('a client that does not answer the close is cut when the server stops', asy
   const client = await connect()
   client.ws.pause()
   const began = performance.now()
-  await hub.closeSockets()
+  await hub.clients.close()
   assert.ok(performance.now() - began < 10_000, 'the socket library alone would wait half a minute')
   client.ws.resume()
   assert.ok([1001, 1006].includes((await client.closed).code))
