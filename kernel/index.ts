@@ -21,6 +21,7 @@ export {
 } from './contract.ts'
 export {
   type Asker,
+  atOwner,
   type Place,
   type RelayedClient,
   type RelayedConnection,

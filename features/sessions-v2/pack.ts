@@ -44,7 +44,7 @@ export default definePack({
     })
 
     const statusOf = ({ id, last_turn_reason }: SessionState): Status => {
-      const work = sessions.loaded(id)?.work
+      const work = sessions.work(id)
       if (work && work.pending_interaction !== 'none') return work.pending_interaction
       if (work?.busy) return 'running'
       return last_turn_reason === 'failed' ? 'failed' : 'idle'

@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
+import { AppError, atOwner, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
@@ -17,6 +17,7 @@ import {
   readRuntime,
   readSession,
   restoreSession,
+  SessionBusy,
   SessionMissing,
   sessionArchived,
   sessionCreated,
@@ -144,6 +145,7 @@ export default definePack({
         shared.left(server_id)
         if (gone && ctx.config.take_over) ctx.background(signal => table.takeOverLeft(signal))
       },
+      asked: payload => asked(payload),
       told: (facts, server_id) => shared.told(facts as readonly SessionFact[], server_id)
     })
     ctx.own(() => catalog.close())
@@ -185,13 +187,43 @@ export default definePack({
     const restoreLive = async (session: Session) => {
       if (session.state.archived) await session.update(unarchived)
     }
-    const archive = async (id: string) => {
+    const archiveHere = async (id: string) => {
       await table.patch(id, archived, async session => {
         if (session.writable) await table.archiving(session)
         if (!session.state.archived) await session.update(archived)
       })
       const workspace_id = (await catalog.find(id))?.workspace_id
       if (workspace_id !== undefined) emitArchived({ workspace_id, sessionId: id })
+    }
+
+    const restoreHere = (id: string) => table.patch(id, unarchived, restoreLive)
+    const changes = { archive: archiveHere, restore: restoreHere }
+    /** Makes a change where the session is. Throws what it throws there, and OwnerSilent. */
+    const change = async (what: keyof typeof changes, id: string) => {
+      const others = peers()
+      const there =
+        others &&
+        others.servers().length > 0 &&
+        (await atOwner(
+          () => ownerOf(id),
+          () => false,
+          place => others.ask(place.id, topic, { what, id })
+        ))
+      if (!there) return await changes[what](id)
+      const { code, message } = there as { readonly code?: number; readonly message?: string }
+      const failure = [SessionMissing, SessionBusy].find(spec => spec.code === code)
+      if (failure) throw new AppError(failure)
+      if (code !== undefined) throw new Error(message)
+    }
+    const asked = async (payload: unknown): Promise<{ readonly code?: number; readonly message?: string }> => {
+      const { what, id } = payload as { readonly what: keyof typeof changes; readonly id: string }
+      try {
+        await changes[what](id)
+        return {}
+      } catch (error) {
+        if (!AppError.is(error)) throw error
+        return { code: error.code, message: error.message }
+      }
     }
 
     ctx.provide(Sessions, {
@@ -209,8 +241,9 @@ export default definePack({
       allLoaded: () => table.all(),
       list: () => catalog.list(),
       object,
-      archive,
-      restore: id => table.patch(id, unarchived, restoreLive),
+      archive: id => change('archive', id),
+      restore: id => change('restore', id),
+      work: id => workOf(id),
       onLoad: listener => table.onLoad(listener),
       onArchive: listener => table.onArchive(listener)
     })
@@ -266,7 +299,7 @@ export default definePack({
       return { workspace_id: session.workspace_id, runtime_id }
     })
     ctx.route(archiveSession, async ({ params: { session_id } }) => {
-      await archive(session_id)
+      await archiveHere(session_id)
       return { archived: true }
     })
     ctx.route(deleteSession, async ({ params: { session_id } }) => {

@@ -153,6 +153,8 @@ export interface Sessions {
   /** The session if it is loaded in this process. */
   loaded(id: string): Session | undefined
   allLoaded(): readonly Session[]
+  /** What is going on in a session, also at another server of the home; undefined: nothing that this one knows of. */
+  work(id: string): WorkTuple | undefined
   /**
    * Makes a new session of the same workspace with the facts of another one, and announces it (`event.session.created`). `fill` puts files
    * into its directory, absolute, beside the state; until it resolves there is no session, and when it rejects or the process dies there
@@ -165,10 +167,10 @@ export interface Sessions {
   object(id: string, live?: SessionLive): Promise<SessionObject>
   /**
    * Archives the session: its running work ends first, then `event.session.archived` is told, also when it was archived before. One that
-   * is not loaded stays so. Throws SessionMissing, SessionBusy.
+   * is not loaded stays so, and one that another server of the home has is archived there. Throws SessionMissing, SessionBusy, OwnerSilent.
    */
   archive(id: string): Promise<void>
-  /** Un-archives the session; one that is not loaded stays so. Throws SessionMissing, SessionBusy. */
+  /** Un-archives the session; as `archive` does. Throws SessionMissing, SessionBusy, OwnerSilent. */
   restore(id: string): Promise<void>
   /** Called for every session right after it was loaded, before anyone else sees it; repairs go here. Awaited in order. */
   onLoad(listener: (session: Session) => unknown): () => void

@@ -105,6 +105,11 @@ export class Entities {
     return this.#ops
   }
 
+  get isOpen(): boolean {
+    const tasks = [...this.tasks.values()].some(({ state }) => state === 'running')
+    return tasks || [...this.interactions.values()].some(({ state }) => state === 'pending')
+  }
+
   /** Undo took these turns: what belongs to them goes, and what it takes back is as it was. */
   undo(
     turns: readonly number[],

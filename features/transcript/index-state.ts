@@ -126,6 +126,11 @@ export class TranscriptIndex {
     for (const listener of this.listeners) listener(record, at, ops)
   }
 
+  /** A turn, a request or a task has not ended. */
+  get isOpen(): boolean {
+    return this.entries.at(-1)?.state === 'running' || this.entities.isOpen
+  }
+
   /** The present values, shared with those who remembered the same. */
   #remembered(): Before {
     const { todo, meta } = this.entities

@@ -10,6 +10,8 @@ export interface SourcePorts {
   readonly sessions: Sessions
   readonly histories: Histories
   readonly streamOf: (agent: AgentHost) => Promise<AgentStream>
+  /** Resolves when what an earlier process left open in the agent is closed. */
+  readonly opened: (agent: AgentHost) => Promise<unknown>
 }
 
 type Stored = Awaited<ReturnType<Histories['stored']>> & { readonly state: TranscriptIndex }
@@ -17,8 +19,13 @@ type Stored = Awaited<ReturnType<Histories['stored']>> & { readonly state: Trans
 /** Indexes of journals on disk that were looked at lately. */
 const kept = 16
 
-/** Loads no session, and makes no agent: one that is not there has an empty transcript. */
-export function sourceOpener({ sessions, histories, streamOf }: SourcePorts): (state: SessionState, agent_id: string) => Promise<Source> {
+/** Loads no session but one that a server left open, and makes no agent: one that is not there has an empty transcript. */
+export function sourceOpener({
+  sessions,
+  histories,
+  streamOf,
+  opened
+}: SourcePorts): (state: SessionState, agent_id: string) => Promise<Source> {
   const read = new Map<string, Promise<Stored>>()
   /** The index of a journal on disk. One look after the other: what is known is brought up to date. */
   const stored = (dir: string): Promise<Stored> => {
@@ -39,6 +46,12 @@ export function sourceOpener({ sessions, histories, streamOf }: SourcePorts): (s
     // The state need not name the main agent yet: its directory says that it is there.
     if (agent_id !== 'main' && !state.agents[agent_id]) return sourceOf(new TranscriptIndex(), { end: 0, records: nothing })
     const { state: index, end, records } = await stored(join(sessions.dir(state), 'agents', agent_id))
+    if (index.isOpen) {
+      // A server died in it: what it left open is closed when the session is loaded, and then shown.
+      const left = (await sessions.load(state.id)).agent(agent_id)
+      if (left) await opened(left)
+      if (left) return (await streamOf(left)).source()
+    }
     return sourceOf(index, { end, records })
   }
 }

@@ -92,7 +92,7 @@ export default definePack({
       return { accepted: [session_id], not_found: [], resync_required: [] }
     })
 
-    const open = sourceOpener({ sessions, histories, streamOf: live.streamOf })
+    const open = sourceOpener({ sessions, histories, streamOf: live.streamOf, opened: async agent => agents()?.of(agent) })
 
     ctx.route(readOps, async ({ params: { session_id }, query: { agent_id, since_seq } }) => {
       await stateOf(session_id)

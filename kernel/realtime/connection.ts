@@ -45,10 +45,10 @@ export interface ConnectionOptions {
 }
 
 /**
- * So long a new client has to say whose replays it wants: events for everyone wait for its first frame, ms. It says so when it has read
- * `server_hello`; until then nobody knows what must not overtake a replay.
+ * So long a new client has to say whose replays it wants, ms: events for everyone of sessions that it may know from before wait for its first
+ * frame. It says so when it has read `server_hello`, a round trip away; until then nobody knows what must not overtake a replay.
  */
-const firstFrameMs = 100
+const firstFrameMs = 1000
 const earlyBytes = 64 * 1024
 /** So many events that come once are remembered per connection (their keys are shared by all); older ones may come again in a replay. */
 const maxTold = 1000
@@ -78,6 +78,8 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #awaited = new Set<string>()
   /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
   #early: { readonly event: SharedEvent; readonly foreign: boolean }[] | undefined = []
+  /** Sessions that began under its eyes, until then: it has no cursor of them. */
+  readonly #young = new Set<string>()
   /** The newest events that it gets once and was sent. */
   readonly #told = new Set<string>()
   readonly #listening: NodeJS.Timeout
@@ -199,14 +201,22 @@ export class ClientConnection extends SlotHost implements Connection {
 
   /** Takes an event that reaches everyone. One that a replay brings is left to that. `foreign`: it comes from another server. */
   broadcast(event: SharedEvent, foreign = false): void {
-    if (!this.#early) {
+    const early = this.#early
+    if (!early || (early.length === 0 && !this.#mayReplay(event))) {
       if (event.durable && this.#awaited.has(event.session_id)) return
       if (foreign) this.#offer(event)
       else this.tell(event)
       return
     }
-    this.#early.push({ event, foreign })
-    if (this.#early.reduce((sum, { event: { frame } }) => sum + frame.length, 0) > earlyBytes) this.listen()
+    early.push({ event, foreign })
+    if (early.reduce((sum, { event: { frame } }) => sum + frame.length, 0) > earlyBytes) this.listen()
+  }
+
+  /** The first frame may ask for a replay that brings it. */
+  #mayReplay({ durable, once, scope, session_id }: SharedEvent): boolean {
+    if (!durable || scope === 'global') return false
+    if (once !== undefined) this.#young.add(session_id)
+    return !this.#young.has(session_id)
   }
 
   /** Sends an event that reaches everyone, unless it was sent already and comes once. */
@@ -231,6 +241,7 @@ export class ClientConnection extends SlotHost implements Connection {
     clearTimeout(this.#listening)
     const early = this.#early ?? []
     this.#early = undefined
+    this.#young.clear()
     for (const { event, foreign } of early) this.broadcast(event, foreign)
   }
 

@@ -244,6 +244,29 @@ test('a client that says nothing gets what is for everyone all the same', async 
   await client.next(worked.type)
 })
 
+test('a client that says nothing yet hears at once of a session that begins, a second later of those from before', async t => {
+  const it = await startHub(t)
+  it.hub.setEvents([noted, worked, founded])
+  for (const id of ['old', 'new']) await it.hub.open(id)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const client = await it.connect()
+  it.hub.emit(founded, {}, 'new')
+  it.hub.emit(worked, {}, 'new')
+  await client.next(worked.type)
+  it.hub.emit(worked, {}, 'old')
+  await it.hub.flushed('old')
+  const others = await it.connect()
+  await others.request('client_hello', {})
+  t.mock.timers.tick(999)
+  await others.request('client_hello', {})
+  assert.deepEqual(
+    client.frames.flatMap(({ session_id }) => session_id ?? []),
+    ['new', 'new']
+  )
+  t.mock.timers.tick(1)
+  await client.next(({ session_id }) => session_id === 'old')
+})
+
 test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
   const it = await startHub(t)
   const { epoch } = await emitNotes(it, 2)

@@ -65,12 +65,37 @@ test('what goes on in a session is in the lists of every server', { timeout }, a
       () => item(server),
       items => items.some(each => each.id === id && each.busy)
     )
+  const running = await servers[1]!.rest.json('GET', '/api/v2/sessions?activity.status=running')
+  assert.deepEqual(
+    (running.data as { items: { id: string }[] }).items.map(each => each.id),
+    [id]
+  )
   upstream.release()
   for (const server of servers)
     await until(
       () => item(server),
       items => items.length === 0
     )
+})
+
+test('a batch archives and restores sessions wherever they are, one with a turn that runs elsewhere too', { timeout }, async t => {
+  const { servers, cwd } = await kernels(t, [[{ text: 'Wait. ' }, { hang: true }]])
+  const [first, second] = [servers[0]!, servers[1]!]
+  const there = await second.connect()
+  const ids = [await newSession(first, cwd), await newSession(second, cwd)]
+  await prompt(first, ids[0]!, 'hang')
+  const batch = async (what: string) =>
+    (await second.rest.json('POST', `/api/v2/sessions:${what}`, { ids: [...ids, 'session_nobody'] })).data
+  const missing = { id: 'session_nobody', ok: false, error: { code: 40401, message: 'session not found' } }
+  const expected = { results: [...ids.map(id => ({ id, ok: true })), missing], succeeded: 2, failed: 1 }
+
+  assert.deepEqual(await batch('archive'), expected)
+  const session = async () => (await first.rest.json('GET', `/api/v1/sessions/${ids[0]}`)).data as { archived: boolean; busy: boolean }
+  const { archived, busy } = await session()
+  assert.deepEqual([archived, busy], [true, false])
+  for (const id of ids) await there.next(({ type, payload }) => type === 'event.session.archived' && payload.sessionId === id)
+  assert.deepEqual(await batch('restore'), expected)
+  assert.equal((await session()).archived, false)
 })
 
 test('a server that stops leaves its sessions to the others, and their clients go on without a gap or a repetition', {

@@ -9,9 +9,9 @@ import undo from '../../../features/undo/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { type ScriptedLlm, scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { type Started, startAgent } from '../agent/start.ts'
+import { copyOfHome, type Started, type StartOptions, startAgent } from '../agent/start.ts'
 
-const start = (t: TestContextLike, llm: ScriptedLlm, options: { home: string; session_id?: string }) =>
+const start = (t: TestContextLike, llm: ScriptedLlm, options: Pick<StartOptions, 'home' | 'session_id' | 'config'>) =>
   startAgent(t, llm, { packs: [transcript, undo], ...options })
 
 type Query = { agent_id?: string; before_turn?: string; after_turn?: string; page_size?: number }
@@ -140,4 +140,30 @@ test('wrong questions are refused, agents that are not there have an empty page'
   assert.equal(server.kernel.features().find(({ name }) => name === 'transcript')?.state, 'Active')
   await server.call(archiveSession, { params: { session_id: server.session_id } })
   assert.equal((await pageOf(server)).code, 0)
+})
+
+test('a turn that a killed server left open is shown as the repair says, whoever looks first', async t => {
+  const home = await freshDir()
+  const server = await start(
+    t,
+    scriptedLlm([
+      { type: 'text', text: 'so far' },
+      { type: 'wait', until: new Promise<never>(() => undefined) }
+    ]),
+    {
+      home
+    }
+  )
+  await server.prompt('hi')
+  await server.waitFor(({ type }) => type === 'assistant.delta')
+  const copy = await copyOfHome(home)
+  for (const take_over of [false, true]) {
+    const config = { sessions: { take_over } }
+    const next = await start(t, scriptedLlm(), { home: await copyOfHome(copy), session_id: server.session_id, config })
+    const { data } = await pageOf(next)
+    const [turn] = data.items
+    assert.ok(turn?.kind === 'turn')
+    assert.deepEqual([turn.state, turn.steps.map(({ state }) => state)], ['cancelled', ['interrupted']])
+    await next.stop()
+  }
 })
