@@ -6,6 +6,7 @@ import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
 import { proxiesOf, proxyFailure } from './proxies.ts'
 import type { ResolvedModel } from './request.ts'
+import { loadUndici, type UndiciParts } from './undici-parts.ts'
 import { failedAt } from './unreachable.ts'
 import { untilAborted } from './until-aborted.ts'
 
@@ -100,7 +101,7 @@ interface Outgoing {
 class Pools {
   readonly #env: NodeJS.ProcessEnv
   readonly #options: Agent.Options
-  #undici: Undici | undefined
+  #undici: UndiciParts | undefined
   #direct: Dispatcher | undefined
   #outside: Dispatcher | undefined
   #closed = false
@@ -116,14 +117,16 @@ class Pools {
   async send(url: URL, { headers, ...outgoing }: Outgoing, signal: AbortSignal): Promise<UpstreamReply> {
     await assertOutbound(url)
     // An import walks through the loader each time.
-    this.#undici ??= await import('undici')
+    this.#undici ??= await loadUndici()
     const undici = this.#undici
     if (this.#closed) throw new Error('the connection pool is closed')
     signal.throwIfAborted()
     const dispatcher = isLoopback(url.href) ? this.#near(undici) : this.#far(undici)
     const all = { 'accept-encoding': 'identity', ...headers }
     const { bodyTimeout, headersTimeout } = this.#options
-    const reply = undici.request(url, { ...outgoing, headers: all, dispatcher, signal, bodyTimeout, headersTimeout })
+    const { origin, pathname, search } = url
+    const sent = { ...outgoing, origin, path: pathname + search, headers: all, signal, bodyTimeout, headersTimeout }
+    const reply = dispatcher.request(sent)
     try {
       const { statusCode, headers: answered, body } = await untilAborted(reply, signal)
       const flattened = flat(answered)
@@ -140,12 +143,12 @@ class Pools {
     await Promise.all([...new Set([this.#direct, this.#outside])].map(pool => pool?.destroy()))
   }
 
-  #near({ Agent }: Undici): Dispatcher {
+  #near({ Agent }: UndiciParts): Dispatcher {
     this.#direct ??= new Agent(this.#options)
     return this.#direct
   }
 
-  #far(undici: Undici): Dispatcher {
+  #far(undici: UndiciParts): Dispatcher {
     if (this.#outside) return this.#outside
     const proxies = proxiesOf(this.#env)
     const { EnvHttpProxyAgent, Pool } = undici
@@ -158,8 +161,6 @@ class Pools {
     return this.#outside
   }
 }
-
-type Undici = typeof import('undici')
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const found: Record<string, string> = {}
