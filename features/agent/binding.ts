@@ -1,6 +1,5 @@
 /** What an agent is bound to: settings, profile, model and the system prompt that follows from them. */
-import { setImmediate } from 'node:timers/promises'
-import { AppError, ValidationFailed } from '../../kernel/index.ts'
+import { AppError, nextPass, ValidationFailed } from '../../kernel/index.ts'
 import type { History, HistoryRecord } from '../history/index.ts'
 import type { ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -106,7 +105,7 @@ export class AgentBinding {
 
   /** Looks up what the prompt of the next turn follows from, so that it is there when the turn is; undefined without a profile. Never rejects. */
   async look(): Promise<LookedUp | undefined> {
-    await setImmediate() // the disk gets its work first
+    await nextPass() // the disk gets its work first
     const profile = this.#profile()
     return profile && { profile: profile.name, basis: await this.#deps.promptBasis(this.#host, profile) }
   }

@@ -1,7 +1,6 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { setMaxListeners } from 'node:events'
-import { setImmediate } from 'node:timers/promises'
-import { type Contribution, yieldToLoop } from '../../kernel/index.ts'
+import { type Contribution, nextPass, yieldToLoop } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -136,7 +135,7 @@ export class Turn implements TurnPorts {
     const begun = performance.now()
     this.visible = true
     start.tell()
-    await setImmediate() // the answer to the prompt goes out first
+    await nextPass() // the answer to the prompt goes out first
     const binding = await this.#agent.bind()
     this.#unsaved.push(...binding.records)
     this.#unsaved.push(...binding.warnings.map(warning => ({ type: 'warning' as const, ...warning })))

@@ -12,6 +12,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
@@ -58,6 +59,8 @@ export class Pipeline {
         res.writeHead(204).end()
         return
       }
+      const others = yieldToLoop() // of many that come at once, each is served beside what is under way
+      if (others) await others
       const target = this.#table.find(exchange.method, exchange.url)
       route = target.route
       if (target.open) takeAuthorization(req)

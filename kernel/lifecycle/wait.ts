@@ -52,21 +52,45 @@ const sliceMs = 3
 
 let began = 0
 let counting = false
+/** Somebody who waited went on in this pass. */
+let resumed = false
 
 /**
- * Asks whether it is time to yield to the event loop. Undefined: go on. A promise: await it first; it resolves in the next pass.
- * Work that loops over data which is already there (parsed events, journal lines, frames to hand over) calls this between items.
+ * Asks whether it is time to yield to the event loop. Undefined: go on. A promise: await it first; it resolves in a later pass.
+ * Work that loops over data which is already there (parsed events, journal lines, frames to hand over) calls this between items; work that
+ * begins beside much of its kind (a request, the end of an answer), before it begins.
  */
 export function yieldToLoop(): Promise<void> | undefined {
+  return isOver() ? nextPass() : undefined
+}
+
+/** Resolves in the next pass of the event loop; in a later one when those that wait take more than a pass may. */
+export function nextPass(): Promise<void> {
+  return new Promise(resolve => {
+    const goOn = () => {
+      if (isOver() && resumed) {
+        setImmediate(goOn)
+        return
+      }
+      resumed = true // the first of a pass goes on, whatever else took its time
+      resolve()
+    }
+    setImmediate(goOn)
+  })
+}
+
+/** The time of this pass is used up. */
+function isOver(): boolean {
   const now = performance.now()
   if (!counting) {
     counting = true
     began = now
     setImmediate(endPass)
   }
-  return now - began > sliceMs ? new Promise(resolve => setImmediate(resolve)) : undefined
+  return now - began > sliceMs
 }
 
 function endPass(): void {
   counting = false
+  resumed = false
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { yieldToLoop } from '../../kernel/lifecycle/wait.ts'
+import { nextPass, yieldToLoop } from '../../kernel/lifecycle/wait.ts'
 
 /** Work of about a millisecond. */
 function work(): void {
@@ -27,4 +27,38 @@ test('streams that all have data give the loop back together, and all of them fi
   await Promise.all(Array.from({ length: 10 }, stream))
   open = false
   assert.ok(passes >= 5, `100 ms of work left the loop ${passes} passes`)
+})
+
+test('of many that wait for the next pass, a pass takes as many as it has time for, in their order', async () => {
+  const passes: number[][] = [[]]
+  let open = true
+  const count = () => {
+    passes.push([])
+    if (open) setImmediate(count)
+  }
+  const waiting = Array.from({ length: 30 }, async (_, n) => {
+    await nextPass()
+    passes.at(-1)?.push(n)
+    work()
+  })
+  setImmediate(count)
+  await Promise.all(waiting)
+  open = false
+  assert.ok(Math.max(...passes.map(pass => pass.length)) <= 10, `30 ms of work were done as ${passes.map(pass => pass.length).join(', ')}`)
+  assert.deepEqual(
+    passes.flat(),
+    waiting.map((_, n) => n)
+  )
+})
+
+test('who waits goes on in the next pass, also where others use up every pass', async () => {
+  let open = true
+  const busy = () => {
+    void yieldToLoop()
+    for (let n = 0; n < 5; n++) work()
+    if (open) setImmediate(busy)
+  }
+  setImmediate(busy)
+  for (let n = 0; n < 5; n++) await nextPass()
+  open = false
 })
