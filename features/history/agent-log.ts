@@ -307,7 +307,13 @@ export class AgentLog {
   async #load(): Promise<{ told: ToldUpTo | undefined; events: EventDraft[] }> {
     const tail = await this.#tail()
     // Those that the checkpoint does not have, or not up to it, read what they lack afterwards.
-    const fresh = this.#ports.states.flatMap(({ name }) => this.#restored((this.#live.get(name) as Live).spec, tail.from) ?? [])
+    const fresh: { spec: StateSpec<unknown>; value: unknown }[] = []
+    for (const { name } of this.#ports.states) {
+      const restored = this.#restored((this.#live.get(name) as Live).spec, tail.from)
+      if (restored) fresh.push(restored)
+      const others = yieldToLoop() // behind a long history each is large
+      if (others) await others
+    }
     const drafts: (readonly EventDraft[])[] = []
     let end = tail.from
     const take = ({ value, at, next }: Entry) => {
