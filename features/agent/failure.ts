@@ -1,6 +1,6 @@
 /** What a person should see of an agent: its last failure, as a state of its records and in words, and what it asks while nobody listens. */
 import { AppError, type Static } from '../../kernel/index.ts'
-import { coreRecord, type StateSpec } from '../history/index.ts'
+import { coreRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import type { approvalRequested } from '../interactions/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { ErrorInfo } from './contract.ts'
@@ -31,6 +31,7 @@ export interface Failures {
 export const failureState: StateSpec<Failures> = {
   name: 'agent.failure',
   version: 1,
+  records: recordTypes('step.end', 'turn.ended'),
   initial: () => ({}),
   reduce(state, given) {
     const record = coreRecord(given)

@@ -1,6 +1,6 @@
 /** Notices for the model (of tasks, goals, schedules, hooks) that wait for a step: on record until their message is, or until they are void. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type Origin, type StateSpec, type WirePart } from '../history/index.ts'
+import { coreRecord, defineRecord, type Origin, recordTypes, type StateSpec, type WirePart } from '../history/index.ts'
 import type { Admission } from './service.ts'
 
 /** A notice that was accepted and whose message did not come at once. */
@@ -36,6 +36,7 @@ export interface Notice {
 export const noticeState: StateSpec<readonly Notice[]> = {
   name: 'agent.notices',
   version: 1,
+  records: recordTypes(noticeAccepted, noticeDropped, 'message', 'turn.ended'),
   initial: () => [],
   reduce(state, record) {
     if (noticeAccepted.is(record)) {

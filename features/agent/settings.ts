@@ -1,6 +1,6 @@
 /** What an agent is set to: recorded on every change, the last record counts. And the tool policy that follows from it. */
 import { AppError, defineSlot, invalid, Type } from '../../kernel/index.ts'
-import { defineRecord, type StateSpec } from '../history/index.ts'
+import { defineRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import type { Llm, ResolvedModel } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { meansTool } from '../tools/index.ts'
@@ -51,6 +51,7 @@ export interface Bound {
 export const boundState: StateSpec<Bound> = {
   name: 'agent.bound',
   version: 1,
+  records: recordTypes(settingsRecord, promptRecord),
   initial: () => ({ settings: {} }),
   reduce(state, record) {
     if (settingsRecord.is(record)) {

@@ -2,7 +2,7 @@
 import { AppError, definePack, defineSlot, type EventTarget, Type } from '../../kernel/index.ts'
 import { AgentRepairs, Agents, TurnHooks, type TurnInfo } from '../agent/index.ts'
 import { Config, loopControlSection } from '../config/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { contextCompacted, Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { type AutoPorts, beforeStep, ContextMemory, onModelError } from './auto.ts'
@@ -15,7 +15,7 @@ import {
   compactionStarted,
   compactSession
 } from './contract.ts'
-import { cancelled, compactionState, eventsOf } from './records.ts'
+import { begun, cancelled, compactionState, eventsOf } from './records.ts'
 import { Compaction, CompactionNotes } from './service.ts'
 
 export default definePack({
@@ -37,6 +37,7 @@ export default definePack({
       emitters.set(spec.type, ctx.event(spec) as AnyEmit) // `eventsOf` makes the payload that fits
     ctx.contribute(HistoryStates, compactionState)
     ctx.contribute(RecordEvents, {
+      records: recordTypes(begun, cancelled, contextCompacted),
       events: record => eventsOf(record),
       tell: ({ id, session }, { type, payload, at }) => emitters.get(type)?.(payload, { session_id: session.id, subject: id, time: at })
     })

@@ -1,6 +1,6 @@
 /** What compaction puts on record, what follows from it for clients, and what is open after a crash. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { contextCompacted, defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { contextCompacted, defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec } from '../history/index.ts'
 import { compactionBlocked, compactionCancelled, compactionCompleted, compactionStarted } from './contract.ts'
 
 /** `turn_id`: the turn that waits for it. */
@@ -23,6 +23,7 @@ export interface CompactionState {
 export const compactionState: StateSpec<CompactionState> = {
   name: 'compaction',
   version: 1,
+  records: recordTypes(begun, cancelled, contextCompacted),
   initial: () => ({ running: false }),
   reduce(state, record) {
     if (begun.is(record)) return { ...state, running: true }

@@ -2,12 +2,12 @@
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, Tools } from '../tools/index.ts'
 import { Clock } from './clock.ts'
 import { type CronOrigin, cronFired, cronSection, dueStore } from './contract.ts'
-import { cronState, eventsOf } from './records.ts'
+import { cronState, eventsOf, firedRecord } from './records.ts'
 import { CronTable } from './table.ts'
 import { createTools } from './tools.ts'
 
@@ -31,6 +31,7 @@ export default definePack({
 
     const emit = ctx.event(cronFired)
     ctx.contribute(RecordEvents, {
+      records: recordTypes(firedRecord),
       events: eventsOf,
       // What `eventsOf` made comes back.
       tell: (agent, { payload, at }) =>

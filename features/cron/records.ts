@@ -1,6 +1,6 @@
 /** Scheduled prompts in the journal of the main agent, the jobs that there are by it, and the event of a fire. */
 import { Type } from '../../kernel/index.ts'
-import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec } from '../history/index.ts'
 import { CronOrigin, cronFired } from './contract.ts'
 
 const Ms = Type.Integer({ description: 'ms since 1970' })
@@ -57,6 +57,7 @@ export interface CronState {
 export const cronState: StateSpec<CronState> = {
   name: 'cron',
   version: 1,
+  records: recordTypes(createdRecord, deletedRecord, firedRecord, 'message', 'notice.accepted'),
   initial: () => ({ jobs: [], fires: [] }),
   reduce(state, record) {
     if (createdRecord.is(record)) {

@@ -1,7 +1,7 @@
 /** Wires goals: the goal of each main agent, its tools, the turns that work on it, and how clients set and see it. */
 import { definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents, promptCompleted, StepInjectors, TurnHooks } from '../agent/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { Interactions } from '../interactions/index.ts'
 import { Llm } from '../llm/index.ts'
 import { Permissions } from '../permissions/index.ts'
@@ -9,7 +9,7 @@ import { AgentConfigHandlers, type AgentHost, type Session, Sessions } from '../
 import { ToolHooks, ToolSets } from '../tools/index.ts'
 import { GoalEmpty, GoalExists, GoalMissing, GoalNotPausable, GoalNotResumable, GoalTooLong, goalUpdated, readGoal } from './contract.ts'
 import { GoalDriver, mayHaveGoal } from './driver.ts'
-import { eventsOf, goalState } from './goal.ts'
+import { eventsOf, goalRecord, goalState } from './goal.ts'
 import { GoalKeeper } from './keeper.ts'
 import { goalTools } from './tools.ts'
 
@@ -26,6 +26,7 @@ export default definePack({
     const emit = ctx.event(goalUpdated)
     ctx.contribute(HistoryStates, goalState)
     ctx.contribute(RecordEvents, {
+      records: recordTypes(goalRecord),
       events: eventsOf,
       // Only what `events` made comes back.
       tell: (agent, { payload, at }) =>

@@ -5,7 +5,7 @@
 import { AppError, type LogEntry, type Logger, type LogPositions, type LogStore, yieldToLoop } from '../../kernel/index.ts'
 import { SessionBusy } from '../sessions/index.ts'
 import { logId, protocolVersion } from './contract.ts'
-import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import { type HistoryRecord, looksAt, type StateSpec, type Tracked } from './define.ts'
 import { isMessage } from './message.ts'
 import { checkpoint, told } from './records.ts'
 import { type Rewindable, rewindable } from './rewind.ts'
@@ -15,6 +15,8 @@ import { type Mark, Telling, type ToldUpTo } from './telling.ts'
 /** A checkpoint is written when at least so much was appended since the last one, and so many times what a checkpoint takes. */
 const checkpointBytes = 256 * 1024
 const checkpointShare = 20
+/** How far events were told goes on record after so much, and at closing: what is behind it is looked for in the event journal. */
+const toldBytes = 16 * 1024
 /** How far back a checkpoint is looked for, and records kept, before the whole journal is read from its beginning. */
 const lookBackBytes = 32 * 1024 * 1024
 /** When so much had to be read, a checkpoint is written at once, so that nobody has to read it again. */
@@ -38,6 +40,8 @@ export interface AgentLogPorts {
   readonly lastMessage: () => { readonly number: number; readonly time: number }
   /** When a checkpoint is due. Default: after 256 KB, and after 20 times what the last one took. */
   readonly checkpoints?: { readonly bytes: number; readonly share: number } | undefined
+  /** When a mark is due of how far events were told. Default: after 16 KB. */
+  readonly toldBytes?: number | undefined
 }
 
 /** A state that is kept up to date: as it is folded (`rewindable` where undo takes it back), and as others see it. */
@@ -183,7 +187,7 @@ export class AgentLog {
       const stamped = this.#stamped(record)
       batch.push(stamped)
       drafts.push(this.#draft(stamped, first?.value))
-      for (const live of this.#live.values()) this.#take(live, stamped)
+      for (const live of this.#live.values()) if (looksAt(live.spec, stamped)) this.#take(live, stamped)
     }
     const telling = this.#telling.begin()
     this.#unwritten.push(batch)
@@ -252,7 +256,7 @@ export class AgentLog {
 
   #take(live: { readonly spec: StateSpec<unknown>; value: unknown }, record: HistoryRecord, at?: number): void {
     try {
-      live.value = live.spec.reduce(live.value, record)
+      if (looksAt(live.spec, record)) live.value = live.spec.reduce(live.value, record)
       if (at !== undefined) live.spec.located?.(live.value, record, at)
     } catch (err) {
       this.#ports.logger.error({ err, type: record.type, state: live.spec.name }, 'a state could not take a record in')
@@ -284,7 +288,7 @@ export class AgentLog {
     const { bytes, share } = this.#ports.checkpoints ?? { bytes: checkpointBytes, share: checkpointShare }
     const due = behind >= Math.max(bytes, share * this.#checkpointSize)
     if (due && this.#telling.idle) return [this.#checkpoint()]
-    const mark = this.#telling.next()
+    const mark = this.#end - this.#telling.recorded >= (this.#ports.toldBytes ?? toldBytes) ? this.#telling.next() : undefined
     return mark ? [told.of(mark)] : []
   }
 

@@ -36,14 +36,26 @@ export function defineRecord<const T extends string, F extends TObject>(type: T,
   }
 }
 
+/** Of what looks at records. */
+export interface LooksAtRecords {
+  /** Types of the records that it looks at: it gets no others. Default: all of them. */
+  readonly records?: ReadonlySet<string>
+}
+
+/** The types of these kinds of records. */
+export const recordTypes = (...kinds: readonly (string | { readonly type: string })[]): ReadonlySet<string> =>
+  new Set(kinds.map(kind => (typeof kind === 'string' ? kind : kind.type)))
+
+export const looksAt = ({ records }: LooksAtRecords, { type }: { readonly type: string }): boolean => records?.has(type) ?? true
+
 /** A state that follows from the records of an agent, one after the other: live and after a restart the same. */
-export interface StateSpec<S> {
+export interface StateSpec<S> extends LooksAtRecords {
   /** Names it in checkpoints; one per state. */
   readonly name: string
   /** Of the saved form: one of another version is thrown away and the state computed anew. */
   readonly version: number
   initial(): S
-  /** Takes one record in; may change `state` in place. Called for every record, in order; looks at nothing else. */
+  /** Takes one record in; may change `state` in place. Called for every record (of `records`), in order; looks at nothing else. */
   reduce(state: S, record: HistoryRecord): S
   /** Where a record that was taken in is, once it is on disk; in order. */
   located?(state: S, record: HistoryRecord, at: number): void

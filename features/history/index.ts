@@ -2,8 +2,8 @@
 
 export { protocolVersion } from './contract.ts'
 export { isUserInput } from './conversation.ts'
-export { defineRecord, type HistoryRecord, type RecordSpec, type StateSpec, type Tracked } from './define.ts'
-export { givenNumber, isMessage, numberOf } from './message.ts'
+export { defineRecord, type HistoryRecord, type RecordSpec, recordTypes, type StateSpec, type Tracked } from './define.ts'
+export { givenNumber, isMessage, messageTypes, numberOf } from './message.ts'
 export { ContentPart, MediaSource, PromptPart } from './parts.ts'
 export { interruptedResult } from './project.ts'
 export { type CoreRecord, contextCompacted, contextUndone, coreRecord, failed, sessionForked, tokensSpent } from './records.ts'

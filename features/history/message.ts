@@ -33,7 +33,7 @@ export function messageFacts(record: CoreRecord): MessageFacts | undefined {
   }
 }
 
-const messageTypes: ReadonlySet<string> = new Set(['message', 'step.message', 'tool.result', 'context.compacted'])
+export const messageTypes: ReadonlySet<string> = new Set(['message', 'step.message', 'tool.result', 'context.compacted'])
 
 /** Whether records of this type are messages. */
 export const isMessage = (record: { readonly type: string }): boolean => messageTypes.has(record.type)

@@ -6,7 +6,7 @@ import { AttachmentsSlot } from './attachments.ts'
 import { logId } from './contract.ts'
 import { savedPrompts } from './conversation-saved.ts'
 import { copiedEpoch } from './copy.ts'
-import type { HistoryRecord, StateSpec } from './define.ts'
+import { type HistoryRecord, looksAt, type StateSpec } from './define.ts'
 import { AgentHistory } from './history.ts'
 import { blobStore, Media, MediaCache } from './media.ts'
 import { checkpoint, promptAccepted, told } from './records.ts'
@@ -34,7 +34,9 @@ export function historyOpener(
       states: states.items(),
       media: new Media(agent.store(blobStore), cache, ctx.log, agent.get(AttachmentsSlot)),
       draft: (record, before) =>
-        sources.items().flatMap(source => source.events(record, before, whom).map(event => ({ ...event, source }))),
+        sources
+          .items()
+          .flatMap(source => (looksAt(source, record) ? source.events(record, before, whom).map(event => ({ ...event, source })) : [])),
       tell: ({ source, ...event }) => source.tell(agent, event),
       known: ({ source, ...event }) => source.known?.(agent, event),
       given: () => ctx.streams.watermark(session.id),
@@ -99,7 +101,7 @@ async function continued<S>(
   let state = given
   if (to > from) {
     for await (const { value, at } of log.scan(logId, { from, to })) {
-      state = spec.reduce(state, value)
+      if (looksAt(spec, value)) state = spec.reduce(state, value)
       spec.located?.(state, value, at)
     }
   }

@@ -2,9 +2,9 @@
  * States that undo takes back: what they are, and what they were before each input that may be taken back. What came before a compaction can
  * never be, so memory holds one value per turn since then at most.
  */
-import type { HistoryRecord, StateSpec } from './define.ts'
-import { isMessage, messageFacts, numberOf } from './message.ts'
-import { contextCompacted, contextUndone, coreRecord } from './records.ts'
+import { type HistoryRecord, recordTypes, type StateSpec } from './define.ts'
+import { isMessage, messageFacts, messageTypes, numberOf } from './message.ts'
+import { contextCompacted, contextUndone, coreRecord, turnStarted } from './records.ts'
 
 /** So many earlier values are kept; of more, the older half is forgotten. */
 const valuesKept = 2048
@@ -21,6 +21,9 @@ export interface Rewindable<S> {
   readonly earlier: readonly { readonly until: number; readonly value: S }[]
 }
 
+/** What tells where messages begin and end. */
+const own = [...messageTypes, turnStarted, contextCompacted, contextUndone]
+
 /** The state with what it takes to go back. A pure fold, too. */
 export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<Rewindable<S>> {
   const save = (value: S) => (spec.save ? spec.save(value) : value)
@@ -28,6 +31,7 @@ export function rewindable<S>(spec: StateSpec<S>, kept = valuesKept): StateSpec<
   return {
     name: spec.name,
     version: spec.version,
+    ...(spec.records ? { records: recordTypes(...spec.records, ...own) } : {}),
     initial: () => ({ value: spec.initial(), next: 0, input: -1, floor: 0, earlier: [] }),
     reduce(given, record) {
       const state = counted(contextUndone.is(record) ? cut(given, record.from) : given, record)

@@ -2,7 +2,7 @@
 import { extensionPoint, type LogEntry, type LogRange, serviceToken } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
-import type { HistoryRecord, StateSpec, Tracked } from './define.ts'
+import type { HistoryRecord, LooksAtRecords, StateSpec, Tracked } from './define.ts'
 import type { CoreRecord } from './records.ts'
 import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
@@ -214,7 +214,7 @@ export interface RecordEvent {
 }
 
 /** Says which events follow from records. After a crash the same events are made again, and those told that the event journal does not have. */
-export interface RecordEvents {
+export interface RecordEvents extends LooksAtRecords {
   /** Pure. `before`: the conversation without the record. */
   events(
     record: HistoryRecord,

@@ -36,6 +36,11 @@ export class Telling {
     return this.#last
   }
 
+  /** Where the records end whose mark is on record. */
+  get recorded(): number {
+    return this.#recorded
+  }
+
   /** Everything is told and written. */
   get idle(): boolean {
     this.#advance()

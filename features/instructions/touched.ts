@@ -1,6 +1,6 @@
 /** Where an agent has been with its tools, as its records say; and which instruction files it was told of on the way. */
 import { resolve } from 'node:path'
-import { coreRecord, type HistoryRecord, type StateSpec } from '../history/index.ts'
+import { coreRecord, type HistoryRecord, recordTypes, type StateSpec } from '../history/index.ts'
 
 /** Of the reminder that names instruction files. */
 export const reminderVariant = 'agents_md'
@@ -21,6 +21,7 @@ const commandChars = 4000
 export const touchedState: StateSpec<Touched> = {
   name: 'instructions.touched',
   version: 1,
+  records: recordTypes('tool.begin', 'message'),
   initial: () => ({ paths: [], told: [] }),
   reduce(state, record) {
     const paths = pathsOf(record)

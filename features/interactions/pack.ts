@@ -1,12 +1,12 @@
 /** Wires the broker: one per session, for the kinds that packs contribute; and approvals, with their two routes and events. */
 import { definePack, defineSlot, type EventTarget, oneOf, type Static, Type, within } from '../../kernel/index.ts'
-import { Histories, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
 import { approvals } from './approvals.ts'
 import { Broker, type BrokerPorts, newRequestId } from './broker.ts'
 import { type ApprovalRequest, approvalRequested, approvalResolved, listApprovals, resolveApproval } from './contract.ts'
 import { type InteractionEnd, InteractionKinds, type InteractionSource } from './kind.ts'
-import { endRecord, eventsOf, openRequests } from './records.ts'
+import { endRecord, eventsOf, openRequests, requestRecord } from './records.ts'
 import { Interactions } from './service.ts'
 
 /** Paths of requests to the human. */
@@ -55,6 +55,7 @@ export default definePack({
     const targetOf = (agent: AgentHost): EventTarget => ({ session_id: agent.session.id, subject: agent.id })
     const events = (record: Parameters<typeof eventsOf>[0]) => eventsOf(record, kinds.items())
     ctx.contribute(RecordEvents, {
+      records: recordTypes(requestRecord, endRecord),
       events,
       // What `events` made comes back.
       tell: (agent, event) => (event as ReturnType<typeof events>[number]).from.tell(event, targetOf(agent))

@@ -1,6 +1,6 @@
 /** Requests to the human in the journal of the agent, the requests that are open by it, and the events that follow. */
 import { checker, oneOf, type TSchema, Type } from '../../kernel/index.ts'
-import { defineRecord, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import { defineRecord, type HistoryRecord, type RecordEvent, recordTypes, type StateSpec } from '../history/index.ts'
 import type { AnyInteractionKind, InteractionEnd } from './kind.ts'
 
 const whose = { kind: Type.String(), id: Type.String() }
@@ -38,6 +38,7 @@ function idOf(record: HistoryRecord): OpenRequest | undefined {
 export const openRequests: StateSpec<OpenRequest[]> = {
   name: 'interactions.open',
   version: 2,
+  records: recordTypes(requestRecord, endRecord),
   initial: () => [],
   reduce(open, record) {
     const asked = idOf(record)

@@ -1,6 +1,6 @@
 /** Mode and remembered approvals of one agent, kept in its history. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { defineRecord, type History, type HistoryRecord, type StateSpec } from '../history/index.ts'
+import { defineRecord, type History, type HistoryRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 
 export const modeRecord = defineRecord('permission.mode', Type.Object({ mode: oneOf(['manual', 'auto', 'yolo']) }))
@@ -21,6 +21,7 @@ interface Recorded {
 export const permissionState: StateSpec<Recorded> = {
   name: 'permissions',
   version: 2,
+  records: recordTypes(modeRecord, approvalRecord),
   initial: () => ({ approvals: [] }),
   reduce(state, record) {
     if (modeRecord.is(record)) return { ...state, own: { mode: record.mode, at: record.time ?? 0 } }

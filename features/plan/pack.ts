@@ -2,7 +2,7 @@
 import { definePack, defineSlot, type Static } from '../../kernel/index.ts'
 import { Agents, StatusFacts, StepInjectors } from '../agent/index.ts'
 import { Config, defaultPlanModeSection, planModeSection } from '../config/index.ts'
-import { Histories, type HistoryRecord, HistoryStates, RecordEvents } from '../history/index.ts'
+import { Histories, type HistoryRecord, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
 import { approvals, Interactions } from '../interactions/index.ts'
 import { Permissions } from '../permissions/index.ts'
 import { AgentConfigHandlers, type AgentHost, agentCreated, Sessions } from '../sessions/index.ts'
@@ -83,6 +83,7 @@ export default definePack({
     ctx.contribute(HistoryStates, revisionState)
     const emitRevision = ctx.event(planRevision)
     ctx.contribute(RecordEvents, {
+      records: recordTypes(planRevised),
       events: record =>
         planRevised.is(record) ? [{ type: planRevision.type, payload: payloadOf(record), at: new Date(record.time ?? 0) }] : [],
       tell: (agent, { payload, at }) =>

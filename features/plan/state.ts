@@ -1,5 +1,5 @@
 /** What the records say of plan mode: whether it is on, what the model was told of it, and how often each plan was put up for review. */
-import { type CoreRecord, coreRecord, type StateSpec } from '../history/index.ts'
+import { type CoreRecord, coreRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import { planEntered, planLeft, planRevised } from './contract.ts'
 
 export const reminderVariant = 'plan_mode'
@@ -23,6 +23,7 @@ export const planState: StateSpec<PlanState> = {
   name: 'plan',
   version: 1,
   rewinds: true,
+  records: recordTypes(planEntered, planLeft, 'step.message', 'message'),
   initial: () => ({ told: false, due: false, sinceFull: 0, sinceAny: 0 }),
   reduce(state, record) {
     // Called for every record: by its type first.
@@ -59,6 +60,7 @@ function heard(state: PlanState, record: CoreRecord | undefined): PlanState {
 export const beginState: StateSpec<{ id?: string }> = {
   name: 'plan.begin',
   version: 1,
+  records: recordTypes(planEntered),
   initial: () => ({}),
   reduce: (state, record) => (planEntered.is(record) && record.by === 'default' ? { id: record.id } : state)
 }
@@ -67,6 +69,7 @@ export const beginState: StateSpec<{ id?: string }> = {
 export const revisionState: StateSpec<Record<string, number>> = {
   name: 'plan.revisions',
   version: 1,
+  records: recordTypes(planRevised),
   initial: () => ({}),
   reduce(versions, record) {
     if (planRevised.is(record)) versions[record.id] = record.version

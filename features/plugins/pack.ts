@@ -1,7 +1,7 @@
 /** Wires plugins: what is installed, what it brings to sessions, the marketplace, and their routes. */
 import { definePack, invalid, KernelInfo, Type } from '../../kernel/index.ts'
 import { type AgentProfile, AgentProfileSources, PromptBlocks, StepInjectors } from '../agent/index.ts'
-import { coreRecord, RecordEvents } from '../history/index.ts'
+import { coreRecord, RecordEvents, recordTypes } from '../history/index.ts'
 import { createUpstream, OutboundHosts } from '../llm/index.ts'
 import { SkillSources, Skills } from '../skills/index.ts'
 import { readProfiles } from '../subagents/index.ts'
@@ -120,6 +120,7 @@ export default definePack({
 
     const emit = ctx.event(commandActivated)
     ctx.contribute(RecordEvents, {
+      records: recordTypes('prompt.accepted'),
       events(given) {
         const record = coreRecord(given)
         if (record?.type !== 'prompt.accepted' || record.origin?.kind !== 'plugin_command') return []

@@ -2,7 +2,7 @@
 import { AppError, definePack, type Static, Type } from '../../kernel/index.ts'
 import { Agents, PromptBlocks } from '../agent/index.ts'
 import { Config, ConfigSections, extraSkillDirsSection, mergeSkillsSection } from '../config/index.ts'
-import { Histories, RecordEvents } from '../history/index.ts'
+import { Histories, RecordEvents, recordTypes } from '../history/index.ts'
 import { Llm } from '../llm/index.ts'
 import { checkMessageMedia, checkUploads, commitMedia, PromptMedia, PromptSkills } from '../prompts/index.ts'
 import { type AgentHost, Sessions } from '../sessions/index.ts'
@@ -59,6 +59,7 @@ export default definePack({
 
     const emit = ctx.event(skillActivated)
     ctx.contribute(RecordEvents, {
+      records: recordTypes('prompt.accepted', 'message'),
       events: eventsOf,
       // Only what `eventsOf` made comes back.
       tell: (agent, { payload, at }) =>

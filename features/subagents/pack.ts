@@ -12,7 +12,7 @@ import { createChildren, RunningSlot } from './children.ts'
 import { subagentCompleted, subagentFailed, subagentSpawned, subagentStarted, subagentSuspended } from './contract.ts'
 import { checkPool, poolOf } from './pool.ts'
 import { profileDirs, readProfiles } from './profile-files.ts'
-import { begunState, eventsOf, failed, rosterState, shownOf } from './records.ts'
+import { begunState, eventsOf, failed, rosterState, shownOf, toldTypes } from './records.ts'
 import { usualPace } from './schedule.ts'
 import { Subagents } from './service.ts'
 import { SwarmMode, swarmState } from './swarm-mode.ts'
@@ -57,6 +57,7 @@ export default definePack({
     })
     const emitOf = new Map<string, (typeof emits)[number][1]>(emits)
     ctx.contribute(RecordEvents, {
+      records: toldTypes,
       events: eventsOf,
       tell: (agent, { type, payload, at }) => emitOf.get(type)?.(payload, { session_id: agent.session.id, subject: agent.id, time: at })
     })

@@ -6,7 +6,9 @@ import {
   defineRecord,
   givenNumber,
   type HistoryRecord,
+  messageTypes,
   type RecordEvent,
+  recordTypes,
   type StateSpec,
   sessionForked
 } from '../history/index.ts'
@@ -41,6 +43,9 @@ const told = [
   [failed, subagentFailed]
 ] as const
 
+/** Those that have events. */
+export const toldTypes = recordTypes(...told.map(([spec]) => spec))
+
 export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
   for (const [spec, event] of told) {
     if (!spec.is(record)) continue
@@ -58,6 +63,7 @@ export interface Roster {
 export const rosterState: StateSpec<Roster> = {
   name: 'subagents',
   version: 1,
+  records: recordTypes(spawned, started, suspended, completed, failed, stopped, detached, sessionForked, 'turn.started', 'turn.ended'),
   initial: () => ({ entries: [] }),
   reduce(state, record) {
     const at = new Date(record.time ?? 0).toISOString()
@@ -120,6 +126,7 @@ export interface Begun {
 export const begunState: StateSpec<Begun> = {
   name: 'subagents.begun',
   version: 1,
+  records: recordTypes(...messageTypes, sessionForked, spawned),
   initial: () => ({ newest: -1, agents: [] }),
   reduce(given, record) {
     const number = givenNumber(record)

@@ -1,7 +1,7 @@
 /** Swarm mode: whether an agent is to split its work among others. On by its user until it is off, by the tool until its turn ends. */
 import { oneOf, Type } from '../../kernel/index.ts'
 import type { TurnInfo } from '../agent/index.ts'
-import { defineRecord, type History, type StateSpec, type Tracked } from '../history/index.ts'
+import { defineRecord, type History, recordTypes, type StateSpec, type Tracked } from '../history/index.ts'
 
 export const modeRecord = defineRecord('swarm.mode', Type.Object({ on: Type.Boolean(), trigger: oneOf(['manual', 'tool']) }))
 
@@ -12,6 +12,7 @@ interface Mode {
 export const swarmState: StateSpec<Mode> = {
   name: 'swarm-mode',
   version: 1,
+  records: recordTypes(modeRecord),
   initial: () => ({ on: false, trigger: 'manual' }),
   reduce: (state, record) => (modeRecord.is(record) ? { on: record.on, trigger: record.trigger } : state)
 }

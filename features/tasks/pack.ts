@@ -2,7 +2,7 @@
 import { AppError, definePack, defineSlot } from '../../kernel/index.ts'
 import { Agents, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { backgroundSection, Config, experimentalSection } from '../config/index.ts'
-import { Histories, HistoryStates, RecordEvents, UndoFollowers } from '../history/index.ts'
+import { Histories, HistoryStates, RecordEvents, recordTypes, UndoFollowers } from '../history/index.ts'
 import { type AgentHost, type Session, SessionMissing, Sessions } from '../sessions/index.ts'
 import { ToolPolicies, Tools } from '../tools/index.ts'
 import {
@@ -16,7 +16,7 @@ import {
   taskStarted,
   taskTerminated
 } from './contract.ts'
-import { eventsOf, taskState } from './records.ts'
+import { eventsOf, startedRecord, taskState, terminatedRecord } from './records.ts'
 import { statusReminder } from './reminder.ts'
 import { Tasks } from './service.ts'
 import { TaskTable } from './table.ts'
@@ -35,6 +35,7 @@ export default definePack({
     const emitStarted = ctx.event(taskStarted)
     const emitTerminated = ctx.event(taskTerminated)
     ctx.contribute(RecordEvents, {
+      records: recordTypes(startedRecord, terminatedRecord),
       events: eventsOf,
       tell(agent, { type, payload, at }) {
         const emit = type === taskStarted.type ? emitStarted : emitTerminated

@@ -1,6 +1,14 @@
 /** Tasks in the journal of their agent: begun in the background, over, reported; what is known of them by it; the events that follow. */
 import { Type } from '../../kernel/index.ts'
-import { defineRecord, givenNumber, type HistoryRecord, type RecordEvent, type StateSpec } from '../history/index.ts'
+import {
+  defineRecord,
+  givenNumber,
+  type HistoryRecord,
+  messageTypes,
+  type RecordEvent,
+  recordTypes,
+  type StateSpec
+} from '../history/index.ts'
 import { TaskInfo, taskStarted, taskTerminated } from './contract.ts'
 
 /** Bytes of the output in a terminal record. */
@@ -82,6 +90,7 @@ export const isUntold = ({ info, end, told, reported_by, undone }: TaskEntry): b
 export const taskState: StateSpec<TaskState> = {
   name: 'tasks',
   version: 2,
+  records: recordTypes(...messageTypes, 'context.undone', startedRecord, terminatedRecord, reportedRecord, leftRecord),
   initial: () => ({ entries: [], compactions: 0, newest: -1 }),
   reduce(given, record) {
     const number = givenNumber(record)

@@ -1,5 +1,5 @@
 /** What the records say of the list: its items, and for how many answers nobody has looked at it. */
-import { coreRecord, type StateSpec } from '../history/index.ts'
+import { coreRecord, recordTypes, type StateSpec } from '../history/index.ts'
 import { type TodoItem, todoRecord } from './contract.ts'
 
 export const toolName = 'TodoList'
@@ -15,6 +15,7 @@ export const todoState: StateSpec<TodoState> = {
   name: 'todo',
   version: 2,
   rewinds: true,
+  records: recordTypes(todoRecord, 'step.message', 'tool.begin', 'message'),
   initial: () => ({ todos: [], answers: 0 }),
   reduce(state, record) {
     // Called for every record: by its type first.

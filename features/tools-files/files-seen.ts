@@ -1,6 +1,6 @@
 /** Stale guard: an agent changes an existing file only as it knows it from its last Read, Write or Edit. */
 import { type Logger, Type } from '../../kernel/index.ts'
-import { defineRecord, type History, type StateSpec } from '../history/index.ts'
+import { defineRecord, type History, recordTypes, type StateSpec } from '../history/index.ts'
 import { type ToolAccess, type ToolEnv, ToolRefusal } from '../tools/index.ts'
 import type { FileFacts } from './file-ops.ts'
 
@@ -12,6 +12,7 @@ type Seen = Map<string, number>
 export const seenState: StateSpec<Seen> = {
   name: 'files.seen',
   version: 1,
+  records: recordTypes(seenRecord),
   initial: () => new Map(),
   reduce(seen, record) {
     if (!seenRecord.is(record)) return seen

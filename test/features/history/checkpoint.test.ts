@@ -222,7 +222,7 @@ const marks = (log: MemoryLog) =>
 test('how far events were told is on record when the event journal has them on disk, in order, and once', async () => {
   const log = memoryLog()
   const { it, ports } = journal()
-  const history = await openHistory(log, { ...ports, events })
+  const history = await openHistory(log, { ...ports, events, toldBytes: 0 })
   const first = await history.write(said('a'))
   const second = await history.write(said('b'))
   it.given = 2
