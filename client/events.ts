@@ -162,7 +162,7 @@ export class EventStream {
       if (entry) this.#recover(entry)
       return
     }
-    if (!('session_id' in frame)) return
+    if (!isEvent(frame)) return
     for (const hear of this.#listeners) hear(frame)
     const entry = this.#watched.get(frame.session_id)
     if (entry && !entry.state.take(frame as SessionEvent)) this.#recover(entry)
@@ -224,4 +224,9 @@ export class EventStream {
 async function platformSocket(): Promise<SocketConstructor> {
   const own = (globalThis as { WebSocket?: SocketConstructor }).WebSocket
   return own ?? ((await import('ws')).WebSocket as unknown as SocketConstructor)
+}
+
+/** An event names its type in its payload, too; other frames of a session have numbers of their own. */
+function isEvent(frame: ServerFrame): frame is EventFrame {
+  return 'type' in frame.payload
 }

@@ -1,7 +1,7 @@
 /** Declarations of the wire: routes, events, frames and stores as pure data. One declaration drives validation, types and documents. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Static, TObject, TSchema } from '@sinclair/typebox'
+import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
 import type { Principal } from './access/principal.ts'
 import type { ErrorSpec } from './errors.ts'
 
@@ -148,6 +148,8 @@ export interface OutFrameSpec<P extends TSchema = TSchema> {
   readonly type: string
   readonly summary?: string
   readonly payload: P
+  /** What the frame has beside `type`, `timestamp` and `payload`. */
+  readonly fields?: TProperties
   /** Sent with bytes (`connection.send(frame, { bytes })`): one line of JSON, a newline, and the bytes, as a binary message. */
   readonly binary?: boolean
 }

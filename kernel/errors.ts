@@ -4,8 +4,18 @@
  * and answers 50001.
  */
 
+import { type TSchema, Type } from '@sinclair/typebox'
+
+/** What an answer with this error holds beside its text. */
+export interface ErrorShapes {
+  /** Default: null. */
+  readonly data?: TSchema
+  /** Of some answers; default: of none. */
+  readonly details?: TSchema
+}
+
 /** Declared once by its owner; routes list those that they can answer. */
-export interface ErrorSpec {
+export interface ErrorSpec extends ErrorShapes {
   /** snake_case, unique: `bookmark_limit`. */
   readonly name: string
   /** Envelope code, unique (contract 1, Errors). */
@@ -23,8 +33,8 @@ export interface Detail {
 }
 
 /** Declares an expected failure. The kernel refuses two different specs with one code. */
-export function errorSpec(name: string, code: number, message: string, status = 200): ErrorSpec {
-  return { name, code, message, status }
+export function errorSpec(name: string, code: number, message: string, status = 200, shapes: ErrorShapes = {}): ErrorSpec {
+  return { name, code, message, status, ...shapes }
 }
 
 /** What one occurrence adds to its spec. */
@@ -70,7 +80,9 @@ export const ValidationFailed = errorSpec('validation_failed', 40001, 'validatio
 /** 40101: no token, or a wrong one (contract 1, Authentication). */
 export const Unauthorized = errorSpec('unauthorized', 40101, 'Unauthorized', 401)
 /** The token in `client_hello` is wrong; also answered for the credential of a model provider that was refused for good. */
-export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the credential was rejected')
+export const CredentialRejected = errorSpec('credential_rejected', 40112, 'the credential was rejected', 200, {
+  details: Type.Object({ provider_id: Type.Optional(Type.String()), model_id: Type.Optional(Type.String()) })
+})
 /** Host header refused (DNS rebinding). */
 export const HostRefused = errorSpec('host_refused', 40301, 'host not allowed', 403)
 /** The principal lacks the scope that a route or frame asks for. The contract names no code for it; HTTP 403. */

@@ -45,6 +45,7 @@ export {
   type DeveloperCode,
   DeveloperError,
   developerError,
+  type ErrorShapes,
   type ErrorSpec,
   errorSpec,
   generalErrors,
@@ -121,6 +122,7 @@ export {
   shapesIn,
   Time,
   type TObject,
+  type TProperties,
   type TSchema,
   Type
 } from './schema.ts'

@@ -236,6 +236,12 @@ export class Kernel {
     void this.#lifecycle.fail(pack, error)
   }
 
+  /** What is on the wire now; the same object as long as no pack comes or goes. */
+  declarations(): Declarations {
+    this.#declarations ??= this.#declared()
+    return this.#declarations
+  }
+
   inspect(): Inspection {
     const hooks = Object.values(this.hooks)
     return {
@@ -375,10 +381,7 @@ export class Kernel {
       time: pack => this.#env.guard.time(pack),
       connections: () => this.hub.clients.list(),
       internals: () => ({ hooks: this.#tapped.facts(), ...this.hub.facts() }),
-      declarations: () => {
-        this.#declarations ??= this.#declared()
-        return this.#declarations
-      },
+      declarations: () => this.declarations(),
       address: () => this.#address,
       inject: this.inject,
       shutdown: () => {

@@ -16,7 +16,7 @@ import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { type Detail, developerError } from './errors.ts'
 
-export { type Static, type TObject, type TSchema, Type }
+export { type Static, type TObject, type TProperties, type TSchema, Type }
 
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': text => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),

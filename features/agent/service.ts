@@ -1,6 +1,6 @@
 /** Agents at work: the prompt queue, turns, steering and aborting. */
 import type { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { type ErrorSpec, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import { type ErrorSpec, errorSpec, extensionPoint, serviceToken, Type } from '../../kernel/index.ts'
 import type { History, HistoryRecord, Origin, WirePart } from '../history/index.ts'
 import type { LlmError, LlmRequest, ResolvedModel, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
@@ -8,7 +8,9 @@ import type { ErrorInfo } from './contract.ts'
 import type { StatusPlace } from './status-facts.ts'
 
 export const PromptMissing = errorSpec('prompt_missing', 40402, 'prompt not found')
-export const PromptCompleted = errorSpec('prompt_completed', 40903, 'prompt already completed')
+export const PromptCompleted = errorSpec('prompt_completed', 40903, 'prompt already completed', 200, {
+  data: Type.Object({ aborted: Type.Literal(false) })
+})
 export const PromptInUse = errorSpec('prompt_in_use', 40927, 'prompt_id is in use')
 
 export interface Prompt {

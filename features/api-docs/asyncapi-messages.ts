@@ -1,4 +1,5 @@
 /** Whole frames as messages of the AsyncAPI document (contract 3, Control frames and Event frames). */
+import { OptionalKind } from '@sinclair/typebox'
 import {
   defaultScope,
   type ErrorSpec,
@@ -7,6 +8,9 @@ import {
   globalStream,
   InternalError,
   type OutFrameSpec,
+  OwnerSilent,
+  PersistenceFailed,
+  ScopeMissing,
   type TSchema,
   ValidationFailed
 } from '../../kernel/index.ts'
@@ -41,7 +45,9 @@ export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
 
 export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
   const success = { code: { type: 'integer', const: 0 }, msg: constant('success'), payload: copy(spec.ack) }
-  const failure = { code: { type: 'integer', not: { const: 0 }, description: codesOf(spec.errors ?? []) }, payload: {}, details }
+  const failures = failuresOf(spec)
+  const codes = failures.map(({ code, message }) => `${code} ${message}`).join('; ')
+  const failure = { code: { type: 'integer', enum: failures.map(({ code }) => code), description: codes }, payload: {}, details }
   return message(`${spec.type}_ack`, `Answer to ${spec.type}`, {
     correlationId,
     payload: {
@@ -65,10 +71,13 @@ export function asyncapiRefusal(): Message {
   })
 }
 
-/** `stamped`: the frame has a `timestamp` for certain. Frames of packs add what they need beside the payload (seq, session_id). */
+/** `stamped`: the frame has a `timestamp` for certain. */
 export function asyncapiOutFrame(spec: OutFrameSpec, copy: Copy, stamped = false): Message {
-  const fields = { type: constant(spec.type), timestamp, payload: copy(spec.payload) }
-  const payload = objectOf(['type', ...(stamped ? ['timestamp'] : []), 'payload'], fields)
+  const own = Object.entries(spec.fields ?? {})
+  const needed = own.flatMap(([name, field]) => (OptionalKind in field ? [] : [name]))
+  const fields = { type: constant(spec.type), timestamp, ...Object.fromEntries(own.map(([name, field]) => [name, copy(field)])) }
+  const required = ['type', ...(stamped ? ['timestamp'] : []), ...needed, 'payload']
+  const payload = objectOf(required, { ...fields, payload: copy(spec.payload) })
   return message(spec.type, spec.summary, { ...binary(spec), payload })
 }
 
@@ -127,6 +136,8 @@ function constant(value: string): DocumentSchema {
   return { type: 'string', const: value }
 }
 
-function codesOf(declared: readonly ErrorSpec[]): string {
-  return [ValidationFailed, InternalError, ...declared].map(({ code, message }) => `${code} ${message}`).join('; ')
+/** Those of its own, and those that every request may meet. */
+function failuresOf({ errors = [], invalid }: FrameSpec): ErrorSpec[] {
+  const all = [ValidationFailed, ScopeMissing, InternalError, PersistenceFailed, OwnerSilent, ...(invalid ? [invalid] : []), ...errors]
+  return [...new Map(all.map(spec => [spec.code, spec])).values()]
 }

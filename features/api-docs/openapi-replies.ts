@@ -82,7 +82,7 @@ export class Replies {
     return { $ref: `#/components/responses/${name}` }
   }
 
-  #errorSchema({ code, name, message }: ErrorSpec): DocumentSchema {
+  #errorSchema({ code, name, message, data, details }: ErrorSpec): DocumentSchema {
     return this.#schemas.share(`Error${code}`, () => ({
       type: 'object',
       title: name,
@@ -91,9 +91,9 @@ export class Replies {
       properties: {
         code: { type: 'integer', const: code },
         msg: { type: 'string' },
-        data: { description: 'null unless the operation says otherwise' },
+        data: data ? this.#schemas.copy(data) : { type: 'null' },
         request_id: requestId,
-        details: code === ValidationFailed.code ? fieldList : {}
+        ...(code === ValidationFailed.code ? { details: fieldList } : details && { details: this.#schemas.copy(details) })
       }
     }))
   }

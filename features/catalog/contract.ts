@@ -3,7 +3,9 @@ import { defineRoute, errorSpec, named, nullable, type Static, Type } from '../.
 import { ProviderItem, ProviderManaged, ProviderType } from '../providers/index.ts'
 
 /** `details.reason` says why, in a word that machines know. */
-export const NotImportable = errorSpec('entry_not_importable', 40004, 'the directory entry cannot be imported')
+export const NotImportable = errorSpec('entry_not_importable', 40004, 'the directory entry cannot be imported', 200, {
+  details: Type.Object({ reason: Type.String() })
+})
 /** It cannot be fetched or read, or lists nothing that can be imported. */
 export const RegistryUnusable = errorSpec('registry_unusable', 40005, 'the registry cannot be imported')
 /** The answer at hand and the live directory do not know the id. */

@@ -80,7 +80,7 @@ function patchSchema(sections: readonly ConfigSection[]): TObject {
   return named('ConfigPatch', Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() }))
 }
 
-/** camelCase and without what redaction takes out. */
+/** camelCase and without what redaction takes out. Keys that nobody knows stay in the file and in the answer, unless the section refuses them. */
 function shown(schema: TSchema, secrets: SecretPaths): TSchema {
   const value = mapValue(schema)
   if (value) return Type.Record(Type.String(), shown(value, pathsBelow(secrets, '*')), described(schema))
@@ -89,6 +89,7 @@ function shown(schema: TSchema, secrets: SecretPaths): TSchema {
   const kept = Object.entries(schema.properties as Fields).filter(([key, inner]) => !hidden(key, inner, secrets))
   const required = (schema.required as string[] | undefined)?.filter(key => kept.some(([name]) => name === key))
   return {
+    additionalProperties: true,
     ...schema,
     properties: Object.fromEntries(kept.map(([key, inner]) => [toCamel(key), shown(inner, pathsBelow(secrets, key))])),
     ...(required && { required: required.map(toCamel) })

@@ -11,7 +11,11 @@ export const MediaSource = named(
     Type.Object({ kind: Type.Literal('url'), url: text, id: Type.Optional(text) }),
     Type.Object({ kind: Type.Literal('base64'), media_type: text, data: text }),
     Type.Object({ kind: Type.Literal('file'), file_id: Type.String({ description: 'an upload' }) }),
-    Type.Object({ kind: Type.Literal('session_media'), file_id: Type.String({ description: 'a medium that belongs to the session' }) })
+    Type.Object({
+      kind: Type.Literal('session_media'),
+      file_id: Type.String({ description: 'a medium that belongs to the session' }),
+      media_type: Type.Optional(Type.String({ description: 'told by the server, whatever a prompt says' }))
+    })
   ])
 )
 

@@ -3,8 +3,10 @@ import { defineEvent, defineRoute, errorSpec, named, oneOf, type Static, Time, T
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
 export const ApprovalMissing = errorSpec('approval_missing', 40404, 'approval not found')
-export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved')
-export const ApprovalExpired = errorSpec('approval_expired', 41001, 'the approval timed out')
+/** What answers to a request that is over say. */
+export const NotResolved = { data: Type.Object({ resolved: Type.Literal(false) }) }
+export const AlreadyResolved = errorSpec('already_resolved', 40902, 'already resolved', 200, NotResolved)
+export const ApprovalExpired = errorSpec('approval_expired', 41001, 'the approval timed out', 200, NotResolved)
 
 /** What is about to happen; union on `kind`, the fields depend on it. */
 const Display = named(

@@ -57,7 +57,7 @@ export interface InteractionKind<Ask extends InteractionAsk, Q extends TObject, 
   readonly request: Q
   /** The answer as it is on record. */
   readonly answer: A
-  /** Answers for an unknown id, and for one that expired. */
+  /** Answers for an unknown id, and for one that expired (with the shapes of `NotResolved`). */
   readonly missing: ErrorSpec
   readonly expired: ErrorSpec
   describe(ask: Ask, base: RequestBase): Static<Q>

@@ -1,17 +1,19 @@
 /** The model port: one request shape, one stream of parts, adapters keyed by wire protocol. */
-import { errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
+import { CredentialRejected, type ErrorShapes, errorSpec, extensionPoint, serviceToken } from '../../kernel/index.ts'
 import type { TokenOptions } from './login.ts'
 import type { ModelPrice } from './records.ts'
 import type { LlmPart, LlmRequest, ResolvedModel } from './request.ts'
 
-export { CredentialRejected } from '../../kernel/index.ts'
+export { CredentialRejected }
+
+const whose: ErrorShapes = { details: CredentialRejected.details! }
 
 /** 40110: nothing is configured and no pack brings a model along (contract 1, Errors). */
 export const NoProvider = errorSpec('no_provider', 40110, 'no provider is configured')
 /** 40111: no key, or a login that is missing or over. `details.provider_id`. */
-export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential')
+export const NoCredential = errorSpec('no_credential', 40111, 'the provider has no credential', 200, whose)
 /** 40113: the alias, its provider or something that its protocol needs is unknown. `details.model_id`, `details.provider_id` where known. */
-export const ModelUnresolved = errorSpec('model_unresolved', 40113, 'the model could not be resolved')
+export const ModelUnresolved = errorSpec('model_unresolved', 40113, 'the model could not be resolved', 200, whose)
 
 /**
  * Speaks one wire protocol. `stream` never rejects: a failure is the last part. Abort closes the upstream connection and ends the stream.

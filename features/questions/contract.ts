@@ -1,10 +1,10 @@
 /** Wire shapes, routes, events and errors of questions (contract 2, Question request, Approvals and questions), and the tool's parameters. */
 import { defineEvent, defineRoute, errorSpec, named, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
-import { AlreadyResolved } from '../interactions/index.ts'
+import { AlreadyResolved, NotResolved } from '../interactions/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
 export const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
-export const QuestionExpired = errorSpec('question_expired', 41002, 'the question timed out')
+export const QuestionExpired = errorSpec('question_expired', 41002, 'the question timed out', 200, NotResolved)
 /** The envelope code of a dismissal that went through; no failure (contract 2, `:dismiss`). */
 export const dismissedCode = 40909
 

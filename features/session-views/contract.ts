@@ -1,5 +1,5 @@
 /** Wire shapes and routes of the snapshot and the status rollup of a session (contract 2). */
-import { defineRoute, named, nullable, oneOf, page, type Static, Time, Type } from '../../kernel/index.ts'
+import { defineRoute, named, nullable, oneOf, openObject, page, type Static, Time, type TProperties, Type } from '../../kernel/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
 import { MessageObject } from '../messages/index.ts'
 import { QuestionRequest } from '../questions/index.ts'
@@ -64,6 +64,9 @@ const LastFailure = named(
   )
 )
 
+/** Packs bring further fields (`StatusFacts`). */
+const withFacts = <P extends TProperties>(fields: P) => openObject(fields, { description: 'Packs may add fields' })
+
 export const readSnapshot = defineRoute({
   method: 'GET',
   path: `${item}/snapshot`,
@@ -71,7 +74,7 @@ export const readSnapshot = defineRoute({
   params,
   data: named(
     'SessionSnapshot',
-    Type.Object({
+    withFacts({
       as_of_seq: Type.Integer(),
       epoch: Type.String(),
       session: SessionObject,
@@ -89,7 +92,7 @@ export const readSnapshot = defineRoute({
 /** Contract 2, Status rollup. */
 export const SessionStatus = named(
   'SessionStatus',
-  Type.Object({
+  withFacts({
     busy: Type.Boolean(),
     model: Type.Optional(Type.String()),
     thinking_level: Type.String({ description: 'empty until a model is bound' }),

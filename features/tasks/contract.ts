@@ -5,7 +5,10 @@ import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 /** 40406; a session that is not loaded has no tasks. */
 export const TaskMissing = errorSpec('task_missing', 40406, 'task not found')
 /** 40904, data `{ cancelled: false }`, details `{ current_status }`. */
-export const TaskFinished = errorSpec('task_finished', 40904, 'task already finished')
+export const TaskFinished = errorSpec('task_finished', 40904, 'task already finished', 200, {
+  data: Type.Object({ cancelled: Type.Literal(false) }),
+  details: Type.Object({ current_status: Type.String() })
+})
 
 const Text = Type.Optional(Type.String())
 const Ms = Type.Integer({ description: 'ms since 1970' })

@@ -104,13 +104,17 @@ export const close = defineFrame({
   errors
 })
 
+const whose = { session_id: Type.String(), terminal_id: Type.String() }
+
 export const output = defineOutFrame({
   type: 'terminal_output',
+  fields: { seq: Type.Integer({ minimum: 1 }), ...whose },
   summary: 'To attached connections; `seq` of the frame counts the output of one terminal from 1',
   payload: Type.Object({ data: Type.String() })
 })
 export const exit = defineOutFrame({
   type: 'terminal_exit',
+  fields: whose,
   summary: 'To attached connections, once',
   payload: Type.Object({ exit_code: Type.Optional(nullable(Type.Integer())) })
 })

@@ -162,14 +162,23 @@ export const unsubscribeTranscript = defineFrame({
 
 const whose = { type: Type.String(), agent_id: Type.String(), seq: Type.Integer({ minimum: 0 }) }
 
+const fields = {
+  seq: Type.Integer({ minimum: 0, description: 'number of the last durable event of the session' }),
+  epoch: Type.Optional(Type.String()),
+  volatile: Type.Literal(true),
+  session_id: Type.String()
+}
+
 export const transcriptReset = defineOutFrame({
   type: 'transcript.reset',
+  fields,
   summary: 'Baseline of an agent: everything up to batch `seq` is in it, older turns come by REST',
   payload: Type.Object({ ...whose, snapshot: Snapshot, has_more_older: Type.Boolean() }, closed)
 })
 
 export const transcriptOps = defineOutFrame({
   type: 'transcript.ops',
+  fields,
   summary: 'One batch of operations of an agent; `seq` rises by one with every batch, those that a grade leaves out count',
   payload: Type.Object({ ...whose, ops: Type.Array(Op, { minItems: 1 }) }, closed)
 })

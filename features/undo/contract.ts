@@ -4,17 +4,17 @@ import { MessageObject } from '../messages/index.ts'
 import { SessionStatus } from '../session-views/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
 
-/**
- * 40911. data `{ reason, requestedCount, undoableCount }`. `empty`: there is no turn of the user. `insufficient`: not so many.
- * `compaction_boundary`: the others are part of a summary. `checkpoint_lost`: the others are too long ago.
- */
-export const UndoUnavailable = errorSpec('undo_unavailable', 40911, 'that many turns cannot be undone')
-
 export const UndoRefusal = Type.Object({
   reason: oneOf(['empty', 'insufficient', 'compaction_boundary', 'checkpoint_lost']),
   requestedCount: Type.Integer(),
   undoableCount: Type.Integer()
 })
+
+/**
+ * 40911. data `{ reason, requestedCount, undoableCount }`. `empty`: there is no turn of the user. `insufficient`: not so many.
+ * `compaction_boundary`: the others are part of a summary. `checkpoint_lost`: the others are too long ago.
+ */
+export const UndoUnavailable = errorSpec('undo_unavailable', 40911, 'that many turns cannot be undone', 200, { data: UndoRefusal })
 
 export const undoSession = defineRoute({
   method: 'POST',

@@ -42,6 +42,7 @@ export const fileChange = named(
 
 export const fsChanged = defineOutFrame({
   type: 'event.fs.changed',
+  fields: { seq: Type.Integer({ minimum: 1 }), session_id: Type.String() },
   summary: 'To connections that watch; `seq` of the frame counts by session, apart from its events, and nothing is replayed',
   payload: Type.Object({
     changes: Type.Array(fileChange, { description: 'in order, at or under the paths that the connection watches' }),

@@ -13,6 +13,7 @@ import {
   type InteractionAsk,
   InteractionKinds,
   Interactions,
+  NotResolved,
   resolveApproval
 } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
@@ -26,7 +27,7 @@ import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, insider, type Started, type StartOptions, startAgent, wireFile, wireOf } from '../agent/start.ts'
 
 const QuestionMissing = errorSpec('question_missing', 40405, 'question not found')
-const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out')
+const QuestionExpired = errorSpec('question_expired', 41099, 'the question timed out', 200, NotResolved)
 const Question = Type.Object({ question_id: Type.String(), session_id: Type.String(), text: Type.String(), created_at: Type.String() })
 const Answer = Type.Union([Type.Object({ text: Type.String() }), Type.Object({ dismissed: Type.Literal(true) })])
 const durable = { scope: 'session', durable: true } as const
