@@ -16,3 +16,12 @@ export {
   type TestKernelOptions,
   testEnvironment
 } from './testing/test-kernel.ts'
+export {
+  type RawAnswer,
+  type SeenAnswer,
+  type SeenFrame,
+  useWitness,
+  type Witness,
+  type WitnessedSocket,
+  witnessedSocket
+} from './testing/witness.ts'

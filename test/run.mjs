@@ -1,11 +1,12 @@
 /**
  * The test run. Lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, puts the files together into a
  * few processes of about equal size, and hands these to node:test: start and imports of a process cost more than most files.
- * A run that leaves something in the directory for temporary files fails.
+ * A run that leaves something in the directory for temporary files fails. So does a run of all tests in which some operation or message of the
+ * API documents was never seen.
  * `node test/run.mjs [--pack <name>] [--alone] [part of a file name ...]`; `--alone` gives each file a process of its own.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -20,12 +21,13 @@ const missing = wanted.find(name => !existsSync(compiled(name)))
 if (missing) fail(`${compiled(missing)} is missing: run npm run build`)
 
 const place = mkdtempSync(join(tmpdir(), 'svc-code-tests-'))
+const seen = mkdtempSync(join(tmpdir(), 'svc-code-seen-'))
 // Lines of the sources cost a tenth of the time of all tests: they are for looking at some.
 const maps = filters.length > 0 ? ['--enable-source-maps'] : []
 const args = [...maps, '--test', '--test-reporter=spec', '--test-timeout=300000', `--test-concurrency=${atOnce}`]
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
   stdio: 'inherit',
-  env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place }
+  env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen }
 })
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
 process.on('SIGINT', () => undefined)
@@ -34,7 +36,10 @@ child.on('exit', (code, signal) => {
   const left = readdirSync(place)
   rmSync(place, { recursive: true, force: true, maxRetries: 3 })
   if (left.length > 0) process.stderr.write(`left behind in the directory for temporary files: ${left.join(' ')}\n`)
-  process.exit(signal || left.length > 0 ? code || 1 : (code ?? 1))
+  const unseen = filters.length === 0 ? unseenOf(seen) : []
+  rmSync(seen, { recursive: true, force: true })
+  if (unseen.length > 0) process.stderr.write(`in the API documents, and in no answer or frame of this run:\n  ${unseen.join('\n  ')}\n`)
+  process.exit(signal || left.length + unseen.length > 0 ? code || 1 : (code ?? 1))
 })
 
 function readArguments(words) {
@@ -77,9 +82,17 @@ function groupFiles(names) {
       const url = pathToFileURL(resolve(compiled(name))).href
       return `await suite(${JSON.stringify(name)}, ${JSON.stringify(url)})`
     })
-    writeFileSync(file, `import { suite } from '../../test/group.mjs'\n${suites.join('\n')}\n`)
+    writeFileSync(file, `import '../test/helpers/wire/witness.js'\nimport { suite } from '../../test/group.mjs'\n${suites.join('\n')}\n`)
     return file
   })
+}
+
+/** What a test demanded that no test saw (`helpers/wire/coverage.ts`). */
+function unseenOf(dir) {
+  const lines = readdirSync(dir).flatMap(name => readFileSync(join(dir, name), 'utf8').split('\n'))
+  const saw = new Set(lines.filter(line => line.startsWith('saw ')).map(line => line.slice(4)))
+  const wanted = new Set(lines.filter(line => line.startsWith('want ')).map(line => line.slice(5)))
+  return [...wanted].filter(line => !saw.has(line)).sort()
 }
 
 function fail(text) {

@@ -2,15 +2,10 @@
 import { Agent, request } from 'node:http'
 import type { AnyRoute, DataOf } from '../contract.ts'
 import { type CallInput, type Envelope, fillPath, queryString } from '../http/inject.ts'
+import { type RawAnswer, witnessed } from './witness.ts'
 
 export interface Extra {
   readonly headers?: Readonly<Record<string, string>>
-}
-
-export interface RawAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
 }
 
 /** Keeps its connections until `close`. */
@@ -53,6 +48,7 @@ export class RestClient {
   ): Promise<RawAnswer> {
     const token = options.token === undefined ? this.#token : options.token
     const { hostname, port } = new URL(this.#url)
+    const look = witnessed(this.#url, method, path)
     return new Promise((resolve, reject) => {
       const req = request(
         {
@@ -67,7 +63,11 @@ export class RestClient {
           const chunks: Buffer[] = []
           res.on('data', (chunk: Buffer) => chunks.push(chunk))
           res.on('error', reject)
-          res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }))
+          res.on('end', () => {
+            const answer = { status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }
+            look(answer)
+            resolve(answer)
+          })
         }
       )
       req.on('error', reject)

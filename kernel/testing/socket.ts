@@ -1,6 +1,7 @@
 /** A WebSocket client for tests: frames are recorded, waits are for frames, acks are matched by id. */
 import { WebSocket } from 'ws'
 import { type Limit, within } from './limit.ts'
+import { type WitnessedSocket, witnessedSocket } from './witness.ts'
 
 /** Any frame of the server. */
 export interface Frame {
@@ -59,11 +60,13 @@ export class SocketClient {
   readonly closed: Promise<{ code: number; reason: string }>
   readonly #ws: WebSocket
   readonly #waiters = new Set<Waiter>()
+  readonly #look: WitnessedSocket
   #next = 1
 
-  private constructor(ws: WebSocket) {
+  private constructor(ws: WebSocket, look: WitnessedSocket) {
     this.ws = ws
     this.#ws = ws
+    this.#look = look
     ws.on('message', (data: Buffer, binary) => this.#receive(binary ? withBytes(data) : (JSON.parse(data.toString()) as Frame)))
     this.closed = new Promise(resolve => {
       ws.on('close', (code, reason) => {
@@ -84,7 +87,7 @@ export class SocketClient {
     const ws = new WebSocket(`${url.replace(/^http/, 'ws')}${options.path ?? '/api/v1/ws'}`, [...(options.protocols ?? [])], {
       headers: { ...headers }
     })
-    const client = new SocketClient(ws)
+    const client = new SocketClient(ws, witnessedSocket(url))
     await Promise.race([
       client.next('server_hello'),
       new Promise((_, reject) => {
@@ -120,6 +123,7 @@ export class SocketClient {
 
   /** Sends a frame, or text as it is; with `bytes` as a binary message. */
   send(frame: unknown, bytes?: Uint8Array): void {
+    this.#look.sent(frame)
     const text = typeof frame === 'string' ? frame : JSON.stringify(frame)
     this.ws.send(bytes ? Buffer.concat([Buffer.from(`${text}\n`), bytes]) : text)
   }
@@ -134,6 +138,7 @@ export class SocketClient {
   }
 
   #receive(frame: Frame): void {
+    this.#look.got(frame)
     this.frames.push(frame)
     for (const waiter of [...this.#waiters]) {
       if (!waiter.fits(frame)) continue

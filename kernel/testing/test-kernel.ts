@@ -14,6 +14,7 @@ import type { EmittedEvent } from '../realtime/types.ts'
 import { type Extra, RestClient } from './client.ts'
 import { type Limit, within } from './limit.ts'
 import { SocketClient, type SocketOptions, type WaitOptions } from './socket.ts'
+import { watch } from './witness.ts'
 
 /** What startTestKernel needs of a node:test context. */
 export interface TestContextLike {
@@ -53,7 +54,7 @@ export interface TestKernel {
 
 /**
  * Starts a kernel with these packs and nothing else: temporary home, port 0, strict checks (a reply, event or ack that misses its
- * schema, or an undeclared error, fails the test). Everything is closed through `t.after`.
+ * schema, an undeclared error, or what a witness (`useWitness`) finds wrong, fails the test). Everything is closed through `t.after`.
  */
 export async function startTestKernel(t: TestContextLike, options: TestKernelOptions): Promise<TestKernel> {
   const { allowViolations, packs, ...given } = options
@@ -73,18 +74,24 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
   const recorder = new Recorder(kernel)
   const sockets: SocketClient[] = []
   let rest: RestClient | undefined
+  let unwatch = () => {}
   const stop = async () => {
     for (const socket of sockets) socket.terminate()
     rest?.close()
     recorder.end()
     await kernel.stop()
+    unwatch()
   }
   t.after(async () => {
     await stop()
     if (given.home === undefined) await rm(home, { recursive: true, force: true, maxRetries: 3 })
-    if (!allowViolations) assert.deepEqual(violations, [], 'replies, events and acks must match their declarations')
+    if (!allowViolations) assert.deepEqual(violations, [], 'what the server sends must match its declarations and its documents')
   })
   const address = await kernel.start()
+  if (!allowViolations)
+    unwatch = watch(address.url, kernel, fault => {
+      if (violations.length < 10) violations.push(fault)
+    })
   const token = (await readFile(join(home, 'server.token'), 'utf8')).trim()
   const client = new RestClient(address.url, token)
   rest = client

@@ -116,7 +116,7 @@ test('a window that stops reading loses its connection, and no other window wait
     cwd,
     server
   } = await scene(t, [[...Array.from({ length: 400 }, () => ({ text: piece, every_ms: 1 })), { text: 'end' }]])
-  const page = await open({ judge: () => '' })
+  const page = await open()
   const id = await newSession(page, cwd)
   await page.openSession(id)
   const stuck = await server.connect()

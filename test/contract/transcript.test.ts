@@ -13,7 +13,7 @@ import type { TestKernel } from '../../kernel/testing.ts'
 import { common, pageOf, type Server, TranscriptClient } from '../features/transcript/client.ts'
 import { busyModel, type ScriptName } from '../helpers/busy-model.ts'
 import type { Said } from '../helpers/crash-scene.ts'
-import { frameJudge, scene } from '../helpers/scene.ts'
+import { scene } from '../helpers/scene.ts'
 
 type Mode = 'manual' | 'yolo'
 type Prompt = (text: string, mode?: Mode) => Promise<void>
@@ -56,7 +56,6 @@ async function settled(server: TestKernel, session_id: string): Promise<void> {
 
 test('what tools, questions, plans, tasks, subagents, goals and undo do is one transcript, live, by operations and on disk', async t => {
   const { server, cwd, again } = await scene(t, body => busyModel(body.messages as readonly Said[]))
-  const judge = await frameJudge(server)
   const pages: { session_id: string; agent: string; page: TranscriptPage }[] = []
 
   const run = async (name: string, work: (session_id: string, prompt: Prompt) => Promise<void>) => {
@@ -78,9 +77,6 @@ test('what tools, questions, plans, tasks, subagents, goals and undo do is one t
       assert.ok(view, `${name}: no transcript of ${agent}`)
       assert.deepEqual(common(view), common(page), `${name}: ${agent}`)
       pages.push({ session_id, agent, page })
-    }
-    for (const frame of client.frames) {
-      if (frame.type.startsWith('transcript.')) assert.equal(judge(frame.type, frame), '', JSON.stringify(frame).slice(0, 2000))
     }
     client.drop()
     return { session_id, page: main }

@@ -3,7 +3,7 @@
  * through client_hello with its cursors, takes a snapshot where text is missing, and writes down every broken rule.
  */
 import { WebSocket } from 'ws'
-import { type Frame, RestClient } from '../../kernel/testing.ts'
+import { type Frame, RestClient, witnessedSocket } from '../../kernel/testing.ts'
 import { type Json, PageSession } from './page-session.ts'
 
 export interface PageServer {
@@ -12,7 +12,7 @@ export interface PageServer {
 }
 
 export interface PageOptions {
-  /** Says what is wrong with a frame according to `/asyncapi.json`; '' when nothing is. */
+  /** For a server in another process: says what is wrong with a frame according to its `/asyncapi.json`; '' when nothing is. */
   readonly judge?: (message: string, frame: Json) => string
   readonly agent_filter?: Readonly<Record<string, readonly string[]>>
 }
@@ -42,6 +42,7 @@ export class Page {
   /** Numbers on this connection, per subscribed session. */
   readonly #wire = new Map<string, { readonly seq: number }>()
   #ws: WebSocket | undefined
+  #look = witnessedSocket('')
   #next = 1
 
   private constructor(server: PageServer, options: PageOptions) {
@@ -128,6 +129,7 @@ export class Page {
     const id = `p${this.#next++}`
     const from = this.frames.length
     const ack = this.next(frame => frame.type === 'ack' && frame.id === id, from)
+    this.#look.sent({ type, id })
     this.#ws?.send(JSON.stringify({ type, id, payload }))
     const answer = await ack
     this.#judge(`${type}_ack`, answer)
@@ -180,6 +182,7 @@ export class Page {
     const protocol = `svc-code.bearer.${this.#server.token}`
     const ws = new WebSocket(`${this.#server.url.replace(/^http/, 'ws')}/api/v1/ws?client_id=web_1`, [protocol])
     this.#ws = ws
+    this.#look = witnessedSocket(this.#server.url)
     const hello = this.next('server_hello', this.frames.length)
     for (const id of this.sessions.keys()) this.#pending.set(id, [])
     ws.on('message', (data, binary) => this.#receive(ws, JSON.parse(String(data)) as Frame, binary))
@@ -201,6 +204,7 @@ export class Page {
   #receive(ws: WebSocket, frame: Frame, binary: boolean): void {
     if (this.#ws !== ws) return
     if (binary) this.#problems.push('a binary message')
+    this.#look.got(frame)
     this.frames.push(frame)
     if (frame.type !== 'ack') this.#judge(frame.type, frame)
     if (frame.type === 'resync_required') this.#resync(frame)

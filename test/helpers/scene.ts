@@ -32,7 +32,6 @@ export async function place(t: TestLike, script: Script): Promise<Place> {
 
 export interface Scene extends Place {
   readonly server: TestKernel
-  /** A page whose frames are compared with `/asyncapi.json`. */
   page(options?: PageOptions): Promise<Page>
   /** Another server on the same home, after the first was stopped. */
   again(): Promise<TestKernel>
@@ -48,11 +47,10 @@ export async function scene(t: TestLike, script: Script, options: Partial<TestKe
       ...options
     })
   const server = await again()
-  const judge = await frameJudge(server)
-  return { ...where, server, again, page: more => Page.open(t, server, { judge, ...more }) }
+  return { ...where, server, again, page: more => Page.open(t, server, more) }
 }
 
-/** Compares frames with the messages of the server's own `/asyncapi.json`. */
+/** Compares frames with the messages of `/asyncapi.json` of a server in another process. */
 export async function frameJudge({ url, token }: PageServer): Promise<NonNullable<PageOptions['judge']>> {
   const answer = await fetch(`${url}/asyncapi.json`, { headers: { authorization: `Bearer ${token}` } })
   const document = (await answer.json()) as { components: { messages: Record<string, unknown> } }

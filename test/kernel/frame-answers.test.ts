@@ -20,6 +20,8 @@ const upload = defineFrame({
 })
 const uploaded = defineOutFrame({ type: 'uploaded', payload: Type.Object({ name: Type.String() }), binary: true })
 
+const out = defineOutFrame({ type: 'out', payload: Type.Object({ n: Type.Integer() }), binary: true })
+
 const pack = definePack({
   name: 'looks',
   setup(ctx) {
@@ -96,13 +98,14 @@ test('output that names no session overtakes what waits for its batch and leaves
     name: 'notes',
     setup(ctx) {
       const emit = ctx.event({ ...typed, merge: { by: [], append: 'delta' } })
+      ctx.outFrame(out)
       ctx.tap(ctx.hooks.attachStream, async id => {
         await ctx.streams.open(id)
         return 'live' as const
       })
       ctx.frame(talk, ({ payload: { after }, connection }) => {
         emit({ delta: 'a' }, 's1')
-        connection.send({ type: 'out' }, after === undefined ? {} : { after })
+        connection.send({ type: out.type, payload: { n: 0 } }, after === undefined ? {} : { after })
         emit({ delta: 'b' }, 's1')
         return {}
       })
@@ -128,6 +131,7 @@ test('who sends much is told when the client does not take it, and when it does 
   const talker = definePack({
     name: 'talker',
     setup(ctx) {
+      ctx.outFrame(out)
       ctx.frame(hello, input => {
         connection = input.connection
         return {}
@@ -141,7 +145,7 @@ test('who sends much is told when the client does not take it, and when it does 
   const bytes = Buffer.alloc(64 * 1024)
   let sent = 0
   for (; connection?.writable; sent++) {
-    connection.send({ type: 'out', payload: { n: sent } }, { bytes })
+    connection.send({ type: out.type, payload: { n: sent } }, { bytes })
     await new Promise(resolve => setImmediate(resolve))
   }
   let drained = false
