@@ -60,6 +60,8 @@ export type MediaSource =
       kind: 'session_media'
       /** a medium that belongs to the session */
       file_id: string
+      /** told by the server, whatever a prompt says */
+      media_type?: string
     }
 export type McpServerConfig =
   | {
@@ -934,6 +936,7 @@ export interface Config {
         cacheRead?: number
         /** As input when absent */
         cacheWrite?: number
+        [k: string]: unknown
       }
       protocol?: string
       baseUrl?: string
@@ -959,16 +962,20 @@ export interface Config {
           cacheRead?: number
           /** As input when absent */
           cacheWrite?: number
+          [k: string]: unknown
         }
         /** Tokens */
         maxContextSize?: number
+        [k: string]: unknown
       }
+      [k: string]: unknown
     }
   }
   thinking: {
     enabled?: boolean
     effort?: string
     keep?: string
+    [k: string]: unknown
   }
   /** True when default_permission_mode is yolo */
   yolo: boolean
@@ -980,25 +987,30 @@ export interface Config {
       /** default user */
       scope?: 'turn-override' | 'session-runtime' | 'project' | 'user'
       reason?: string
+      [k: string]: unknown
     }[]
     allow?: {
       tool: string
       match?: string
       pattern?: string
       reason?: string
+      [k: string]: unknown
     }[]
     deny?: {
       tool: string
       match?: string
       pattern?: string
       reason?: string
+      [k: string]: unknown
     }[]
     ask?: {
       tool: string
       match?: string
       pattern?: string
       reason?: string
+      [k: string]: unknown
     }[]
+    [k: string]: unknown
   }
   /** Parsed content of the file, in its own spelling, without secrets */
   raw: {
@@ -1039,10 +1051,13 @@ export interface Config {
   services: {
     svcSearch?: {
       baseUrl?: string
+      [k: string]: unknown
     }
     svcFetch?: {
       baseUrl?: string
+      [k: string]: unknown
     }
+    [k: string]: unknown
   }
   loop_control: {
     /** Absent or 0: unlimited */
@@ -1052,9 +1067,11 @@ export interface Config {
     /** Tokens */
     reservedContextSize?: number
     compactionTriggerRatio?: number
+    [k: string]: unknown
   }
   token_counting: {
     strategy: 'measured+estimated' | 'measured' | 'estimated'
+    [k: string]: unknown
   }
   background: {
     maxRunningTasks?: number
@@ -1066,9 +1083,11 @@ export interface Config {
     printWaitCeilingS?: number
     printBackgroundMode?: 'exit' | 'drain' | 'steer'
     printMaxTurns?: number
+    [k: string]: unknown
   }
   subagent: {
     timeoutMs: number
+    [k: string]: unknown
   }
   secondary_model: {
     defaultModel?: string
@@ -1089,6 +1108,7 @@ export interface Config {
     supportEfforts?: string[]
     defaultEffort?: string
     offEffort?: string
+    [k: string]: unknown
   }
   experimental: {
     [k: string]: boolean
@@ -1097,12 +1117,14 @@ export interface Config {
     /** 0: off */
     refreshIntervalMs: number
     refreshOnStart: boolean
+    [k: string]: unknown
   }
   offline: boolean
   tools: {
     /** empty or absent: no limit; `mcp__` entries are globs */
     enabled?: string[]
     disabled?: string[]
+    [k: string]: unknown
   }
   cron: {
     disabled?: boolean
@@ -1110,11 +1132,13 @@ export interface Config {
     noStale?: boolean
     /** How often it is looked for jobs that are due */
     pollIntervalMs?: number
+    [k: string]: unknown
   }
   builtin_product_skills: boolean
   mcp: {
     startupTimeoutMs?: number
     toolTimeoutMs?: number
+    [k: string]: unknown
   }
   extra_agent_dirs: string[]
   image: {
@@ -1122,6 +1146,7 @@ export interface Config {
     maxEdgePx?: number
     /** Bytes of an image that ReadMediaFile answers */
     readByteBudget?: number
+    [k: string]: unknown
   }
 }
 export interface ConfigProvider {
@@ -1596,6 +1621,8 @@ export interface ErrorEvent {
 export interface EventFsChangedFrame {
   type: 'event.fs.changed'
   timestamp?: string
+  seq: number
+  session_id: string
   payload: {
     /** in order, at or under the paths that the connection watches */
     changes: FileChange[]
@@ -3452,6 +3479,10 @@ export interface SessionMetaUpdatedEvent {
     type: 'session.meta.updated'
   }
 }
+/**
+ * Packs may add fields
+ *
+ */
 export interface SessionSnapshot {
   as_of_seq: number
   epoch: string
@@ -3471,6 +3502,7 @@ export interface SessionSnapshot {
       }
   )[]
   last_failure?: TurnFailure
+  [k: string]: unknown
 }
 export interface Subagent {
   /** id of the agent */
@@ -3520,6 +3552,10 @@ export interface TurnFailure {
     delay_ms: number
   }
 }
+/**
+ * Packs may add fields
+ *
+ */
 export interface SessionStatus {
   busy: boolean
   model?: string
@@ -3532,6 +3568,7 @@ export interface SessionStatus {
   max_context_tokens?: number
   context_usage?: number
   last_failure?: TurnFailure
+  [k: string]: unknown
 }
 export interface SessionStatusChangedEvent {
   type: 'event.session.status_changed'
@@ -3974,6 +4011,8 @@ export interface TerminalDetachRequest {
 export interface TerminalExitFrame {
   type: 'terminal_exit'
   timestamp?: string
+  session_id: string
+  terminal_id: string
   payload: {
     exit_code?: number | null
   }
@@ -3990,6 +4029,9 @@ export interface TerminalInputRequest {
 export interface TerminalOutputFrame {
   type: 'terminal_output'
   timestamp?: string
+  seq: number
+  session_id: string
+  terminal_id: string
   payload: {
     data: string
   }
@@ -4171,6 +4213,11 @@ export interface TranscriptMeta {
 export interface TranscriptOpsFrame {
   type: 'transcript.ops'
   timestamp?: string
+  /** number of the last durable event of the session */
+  seq: number
+  epoch?: string
+  volatile: true
+  session_id: string
   payload: {
     type: string
     agent_id: string
@@ -4236,6 +4283,11 @@ export interface TranscriptStep {
 export interface TranscriptResetFrame {
   type: 'transcript.reset'
   timestamp?: string
+  /** number of the last durable event of the session */
+  seq: number
+  epoch?: string
+  volatile: true
+  session_id: string
   payload: {
     type: string
     agent_id: string
