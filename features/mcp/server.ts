@@ -25,6 +25,8 @@ export class McpServer {
   #timer: NodeJS.Timeout | undefined
   #stop = new AbortController()
   #settled: Promise<void> = Promise.resolve()
+  #restarting: Promise<void> | undefined
+  #closed = false
 
   constructor(entry: Entry, cwd: string, ports: ServerPorts) {
     this.entry = entry
@@ -57,7 +59,7 @@ export class McpServer {
 
   /** Resolves when the attempt that is under way has ended. */
   get settled(): Promise<void> {
-    return this.#settled
+    return this.#restarting?.then(() => this.#settled) ?? this.#settled
   }
 
   start(): void {
@@ -65,16 +67,26 @@ export class McpServer {
     else this.#settled = this.#open()
   }
 
-  /** Ends the connection and begins anew; resolves when the old one has ended. */
-  async restart(): Promise<void> {
-    await this.#drop()
+  /** Ends the connection and begins anew; resolves when the old one has ended. Whoever asks meanwhile gets the same. */
+  restart(): Promise<void> {
+    this.#restarting ??= this.#anew().finally(() => {
+      this.#restarting = undefined
+    })
+    return this.#restarting
+  }
+
+  async #anew(): Promise<void> {
+    const dropped = this.#drop()
+    if (this.entry.config.enabled !== false) this.#become('pending')
+    await dropped
+    if (this.#closed) return
     this.#stop = new AbortController()
     this.#attempts = 0
-    this.#become('pending')
     this.start()
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     await this.#drop()
     this.#become('removed')
   }

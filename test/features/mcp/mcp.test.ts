@@ -86,6 +86,19 @@ test('a server that dies in a call ends that call, is shown as an error, and is 
   assert.deepEqual(states, ['connected', 'failed', 'pending', 'connected'])
 })
 
+test('restarts that are asked for at once are one: the server is connecting until the new one is there, and one process is left', async t => {
+  const file = join(await freshDir(), 'pids')
+  const scene = await start(t, { db: stdio('db', file), off: stdio('good', undefined, { enabled: false }) })
+  await scene.run(['mcp__db__echo', { text: 'a' }])
+  const restart = (mcp_server_id: string) => scene.call(restartMcpServer, { params: { mcp_server_id } })
+  await Promise.all([restart('db'), restart('db'), restart('off'), restart('db')])
+  const { db, off } = await scene.servers()
+  assert.deepEqual([db?.status, off?.status], ['connecting', 'disconnected'])
+  assert.equal((await scene.run(['mcp__db__echo', { text: 'b' }]))[0]?.output, 'db says b')
+  const pids = await pidsIn(file)
+  assert.deepEqual(pids.map(runs), [false, true])
+})
+
 test('a server that was lost comes back by itself', async t => {
   const scene = await start(t, { db: stdio('db') }, { config: { mcp: { backoff_ms: [1] } } })
   await scene.run(['mcp__db__die'])
