@@ -172,6 +172,17 @@ export class LiveSession extends SlotHost implements Session {
     return this.#agents.get('main') ?? this.#createMain()
   }
 
+  askMain<T>(ask: (agent: AgentHost) => T): T {
+    const main = this.#agents.get('main')
+    if (main) return ask(main)
+    const draft = new LiveAgent('main', { type: 'main' }, this, this.#ports)
+    try {
+      return ask(draft)
+    } finally {
+      void draft.closeHost()
+    }
+  }
+
   createAgent(record: AgentRecord): Promise<AgentHost> {
     if (record.type === 'main') return this.main()
     let number = 0

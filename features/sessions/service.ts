@@ -109,6 +109,8 @@ export interface Session extends SlotHost {
    * starts.
    */
   leaves(agent_id: string, waiting: boolean): void
+  /** What `ask` says of the main agent; while there is none, of one that nobody else sees and that is gone afterwards. */
+  askMain<T>(ask: (agent: AgentHost) => T): T
   /** Keeps the session loaded until the returned undo. */
   keep(): () => void
   agents(): readonly AgentHost[]

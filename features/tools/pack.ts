@@ -72,7 +72,7 @@ export default definePack({
     const newest = async () => (await sessions.list()).reduce((a, b) => (b.created_at > a.created_at ? b : a), noSession).id
     ctx.route(listTools, async ({ query: { session_id } }) => {
       const session = sessions.loaded(session_id ?? (await newest()))
-      return { tools: session ? registry.forClients(session.agent('main')) : [] }
+      return { tools: session?.askMain(agent => registry.forClients(agent)) ?? [] }
     })
   }
 })

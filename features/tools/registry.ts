@@ -88,10 +88,10 @@ export class Registry {
     return this.#owners.get(name)?.signal
   }
 
-  /** What clients see; without an agent the sets have no say, and every tool counts as active. */
-  forClients(agent: AgentHost | undefined): Static<typeof ToolEntry>[] {
+  /** What clients see. */
+  forClients(agent: AgentHost): Static<typeof ToolEntry>[] {
     const all = this.#all(agent)
-    const refused = agent && this.#refusals(agent, all)
+    const refused = this.#refusals(agent, all)
     return all.map(tool => {
       const server = tool.source === 'mcp' ? /^mcp__(.+?)__/.exec(tool.name)?.[1] : undefined
       return {
@@ -100,7 +100,7 @@ export class Registry {
         input_schema: null,
         source: tool.source,
         ...(server === undefined ? {} : { mcp_server_id: server }),
-        active: !refused?.has(tool)
+        active: !refused.has(tool)
       }
     })
   }
@@ -110,7 +110,7 @@ export class Registry {
     this.#ports.accounts.blame(this.#owners.get(name)?.pack ?? 'tools', `tool ${name}`, error)
   }
 
-  #all(agent: AgentHost | undefined): Tool[] {
+  #all(agent: AgentHost): Tool[] {
     const first = new Map<string, Tool>()
     const add = (from: Contribution<unknown>, tool: Tool) => {
       if (first.has(tool.name)) return
@@ -118,7 +118,7 @@ export class Registry {
       this.#owners.set(tool.name, from)
     }
     for (const each of this.#ports.tools()) add(each, each.item)
-    if (agent) for (const each of this.#ports.sets()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
+    for (const each of this.#ports.sets()) for (const tool of this.#toolsOf(each.pack, each.item, agent)) add(each, tool)
     return [...first.values()]
   }
 

@@ -52,6 +52,15 @@ test('a tool tells every agent what holds for it, and its arguments are checked 
   assert.match(mine.results[1]?.output ?? '', /Invalid arguments for tool Hand/)
 })
 
+test('the tools of a session that was not prompted yet are those that its main agent will have', async t => {
+  const talk = await conversation(t)
+  const list = async () => ((await talk.api('GET', `/tools?session_id=${talk.session_id}`)).data as { tools: { name: string }[] }).tools
+  const before = await list()
+  await talk.turn([])
+  assert.deepEqual(before, await list())
+  assert.ok(named(before, 'Agent') && named(before, 'CreateGoal'), 'also those that depend on the agent')
+})
+
 test('what a turn shows to the model stays until it ends; calls are judged by what is there', async t => {
   const tools = new Map<string, Tool>()
   const add = (name: string) => tools.set(name, scripted({ name }))

@@ -105,6 +105,9 @@ export class FakeSession extends SlotHost implements Session {
   async main(): Promise<AgentHost> {
     return this.agent('main') ?? this.add('main')
   }
+  askMain<T>(ask: (agent: AgentHost) => T): T {
+    return ask(this.agent('main') ?? new FakeAgent(this, 'main', { type: 'main' }))
+  }
   createAgent(): Promise<AgentHost> {
     throw new Error('not used')
   }
