@@ -64,8 +64,7 @@ function leaves(error: ValueError): ValueError[] {
     tags.push(...direct.filter(leaf => leaf.schema.const !== undefined))
     const found = direct.flatMap(leaves)
     if (found.length === 0) continue
-    const wrongTag = found.some(leaf => /\/(type|kind|transport|source|op)$/.test(leaf.path) && leaf.schema.const !== undefined)
-    if (wrongTag) continue
+    if (found.some(leaf => isTagOf(error, leaf))) continue
     if (best.length === 0 || depth(found) > depth(best)) best = found
   }
   if (best.length > 0 && depth(best) > depth([error])) return best
@@ -74,6 +73,12 @@ function leaves(error: ValueError): ValueError[] {
     return [{ ...tag, message: `Expected ${unique(tags.map(leaf => JSON.stringify(leaf.schema.const)))}` }]
   }
   return [{ ...error, message: `Expected ${unique(alternatives(error.schema))}` }]
+}
+
+/** Whether a branch misses by the field that tells it from the others. A tag further down belongs to a union inside of the branch. */
+function isTagOf(union: ValueError, { path, schema }: ValueError): boolean {
+  if (schema.const === undefined || !path.startsWith(`${union.path}/`)) return false
+  return /^(type|kind|transport|source|op)$/.test(path.slice(union.path.length + 1))
 }
 
 const unique = (texts: readonly string[]): string => [...new Set(texts)].join(', ').replace(/, ([^,]*)$/, ' or $1')

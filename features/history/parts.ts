@@ -19,14 +19,21 @@ export const MediaSource = named(
   ])
 )
 
+const image = Type.Object({ type: Type.Literal('image'), source: MediaSource })
+const video = Type.Object({ type: Type.Literal('video'), source: MediaSource })
+const file = Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) })
+
+/** What can be attached. */
+export const MediaPart = named('MediaPart', Type.Union([image, video, file]))
+
 /** A part as a prompt brings it: text, media and files; the other kinds are accepted and mean nothing there. */
 export const PromptPart = named(
   'ContentPart',
   Type.Union([
     Type.Object({ type: Type.Literal('text'), text }),
-    Type.Object({ type: Type.Literal('image'), source: MediaSource }),
-    Type.Object({ type: Type.Literal('video'), source: MediaSource }),
-    Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) }),
+    image,
+    video,
+    file,
     Type.Object({ type: Type.Literal('tool_use'), tool_call_id: text, tool_name: text, input: Type.Unknown() }),
     Type.Object({
       type: Type.Literal('tool_result'),

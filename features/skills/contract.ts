@@ -1,7 +1,7 @@
 /** Wire shapes of skills (contract 2, Skill descriptor and Skills). */
 import { defineEvent, defineRoute, named, oneOf, Type } from '../../kernel/index.ts'
 import { FileMissing } from '../files/index.ts'
-import { PromptPart } from '../history/index.ts'
+import { MediaPart } from '../history/index.ts'
 import { CredentialRejected, ModelUnresolved, NoCredential, NoProvider } from '../llm/index.ts'
 import { SkillMissing, SkillNotForUsers } from '../prompts/index.ts'
 import { SessionBusy, SessionMissing } from '../sessions/index.ts'
@@ -46,7 +46,7 @@ export const activateSkill = defineRoute({
   params: Type.Object({ session_id: Type.String(), skill_name: Type.String({ examples: ['write-skill'] }) }),
   body: Type.Object({
     args: Type.Optional(Type.String()),
-    attachments: Type.Optional(Type.Array(PromptPart, { description: 'images, videos and files' }))
+    attachments: Type.Optional(Type.Array(MediaPart, { description: 'images, videos and files' }))
   }),
   data: Type.Object({ activated: Type.Boolean(), skill_name: Type.String() }),
   errors: [

@@ -91,7 +91,19 @@ test('where several values are allowed, the message names them', async t => {
       'body.permission.rules.0.decision',
       'expected "allow", "deny" or "ask"'
     ],
-    [`${session}/prompts`, { content: [{ type: 'text' }] }, 'body.content.0.text', 'expected required property']
+    [`${session}/prompts`, { content: [{ type: 'text' }] }, 'body.content.0.text', 'expected required property'],
+    [
+      `${session}/prompts`,
+      { content: [{ type: 'image', source: { kind: 'disk' } }] },
+      'body.content.0.source.kind',
+      'expected "url", "base64", "file" or "session_media"'
+    ],
+    [
+      `${session}/skills/write-skill:activate`,
+      { attachments: [{ type: 'text', text: 'x' }] },
+      'body.attachments.0.type',
+      'expected "image", "video" or "file"'
+    ]
   ]
   for (const [path, body, field, message] of cases) {
     assert.deepEqual((await ask(path, body)).details?.[0], { path: field, message })
