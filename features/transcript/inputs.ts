@@ -49,10 +49,13 @@ async function openingOf({ records, end }: Source, { at, prompt_at, prompt_end, 
   return origin && { origin, ...(content ? { content } : {}) }
 }
 
-/** Of calls of ExitPlanMode: what the user was shown, else what the call shows, else what it answered. */
+/**
+ * Of calls of ExitPlanMode: what the user was shown, else what the call shows, else what it answered. A call stands in the timeline once its
+ * review is over; before that, and when it never was, there is the review alone.
+ */
 export async function plansOf(source: Source): Promise<PlanEntry[]> {
   const interactions = new Map(source.entities.interactions.map(each => [each.interactionId, each]))
-  const plans: PlanEntry[] = []
+  const calls: { readonly ordinal: number; readonly toolCallId: string; readonly plan: Found }[] = []
   for (const entry of source.entries) {
     if (!entry.planned) continue
     for (const turn of await turnItems(source, entry)) {
@@ -60,16 +63,24 @@ export async function plansOf(source: Source): Promise<PlanEntry[]> {
       for (const frame of frames) {
         if (frame.kind !== 'tool' || frame.name !== 'ExitPlanMode') continue
         const plan = planOf(frame, interactions.get(frame.approvalId ?? ''))
-        if (plan) plans.push({ tool_call_id: frame.toolCallId, turn_id: turnId(entry.ordinal), ...plan })
+        interactions.delete(frame.approvalId ?? '')
+        if (plan) calls.push({ ordinal: entry.ordinal, toolCallId: frame.toolCallId, plan })
       }
     }
   }
-  return plans
+  for (const interaction of interactions.values()) {
+    const { toolName, turnId: ordinal } = (interaction.request ?? {}) as { readonly toolName?: string; readonly turnId?: number }
+    const plan = toolName === 'ExitPlanMode' ? planOf({}, interaction) : undefined
+    const { toolCallId } = interaction
+    if (plan && ordinal !== undefined && toolCallId !== undefined) calls.push({ ordinal, toolCallId, plan })
+  }
+  calls.sort((a, b) => a.ordinal - b.ordinal)
+  return calls.map(({ ordinal, toolCallId, plan }) => ({ tool_call_id: toolCallId, turn_id: turnId(ordinal), ...plan }))
 }
 
 type Found = Omit<PlanEntry, 'tool_call_id' | 'turn_id'>
 
-function planOf({ display, output }: ToolFrame, interaction: Interaction | undefined): Found | undefined {
+function planOf({ display, output }: Pick<ToolFrame, 'display' | 'output'>, interaction: Interaction | undefined): Found | undefined {
   const request = interaction?.request as { readonly display?: unknown } | undefined
   const asked = shownPlan(request?.display)
   const review = interaction && reviewOf(interaction)

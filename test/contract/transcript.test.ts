@@ -12,6 +12,7 @@ import { undoSession } from '../../features/undo/index.ts'
 import type { TestKernel } from '../../kernel/testing.ts'
 import { common, pageOf, type Server, TranscriptClient } from '../features/transcript/client.ts'
 import { busyModel, type ScriptName } from '../helpers/busy-model.ts'
+import { conversation } from '../helpers/conversation.ts'
 import type { Said } from '../helpers/crash-scene.ts'
 import { scene } from '../helpers/scene.ts'
 
@@ -53,6 +54,25 @@ async function settled(server: TestKernel, session_id: string): Promise<void> {
     await server.waitFor(() => ++seen > known)
   }
 }
+
+test('a plan is there while its review waits, and says how that ended', async t => {
+  const talk = await conversation(t)
+  const at = `/sessions/${talk.session_id}`
+  await talk.api('POST', `${at}/profile`, { agent_config: { plan_mode: true } })
+  await talk.turn([])
+  const path = /\S*\/plans\/[a-z-]+\.md/.exec(JSON.stringify(talk.upstream.requests[0]?.body))?.[0]
+  await talk.turn([['Write', { path, content: 'the plan' }]])
+  const plans = async () => (await talk.api('GET', `${at}/transcript/plan?agent_id=main&tool_call_id=exit`)).data.plans
+  const ended = talk.waitFor(({ type, payload }) => type === 'turn.ended' && (payload as { turnId: number }).turnId === 2)
+  await talk.prompt([{ tools: [{ name: 'ExitPlanMode', args: {}, id: 'exit' }] }])
+  await talk.waitFor(({ type }) => type === 'event.approval.requested')
+  const entry = { tool_call_id: 'exit', turn_id: 't2', source: 'interaction', plan: 'the plan', path }
+  assert.deepEqual(await plans(), [{ ...entry, review: { state: 'pending' } }])
+
+  await talk.api('POST', `${at}:abort`)
+  await ended
+  assert.deepEqual(await plans(), [{ ...entry, review: { state: 'cancelled' } }])
+})
 
 test('what tools, questions, plans, tasks, subagents, goals and undo do is one transcript, live, by operations and on disk', async t => {
   const { server, cwd, again } = await scene(t, body => busyModel(body.messages as readonly Said[]))
