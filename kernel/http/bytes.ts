@@ -146,7 +146,8 @@ async function describe(reply: FileReply | StreamReply, type: string, res: Serve
     const { create } = await import('content-disposition')
     // RFC 6266: a name that is not plain ASCII is there twice, readable and exact (RFC 8187), which half a surrogate pair cannot be.
     const filename = reply.filename?.replace(/\p{Surrogate}/gu, '\ufffd')
-    res.setHeader('content-disposition', create(filename, { type: reply.disposition ?? 'attachment' }))
+    const value = create(filename, { type: reply.disposition ?? 'attachment' })
+    res.setHeader('content-disposition', value.replace(/filename=([^";]+)/, 'filename="$1"')) // many clients look for the quotes alone
   }
   for (const [name, value] of Object.entries(reply.headers ?? {})) res.setHeader(name, value)
 }

@@ -61,7 +61,7 @@ test('the archive has a manifest and the files of the session; no lock, no link,
   assert.equal(answer.status, 200)
   assert.equal(answer.headers['content-type'], 'application/zip')
   assert.equal(answer.headers['cache-control'], 'no-store')
-  assert.match(String(answer.headers['content-disposition']), new RegExp(`^attachment; filename="?svc-session-${id}.zip"?$`))
+  assert.match(String(answer.headers['content-disposition']), new RegExp(`^attachment; filename="svc-session-${id}.zip"$`))
   const files = await unzip(answer.body)
   const expected = ['agents/main/blobs/picture', 'agents/main/empty', 'agents/main/odd_name', 'agents/main/wire.jsonl']
   assert.deepEqual([...files.keys()].sort(), [...expected, 'logs/svc-web.jsonl', 'manifest.json', 'state.json'])
