@@ -1,5 +1,5 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError, type Connection, type ErrorSpec } from '../../kernel/index.ts'
+import { AppError, type Connection } from '../../kernel/index.ts'
 import type { History, Tracked, WirePart } from '../history/index.ts'
 import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
@@ -16,6 +16,7 @@ import { requestOf } from './request.ts'
 import {
   type Agent,
   type AgentSettings,
+  type ExclusiveOptions,
   type Failure,
   type InFlightTurn,
   type NoticeFate,
@@ -176,8 +177,12 @@ export class AgentEngine implements Agent {
     })
   }
 
-  async exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal: ErrorSpec = SessionBusy): Promise<T> {
-    const held = await this.#inOrder(async () => this.#turns.takeOver(refusal))
+  async exclusive<T>(work: (signal: AbortSignal) => Promise<T>, options: ExclusiveOptions = {}): Promise<T> {
+    const { refusal = SessionBusy, brief = false } = options
+    // Not in order with what comes in: that may be part of the work that is waited for.
+    while (this.#turns.brief) await this.#turns.brief
+    const held = await this.#inOrder(async () => (this.#turns.brief ? undefined : this.#turns.takeOver(refusal, brief)))
+    if (!held) return await this.exclusive(work, options)
     try {
       return await work(held.signal)
     } finally {

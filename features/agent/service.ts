@@ -134,6 +134,13 @@ export interface InFlightTurn {
 }
 
 /** The engine of one agent. */
+export interface ExclusiveOptions {
+  /** Default SessionBusy (40901). */
+  readonly refusal?: ErrorSpec
+  /** It ends soon by itself: no model and no user is waited for. */
+  readonly brief?: boolean
+}
+
 export interface Agent {
   readonly host: AgentHost
   settings(): AgentSettings
@@ -165,10 +172,11 @@ export interface Agent {
   withdrawNotice(id: string): Promise<boolean>
   /**
    * Runs `work` while no turn runs; prompts and notices that come meanwhile are accepted and begin when it has ended. Throws `refusal` (default
-   * SessionBusy, 40901) when a turn runs or waits, or other exclusive work goes on. The signal aborts when the agent is closed or its
-   * session archived, which wait for the end of `work`. Work that takes long announces itself (`session.work.background`).
+   * SessionBusy, 40901) when a turn runs or waits, or other exclusive work goes on; `brief` work is waited for instead, in the order of the
+   * calls. The signal aborts when the agent is closed or its session archived, which wait for the end of `work`. Work that takes long
+   * announces itself (`session.work.background`).
    */
-  exclusive<T>(work: (signal: AbortSignal) => Promise<T>, refusal?: ErrorSpec): Promise<T>
+  exclusive<T>(work: (signal: AbortSignal) => Promise<T>, options?: ExclusiveOptions): Promise<T>
   /**
    * What the next request to the model would be, as the running turn is bound or the next one will be: before the hooks, with everything that
    * is on record. Throws what keeps a turn from running (40110..40113).

@@ -42,7 +42,7 @@ export class Turns {
   #turn: Turn | undefined
   #last: Turn | undefined
   /** Keeps turns from beginning. */
-  #exclusive: { readonly abort: () => void; readonly done: Promise<unknown> } | undefined
+  #exclusive: { readonly abort: () => void; readonly done: Promise<unknown>; readonly brief: boolean } | undefined
   /** The first prompt of the queue, while packs are asked about it. */
   #asking: { readonly item: QueuedPrompt; readonly controller: AbortController; readonly done: Promise<unknown> } | undefined
   #stopped = false
@@ -199,14 +199,14 @@ export class Turns {
   }
 
   /** No turn begins while `work` runs. Throws `refusal` when one runs or something waits. */
-  takeOver(refusal: ErrorSpec): { readonly signal: AbortSignal; release(): void } {
+  takeOver(refusal: ErrorSpec, brief: boolean): { readonly signal: AbortSignal; release(): void } {
     if (this.#stopped || this.#turn || this.#exclusive || this.#asking || this.next()) throw new AppError(refusal)
     const controller = new AbortController()
     let end = () => {}
     const done = new Promise<void>(resolve => {
       end = resolve
     })
-    this.#exclusive = { abort: () => controller.abort(new Error('the agent is needed or closed')), done }
+    this.#exclusive = { abort: () => controller.abort(new Error('the agent is needed or closed')), done, brief }
     return {
       signal: controller.signal,
       release: () => {
@@ -215,6 +215,11 @@ export class Turns {
         this.start()
       }
     }
+  }
+
+  /** The end of brief work that keeps turns from beginning. */
+  get brief(): Promise<unknown> | undefined {
+    return this.#exclusive?.brief ? this.#exclusive.done : undefined
   }
 
   /** Ends what keeps turns from beginning; resolves when it has. */

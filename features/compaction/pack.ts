@@ -86,7 +86,7 @@ export default definePack({
             if (isTold) work.background(-1)
           }
         }
-        agent.exclusive(work, CompactionUnable).catch(refused)
+        agent.exclusive(work, { refusal: CompactionUnable }).catch(refused)
       })
     }
     ctx.provide(Compaction, { start: (agent, { instruction } = {}) => start(agent, instruction) })

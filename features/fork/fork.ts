@@ -33,5 +33,5 @@ export async function fork(ports: ForkPorts, source: Session, copy: SessionCopy)
 
 /** No turn of these agents begins while `work` runs. */
 async function holding<T>([first, ...others]: readonly Agent[], work: () => Promise<T>): Promise<T> {
-  return first ? await first.exclusive(() => holding(others, work)) : await work()
+  return first ? await first.exclusive(() => holding(others, work), { brief: true }) : await work()
 }

@@ -1,15 +1,12 @@
-/** Wires undo: its route, one after the other per session. */
-import { definePack, defineSlot } from '../../kernel/index.ts'
+/** Wires undo: its route. */
+import { definePack } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Histories, UndoFollowers } from '../history/index.ts'
 import { Messages } from '../messages/index.ts'
 import { SessionViews } from '../session-views/index.ts'
-import { type AgentHost, type Session, Sessions } from '../sessions/index.ts'
+import { type AgentHost, Sessions } from '../sessions/index.ts'
 import { UndoUnavailable, undoSession } from './contract.ts'
 import { refusal, undo } from './undo.ts'
-
-/** The undo that was asked for last. */
-const OrderSlot = defineSlot('undo-order', (_session: Session): { last: Promise<unknown> } => ({ last: Promise.resolve() }))
 
 export default definePack({
   name: 'undo',
@@ -19,7 +16,6 @@ export default definePack({
   needs: { sessions: Sessions, agents: Agents, histories: Histories, messages: Messages, views: SessionViews },
   errors: [UndoUnavailable],
   setup(ctx, { sessions, agents, histories, messages, views }) {
-    ctx.slot(OrderSlot)
     const followers = ctx.collect(UndoFollowers)
     const endWork = async (agent: AgentHost, from: number) => {
       const work = followers.items().map(async follower => follower.undone(agent, from))
@@ -32,11 +28,7 @@ export default definePack({
       session.assertWritable()
       const main = session.agent('main')
       if (!main) throw refusal(count, { turns: [], end: 'beginning' })
-      const order = session.get(OrderSlot)
-      const ended = (from: number) => endWork(main, from)
-      const done = order.last.then(async () => undo(await agents.of(main), await histories.of(main), count, ended))
-      order.last = done.catch(() => undefined) // whoever asked hears of it
-      await done
+      await undo(await agents.of(main), await histories.of(main), count, from => endWork(main, from))
       return { messages: await messages.page(session_id, { size }), status: await views.status(session_id) }
     })
   }

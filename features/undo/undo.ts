@@ -19,7 +19,7 @@ export function refusal(requestedCount: number, { turns, end }: Undoable): AppEr
 
 /** Resolves when it is on record, and what the turns began and goes on is over (`ended`). Throws SessionBusy (40901) while the agent is at work, UndoUnavailable (40911). */
 export function undo(agent: Agent, history: History, count: number, ended: (from: number) => Promise<void>): Promise<void> {
-  return agent.exclusive(async () => {
+  const work = async () => {
     const undoable = history.undoable()
     const first = undoable.turns.at(-count)
     if (!first) throw refusal(count, undoable)
@@ -29,5 +29,6 @@ export function undo(agent: Agent, history: History, count: number, ended: (from
     await history.append(contextUndone.of({ from, context_tokens, turns: count, ...left }))
     agent.announce()
     await ended(from)
-  })
+  }
+  return agent.exclusive(work, { brief: true })
 }

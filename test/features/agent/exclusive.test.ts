@@ -74,7 +74,7 @@ test('exclusive work is refused while a turn runs, while something waits, and wh
   await llm.arrived(0)
 
   await assert.rejects(main.exclusive(nothing), refusedWith(SessionBusy.code))
-  await assert.rejects(main.exclusive(nothing, Own), refusedWith(40910))
+  await assert.rejects(main.exclusive(nothing, { refusal: Own }), refusedWith(40910))
 })
 
 test('exclusive work that comes together with a prompt finds the agent busy or lets it wait', async t => {

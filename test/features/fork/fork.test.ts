@@ -12,6 +12,8 @@ import { submitPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
 import { archiveSession, listChildren, listSessions, readSession, updateProfile } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
+import { undoSession } from '../../../features/undo/index.ts'
+import undo from '../../../features/undo/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
@@ -168,6 +170,18 @@ test('while a turn of any agent runs there is no fork; what comes while files ar
   assert.deepEqual(
     copy.agents().map(({ id }) => id),
     ['main', sub.id]
+  )
+})
+
+test('forks, children and undos that are asked for at once are done one after the other', async t => {
+  const agent = await start(t, scriptedLlm('answer'), { packs: [undo] })
+  await agent.say(agent.session_id, 'one')
+  await agent.ended(agent.session_id, 1)
+  const undone = agent.call(undoSession, { params: { session_id: agent.session_id } })
+  const replies = await Promise.all([agent.fork(), agent.fork(), undone, agent.child(), agent.fork()])
+  assert.deepEqual(
+    replies.map(({ code, msg }) => [code, msg]),
+    replies.map(() => [0, 'success'])
   )
 })
 
