@@ -3,11 +3,7 @@
  * Made by .ci/client-types.mjs from the documents that the server serves. Do not edit.
  */
 
-export type ContentPart =
-  | {
-      type: 'text'
-      text: string
-    }
+export type MediaPart =
   | {
       type: 'image'
       source: MediaSource
@@ -22,23 +18,6 @@ export type ContentPart =
       name: string
       media_type: string
       size: number
-    }
-  | {
-      type: 'tool_use'
-      tool_call_id: string
-      tool_name: string
-      input: unknown
-    }
-  | {
-      type: 'tool_result'
-      tool_call_id: string
-      output: unknown
-      is_error?: boolean
-    }
-  | {
-      type: 'thinking'
-      thinking: string
-      signature?: string
     }
 export type MediaSource =
   | {
@@ -126,6 +105,43 @@ export type ApprovalDecision = 'approved' | 'rejected' | 'cancelled'
  *
  */
 export type ProviderType = 'svc' | 'compat_chat' | 'compat_responses' | 'compat_messages' | 'compat_genai' | 'compat_cloud'
+export type ContentPart =
+  | {
+      type: 'text'
+      text: string
+    }
+  | {
+      type: 'image'
+      source: MediaSource
+    }
+  | {
+      type: 'video'
+      source: MediaSource
+    }
+  | {
+      type: 'file'
+      file_id: string
+      name: string
+      media_type: string
+      size: number
+    }
+  | {
+      type: 'tool_use'
+      tool_call_id: string
+      tool_name: string
+      input: unknown
+    }
+  | {
+      type: 'tool_result'
+      tool_call_id: string
+      output: unknown
+      is_error?: boolean
+    }
+  | {
+      type: 'thinking'
+      thinking: string
+      signature?: string
+    }
 export type DeleteMcpServerData = McpManagedServer[]
 export type GetLoginData = LoginFlow | null
 export type GetOauthUsageData = AccountUsage | AccountError
@@ -440,7 +456,7 @@ export interface AccountUsage {
 export interface ActivateSessionSkillBody {
   args?: string
   /** images, videos and files */
-  attachments?: ContentPart[]
+  attachments?: MediaPart[]
 }
 export interface ActivateSessionSkillData {
   activated: boolean
