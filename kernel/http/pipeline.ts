@@ -12,7 +12,7 @@ import type { Environment } from '../environment.ts'
 import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { yieldToLoop } from '../lifecycle/wait.ts'
+import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
 import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
@@ -330,9 +330,4 @@ function nameOf({ spec }: MountedRoute): string {
 /** An answer that came too late: its stream, if it is one, is not left open. */
 function discard(answer: unknown): void {
   if (isBinary(answer) && 'stream' in answer.reply) answer.reply.stream.destroy()
-}
-
-/** Also of another realm or library. */
-function isPromise(value: unknown): value is Promise<unknown> {
-  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function'
 }

@@ -5,7 +5,7 @@ import type { Feature, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
 import type { ServiceTable } from './services.ts'
 import { type Registry, Unit } from './unit.ts'
-import { late, waitAtMost } from './wait.ts'
+import { isPromise, late, waitAtMost } from './wait.ts'
 
 export interface LifecycleParts {
   readonly services: ServiceTable
@@ -391,10 +391,6 @@ export class Lifecycle {
     unit.state = state
     this.#parts.onState(unit.name, state)
   }
-}
-
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }
 
 /** The path from a unit back to itself, if there is one. */

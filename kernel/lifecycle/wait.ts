@@ -1,5 +1,10 @@
 /** Waiting: at most so long, for one's place in a queue, and for the others in this process. */
 
+/** Also of another realm or library. */
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function'
+}
+
 /** What `waitAtMost` resolves to when the limit came first. */
 export const late: unique symbol = Symbol('late')
 

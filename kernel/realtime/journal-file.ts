@@ -6,6 +6,7 @@ import { constants, createReadStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
+import { jsonOf } from '../storage/files.ts'
 import { LeaseLost } from '../storage/lease.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
@@ -321,7 +322,7 @@ class Scan {
   /** Why a line is of no use; undefined when it is, or is only torn. */
   take({ text, start, ended }: Line): string | undefined {
     if (!ended) return undefined
-    const value = parse(text)
+    const value = jsonOf(text)
     if (start === 0) {
       this.header = asHeader(value)
       return undefined
@@ -340,14 +341,6 @@ class Scan {
     this.starts.push(start)
     if (this.starts.length > replayLimit * 2) this.starts = this.starts.slice(-replayLimit)
     return undefined
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // counts as damaged
   }
 }
 

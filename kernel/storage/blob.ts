@@ -1,5 +1,5 @@
 /** Blob store: files of bytes, visible complete or not at all. */
-import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
+import { open, readdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import {
@@ -7,13 +7,13 @@ import {
   type FileCalls,
   fileOf,
   idsBelow,
-  isMissing,
   nodeFiles,
   notSaved,
   removeFile,
   type StoreParts,
   type Sync,
-  syncDir
+  syncDir,
+  unlessMissing
 } from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
 import { isAbandoned, temporaryName } from './process-life.ts'
@@ -60,21 +60,13 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
       })
     },
     stat: async id => {
-      try {
-        return await info(place(id))
-      } catch (error) {
-        if (isMissing(error)) return undefined
-        throw error
-      }
+      const file = place(id)
+      return unlessMissing(info(file))
     },
     open: async (id, range) => {
-      let handle: FileHandle
-      try {
-        handle = await open(place(id), 'r')
-      } catch (error) {
-        if (isMissing(error)) throw new BlobMissing(id)
-        throw notSaved(relative(options.home, place(id)), error)
-      }
+      const file = place(id)
+      const handle = await guard(id, () => unlessMissing(open(file, 'r')))
+      if (!handle) throw new BlobMissing(id)
       return handle.createReadStream(range ? { start: range.start, end: range.end } : {})
     },
     delete: async id => {

@@ -1,4 +1,5 @@
 /** Document store: one JSON file per id, replaced atomically, changed under a lock that other processes respect. */
+import { access } from 'node:fs/promises'
 import { relative } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, PersistenceFailed } from '../errors.ts'
@@ -8,13 +9,13 @@ import {
   type Fence,
   fileOf,
   idsBelow,
-  isThere,
   notSaved,
   quarantineFile,
   readIfThere,
   removeFile,
   replaceFenced,
-  type StoreParts
+  type StoreParts,
+  unlessMissing
 } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
 import type { DocumentStore } from './ports.ts'
@@ -71,7 +72,7 @@ export class Documents {
         const file = place(id)
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
         await this.#queue.run(file, async () => {
-          if (await this.#guard(file, () => isThere(file)))
+          if (await this.#guard(file, () => unlessMissing(access(file).then(() => true))))
             await this.#guard(file, () => withLock(`${file}.lock`, () => removeFile(file, files), { files }))
         })
       },

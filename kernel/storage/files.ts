@@ -160,25 +160,18 @@ async function openFresh(file: string, mode: number, files: FileCalls): Promise<
 
 /** Removes a file; one that is not there is fine. Answers whether it was there. */
 export async function removeFile(file: string, files: FileCalls = nodeFiles): Promise<boolean> {
-  try {
-    await files.unlink(file)
-    return true
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
+  return (await unlessMissing(files.unlink(file).then(() => true))) ?? false
 }
 
 /** Moves what cannot be used out of the way, for a person to look at: `<path>.damaged-<moment>`. Undefined when it is not there. */
 export async function quarantineFile(path: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
-  const aside = `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
-  try {
-    await files.rename(path, aside)
-    return aside
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
+  const aside = asideOf(path)
+  return await unlessMissing(files.rename(path, aside).then(() => aside))
+}
+
+/** Where a damaged file goes. */
+export function asideOf(path: string): string {
+  return `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
 }
 
 const segment = /^[A-Za-z0-9._@+-]{1,200}$/
@@ -206,7 +199,7 @@ export function fileOf(dir: string, id: string, suffix: string): string {
 export async function idsBelow(dir: string, suffix: string): Promise<string[]> {
   const ids: string[] = []
   const walk = async (at: string, prefix: string, depth: number): Promise<void> => {
-    for (const entry of await entriesOf(at)) {
+    for (const entry of (await unlessMissing(node.readdir(at, { withFileTypes: true }))) ?? []) {
       const name = entry.name
       if (entry.isDirectory()) {
         if (segment.test(name) && depth < 8) await walk(join(at, name), `${prefix}${name}/`, depth + 1)
@@ -218,15 +211,6 @@ export async function idsBelow(dir: string, suffix: string): Promise<string[]> {
   }
   await walk(resolve(dir), '', 1)
   return ids.sort()
-}
-
-async function entriesOf(dir: string) {
-  try {
-    return await node.readdir(dir, { withFileTypes: true })
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
 }
 
 /** Makes a directory (0700) and what is above it, durably: new entries are flushed to their parents. */
@@ -288,23 +272,38 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** The text of a file; undefined when it is not there. */
-export async function readIfThere(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
+/** What work with a file answers; undefined when the file is not there. */
+export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    return await files.readFile(file, 'utf8')
+    return await work
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error
   }
 }
 
-export async function isThere(file: string): Promise<boolean> {
+/** Does something in a directory, which is made when it is not there. */
+export async function inDir<T>(dir: string, work: () => Promise<T>, files: FileCalls = nodeFiles): Promise<T> {
   try {
-    await node.access(file)
-    return true
+    return await work()
   } catch (error) {
-    if (isMissing(error)) return false
-    throw error
+    if (!isMissing(error)) throw error
+    await ensureDir(dir, files)
+    return await work()
+  }
+}
+
+/** The text of a file; undefined when it is not there. */
+export function readIfThere(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
+  return unlessMissing(files.readFile(file, 'utf8'))
+}
+
+/** The value of a JSON text; undefined when it is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // torn, damaged, or of somebody else
   }
 }
 

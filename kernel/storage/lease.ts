@@ -8,7 +8,7 @@ import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm
 import { basename, dirname, join } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, type Fence, type Fences, readIfThere, syncDir } from './files.ts'
+import { ensureDir, type Fence, type Fences, jsonOf, readIfThere, syncDir } from './files.ts'
 import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
 import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
 
@@ -342,19 +342,12 @@ async function sweepBeats(dir: string, own: string): Promise<void> {
 }
 
 async function isLeft(beat: string, file: string): Promise<boolean> {
-  const identity = identityIn((await readIfThere(beat))?.slice(countLength) ?? '')
+  // Undefined: of an older version, or half written.
+  const identity = jsonOf((await readIfThere(beat))?.slice(countLength) ?? '') as ProcessIdentity | undefined
   const state = identity ? await stateOf(identity) : 'elsewhere'
   if (state !== 'elsewhere') return state === 'gone'
   return await stat(file).then(
     ({ mtimeMs }) => Date.now() - mtimeMs > forgottenMs,
     () => false // somebody else removed it
   )
-}
-
-function identityIn(text: string): ProcessIdentity | undefined {
-  try {
-    return JSON.parse(text) as ProcessIdentity
-  } catch {
-    return undefined // of an older version, or half written
-  }
 }

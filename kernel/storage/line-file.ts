@@ -8,16 +8,17 @@ import { dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import {
-  ensureDir,
+  asideOf,
   type Fence,
   type FileCalls,
   type FileContent,
-  isMissing,
+  inDir,
   nodeFiles,
   quarantineFile,
   removeFile,
   replaceFenced,
-  syncDir
+  syncDir,
+  unlessMissing
 } from './files.ts'
 import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
@@ -153,7 +154,7 @@ export class LineFiles {
       if (!fence) return quarantineFile(file, this.#files)
       // In two steps: the first one finds no place once the lease is lost.
       const temporary = await fence.temporary()
-      const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+      const aside = asideOf(file)
       return (await this.#moved(file, temporary)) && (await this.#moved(temporary, aside)) ? aside : undefined
     })
   }
@@ -171,13 +172,7 @@ export class LineFiles {
 
   /** False when there was nothing, or no place for it any more. */
   async #moved(from: string, to: string): Promise<boolean> {
-    try {
-      await this.#files.rename(from, to)
-      return true
-    } catch (error) {
-      if (isMissing(error)) return false
-      throw error
-    }
+    return (await unlessMissing(this.#files.rename(from, to).then(() => true))) ?? false
   }
 
   /** Lets go of a file that is somebody else's: nothing of it is cut, now or later. */
@@ -312,14 +307,7 @@ export class LineFiles {
 
   async #openAppend(file: string, known: KnownEnd | 'empty' | undefined): Promise<FileHandle> {
     if (typeof known === 'object') return this.#files.open(file, constants.O_RDWR | constants.O_APPEND)
-    const open = () => this.#files.open(file, 'a+', 0o600)
-    try {
-      return await open()
-    } catch (error) {
-      if (!isMissing(error)) throw error
-      await ensureDir(dirname(file), this.#files)
-      return open()
-    }
+    return await inDir(dirname(file), () => this.#files.open(file, 'a+', 0o600), this.#files)
   }
 
   async #goodEnd(file: string, handle: FileHandle, size: number, known: KnownEnd | 'empty' | undefined): Promise<number> {

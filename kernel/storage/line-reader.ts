@@ -4,7 +4,7 @@
  */
 import type { FileHandle } from 'node:fs/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { type FileCalls, isMissing, readIfThere } from './files.ts'
+import { type FileCalls, jsonOf, readIfThere, unlessMissing } from './files.ts'
 
 export interface Line {
   readonly text: string
@@ -50,13 +50,8 @@ export class LineReader {
 
   /** `limit`: where the acknowledged lines end, when that is known. The caller closes the reader. */
   static async open(files: FileCalls, file: string, limit = Number.POSITIVE_INFINITY): Promise<LineReader> {
-    let handle: FileHandle
-    try {
-      handle = await files.open(file, 'r')
-    } catch (error) {
-      if (isMissing(error)) return new LineReader(undefined, 0, 0)
-      throw error
-    }
+    const handle = await unlessMissing(files.open(file, 'r'))
+    if (!handle) return new LineReader(undefined, 0, 0)
     try {
       const { size, ino } = await handle.stat()
       return new LineReader(handle, Math.min(size, limit), ino)
@@ -218,13 +213,7 @@ export async function goodEnd(handle: FileHandle, size: number): Promise<{ reado
 
 /** Whether a line without newline is a whole record all the same. A torn object never parses; a torn number could, so it does not count. */
 export function isCompleteRecord(text: string): boolean {
-  if (!text.startsWith('{')) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false // torn
-  }
+  return text.startsWith('{') && jsonOf(text) !== undefined
 }
 
 /** Position after the last newline; 0 when there is none. */

@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { ensureDir, type FileCalls, isMissing, nodeFiles, readIfThere, removeFile } from './files.ts'
+import { ensureDir, type FileCalls, isMissing, jsonOf, nodeFiles, readIfThere, removeFile, unlessMissing } from './files.ts'
 import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
 
 /** What a lock file says about its holder. */
@@ -321,21 +321,13 @@ async function liveHolder(path: string, text: string): Promise<LockHolder | unde
 
 /** The holder, which this process cannot see, has touched its file lately. */
 async function isFresh(path: string): Promise<boolean> {
-  try {
-    return Date.now() - (await stat(path)).mtimeMs < staleMs
-  } catch (error) {
-    if (isMissing(error)) return false
-    throw error
-  }
+  const found = await unlessMissing(stat(path))
+  return found !== undefined && Date.now() - found.mtimeMs < staleMs
 }
 
 function parse(text: string): LockHolder | undefined {
-  try {
-    const holder = JSON.parse(text) as LockHolder | null
-    return Number.isSafeInteger(holder?.pid) && holder && holder.pid > 0 ? holder : undefined
-  } catch {
-    return undefined // see above
-  }
+  const holder = jsonOf(text) as LockHolder | null | undefined
+  return Number.isSafeInteger(holder?.pid) && holder && holder.pid > 0 ? holder : undefined
 }
 
 async function writeMine(file: string, holder: LockHolder, files: FileCalls): Promise<string> {
