@@ -2,10 +2,11 @@
  * Sessions that another server of the home has: what a pack that knows the ways there offers the kernel (`hooks.elsewhere`), and what the
  * kernel offers it (`Relays`).
  */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Principal } from './access/principal.ts'
+import type { RequestInfo } from './contract.ts'
 import { AppError, OwnerSilent } from './errors.ts'
 import { serviceToken } from './lifecycle/services.ts'
 import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
@@ -14,8 +15,11 @@ import type { Cursor, ResyncReason, Watermark } from './realtime/journal.ts'
 export interface Place {
   /** Its `server_id`. */
   readonly id: string
-  /** Asks it. Rejects with `Unreached` when it cannot have got the request; then the caller looks anew for who has the session. */
-  relay(request: RelayedRequest): Promise<RelayedReply>
+  /**
+   * Asks it. `body`: unread; undefined without one. `signal`: nobody waits for the answer any more. Rejects with `Unreached` when it cannot have
+   * got the request; then the caller looks anew for who has the session.
+   */
+  relay(request: Omit<RequestInfo, 'stream'>, body: Readable | undefined, signal: AbortSignal): Promise<RelayedReply>
   /** Connects a client there. Rejects with `Unreached`. */
   connect(client: RelayedClient): Promise<RelayedEnd>
 }
@@ -24,18 +28,6 @@ export interface Place {
 export interface Asker {
   readonly principal: Principal
   readonly remote_address: string | null
-}
-
-export interface RelayedRequest extends Asker {
-  readonly method: string
-  /** Path and query as received. */
-  readonly target: string
-  readonly headers: IncomingHttpHeaders
-  /** Unread; undefined without a body. */
-  readonly body: Readable | undefined
-  readonly request_id: string
-  /** Nobody waits for the answer any more. */
-  readonly signal: AbortSignal
 }
 
 export interface RelayedReply {

@@ -3,11 +3,13 @@
 import { randomFillSync } from 'node:crypto'
 import { join } from 'node:path'
 import { monotonicFactory } from 'ulid'
+import { AppError, developerError, type ErrorSpec, generalErrors } from './errors.ts'
 import { Guard } from './lifecycle/guard.ts'
 import { Hosts } from './lifecycle/slot.ts'
 import { createLog, type Logger, type LogOptions, type OperatorLine } from './log/log.ts'
 import type { Pack, PackSource } from './pack.ts'
 import type { Journals } from './realtime/journal.ts'
+import { problems, type TSchema } from './schema.ts'
 import type { EngineEnvironment, Storage } from './storage/ports.ts'
 
 export interface KernelOptions {
@@ -126,6 +128,19 @@ export function ulidSource(): () => string {
     return (pool[used++] ?? 0) / 256
   })
   return () => next()
+}
+
+/** In tests (`strict`): tells of a value that misses the shape it was declared with. */
+export function checkShape({ strict, onViolation }: FilledOptions, what: string, schema: TSchema, value: unknown, root?: string): void {
+  const details = strict ? problems(schema, value, root) : []
+  if (details.length > 0) onViolation(developerError('shape_missed', what, details))
+}
+
+/** In tests (`strict`): tells of an error that is neither general nor declared. */
+export function checkDeclared({ strict, onViolation }: FilledOptions, what: string, error: unknown, declared: readonly ErrorSpec[]): void {
+  if (!strict || !AppError.is(error)) return
+  if (![...generalErrors, ...declared].some(known => known.code === error.code))
+    onViolation(developerError('error_undeclared', what, error.spec))
 }
 
 export interface Environment {

@@ -27,7 +27,6 @@ export {
   type RelayedConnection,
   type RelayedEnd,
   type RelayedReply,
-  type RelayedRequest,
   Relays,
   type Remote,
   type RemoteAck,

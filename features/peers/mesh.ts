@@ -108,9 +108,9 @@ export class Mesh {
     }
     return {
       id,
-      relay: async request => {
+      relay: async (...asked) => {
         refuse()
-        return await peer.requests.ask(request)
+        return await peer.requests.ask(...asked)
       },
       connect: async client => {
         refuse()

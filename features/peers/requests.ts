@@ -3,7 +3,7 @@ import { Agent, createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, type Asker, OwnerSilent, type RelayedReply, type RelayedRequest, type Relays, Unreached } from '../../kernel/index.ts'
+import { AppError, type Asker, OwnerSilent, type Place, type RelayedReply, type Relays, Unreached } from '../../kernel/index.ts'
 
 /** Who asks, as the server that was asked has found out. */
 const askerHeader = 'x-relayed-asker'
@@ -46,11 +46,11 @@ export class Requests {
   }
 
   /** See `Place.relay`. */
-  ask({ method, target: path, headers, body, request_id, principal, remote_address, signal }: RelayedRequest): Promise<RelayedReply> {
+  ask(...[{ id, method, url: path, headers, principal, remote_address }, body, signal]: Parameters<Place['relay']>): Promise<RelayedReply> {
     const asker: Asker = { principal, remote_address }
     const safe = (method === 'GET' || method === 'HEAD') && !body
     return new Promise((resolve, reject) => {
-      const all = { ...passable(headers), 'x-request-id': request_id, [askerHeader]: JSON.stringify(asker) }
+      const all = { ...passable(headers), 'x-request-id': id, [askerHeader]: JSON.stringify(asker) }
       const asked = request({ agent: this.#agent, method, path, headers: all, signal })
       let sent = false
       const settle = () => this.#waiting.delete(give)

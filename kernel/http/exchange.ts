@@ -150,13 +150,10 @@ export class HttpExchange implements Exchange {
   async relay(place: Place): Promise<number> {
     const req = this.#req
     const res = this.#res
-    const { method, url: target, headers, principal, remote_address, id: request_id } = this
     const gone = new AbortController()
     const forget = this.onGone(() => gone.abort(developerError('client_gone')))
     try {
-      const body = this.#hasBody ? req : undefined
-      const asked = { method, target, headers, body, request_id, principal, remote_address, signal: gone.signal }
-      const reply = await place.relay(asked)
+      const reply = await place.relay(this, this.#hasBody ? req : undefined, gone.signal)
       const keep = this.#mayKeep
       res.writeHead(reply.status, { ...reply.headers, ...(keep ? {} : { connection: 'close' }) })
       await pipeline(reply.body, res, { end: keep })

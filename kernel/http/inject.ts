@@ -56,6 +56,8 @@ export interface InjectInput extends InjectOptions {
   readonly body?: unknown
 }
 
+const jsonHeaders = { 'content-type': 'application/json' }
+
 export class InjectedExchange implements Exchange {
   readonly id: string
   readonly method: string
@@ -131,19 +133,10 @@ export class InjectedExchange implements Exchange {
   }
 
   async relay(place: Place): Promise<number> {
-    const { method, url: target, headers, principal, remote_address, id: request_id } = this
+    const { id, method, url, headers, principal, remote_address } = this
     const { body, stream, signal = new AbortController().signal } = this.#input
-    const text = body === undefined ? undefined : JSON.stringify(body)
-    const reply = await place.relay({
-      method,
-      target,
-      headers: { ...headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
-      body: text === undefined ? stream : Readable.from([Buffer.from(text)]),
-      request_id,
-      principal,
-      remote_address,
-      signal
-    })
+    const asked = { id, method, url, headers: { ...headers, ...(body === undefined ? {} : jsonHeaders) }, principal, remote_address }
+    const reply = await place.relay(asked, body === undefined ? stream : Readable.from([Buffer.from(JSON.stringify(body))]), signal)
     const type = String(reply.headers['content-type'] ?? '')
     if (type !== '' && !type.startsWith('application/json')) {
       const { 'content-type': _type, ...rest } = reply.headers

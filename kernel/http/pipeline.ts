@@ -8,8 +8,8 @@ import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import { type Asker, atOwner } from '../elsewhere.ts'
-import type { Environment } from '../environment.ts'
-import { AppError, developerError, generalErrors, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
+import { checkDeclared, checkShape, type Environment } from '../environment.ts'
+import { AppError, developerError, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
@@ -21,8 +21,6 @@ import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
 const lastWordMs = 250
-
-const generalCodes = new Set(generalErrors.map(spec => spec.code))
 
 export class Pipeline {
   readonly #env: Environment
@@ -127,7 +125,9 @@ export class Pipeline {
       const { status = 200, successCode: code = 0 } = spec
       const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
       const text = status === 204 ? undefined : JSON.stringify(envelope)
-      if (text !== undefined && this.#env.options.strict) this.#checkReply(route, text)
+      if (text !== undefined && this.#env.options.strict) {
+        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
+      }
       exchange.send(status, text)
       this.#done(exchange, route, status, code)
     } catch (failed) {
@@ -166,7 +166,7 @@ export class Pipeline {
     else if (error.code >= 50_000 && error.code < 60_000) {
       log.warn({ err: error, pack: route?.pack, route: route && nameOf(route), ...facts }, 'a request could not be served')
     }
-    if (expected && route) this.#checkDeclared(error, route)
+    if (route) checkDeclared(this.#env.options, nameOf(route), error, route.spec.errors ?? [])
     const { status, code, text } = failure(error, exchange.id)
     if (exchange.begun) exchange.cut()
     else exchange.send(status, text)
@@ -206,17 +206,6 @@ export class Pipeline {
       const filled = fillDefaults(schema, body)
       return stripUnknown(schema, checked(schema, filled, 'body'))
     }
-  }
-
-  #checkReply(route: MountedRoute, text: string): void {
-    const found = problems(route.spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
-    if (found.length > 0) this.#env.options.onViolation(developerError('shape_missed', `reply of ${nameOf(route)}`, found))
-  }
-
-  #checkDeclared(error: AppError, route: MountedRoute): void {
-    const { strict, onViolation } = this.#env.options
-    if (!strict || generalCodes.has(error.spec.code) || route.spec.errors?.some(known => known.code === error.spec.code)) return
-    onViolation(developerError('error_undeclared', nameOf(route), error.spec))
   }
 
   /** The answer is out: hook and access log. */

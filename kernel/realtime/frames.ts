@@ -1,8 +1,8 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
-import type { Environment } from '../environment.ts'
-import { AppError, type Detail, developerError, generalErrors, InternalError, invalid, ValidationFailed } from '../errors.ts'
+import { checkDeclared, checkShape, type Environment } from '../environment.ts'
+import { AppError, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, type TObject, tidy } from '../schema.ts'
@@ -115,10 +115,10 @@ export class Frames {
     }
     try {
       const reply = await untilAborted(handle(), ended.signal)
-      this.#checkAck(spec, reply)
+      checkShape(this.#env.options, `ack of frame '${spec.type}'`, spec.ack, reply)
       return { code: 0, msg: 'success', payload: reply }
     } catch (err) {
-      this.#checkError(spec, err)
+      checkDeclared(this.#env.options, `frame '${spec.type}'`, err, [...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])])
       throw err
     } finally {
       clearTimeout(timer)
@@ -126,21 +126,6 @@ export class Frames {
       connection.scope.signal.removeEventListener('abort', end)
       work.leave()
     }
-  }
-
-  #checkAck(spec: FrameSpec, reply: unknown): void {
-    const { strict, onViolation } = this.#env.options
-    if (!strict) return
-    const details = problems(spec.ack, reply)
-    if (details.length > 0) onViolation(developerError('shape_missed', `ack of frame '${spec.type}'`, details))
-  }
-
-  #checkError(spec: FrameSpec, err: unknown): void {
-    const { strict, onViolation } = this.#env.options
-    if (!strict || !AppError.is(err)) return
-    const declared = [...generalErrors, ...(spec.invalid ? [spec.invalid] : []), ...(spec.errors ?? [])]
-    if (!declared.some(known => known.code === err.spec.code))
-      onViolation(developerError('error_undeclared', `frame '${spec.type}'`, err.spec))
   }
 }
 

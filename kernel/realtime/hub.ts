@@ -1,10 +1,9 @@
 import type { Gate } from '../access/gate.ts'
 import type { EventSpec, FrameSpec } from '../contract.ts'
 import type { SharedEvent } from '../elsewhere.ts'
-import type { Environment } from '../environment.ts'
+import { checkShape, type Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
-import { problems } from '../schema.ts'
 import type { Fence } from '../storage/files.ts'
 import { Connections } from './connections.ts'
 import { coreFrames } from './control-frames.ts'
@@ -75,7 +74,7 @@ export class Hub implements Streams {
     const { session_id } = to
     if (spec.scope === 'session' && session_id === globalStream) throw developerError('event_sessionless', spec.type)
     if (to.only && spec.durable) throw developerError('event_durable', spec.type)
-    if (this.#env.options.strict) this.#check(spec, payload)
+    if (this.#env.options.strict) checkShape(this.#env.options, `event '${spec.type}'`, spec.payload, payload)
     if (this.#specs.get(spec.type) !== spec) this.#specs.set(spec.type, spec)
     const at = to.time ?? this.#env.now()
     const rule = this.#rule
@@ -240,10 +239,5 @@ export class Hub implements Streams {
       if (hook.isUsed()) guard.tell('kernel', `tap of ${event.type}`, heard => hook.call(heard), event)
     }
     this.#telling = false
-  }
-
-  #check(spec: EventSpec, payload: unknown): void {
-    const details = problems(spec.payload, payload)
-    if (details.length > 0) this.#env.options.onViolation(developerError('shape_missed', `event '${spec.type}'`, details))
   }
 }

@@ -75,15 +75,11 @@ const clock = () => Date.now() * 1000
  * PersistenceFailed when the file cannot be written.
  */
 export function acquireLock(path: string, options: LockOptions = {}): Promise<Lock | undefined> {
-  return acquire(path, options)
+  return takeLock(path, options)
 }
 
 /** As `acquireLock`, for leases. */
-export function takeLock(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
-  return acquire(path, options)
-}
-
-async function acquire(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
+export async function takeLock(path: string, options: TakeOptions): Promise<HeldLock | undefined> {
   const { info, files = nodeFiles, overtake, guarded = false } = options
   const nonce = await temporaryName()
   const mine = `${path}~${nonce}`
@@ -120,7 +116,7 @@ export async function withLock<T>(
   const timeoutMs = options.timeoutMs ?? 10_000
   const deadline = performance.now() + timeoutMs
   for (let pause = 2; ; pause = Math.min(pause * 1.5, 25)) {
-    const lock = await acquire(path, options)
+    const lock = await takeLock(path, options)
     if (lock) {
       try {
         return await fn(lock)
