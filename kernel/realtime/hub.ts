@@ -171,27 +171,13 @@ export class Hub implements Streams {
   }
 
   async read(session_id: string, after: Cursor): Promise<JournalSlice | undefined> {
-    if (!this.#table.find(session_id)) {
-      const stored = await this.#table.stored(session_id)
-      return stored && readAfter(stored, after)
-    }
-    return await this.#table.using(session_id, async (stream, journal) => {
-      await stream.settled()
-      return readAfter(journal, after)
-    })
+    const journal = await this.#table.recorded(session_id)
+    return journal && readAfter(journal, after)
   }
 
   async *backwards(session_id: string): AsyncGenerator<JournaledEvent> {
-    if (this.#table.find(session_id)) {
-      const journal = await this.#table.using(session_id, async (stream, opened) => {
-        await stream.settled()
-        return opened
-      })
-      yield* readBackwards(journal)
-    } else {
-      const stored = await this.#table.stored(session_id)
-      if (stored) yield* readBackwards(stored)
-    }
+    const journal = await this.#table.recorded(session_id)
+    if (journal) yield* readBackwards(journal)
   }
 
   subscribers(session_id: string): number {

@@ -326,8 +326,14 @@ export class StreamTable {
     }
   }
 
-  /** The journal as it is on record, of a stream that is not open; undefined when there is none. Nothing is created. */
-  async stored(id: string): Promise<JournalView | undefined> {
+  /** The journal with everything that was pushed before, also of a stream that is not open; undefined when there is none. Nothing is created. */
+  async recorded(id: string): Promise<JournalView | undefined> {
+    if (this.#streams.has(id)) {
+      return await this.using(id, async (stream, journal) => {
+        await stream.settled()
+        return journal
+      })
+    }
     await this.#closing.get(id)
     return isStreamId(id) ? await this.#journals.find(id) : undefined
   }

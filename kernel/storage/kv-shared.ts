@@ -118,8 +118,9 @@ export class SharedKv {
 
   async #open(holding: Holding): Promise<Opened> {
     await ensureDir(this.#dir)
-    for (;;) {
+    for (let said = false; ; said = true) {
       const lock = await acquireLock(join(this.#dir, 'kv.lock'))
+      if (lock && said) await removeFile(this.#wantedPath).catch(() => undefined) // then it is given back once for nobody
       if (lock) return this.#openUnder(lock)
       if (this.#closed) throw new AppError(PersistenceFailed, { message: 'storage is closed' })
       if (performance.now() - holding.usedAt > this.#times.patienceMs)
