@@ -10,6 +10,7 @@ import { fanOut, journal, replay } from './events.ts'
 import { files } from './fs.ts'
 import { longHistory } from './history.ts'
 import { restReads, startUp } from './http-and-start.ts'
+import { isolation } from './isolation.ts'
 import { latency } from './latency.ts'
 import { longTurn } from './long-turn.ts'
 import { manyProviders } from './providers.ts'
@@ -25,6 +26,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   providers: manyProviders,
   turns,
   'busy-sessions': busySessions,
+  isolation,
   latency,
   'long-turn': longTurn,
   history: longHistory,

@@ -189,13 +189,14 @@ export class Peer implements Refs {
     this.#exports.clear()
   }
 
-  mark(value: object, kind: 'function' | 'object' | 'iterable' | 'signal', path: string, answers: Answers | undefined): Mark {
+  mark(value: object, kind: 'function' | 'object' | 'iterable' | 'signal' | 'promise', path: string, answers: Answers | undefined): Mark {
     if (kind === 'function') return this.#functionMark(value as (...args: unknown[]) => unknown, path, answers)
     if (kind === 'signal') return this.#signalMark(value as AbortSignal)
     if (kind === 'iterable') {
       const id = this.#export(iteration(value as AsyncIterable<unknown>, this.#onEnd), undefined)
       return { $: 'g', id, ...(value instanceof Readable ? { r: 1 } : {}) }
     }
+    if (kind === 'promise') return { $: 'p', id: this.#export(value, answers) }
     const shape = shapeOf(value)
     const key = JSON.stringify(shape)
     const known = this.#shapes.get(key)
@@ -220,6 +221,8 @@ export class Peer implements Refs {
       }
       case 'a':
         return this.#signal(id, mark)
+      case 'p':
+        return this.#promise(id)
       case 'g':
         return this.#iterable(id, mark.r === 1)
       case 'f':
@@ -276,6 +279,15 @@ export class Peer implements Refs {
         end(signals)
       }
     })()
+  }
+
+  /** Settles as the one of the other end does. */
+  #promise(id: number): Promise<unknown> {
+    this.#taken.set(id, (this.#taken.get(id) ?? 0) + 1)
+    const settled = this.call(id, 'then', [])
+    settled.catch(() => undefined) // whoever needs it waits for it
+    this.#gone.register(settled, id)
+    return settled
   }
 
   #iterable(id: number, asReadable: boolean): AsyncIterable<unknown> {

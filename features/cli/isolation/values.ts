@@ -14,7 +14,7 @@ export type Answers = NamedAnswers | Answer
 
 export interface Refs {
   /** The mark of a function, or of an object that stays where it is. Throws Uncrossable. */
-  mark(value: object, kind: 'function' | 'object' | 'iterable' | 'signal', path: string, answers: Answers | undefined): Mark
+  mark(value: object, kind: 'function' | 'object' | 'iterable' | 'signal' | 'promise', path: string, answers: Answers | undefined): Mark
   /** The mark of what came from the other side and goes back; undefined for anything else. */
   known(value: object): Mark | undefined
   /** What stands for it on this side. */
@@ -101,10 +101,10 @@ export class Encoder {
 
   #inner(value: object, path: string, depth: number): unknown {
     if (Array.isArray(value)) return value.map((item, at) => this.encode(item, `${path}.${at}`, depth + 1))
-    const proto = Object.getPrototypeOf(value) as object | null
-    if (proto === Object.prototype || proto === null) return this.#plain(value as Record<string, unknown>, path, depth)
     const mark = this.#refs.known(value)
     if (mark) return mark
+    const proto = Object.getPrototypeOf(value) as object | null
+    if (proto === Object.prototype || proto === null) return this.#plain(value as Record<string, unknown>, path, depth)
     if (value instanceof Date) return { $: 'd', v: value.getTime() }
     if (value instanceof Uint8Array) return { $: 'b', i: this.bytes.push(value) - 1 }
     if (value instanceof Error) return { $: 'e', v: this.encode({ ...factsOfError(value) }, path, depth + 1) }
@@ -116,6 +116,7 @@ export class Encoder {
     if (value instanceof Kept) return this.#refs.known(value.value) ?? this.#refs.mark(value.value, 'object', path, this.#answers)
     if (value instanceof Spec) return this.#spec(value.value, path, depth)
     if (value instanceof Readable || Symbol.asyncIterator in value) return this.#refs.mark(value, 'iterable', path, undefined)
+    if (value instanceof Promise && this.#refs.keepsObjects) return this.#refs.mark(value, 'promise', path, undefined)
     if (value instanceof Promise) throw new Uncrossable(path, 'is a promise: await it first')
     if (this.#refs.keepsObjects) return this.#refs.mark(value, 'object', path, this.#answers)
     return this.#instance(value, path, depth)

@@ -166,6 +166,37 @@ test('an edit of [packs] loads, configures and unloads packs while the server ru
   assert.equal((await call(loadPack, { params: { name: 'meta' } })).data.state, 'Active')
 })
 
+test('an edit of [packs] moves a pack into a process of its own and back', async t => {
+  const { call, file, said } = await deployed(t)
+  const refresh = async (lines: string) => {
+    await writeFile(file, `[packs]\nload = ["./hello.mjs"]\n${lines}`)
+    return await call(refreshPacks)
+  }
+  const own = async () => (await call(listPacks)).data.items.find(item => item.name === 'hello')?.process
+  assert.deepEqual((await refresh('')).data.loaded, ['hello'])
+  assert.equal(await own(), null)
+
+  assert.deepEqual((await refresh('isolate = ["hello"]\n')).data.reloaded, ['hello'])
+  assert.ok((await own())?.pid)
+  assert.equal(await said(), 'hello you!')
+  assert.deepEqual((await refresh('isolate = ["hello"]\n')).data.reloaded, [])
+  assert.deepEqual((await refresh('isolate = ["hello"]\nconfig.hello.who = "all"\n')).data.reloaded, ['hello'])
+  assert.equal(await said(), 'hello all!')
+
+  const faults: readonly [string, RegExp][] = [
+    ['isolate = ["helo"]', /unknown pack 'helo' in \[packs\] isolate\. Did you mean hello\?/],
+    ['isolate = ["meta"]', /'meta', a default pack: only packs of load/],
+    ['isolate = 1', /config\.toml:3:1: packs\.isolate must be true, false or an array of strings/],
+    ['isolation = { memory_mb = 1 }', /packs\.isolation\.memory_mb must be a whole number of at least 128/],
+    ['isolation = { memory = 1 }', /packs\.isolation\.memory is unknown; \[packs\.isolation\] has memory_mb, hang_s, restarts/]
+  ]
+  for (const [line, why] of faults) assert.match((await refresh(line)).msg, why)
+
+  assert.deepEqual((await refresh('isolate = false\n')).data.reloaded, ['hello'])
+  assert.equal(await own(), null)
+  assert.equal(await said(), 'hello you!')
+})
+
 test('svc-code packs shows options with type and default, and ends with code 1 when a pack failed', async () => {
   const home = await freshDir()
   await mkdir(home, { recursive: true })
