@@ -28,15 +28,16 @@ interface Asking {
 /** Stands for an object of the server. Each look at a property asks for it as it is then. */
 export function standIn({ m, p }: Shape, { call, ask }: Asking): object {
   const methods: Record<string, unknown> = {}
-  for (const [name, kind] of Object.entries(m)) {
-    methods[name] = kind === 'a' ? (...args: unknown[]) => call(name, args) : (...args: unknown[]) => ask({ method: name }, args)
-  }
+  // A method that was taken off keeps its object: it is let go with the last of them.
+  const of = (_self: object, name: string, kind: 'a' | 's', args: unknown[]) =>
+    kind === 'a' ? call(name, args) : ask({ method: name }, args)
+  for (const [name, kind] of Object.entries(m)) methods[name] = (...args: unknown[]) => of(self, name, kind, args)
   const read = (name: string | symbol) => {
     if (typeof name !== 'string') return undefined
     return Object.hasOwn(methods, name) ? methods[name] : p.includes(name) ? ask({ property: name }, []) : undefined
   }
   const names = [...p, ...Object.keys(methods)]
-  return new Proxy(Object.create(null) as object, {
+  const self = new Proxy(Object.create(null) as object, {
     get: (_, name) => read(name),
     has: (_, name) => names.includes(String(name)),
     ownKeys: () => names,
@@ -46,4 +47,5 @@ export function standIn({ m, p }: Shape, { call, ask }: Asking): object {
       throw new Uncrossable(String(name), 'belongs to the server and cannot be set from another process')
     }
   })
+  return self
 }

@@ -12,9 +12,11 @@ export type Answer = NamedAnswers[string]
 /** How all functions answer, or each by the name under which it stands in what is handed over, and in what that answers. */
 export type Answers = NamedAnswers | Answer
 
+export type RefKind = 'function' | 'object' | 'iterable' | 'signal' | 'promise'
+
 export interface Refs {
   /** The mark of a function, or of an object that stays where it is. Throws Uncrossable. */
-  mark(value: object, kind: 'function' | 'object' | 'iterable' | 'signal' | 'promise', path: string, answers: Answers | undefined): Mark
+  mark(value: object, kind: RefKind, path: string, answers: Answers | undefined): Mark
   /** The mark of what came from the other side and goes back; undefined for anything else. */
   known(value: object): Mark | undefined
   /** What stands for it on this side. */
