@@ -1,6 +1,7 @@
 /** Files that make other programs run code: those of git and of editors. And the git work tree around a directory, without the git program. */
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { lookAt } from '../../kernel/index.ts'
 import { isInside } from '../tools/index.ts'
 
 export interface WorkTree {
@@ -58,11 +59,11 @@ async function hasAny(dir: string, names: readonly string[]): Promise<boolean> {
 }
 
 async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined // absent is an answer here
+  return (await lookAt(path)) !== undefined
 }
 
 async function controlDirs(dotGit: string): Promise<string[] | undefined> {
-  const found = await stat(dotGit).catch(() => undefined) // absent or unreadable: not a work tree
+  const found = await lookAt(dotGit) // absent or unreadable: not a work tree
   if (found?.isDirectory()) return (await isFile(join(dotGit, 'HEAD'))) ? [await realpath(dotGit)] : undefined
   if (!found?.isFile() || found.size > 4096) return undefined
   const target = /^gitdir: (.+)$/m.exec(await readFile(dotGit, 'utf8'))?.[1]?.trim()
@@ -74,5 +75,5 @@ async function controlDirs(dotGit: string): Promise<string[] | undefined> {
 }
 
 async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isFile() === true // absent is an answer here
+  return (await lookAt(path))?.isFile() === true
 }

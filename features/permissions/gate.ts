@@ -1,7 +1,6 @@
 /** The permission gate before a tool call: decides, asks the user where needed, remembers the answer. */
-import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import type { Logger } from '../../kernel/index.ts'
+import { type Logger, realAt } from '../../kernel/index.ts'
 import { type ApprovalAnswer, approvals, type InteractionEnd, type Interactions, unattendedFailure } from '../interactions/index.ts'
 import type { ToolCallContext, ToolDecision, ToolDenial, ToolDisplay, ToolVerdict } from '../tools/index.ts'
 import { decide } from './chain.ts'
@@ -48,8 +47,8 @@ export async function readable(rules: readonly Rule[], cwd: string): Promise<(pa
 }
 
 /** A directory that is not there contains nothing; its name is still good for comparing. */
-function resolved(dir: string): Promise<string> {
-  return realpath(dir).catch(() => dir)
+async function resolved(dir: string): Promise<string> {
+  return (await realAt(dir)) ?? dir
 }
 
 async function askUser(context: ToolCallContext, interactions: Interactions, ports: GatePorts): Promise<ToolDecision> {

@@ -51,7 +51,8 @@ export async function locate(given: string, env: ToolEnv, ports: PlacePorts): Pr
 }
 
 export async function surroundings(env: ToolEnv, { ops, home }: PlacePorts): Promise<Surroundings> {
-  return { home: await realOf(home, ops), cwd: await realOf(env.cwd, ops), agent_dir: await realOf(env.agent.dir, ops) }
+  const [real_home, cwd, agent_dir] = await Promise.all([home, env.cwd, env.agent.dir].map(path => realOf(path, ops)))
+  return { home: real_home!, cwd: cwd!, agent_dir: agent_dir! }
 }
 
 /** Throws ToolRefusal when the path leads elsewhere by now: what was checked and approved is no longer what would be touched. */

@@ -1,7 +1,7 @@
 /** The Bash tool: one command, waited for, or as a task beside the conversation. */
-import { realpath, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { lookAt, realAt } from '../../kernel/index.ts'
 import type { Tasks } from '../tasks/index.ts'
 import { belongsToHome, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { type BackgroundSettings, runAsTask } from './as-task.ts'
@@ -51,9 +51,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       if (args.command.includes('\0')) throw new ToolRefusal('The command contains a NUL character.')
       checkTime(args, env, ports.tasks())
       const cwd = directory(args.cwd, env.cwd)
-      const found = await stat(cwd).catch(() => undefined) // absent is what the next line reports
-      if (!found?.isDirectory()) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      const real = await realpath(cwd)
+      const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
+      if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
       const { readLine } = await import('./shell-line.ts') // the parser costs nothing before the first command
       const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd, path =>
         belongsToHome(path, { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
@@ -72,8 +71,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
         parts,
         uncertain,
         run: async (progress, signal, told) => {
-          if ((await realpath(cwd).catch(() => undefined)) !== real)
-            throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
+          if ((await realAt(cwd)) !== real) throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
           const tasks = ports.tasks()
           checkTime(args, env, tasks) // an approval may have taken its time
           const line = { args, cwd, env, told }

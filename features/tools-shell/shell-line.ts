@@ -2,7 +2,6 @@
  * One reading of a command line for all permission rules, from its syntax tree. Allowing is read narrowly: a line is the sum of its simple
  * commands, and no wildcard stands for anything that makes the shell do more than run one of them. Denying and asking are read widely.
  */
-import { realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
@@ -15,6 +14,7 @@ import {
   type Redirection,
   type SyntaxNode
 } from 'unbash'
+import { realAt } from '../../kernel/index.ts'
 import { isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
 import { CommandsIn, LEVELS } from './commands-in.ts'
 import { hasRiskyFlags, mustSpell } from './programs.ts'
@@ -181,9 +181,9 @@ async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) 
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
     const path = pathOf(target, cwd)
-    known.set(node, { kind: kindOf(node), path: await realpath(path).catch(() => path) }) // absent: its name is all there is
+    known.set(node, { kind: kindOf(node), path: (await realAt(path)) ?? path }) // absent: its name is all there is
   }
-  const root = await realpath(cwd).catch(() => cwd) // vanished: nothing is below it
+  const root = (await realAt(cwd)) ?? cwd // vanished: nothing is below it
   return {
     known,
     own,

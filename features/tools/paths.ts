@@ -1,6 +1,7 @@
 /** Questions about paths that tools and permissions ask: what lies where, and what is off limits by its name or by its place. */
 import { readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { realAt } from '../../kernel/index.ts'
 
 /** True for the directory itself and everything below it. */
 export function isInside(path: string, dir: string): boolean {
@@ -17,7 +18,7 @@ export async function leadsTo(path: string): Promise<string> {
     if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     return undefined
   }
-  const real = await realpath(path).catch(missing)
+  const real = (await realAt(path)) ?? (await realpath(path).catch(missing)) // why it has none, the slower call says
   const parent = dirname(path)
   if (real !== undefined || parent === path) return real ?? path
   const target = await readlink(path).catch(() => undefined) // no link: what is above it counts

@@ -1,5 +1,5 @@
 /** Looks at paths: often, mostly at places where nothing is, and by whom somebody waits. */
-import { type Stats, stat, statSync } from 'node:fs'
+import { realpath, realpathSync, type Stats, stat, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** A directory whose file system answered within this time, ms, is asked on this thread. */
@@ -16,10 +16,16 @@ const quick = new Map<string, number>()
  * answer of a local disk, which comes from memory: that way is left to directories that are new or were slow.
  */
 export function lookAt(path: string): Promise<Stats | undefined> {
-  const dir = dirname(path)
-  const began = performance.now()
-  const isQuick = began - (quick.get(dir) ?? Number.NEGATIVE_INFINITY) < sureMs
-  return isQuick ? Promise.resolve(lookNow(path, dir, began)) : lookLater(path, dir, began)
+  return ask(path, given => statSync(given, { throwIfNoEntry: false }), stat)
+}
+
+/** The same path without links; undefined as with `lookAt`. */
+export function realAt(path: string): Promise<string | undefined> {
+  return ask(
+    path,
+    given => realpathSync.native(given),
+    (given, answered: Answered<string>) => realpath.native(given, answered)
+  )
 }
 
 /** Another text whenever something else is at a path, or it has changed; empty where nothing is. */
@@ -28,23 +34,29 @@ export async function stampAt(path: string): Promise<string> {
   return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : ''
 }
 
-function lookNow(path: string, dir: string, began: number): Stats | undefined {
+type Answered<T> = (error: Error | null, found: T) => void
+
+function ask<T>(
+  path: string,
+  now: (path: string) => T | undefined,
+  later: (path: string, answered: Answered<T>) => void
+): Promise<T | undefined> {
+  const dir = dirname(path)
+  const began = performance.now()
+  if (began - (quick.get(dir) ?? Number.NEGATIVE_INFINITY) >= sureMs)
+    return new Promise(resolve => {
+      later(path, (_error, found) => {
+        seen(dir, began)
+        resolve(found)
+      })
+    })
   try {
-    return statSync(path, { throwIfNoEntry: false })
+    return Promise.resolve(now(path))
   } catch {
-    return undefined // no permission, a loop of links
+    return Promise.resolve(undefined) // no permission, a loop of links
   } finally {
     seen(dir, began)
   }
-}
-
-function lookLater(path: string, dir: string, began: number): Promise<Stats | undefined> {
-  return new Promise(resolve => {
-    stat(path, (_error, found) => {
-      seen(dir, began)
-      resolve(found)
-    })
-  })
 }
 
 function seen(dir: string, began: number): void {
