@@ -1,4 +1,5 @@
 /** Waiting for what another pack does in a turn: at most so long, and not long once the turn is over. */
+import { overSoon } from '../../kernel/index.ts'
 
 export interface Patience {
   /** At most so long, ms. */
@@ -10,7 +11,7 @@ export interface Patience {
 
 /** The work's value. Rejects as the work does, and when it is not waited for any more; the work itself goes on. */
 export async function waited<T>(work: T | Promise<T>, { limit_ms, signal, grace_ms = 10_000 }: Patience): Promise<T> {
-  if (!(work instanceof Promise)) return work
+  if (!(work instanceof Promise) || (await overSoon(work))) return work
   const timers: NodeJS.Timeout[] = []
   let abort = () => {}
   const over = new Promise<never>((_, reject) => {

@@ -13,7 +13,7 @@ export const late: unique symbol = Symbol('late')
  * it by its signal.
  */
 export async function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | typeof late> {
-  if (ms === Number.POSITIVE_INFINITY) return await work
+  if (ms === Number.POSITIVE_INFINITY || (await overSoon(work))) return await work
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<typeof late>(resolve => {
     timer = setTimeout(() => resolve(late), ms)
@@ -23,6 +23,20 @@ export async function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | t
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Microtasks in which most work ends that has nothing to wait for. */
+const fewMicrotasks = 20
+
+/** Whether the work ends, or fails, before anything else happens in the process: then it needs no timer. Never rejects. */
+export async function overSoon(work: Promise<unknown>): Promise<boolean> {
+  let over = false
+  const end = () => {
+    over = true
+  }
+  work.then(end, end)
+  for (let n = 0; n < fewMicrotasks && !over; n++) await null
+  return over
 }
 
 /** Work in order, one at a time per key. A key is forgotten as soon as nothing waits for it. */
