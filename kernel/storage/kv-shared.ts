@@ -25,7 +25,9 @@ export interface KvTimes {
 }
 const usual: KvTimes = { patienceMs: 10_000, idleMs: 1000 }
 /** So often whoever has it looks whether another process wants it. */
-const lookMs = 50
+const lookMs = 20
+/** Those who wait try to take it at least so often; whoever has given it back tries later. */
+const tryMs = 25
 /** What may wait for the database and its disk, in UTF-16 units, before requests are refused. */
 const waitingChars = 64 * 1024 * 1024
 
@@ -126,7 +128,7 @@ export class SharedKv {
       if (performance.now() - holding.usedAt > this.#times.patienceMs)
         throw new AppError(PersistenceFailed, { message: 'another server does not give the kv database back' })
       if (!this.#isWanted) await writeFile(this.#wantedPath, '', { mode: 0o600 })
-      await delay(5 + Math.random() * 20)
+      await delay(tryMs * (0.2 + Math.random() * 0.8))
     }
   }
 
@@ -160,7 +162,7 @@ export class SharedKv {
     } finally {
       await held.lock.release()
     }
-    if (wanted && !this.#closed) await delay(lookMs) // those who wait look more often
+    if (wanted && !this.#closed) await delay(tryMs) // those who wait come first
   }
 
   get #wantedPath(): string {
