@@ -2034,6 +2034,11 @@ export interface InFlightTurn {
     }
   }[]
   current_prompt_id?: string
+  /** steered into the turn; messages of its next step */
+  steered_prompts?: {
+    prompt_id: string
+    content: ContentPart[]
+  }[]
 }
 export interface InspectMcpServersBody {
   targets?: McpLocatorInput[]

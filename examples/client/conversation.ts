@@ -11,6 +11,8 @@ export type Entry =
   | { readonly who: 'tool'; readonly id: string; readonly output: string }
 type Answer = Extract<Entry, { who: 'assistant' }>
 
+type Prompt = Extract<Entry, { who: 'user' }>
+
 export interface Conversation {
   readonly title: string
   readonly busy: boolean
@@ -18,18 +20,24 @@ export interface Conversation {
   readonly last_turn_reason: string | undefined
   /** Ids of approvals that wait for a decision. */
   readonly approvals: readonly string[]
+  /** Ids of questions that wait for an answer. */
+  readonly questions: readonly string[]
+  /** Agents at work for the turn, or that were; those in the background are tasks. */
+  readonly subagents: readonly { readonly id: string; readonly phase: string }[]
   readonly entries: readonly Entry[]
   /** Turn that runs. */
   readonly turn: number | undefined
   /** The step that runs has begun its entry at this place. */
   readonly open: number | undefined
-  /** Texts that were steered into the turn and stand before its next step. */
-  readonly steered: readonly string[]
+  /** Prompts that were steered into the turn and stand before its next step. */
+  readonly steered: readonly Prompt[]
+  /** Texts of prompts that wait. */
+  readonly queued: ReadonlyMap<string, string>
 }
 
 /** The state that a snapshot stands for. */
 export function conversationOf(snapshot: Snapshot): Conversation {
-  const { session, in_flight_turn: flight, pending_approvals } = snapshot
+  const { session, in_flight_turn: flight, pending_approvals, pending_questions, subagents } = snapshot
   const sealed = snapshot.messages.items.flatMap(entriesOf)
   const { thinking_text: thinking = '', assistant_text: text = '' } = flight ?? {}
   const entries: Entry[] = thinking || text ? [...sealed, { who: 'assistant', thinking, text, calls: [] }] : sealed
@@ -39,10 +47,13 @@ export function conversationOf(snapshot: Snapshot): Conversation {
     pending_interaction: session.pending_interaction,
     last_turn_reason: session.last_turn_reason,
     approvals: pending_approvals.map(each => each.approval_id),
+    questions: pending_questions.map(each => String(each.question_id)),
+    subagents: subagents.map(({ id, subagent_phase: phase }) => ({ id, phase })),
     entries,
     turn: flight?.turn_id,
     open: flight && entries.at(-1)?.who === 'assistant' ? entries.length - 1 : undefined,
-    steered: []
+    steered: (flight?.steered_prompts ?? []).map(({ prompt_id, content }) => ({ who: 'user', prompt_id, text: textOf(content) })),
+    queued: new Map()
   }
 }
 
@@ -53,27 +64,88 @@ export function reduce(state: Conversation, event: SessionEvent): Conversation {
     const { busy, pending_interaction, last_turn_reason } = event.payload
     return { ...state, busy, pending_interaction, last_turn_reason: last_turn_reason ?? state.last_turn_reason }
   }
-  return event.payload.agentId === 'main' ? ofMain(state, event) : state
+  return event.payload.agentId === 'main' ? ofMain(asking(state, event), event) : asking(state, event)
 }
 
-function ofMain(state: Conversation, event: SessionEvent): Conversation {
+/** Any agent may ask. */
+function asking(state: Conversation, event: SessionEvent): Conversation {
+  const { approvals, questions } = state
+  switch (event.type) {
+    case 'event.approval.requested':
+      return { ...state, approvals: [...approvals, event.payload.approval_id] }
+    case 'event.approval.resolved':
+      return { ...state, approvals: approvals.filter(id => id !== event.payload.approval_id) }
+    case 'event.question.requested':
+      return { ...state, questions: [...questions, event.payload.question_id] }
+    case 'event.question.answered':
+    case 'event.question.dismissed':
+      return { ...state, questions: questions.filter(id => id !== event.payload.question_id) }
+    default:
+      return state
+  }
+}
+
+/** Agents that the main one started. */
+function started(subagents: Conversation['subagents'], event: SessionEvent): Conversation['subagents'] {
+  const phase = (id: string, next: string) => subagents.map(each => (each.id === id ? { id, phase: next } : each))
+  switch (event.type) {
+    case 'subagent.spawned': {
+      const { subagentId: id, runInBackground } = event.payload
+      if (runInBackground) return subagents
+      return subagents.some(each => each.id === id) ? phase(id, 'queued') : [...subagents, { id, phase: 'queued' }]
+    }
+    case 'subagent.started':
+      return phase(event.payload.subagentId, 'working')
+    case 'subagent.suspended':
+      return phase(event.payload.subagentId, 'suspended')
+    case 'subagent.completed':
+      return phase(event.payload.subagentId, 'completed')
+    case 'subagent.failed':
+      return phase(event.payload.subagentId, 'failed')
+    case 'task.started': {
+      const { info } = event.payload
+      return info.kind === 'agent' ? subagents.filter(({ id }) => id !== info.agentId) : subagents
+    }
+    case 'turn.started':
+      return []
+    case 'turn.ended':
+      if (event.payload.reason === 'completed') return subagents
+      return subagents.map(each => (each.phase === 'completed' ? each : { ...each, phase: 'failed' }))
+    default:
+      return subagents
+  }
+}
+
+function ofMain(before: Conversation, event: SessionEvent): Conversation {
+  const state = { ...before, subagents: started(before.subagents, event) }
   const { entries, open } = state
   switch (event.type) {
     case 'prompt.submitted': {
       const { promptId, status, content } = event.payload
-      return status === 'running' ? asked(state, promptId, textOf(content)) : state
+      if (status === 'running') return asked(state, promptId, textOf(content))
+      return { ...state, queued: new Map([...state.queued, [promptId, textOf(content)]]) }
     }
     case 'turn.started': {
       const { turnId: turn, promptId, prompt } = event.payload
       const next = { ...state, turn, open: undefined }
       return promptId === undefined || prompt === undefined ? next : asked(next, promptId, prompt)
     }
-    case 'prompt.steered':
-      return { ...state, steered: [...state.steered, textOf(event.payload.content)] }
-    case 'turn.step.started': {
-      const steered = state.steered.map((text): Entry => ({ who: 'user', prompt_id: undefined, text }))
-      return { ...state, open: undefined, steered: [], entries: [...entries, ...steered] }
+    case 'prompt.steered': {
+      const { promptIds, content } = event.payload
+      // The content is that of all together; a client that has not heard them before has it as one.
+      const known = promptIds.every(id => state.queued.has(id))
+      const prompts = known
+        ? promptIds.map((id): Prompt => ({ who: 'user', prompt_id: id, text: state.queued.get(id) ?? '' }))
+        : [{ who: 'user' as const, prompt_id: promptIds[0], text: textOf(content) }]
+      const ids = new Set(state.steered.map(each => each.prompt_id))
+      return { ...state, steered: [...state.steered, ...prompts.filter(({ prompt_id }) => !ids.has(prompt_id))] }
     }
+    case 'turn.step.started':
+      return state.steered.reduce<Conversation>((next, { prompt_id, text }) => asked(next, prompt_id, text), {
+        ...state,
+        open: undefined,
+        steered: []
+      } as Conversation)
     case 'assistant.delta':
       return answered(state, answer => ({ ...answer, text: answer.text + event.payload.delta }))
     case 'thinking.delta':
@@ -95,19 +167,15 @@ function ofMain(state: Conversation, event: SessionEvent): Conversation {
     case 'turn.step.completed':
       return { ...state, open: undefined }
     case 'turn.ended':
-      return { ...state, turn: undefined, open: undefined }
-    case 'event.approval.requested':
-      return { ...state, approvals: [...state.approvals, event.payload.approval_id] }
-    case 'event.approval.resolved':
-      return { ...state, approvals: state.approvals.filter(id => id !== event.payload.approval_id) }
+      return { ...state, turn: undefined, open: undefined, steered: [] } // what was not taken waits again
     default:
       return { ...state, open }
   }
 }
 
 /** A prompt stands there from its acceptance on, or when its turn begins; a snapshot may have it already. */
-function asked(state: Conversation, prompt_id: string, text: string): Conversation {
-  const isKnown = state.entries.some(entry => entry.who === 'user' && entry.prompt_id === prompt_id)
+function asked(state: Conversation, prompt_id: string | undefined, text: string): Conversation {
+  const isKnown = prompt_id !== undefined && state.entries.some(entry => entry.who === 'user' && entry.prompt_id === prompt_id)
   return isKnown ? state : { ...state, entries: [...state.entries, { who: 'user', prompt_id, text }] }
 }
 

@@ -321,7 +321,11 @@ export class AgentEngine implements Agent {
   }
 
   inFlight(): InFlightTurn | undefined {
-    return this.#visible()?.snapshot()
+    const shown = this.#visible()?.snapshot()
+    if (!shown) return undefined
+    const steered = this.#history.prompts().filter(({ status }) => status === 'steered')
+    const steered_prompts = steered.map(({ prompt_id, content }) => ({ prompt_id, content }))
+    return { ...shown, ...(steered.length > 0 ? { steered_prompts } : {}) }
   }
 
   lastFailure(): Failure | undefined {

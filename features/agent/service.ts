@@ -131,6 +131,8 @@ export interface InFlightTurn {
   readonly thinking_offset: number
   readonly running_tools: readonly RunningTool[]
   readonly current_prompt_id?: string
+  /** Prompts that were steered into the turn and are no messages yet: they are with its next step. */
+  readonly steered_prompts?: readonly { readonly prompt_id: string; readonly content: readonly WirePart[] }[]
 }
 
 /** The engine of one agent. */

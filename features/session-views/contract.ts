@@ -1,5 +1,6 @@
 /** Wire shapes and routes of the snapshot and the status rollup of a session (contract 2). */
 import { defineRoute, named, nullable, oneOf, openObject, page, type Static, Time, type TProperties, Type } from '../../kernel/index.ts'
+import { ContentPart } from '../history/index.ts'
 import { ApprovalRequest } from '../interactions/index.ts'
 import { MessageObject } from '../messages/index.ts'
 import { QuestionRequest } from '../questions/index.ts'
@@ -33,7 +34,12 @@ const InFlight = named(
         )
       })
     ),
-    current_prompt_id: Type.Optional(Type.String())
+    current_prompt_id: Type.Optional(Type.String()),
+    steered_prompts: Type.Optional(
+      Type.Array(Type.Object({ prompt_id: Type.String(), content: Type.Array(ContentPart) }), {
+        description: 'steered into the turn; messages of its next step'
+      })
+    )
   })
 )
 

@@ -1,6 +1,6 @@
 /** Wires the snapshot and the status of a session. */
 import { definePack } from '../../kernel/index.ts'
-import { Agents } from '../agent/index.ts'
+import { Agents, type InFlightTurn } from '../agent/index.ts'
 import { Histories } from '../history/index.ts'
 import { approvals, Interactions } from '../interactions/index.ts'
 import { Llm, totalCost } from '../llm/index.ts'
@@ -84,7 +84,7 @@ export default definePack({
         epoch: at.epoch,
         session: await object,
         messages: (await page) ?? { items: [], has_more: false },
-        in_flight_turn: in_flight ? { ...in_flight, running_tools: [...in_flight.running_tools] } : null,
+        in_flight_turn: in_flight ? inFlightObject(in_flight) : null,
         subagents: facts.subagents as Subagent[], // of the pack that owns them; in tests the reply is held against its shape
         pending_approvals,
         pending_questions,
@@ -93,3 +93,8 @@ export default definePack({
     })
   }
 })
+
+function inFlightObject({ running_tools, steered_prompts, ...turn }: InFlightTurn) {
+  const steered = steered_prompts?.map(({ prompt_id, content }) => ({ prompt_id, content: [...content] }))
+  return { ...turn, running_tools: [...running_tools], ...(steered && { steered_prompts: steered }) }
+}

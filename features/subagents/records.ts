@@ -88,6 +88,9 @@ export const rosterState: StateSpec<Roster> = {
         over: false,
         hidden: runInBackground
       }
+      // One that is taken up again in the turn keeps its place.
+      const place = state.entries.findIndex(other => other.id === id && other.hidden === entry.hidden)
+      if (place >= 0) return { entries: state.entries.with(place, entry) }
       return { entries: [...state.entries.filter(other => other.id !== id), entry] }
     }
     if (started.is(record)) return change(record.subagentId, { subagent_phase: 'working', started_at: at })

@@ -246,6 +246,9 @@ test('a steered prompt joins the running turn once, at the next step', async t =
 
   const steered = await agent.call(steerPrompts, { params: { session_id }, body: { prompt_ids: [queued.prompt_id] } })
   assert.equal(steered.code, 0)
+  // Whoever comes now hears of it by the snapshot alone.
+  const { data: now } = await agent.call(readSnapshot, { params: { session_id } })
+  assert.deepEqual(now.in_flight_turn?.steered_prompts, [{ prompt_id: queued.prompt_id, content: [{ type: 'text', text: 'and this' }] }])
   more.open()
   await agent.settled(1)
 

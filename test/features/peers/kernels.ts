@@ -32,7 +32,7 @@ export async function kernels(t: TestLike, script: Script, count = 2, extra: rea
   return { home, cwd, upstream, servers, more }
 }
 
-export async function newSession(server: TestKernel, cwd: string): Promise<string> {
+export async function newSession(server: Pick<TestKernel, 'rest'>, cwd: string): Promise<string> {
   const { code, msg, data } = await server.rest.json('POST', '/api/v1/sessions', { metadata: { cwd } })
   if (code !== 0) throw new Error(`${code} ${msg}`)
   return (data as { id: string }).id
