@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { conversationOf } from '../../examples/client/conversation.ts'
+import type { TranscriptPage } from '../../features/transcript/index.ts'
 import type { TestKernel } from '../../kernel/testing.ts'
 import { kernels, newSession, until } from '../features/peers/kernels.ts'
-import { common } from '../features/transcript/client.ts'
+import { common, type View } from '../features/transcript/client.ts'
 import type { Step } from '../helpers/fake-upstream.ts'
 import { randomSource } from '../helpers/random.ts'
 import { type Fleet, Roamer } from './roamer.ts'
@@ -16,6 +17,8 @@ const perSession = 126
 const prompts = 2
 /** So soon after the end everybody has everything, ms. */
 const patienceMs = 10_000
+/** What agents that the main one starts are asked to do. */
+const part = 'A part of the work:'
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 /** What the model says, by the random source of the run. */
@@ -23,20 +26,34 @@ function model(random: () => number): (body: Record<string, unknown>) => readonl
   let calls = 0
   const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
   const words = () => pick(['one', 'two words', 'a longer answer of many words that comes in pieces 🙂 '.repeat(4)])
-  const said = (): readonly Step[] => [{ text: words(), chunks: 6, every_ms: 2 }]
-  const tool = () => ({ name: 'TodoList', id: `c${calls++}`, args: { todos: [{ title: words(), status: pick(['pending', 'done']) }] } })
+  const said = (): readonly Step[] => [{ text: words(), chunks: 4, every_ms: 2 }]
+  const call = (name: string, args: object) => ({ name, id: `c${calls++}`, args })
+  const todo = () => call('TodoList', { todos: [{ title: words(), status: pick(['pending', 'done']) }] })
+  const write = () => call('Write', { path: `file-${Math.floor(random() * 9)}.txt`, content: words() })
+  const options = [{ label: 'Left' }, { label: 'Right' }]
+  const question = () => call('AskUserQuestion', { questions: [{ question: `Which way, ${calls}?`, options }] })
+  const agent = () => call('Agent', { prompt: `${part} ${words()}`, description: 'a part' })
   const replies: (() => readonly Step[])[] = [
     said,
     () => [{ thinking: 'Let me see.', chunks: 3, every_ms: 2 }, ...said()],
-    () => [...said(), { tools: [tool()] }],
-    () => [{ tools: [tool(), tool()] }],
+    said,
+    () => [...said(), { tools: [todo()] }],
+    () => [{ tools: [todo(), write()] }],
+    () => [...said(), { tools: [question()] }],
+    () => [{ tools: [agent()] }],
     () => [{ text: 'lost words', chunks: 2 }, { cut: true }],
     () => [{ status: 503, headers: { 'retry-after': '0' } }]
   ]
-  return () => pick(replies)()
+  const ofParts = [said, said, () => [...said(), { tools: [pick([write, todo])()] }]]
+  return ({ messages }) => {
+    const isPart = (messages as { role: string; content: unknown }[]).some(
+      ({ role, content }) => role === 'user' && JSON.stringify(content).includes(part)
+    )
+    return pick(isPart ? ofParts : replies)()
+  }
 }
 
-test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, { timeout: 120_000 }, async t => {
+test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, { timeout: 180_000 }, async t => {
   const random = randomSource(seed)
   const chance = (share: number) => random() < share
   const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
@@ -66,8 +83,11 @@ test(`${schedules} disturbed clients of two servers agree with an undisturbed on
       assert.equal(code, 0, msg)
       return (data as { busy: boolean }).busy
     }
+    const answer = (id: string) => ask(`/questions/${id}`, { answers: { q_0: { kind: 'single', option_id: 'opt_0_0' } } })
+    let steered = -1
     for (let n = 0; n < prompts; n++) {
-      const sent = await ask('/prompts', { content: [{ type: 'text', text: `prompt ${n}` }], permission_mode: 'yolo' })
+      const permission_mode = pick(['yolo', 'manual'])
+      const sent = await ask('/prompts', { content: [{ type: 'text', text: `prompt ${n}` }], permission_mode })
       assert.equal(sent.code, 0, sent.msg)
       if (chance(0.3)) await ask('/profile', { title: `title ${n}` })
       let replaced: Promise<void> | undefined
@@ -97,6 +117,14 @@ test(`${schedules} disturbed clients of two servers agree with an undisturbed on
         }
         if (roamers.length < Math.min(left, perSession) && chance(0.5)) add()
         if (chance(0.02)) await ask(':abort')
+        const { approvals: [approval] = [], questions: [question] = [] } = steady.conversation ?? {}
+        if (approval !== undefined && chance(0.5)) await ask(`/approvals/${approval}`, { decision: pick(['approved', 'rejected']) })
+        if (question !== undefined && chance(0.5)) await pick([() => answer(question), () => ask(`/questions/${question}:dismiss`)])()
+        if (steered < n && chance(0.05)) {
+          steered++
+          const { code, data } = await ask('/prompts', { content: [{ type: 'text', text: `besides ${n}` }] })
+          if (code === 0) await ask(`/prompts/${(data as { prompt_id: string }).prompt_id}:steer`)
+        }
         await pause(4)
       } while (await busy())
       await replaced
@@ -107,14 +135,28 @@ test(`${schedules} disturbed clients of two servers agree with an undisturbed on
       roamer.goOn()
     }
 
-    const truth = await until(
-      () => steady.snapshot(),
-      ({ session }) => !session.busy
-    )
-    const page = (await servers[steadyAt]!.rest.json('GET', `/api/v1/sessions/${id}/transcript?agent_id=main&page_size=100`)).data as never
-    const expected = { events: conversationOf(truth), transcript: common(page) }
+    // A turn that a server left is taken over a moment later.
+    const rest = async () => {
+      const { as_of_seq } = await steady.snapshot()
+      await pause(100)
+      const snapshot = await steady.snapshot()
+      return { snapshot, isOver: !snapshot.session.busy && snapshot.as_of_seq === as_of_seq }
+    }
+    const { snapshot: truth } = await until(rest, ({ isOver }) => isOver)
+    const page = async (agent_id: string) => {
+      const path = `/api/v1/sessions/${id}/transcript?agent_id=${agent_id}&page_size=100`
+      return (await servers[steadyAt]!.rest.json('GET', path)).data as TranscriptPage
+    }
+    const agents = (await page('main')).agents.map(({ agentId }) => agentId)
+    const pages = new Map<string, TranscriptPage>()
+    for (const agent of agents) pages.set(agent, await page(agent))
+    const transcripts = (of: (agent: string) => View | undefined) => agents.map(agent => common(of(agent) ?? pages.get(agent)!))
+    const expected = { events: conversationOf(truth), transcripts: transcripts(agent => pages.get(agent)) }
     for (const [name, one] of [['the undisturbed one', steady] as const, ...roamers.map((roamer, n) => [`client ${n}`, roamer] as const)]) {
-      const seen = () => ({ events: one.conversation, transcript: common((one.transcript.view() ?? page) as never) })
+      const seen = () => ({
+        events: { ...one.conversation, queued: expected.events.queued },
+        transcripts: transcripts(agent => one.transcript.view(agent) as View | undefined)
+      })
       for (const end = Date.now() + patienceMs; !isDeepStrictEqual(seen(), expected) && Date.now() < end; ) await pause(5)
       assert.deepEqual(seen(), expected, `${name} of ${id}: at ${one.seq} of ${truth.as_of_seq}`)
       one.close()
