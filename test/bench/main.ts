@@ -16,6 +16,7 @@ import { longTurn } from './long-turn.ts'
 import { manyProviders } from './providers.ts'
 import { searches } from './search.ts'
 import { manySessions } from './sessions.ts'
+import { manySockets } from './sockets.ts'
 import { print, type Row } from './table.ts'
 import { terminals } from './terminals.ts'
 import { turns } from './turns.ts'
@@ -31,6 +32,7 @@ const scenarios: Readonly<Record<string, (runs: number) => Promise<Row[]>>> = {
   'long-turn': longTurn,
   history: longHistory,
   sessions: manySessions,
+  sockets: manySockets,
   compaction,
   fs: files,
   search: searches,
