@@ -301,14 +301,6 @@ export const agentCreated = defineEvent({
   payload: Type.Object({})
 })
 
-export const agentDisposed = defineEvent({
-  type: 'agent.disposed',
-  scope: 'session',
-  durable: true,
-  unfiltered: true,
-  payload: Type.Object({})
-})
-
 /** `<home>/sessions/<workspace_id>/<session_id>/state.json` */
 export const stateStore = defineStore({
   name: 'sessions',

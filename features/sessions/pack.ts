@@ -5,7 +5,6 @@ import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
 import {
   agentCreated,
-  agentDisposed,
   archiveSession,
   createSession,
   deleteSession,
@@ -63,7 +62,6 @@ export default definePack({
     const emitWork = ctx.event(workChanged)
     const emitStatus = ctx.event(statusChanged)
     const emitAgentCreated = ctx.event(agentCreated)
-    ctx.event(agentDisposed)
     const handlers = ctx.collect(AgentConfigHandlers)
     const checks = ctx.collect(SessionChecks)
 
