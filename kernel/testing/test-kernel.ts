@@ -14,7 +14,7 @@ import type { EmittedEvent } from '../realtime/types.ts'
 import { type Extra, RestClient } from './client.ts'
 import { type Limit, within } from './limit.ts'
 import { SocketClient, type SocketOptions, type WaitOptions } from './socket.ts'
-import { watch } from './witness.ts'
+import { watch, witnessedEvents } from './witness.ts'
 
 /** What startTestKernel needs of a node:test context. */
 export interface TestContextLike {
@@ -72,6 +72,10 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
     packs
   })
   const recorder = new Recorder(kernel)
+  const blame = (fault: Error) => {
+    if (violations.length < 10) violations.push(fault)
+  }
+  if (!allowViolations) kernel.hub.on(undefined, witnessedEvents(kernel, blame))
   const sockets: SocketClient[] = []
   let rest: RestClient | undefined
   let unwatch = () => {}
@@ -88,10 +92,7 @@ export async function startTestKernel(t: TestContextLike, options: TestKernelOpt
     if (!allowViolations) assert.deepEqual(violations, [], 'what the server sends must match its declarations and its documents')
   })
   const address = await kernel.start()
-  if (!allowViolations)
-    unwatch = watch(address.url, kernel, fault => {
-      if (violations.length < 10) violations.push(fault)
-    })
+  if (!allowViolations) unwatch = watch(address.url, kernel, blame)
   const token = (await readFile(join(home, 'server.token'), 'utf8')).trim()
   const client = new RestClient(address.url, token)
   rest = client

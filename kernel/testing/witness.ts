@@ -2,6 +2,8 @@
 import type { AnyRoute, Method } from '../contract.ts'
 import type { Declarations } from '../info.ts'
 import type { Kernel } from '../kernel.ts'
+import { draftEvent, frameLine } from '../realtime/event-frame.ts'
+import type { EmittedEvent } from '../realtime/types.ts'
 
 /** An answer, unread. */
 export interface RawAnswer {
@@ -106,5 +108,26 @@ export function witnessedSocket(url: string): WitnessedSocket {
       }
       at.blame(new Error(`frame ${frame.type}${request === undefined ? '' : ` of ${request}`}: ${first}`))
     }
+  }
+}
+
+/** So many events of a type and kernel are looked at as they are emitted; on sockets all are. */
+const emittedPerType = 50
+
+/** Listens to the events of a kernel that nobody may be subscribed to: each as the frame that it would be. */
+export function witnessedEvents(kernel: Kernel, blame: (fault: Error) => void): (event: EmittedEvent) => void {
+  const counts = new Map<string, number>()
+  return ({ type, payload, session_id, subject, offset, at }) => {
+    const count = (counts.get(type) ?? 0) + 1
+    counts.set(type, count)
+    if (!witness || count > emittedPerType) return
+    const declared = kernel.declarations()
+    const spec = declared.events.find(each => each.type === type)
+    if (!spec) return // of a pack that has gone
+    const about = { pack: '', everyone: false, subject, at, rule: declared.subject }
+    const draft = draftEvent(spec, payload, { session_id, ...(offset === undefined ? {} : { offset }) }, about)
+    const frame = JSON.parse(frameLine(draft, 1, 'ep', draft.text).toString()) as { readonly type: string }
+    const fault = witness.frame({ declared, frame, asked: undefined })
+    if (fault !== undefined) blame(new Error(`event ${type}: ${fault}`))
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The documents and the wire: whatever a test client gets is held against the document of its route or message (`helpers/wire`). Here: these
- * documents are what the server serves, and every operation refuses as documented.
+ * documents are what the server serves, every operation refuses as documented, and what a whole run has to have seen (`test/run.mjs`).
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,6 +8,7 @@ import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel, type TestKernel } from '../../kernel/testing.ts'
 import { type Document, operationsOf } from '../helpers/documents.ts'
 import { documented } from '../helpers/wire/answers.ts'
+import { demand } from '../helpers/wire/coverage.ts'
 import { documentedMessage } from '../helpers/wire/frames.ts'
 
 async function served({ rest }: TestKernel, name: 'openapi' | 'asyncapi'): Promise<Document> {
@@ -73,4 +74,16 @@ test('every operation refuses as it documents: without a credential, of a thing 
       assert.notEqual(await ask('', { headers, body: '{"a":' }), 0, `${name} with what is no JSON`)
     } else if (url !== path) await ask('')
   }
+  assert.equal((await (await server.connect()).request('nobody_knows')).code, 40001)
 })
+
+test('a whole run has to see every operation succeed and fail, and every message of the server', async t => {
+  const server = await startTestKernel(t, { packs: await loadDefaultPacks() })
+  demand(server.kernel.declarations().routes, Object.keys(answers(await served(server, 'asyncapi'))))
+})
+
+/** The messages that the server sends. */
+function answers({ operations, components }: Document): Document {
+  const names = operations.sendServerMessages.messages.map(({ $ref }: Document) => $ref.split('/').at(-1))
+  return Object.fromEntries(names.map((name: string) => [name, components.messages[name]]))
+}

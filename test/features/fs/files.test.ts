@@ -1,7 +1,7 @@
 /** Files of a session: listing, reading, facts, making directories, downloads. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmod, lstat, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { chmod, lstat, mkdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileScene } from './scene.ts'
@@ -275,6 +275,11 @@ test('an application is started with the file, and a failure is told', async t =
   await writeFile(join(cwd, 'sub', 'editor'), `#!/bin/sh\nprintf '%s\\n' "$@" > ${told}\n`, { mode: 0o755 })
   assert.equal((await ask('open-in', { path: 'sub', app_id: 'editor_a' })).code, 0)
   assert.equal(await readFile(told, 'utf8'), `${join(cwd, 'sub')}\n`)
+  const path = process.env.PATH
+  await rename(join(cwd, 'sub', 'editor'), join(dir, process.platform === 'darwin' ? 'open' : 'dbus-send'))
+  process.env.PATH = `${dir}:${path}`
+  assert.deepEqual((await ask('reveal', { path: 'sub/a b.txt' })).data, { revealed: true })
+  process.env.PATH = path
   for (const action of ['open', 'reveal', 'open-in']) {
     const app = action === 'open-in' ? { app_id: 'finder' } : {}
     assert.equal((await ask(action, { path: 'none', ...app })).code, 40409)

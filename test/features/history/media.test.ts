@@ -195,16 +195,15 @@ test('a medium of a message is read by the id that events tell, in ranges, and c
   await submit(server, image(bytes))
   await server.settled(1)
   const file_id = digest(bytes)
-  const url = `${server.url}/api/v1/sessions/${server.session_id}/media/${file_id}`
-  const headers = { authorization: `Bearer ${server.token}` }
+  const path = `/api/v1/sessions/${server.session_id}/media/${file_id}`
 
-  const whole = await fetch(url, { headers })
-  assert.equal(whole.headers.get('content-type'), 'image/png')
-  assert.equal(whole.headers.get('etag'), `"${server.session_id}-${file_id}-8000"`)
-  assert.deepEqual(Buffer.from(await whole.arrayBuffer()), bytes)
-  const range = await fetch(url, { headers: { ...headers, range: 'bytes=0-7' } })
+  const whole = await server.rest.raw('GET', path)
+  assert.equal(whole.headers['content-type'], 'image/png')
+  assert.equal(whole.headers.etag, `"${server.session_id}-${file_id}-8000"`)
+  assert.deepEqual(whole.body, bytes)
+  const range = await server.rest.raw('GET', path, { headers: { range: 'bytes=0-7' } })
   assert.equal(range.status, 206)
-  assert.deepEqual(Buffer.from(await range.arrayBuffer()), bytes.subarray(0, 8))
+  assert.deepEqual(range.body, bytes.subarray(0, 8))
 
   await submit(server, { type: 'image', source: { kind: 'session_media', file_id } })
   await server.settled(2)

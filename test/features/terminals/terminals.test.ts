@@ -94,6 +94,7 @@ test('closing a terminal ends what runs in it, is told at once, and can be done 
   assert.deepEqual((await call(closeTerminal, { params: { ...params, terminal_id: id } })).data, { closed: true })
   assert.deepEqual((await client.next(({ type }) => type === 'terminal_exit')).payload, { exit_code: null })
   assert.equal((await call(closeTerminal, { params: { ...params, terminal_id: id } })).code, 0)
+  assert.deepEqual((await ask('terminal_close', id)).payload, { closed: true })
   assert.equal((await call(listTerminals, { params })).data.items[0]?.status, 'exited')
   const gone = () => {
     try {

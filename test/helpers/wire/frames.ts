@@ -48,9 +48,10 @@ export function frameProblem({ declared, frame, asked }: SeenFrame): string | un
 
 function* candidates({ events, frames, outFrames, systemFrames, subject }: Declarations, type: string, asked: string | undefined) {
   if (type === 'ack') {
+    if (asked === undefined) yield ['refused_ack', refused] as const
     for (const spec of frames)
       if (asked === undefined || spec.type === asked) yield [`${spec.type}_ack`, documentedMessage('frames', spec, subject)] as const
-    yield ['refused_ack', refused] as const
+    if (asked !== undefined) yield ['refused_ack', refused] as const
     return
   }
   const name = type.replace(/[^\w.-]/g, '_')
