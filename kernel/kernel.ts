@@ -59,6 +59,7 @@ export class Kernel {
   readonly server_id: string
   readonly started_at: Date
   readonly hooks: KernelHooks = createKernelHooks()
+  #hasStarted = false
   readonly hub: Hub
   readonly gate: Gate
   readonly log: Logger
@@ -122,6 +123,7 @@ export class Kernel {
       leases: this.#leases,
       hub: this.hub,
       hooks: tapPoints(this.hooks),
+      hasStarted: () => this.#hasStarted,
       tapped: this.#tapped,
       points: this.#points,
       remount: added => this.#remount(added),
@@ -169,6 +171,7 @@ export class Kernel {
     const bound = await listen(server, { host, port, retries })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
+    this.#hasStarted = true
     await this.hooks.started.promise()
     this.log.info({ host: bound.host, port: bound.port }, 'listening')
     return this.#address

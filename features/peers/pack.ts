@@ -53,6 +53,5 @@ export default definePack({
       // Alone it opens its port behind the start.
       if (await hasEntries(ctx.home)) await Promise.race([begun, new Promise(resolve => setTimeout(resolve, startMs).unref())])
     })
-    if (kernel.address()) void begin() // a pack that is loaded later finds the server listening
   }
 })

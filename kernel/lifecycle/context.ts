@@ -26,6 +26,8 @@ export interface ContextParts {
   readonly leases: Leases
   readonly hub: Hub
   readonly hooks: TapPoints
+  /** The hook `started` was called, or is just being called. */
+  readonly hasStarted: () => boolean
   readonly tapped: TappedHooks
   readonly points: PointTable
   /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
@@ -174,7 +176,18 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
       const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs }
-      return publish(() => ownedTap(hook, fn as (...args: never[]) => unknown, options, owner))
+      return publish(() => {
+        const undo = ownedTap(hook, fn as (...args: never[]) => unknown, options, owner)
+        if (hook !== parts.hooks.started || !parts.hasStarted()) return undo
+        let live = true
+        queueMicrotask(() => {
+          if (live) void env.guard.settle(name, 'tap of started', fn as () => unknown, setupTimeoutMs, undefined)
+        })
+        return () => {
+          live = false
+          undo()
+        }
+      })
     },
     own,
     timer(ms, work, options) {

@@ -40,7 +40,7 @@ export function createKernelHooks() {
     subscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
     /** Notify. A client asked to be sent nothing more of a session. */
     unsubscribed: new SyncHook<[session_id: string, connection: Connection]>(['session_id', 'connection']),
-    /** Notify, in order. The server listens. A tap is given up after `setupTimeoutMs`. */
+    /** Notify, in order. The server listens; taps of a pack that comes later are called as soon as it is active. A tap is given up after `setupTimeoutMs`. */
     started: new AsyncSeriesHook<[]>([]),
     /** Notify, in order. Sockets are closed; running work must settle now. A tap is given up after `setupTimeoutMs`. */
     stopping: new AsyncSeriesHook<[]>([]),

@@ -5,7 +5,7 @@ import type { Kernel } from '../kernel.ts'
 import type { Pack } from '../pack.ts'
 import { checker } from '../schema.ts'
 import type { RestClient } from './client.ts'
-import { assertNothingMore, openResources } from './leaks.ts'
+import { assertLeavesNothing, assertNothingMore, openResources } from './leaks.ts'
 import { startTestKernel, type TestKernel } from './test-kernel.ts'
 
 export interface PackCheckOptions {
@@ -15,6 +15,8 @@ export interface PackCheckOptions {
   readonly config?: Readonly<Record<string, unknown>>
   /** How long a setup and an answer may take, ms; default 1,000. */
   readonly limitMs?: number
+  /** How often it is swapped while it is asked; default 20. */
+  readonly reloads?: number
 }
 
 /** One check; `run` rejects with what is wrong. */
@@ -23,14 +25,13 @@ export interface PackCheck {
   run(): Promise<void>
 }
 
-const reloads = 20
 const answerBytes = 8 * 1_048_576
 
 /**
  * The checks of a pack, to be run one after the other: leaks, late calls, bounds, reloads under requests, neighbours that go, and, because the
  * kernel is strict here, the schema of every answer and event. Routes that can be read without parameters are read.
  */
-export function packChecks(pack: Pack, { others, config = {}, limitMs = 1_000 }: PackCheckOptions): PackCheck[] {
+export function packChecks(pack: Pack, { others, config = {}, limitMs = 1_000, reloads = 20 }: PackCheckOptions): PackCheck[] {
   const { name } = pack
   const check = (title: string, use: (server: Server) => Promise<void>, packs: readonly Pack[] = others): PackCheck => ({
     name: title,
@@ -50,6 +51,16 @@ export function packChecks(pack: Pack, { others, config = {}, limitMs = 1_000 }:
       assert.deepEqual(server.kernel.inspect(), before)
       await assertNothingMore(open)
     }),
+    {
+      name: 'a server that stops leaves nothing of it behind',
+      run: () =>
+        assertLeavesNothing(() =>
+          withServer(pack, others, config, async server => {
+            await server.kernel.load(server.pack)
+            await server.readAll()
+          })
+        )
+    },
     check(`setup and answers stay below ${limitMs} ms and ${answerBytes / 1_048_576} MiB`, async server => {
       const began = performance.now()
       await server.kernel.load(server.pack)
@@ -66,7 +77,10 @@ export function packChecks(pack: Pack, { others, config = {}, limitMs = 1_000 }:
       assertActive(server.kernel, name)
       let running = true
       const asked = (async () => {
-        while (running) await server.readAll([200, 404])
+        while (running) {
+          await server.readAll([200, 404])
+          await new Promise(resolve => setImmediate(resolve)) // a pack without such a route is asked nothing
+        }
       })()
       try {
         for (let round = 0; round < reloads; round++) await server.kernel.reload(name)
@@ -83,9 +97,9 @@ export function packChecks(pack: Pack, { others, config = {}, limitMs = 1_000 }:
       for (const other of neighbours) {
         await server.kernel.unload(other.name)
         const state = server.kernel.features().find(one => one.name === name)?.state
-        const needed = Object.values(pack.needs).some(uses(other))
-        assert.equal(state, needed ? 'Pending' : 'Active', `without ${other.name} it is ${state}`)
-        if (!needed) await server.readAll()
+        const waits = needed(pack, others).includes(other)
+        assert.equal(state, waits ? 'Pending' : 'Active', `without ${other.name} it is ${state}`)
+        if (!waits) await server.readAll()
         await server.kernel.load(other.name)
         assertActive(server.kernel, name)
       }

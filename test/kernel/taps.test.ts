@@ -76,3 +76,18 @@ test('a tap with a say that fails is put down to its pack, and its failure reach
   await assert.rejects(hook.promise('bug'), /boom/)
   assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'tap of a hook: boom' })
 })
+
+test('a pack that comes when the server has started hears of the start once it is active, each time it comes', async t => {
+  const heard: string[] = []
+  const pack = definePack({
+    name: 'late',
+    setup(ctx) {
+      ctx.tap(ctx.hooks.started, async () => void heard.push('started'))
+      ctx.tap(ctx.hooks.started, () => void heard.push('withdrawn'))()
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [] })
+  await kernel.load(pack)
+  await kernel.reload('late')
+  assert.deepEqual(heard, ['started', 'started'])
+})

@@ -1,6 +1,7 @@
-/** Every pack of the full server, and the example packs, pass the hygiene suite; the suite finds what it looks for. */
+/** Every pack of the full server, and the example packs, pass what `svc-code pack test` checks of any pack; the checks find what they look for. */
 import assert from 'node:assert/strict'
 import { watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
@@ -11,17 +12,33 @@ import houseRules from '../../examples/house-rules/pack.ts'
 import lineModel from '../../examples/line-model/pack.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { definePack, defineRoute, Type } from '../../kernel/index.ts'
-import { assertNothingMore, openResources } from '../../kernel/testing.ts'
+import { assertNothingMore, openResources, packChecks, startTestKernel } from '../../kernel/testing.ts'
 import { recorded } from '../helpers/declared.ts'
 import { missingIn } from '../helpers/pack-facts.ts'
 import { projectRoot } from '../helpers/project-root.ts'
-import { packHygiene } from './pack-hygiene.ts'
 
 const packs = await loadDefaultPacks()
-for (const pack of packs) {
-  packHygiene(pack, { others: packs.filter(other => other !== pack), readme: new URL(`features/${pack.name}/README.md`, projectRoot) })
+for (const pack of [...packs, bookmarks, checksum, demoModel, houseRules, lineModel]) {
+  const others = packs.filter(other => other !== pack)
+  // Bounds and reloads under load are the author's: packs of ours have benches, and swaps in the tests of the agent.
+  const checks = packChecks(pack, { others }).filter(({ name }) => !/^setup and answers|reloads under/.test(name))
+  for (const check of checks) test(`${pack.name}: ${check.name}`, () => check.run())
 }
-for (const pack of [bookmarks, checksum, demoModel, houseRules, lineModel]) packHygiene(pack, { others: packs })
+
+for (const pack of packs) {
+  test(`${pack.name}: it says in one line what it does, and its README names every route, event, frame and option`, async t => {
+    const { packs: watched, declared } = recorded([pack])
+    const { kernel } = await startTestKernel(t, { packs: [...packs.filter(other => other !== pack), ...watched] })
+    assert.equal(kernel.features().find(one => one.name === pack.name)?.state, 'Active')
+    assert.match(pack.description ?? '', /^\S.{9,110}$/)
+    const readme = await readFile(new URL(`features/${pack.name}/README.md`, projectRoot), 'utf8')
+    assert.deepEqual(missingIn(readme, pack, declared), [])
+  })
+}
+
+test('a pack that answers no requests passes every check, reloads among them', async () => {
+  for (const check of packChecks(definePack({ name: 'silent', setup: () => undefined }), { others: [], reloads: 2 })) await check.run()
+})
 
 test('a timer, a watcher or a listening socket that nobody closes is found', async t => {
   const leaks: Record<string, () => () => void> = {
