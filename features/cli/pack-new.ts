@@ -17,9 +17,9 @@ export async function newPack(word: string, { out }: Io): Promise<number> {
 
   cd ${word}
   npm install              TypeScript, for the build, and for running .ts files before Node 22.18
-  svc-code pack test       hygiene checks and pack.test.ts
-  svc-code pack dev        a server with the pack, swapped at every change
-  svc-code pack add .      for good, also in a running server
+  npx svc-code pack test   hygiene checks and pack.test.ts
+  npx svc-code pack dev    a server with the pack, swapped at every change
+  npx svc-code pack add .  for good, also in a running server
 `)
   return 0
 }

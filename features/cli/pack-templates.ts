@@ -29,6 +29,7 @@ const manifest = (name: string) => ({
     dev: 'svc-code pack dev'
   },
   peerDependencies: { 'svc-code': '>=0.1.0' },
+  peerDependenciesMeta: { 'svc-code': { optional: true } }, // whoever runs the pack has it; npm need not find one
   devDependencies: { '@types/node': '^20.19.0', typescript: '~5.9.3' }
 })
 
@@ -140,8 +141,8 @@ A pack of svc-code.
 
 \`\`\`sh
 npm install
-svc-code pack test          # hygiene checks and pack.test.ts
-svc-code pack dev           # a server with the pack, swapped at every change
-npm pack                    # svc-code-${name}-0.1.0.tgz, for: svc-code pack add ./svc-code-${name}-0.1.0.tgz
+npx svc-code pack test      # hygiene checks and pack.test.ts
+npx svc-code pack dev       # a server with the pack, swapped at every change
+npm pack                    # svc-code-${name}-0.1.0.tgz, for: npx svc-code pack add ./svc-code-${name}-0.1.0.tgz
 \`\`\`
 `
