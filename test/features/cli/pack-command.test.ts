@@ -23,12 +23,14 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
   assert.equal((await command(home, ['pack', 'new', place])).code, 0)
   assert.match((await command(home, ['pack', 'new', place])).stderr, /is there already and not empty/)
   assert.match((await command(home, ['pack', 'new', join(dir, 'My_Notes')])).stderr, /'My_Notes' is no name for a pack/)
+  const { peerDependenciesMeta } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
+  assert.deepEqual(peerDependenciesMeta, { 'svc-code': { optional: true } }, 'npm looks for no package that may be in no registry')
   assert.equal((await command(home, ['pack', 'check', place])).stdout, `my-notes (${place}/pack.ts): fine\n`)
 
   const tested = await command(home, ['pack', 'test', place])
 
   assert.equal(tested.code, 0, tested.stdout + tested.stderr)
-  assert.equal(tested.stdout.match(/^ok {3}my-notes: /gm)?.length, 6)
+  assert.equal(tested.stdout.match(/^ok {3}my-notes: /gm)?.length, 7)
   assert.match(tested.stdout, /^# pass 2$/m)
 
   await rm(join(place, 'pack.test.ts'))

@@ -91,5 +91,5 @@ test('a clone packs a tarball without sources or tests, which runs, types and al
     'mine.ts'
   ]
   assert.equal(run(project, process.execPath, join(installed, 'typescript', 'bin', 'tsc'), ...options), '')
-  assert.equal(run(project, process.execPath, 'mine.js'), 'completed not here 60 function 6\n')
+  assert.equal(run(project, process.execPath, 'mine.js'), 'completed not here 60 function 7\n')
 })
