@@ -13,7 +13,7 @@ export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessE
   } catch (error) {
     return [`no server can start: ${error instanceof Error ? error.message : String(error)}`]
   }
-  const { load, disable, require, config } = deployment
+  const { load, disable, require, config, isolate } = deployment
   const known = Object.keys({ ...defaultPacks, ...demoPacks })
   const lists = { disable, require, config: Object.keys(config) }
   const strangers = Object.entries(lists).flatMap(([key, names]) => names.flatMap(name => (known.includes(name) ? [] : [{ key, name }])))
@@ -22,6 +22,14 @@ export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessE
     if (load.length > 0 && near === undefined) return [] // it may be one of those that are loaded
     return [`[packs] ${key} in config.toml: no default pack is named '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`]
   })
+  const apart = typeof isolate === 'object' ? isolate : []
+  odd.push(
+    ...apart.flatMap(name => {
+      if (known.includes(name))
+        return [`[packs] isolate in config.toml: '${name}' is a default pack, which runs in the process of the server`]
+      return load.length === 0 ? [`[packs] isolate in config.toml: no pack of load is named '${name}'`] : []
+    })
+  )
   const options = await Promise.all(
     Object.entries(config).map(async ([name, given]) => {
       if (!Object.hasOwn(defaultPacks, name)) return []

@@ -47,20 +47,28 @@ export interface PeerOptions {
   readonly root: object
   /** This end is the server: its objects stay here and are asked. */
   readonly server: boolean
+  /** A call of the other end was answered; so many bytes of calls are not yet. */
+  readonly settled?: (bytes: number) => void
   /** A call without an answer failed. */
   readonly failed: (what: string, error: unknown) => void
 }
 
+/** What a call takes that waits, beside what it says. */
+const callBytes = 1024
+
 export class Peer {
   readonly #wire: Wire
   readonly #failed: PeerOptions['failed']
+  readonly #settled: PeerOptions['settled']
   readonly #refs: References
   readonly #waiting = new Map<number, Waiting>()
   #next = 1
+  #load = 0
   #over: Error | undefined
 
-  constructor({ wire, root, server, failed }: PeerOptions) {
+  constructor({ wire, root, server, failed, settled }: PeerOptions) {
     this.#wire = wire
+    this.#settled = settled
     this.#failed = failed
     this.#refs = new References(server, {
       call: (...given) => this.call(...given),
@@ -77,9 +85,9 @@ export class Peer {
     this.#refs.root = root
   }
 
-  /** Calls that wait for their answer. */
-  get waiting(): number {
-    return this.#waiting.size
+  /** Bytes of calls of the other end that are not answered yet. */
+  get load(): number {
+    return this.#load
   }
 
   /**
@@ -142,9 +150,9 @@ export class Peer {
   }
 
   /** Takes a message of the other end. */
-  receive(message: Message, bytes: readonly Uint8Array[]): void {
+  receive(message: Message, bytes: readonly Uint8Array[], size = 0): void {
     if (message.r !== undefined) this.#answered(message, bytes)
-    else if (message.t !== undefined) this.#called(message, bytes)
+    else if (message.t !== undefined) this.#called(message, bytes, size)
     else if (message.x !== undefined) this.#refs.aborted(message.x, new Decoder(this.#refs, bytes).decode(message.v))
     for (const [id, count] of message.d ?? []) this.#refs.returned(id, count)
   }
@@ -178,7 +186,7 @@ export class Peer {
     else waiting.resolve(decoder.decode(v))
   }
 
-  #called(message: Message, bytes: readonly Uint8Array[]): void {
+  #called(message: Message, bytes: readonly Uint8Array[], size: number): void {
     const { c, t, m, g, s } = message
     const entry = this.#refs.exported(t!)
     const work: Work = { message, answers: entry?.answers, signals: [] }
@@ -198,10 +206,17 @@ export class Peer {
     }
     if (s === 1) this.#wire.answer?.({ r: c!, p: 1 }, [])
     work.later = true
-    answer.then(
-      value => this.#settle(work, value),
-      (error: unknown) => this.#fail(work, error)
-    )
+    this.#load += size + callBytes
+    const over = () => {
+      this.#load -= size + callBytes
+      this.#settled?.(this.#load)
+    }
+    answer
+      .then(
+        value => this.#settle(work, value),
+        (error: unknown) => this.#fail(work, error)
+      )
+      .finally(over)
   }
 
   #settle(work: Work, value: unknown): void {

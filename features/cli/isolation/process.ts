@@ -32,6 +32,8 @@ const startS = 20
 const waitingBytes = 64 * 1024 * 1024
 /** A process that says much answers late, up to so many times the limit. */
 const patience = 10
+/** Calls of so many bytes are answered before more are read. */
+const fullBytes = 16 * 1024 * 1024
 /** How much of one pass of the event loop its messages may take, ms. */
 const sliceMs = 3
 /** How long a process may take to end by itself, ms. */
@@ -53,6 +55,9 @@ export class PackProcess {
   /** Beats without an answer, and those without a word. */
   #missed = 0
   #silent = 0
+  /** It has made more calls than it may before some are answered. */
+  #full = false
+  #settled: (bytes: number) => void = () => undefined
   #reason: string | undefined
   #lastWords = ''
   #printed: Printed = () => undefined
@@ -75,7 +80,13 @@ export class PackProcess {
       send: (message, bytes) => this.#send(this.#told, message, bytes),
       answer: (message, bytes) => this.#send(answers, message, bytes)
     }
-    this.peer = new Peer({ wire, root, server: true, failed: (what, error) => this.#failed(what, error) })
+    this.peer = new Peer({
+      wire,
+      root,
+      server: true,
+      failed: (what, error) => this.#failed(what, error),
+      settled: bytes => this.#settled(bytes)
+    })
     this.#listen(of(channels.says))
     this.#print()
     this.ended = this.#end()
@@ -134,6 +145,11 @@ export class PackProcess {
     let began = 0
     const goOn = () => {
       began = 0
+      if (!this.#full) socket.resume()
+    }
+    this.#settled = bytes => {
+      if (!this.#full || bytes > fullBytes / 2) return
+      this.#full = false
       socket.resume()
     }
     new FramedSocket(socket, {
@@ -143,9 +159,13 @@ export class PackProcess {
         try {
           const { message, bytes } = unpack(kind, body)
           if (message.b !== undefined) this.#answeredBeat(message.b)
-          else this.peer.receive(message, bytes)
+          else this.peer.receive(message, bytes, body.length)
         } catch (error) {
           this.kill(`what it said is no message: ${error instanceof Error ? error.message : String(error)}`)
+        }
+        if (this.peer.load > fullBytes) {
+          this.#full = true
+          socket.pause()
         }
         if (began === 0) {
           began = performance.now()
@@ -170,7 +190,7 @@ export class PackProcess {
     }
     if (this.#missed > 0) this.#checkMemory(await memoryOf(this.pid)) // it may be busy getting more
     this.#missed++
-    this.#silent++
+    if (!this.#full) this.#silent++
     this.#send(this.#told, { b: 0 }, [])
   }
 

@@ -159,3 +159,33 @@ bothWays(neighbours, 'services, listeners, taps, background work, logs and clean
   assert.deepEqual([line?.pack, line?.n, line?.level], ['neighbour', 1, 30])
   assert.ok(logged.some(text => text.includes('"owned"')))
 })
+
+const frames = packFile(`
+import { defineFrame, defineOutFrame } from 'svc-code/kernel'
+const Refused = errorSpec('test_refused', 40977, 'refused')
+const echo = defineFrame({ type: 'echo', payload: Type.Object({ text: Type.String() }), ack: Type.Object({ bytes: Type.Integer() }), binary: true, errors: [Refused] })
+const said = defineOutFrame({ type: 'said', payload: Type.Object({ text: Type.String(), scopes: Type.Unknown() }) })
+export default definePack({
+  name: 'frames',
+  setup(ctx) {
+    ctx.outFrame(said)
+    ctx.frame(echo, ({ payload, bytes, connection }) => {
+      connection.send({ type: 'said', payload: { text: payload.text, scopes: connection.principal.scopes } })
+      return { bytes: bytes.length }
+    }, ({ payload }) => { if (payload.text === 'no') throw new AppError(Refused) })
+    ctx.collect({ kind: 'point', id: 'words' }).onChange(() => undefined)
+    ctx.contribute({ kind: 'point', id: 'words' }, { word: 'tea' })
+    ctx.timer(1_000_000, () => undefined)
+    ctx.streams.watermark('none')
+  }
+})`)
+
+bothWays(frames, 'frames with bytes are answered and refused, and the connection is at hand', async (t, pack) => {
+  const { connect } = await startTestKernel(t, { packs: [pack] })
+  const socket = await connect()
+  const told = socket.next('said')
+  const { code, payload } = await socket.request('echo', { text: 'yes' }, Buffer.alloc(5))
+  assert.deepEqual([code, payload], [0, { bytes: 5 }])
+  assert.deepEqual((await told).payload, { text: 'yes', scopes: 'all' })
+  assert.equal((await socket.request('echo', { text: 'no' })).code, 40977)
+})

@@ -30,10 +30,15 @@ const acts = {
   rejects: async () => { void Promise.reject(new Error('unheard')); return 'on' },
   globals: () => { Object.prototype.polluted = 1; globalThis.fetch = undefined; JSON.stringify = () => 'no'; return 1 },
   flood: ctx => { for (let n = 0; n < 20_000; n++) ctx.log.debug({ n }, 'x'.repeat(200)); return 'done' },
+  storm: async (ctx, store) => (await Promise.all(Array.from({ length: 40_000 }, (_, n) => store.get('k' + n)))).length,
+  slow: () => new Promise(done => setTimeout(() => done('in time'), 300)),
   waits: () => new Promise(() => undefined),
   pid: () => process.pid
 }
-export default definePack({ name: 'wild', setup(ctx) { ctx.route(act, ({ params }) => acts[params.what](ctx)) } })`)
+export default definePack({ name: 'wild', setup(ctx) {
+  const store = ctx.store(defineStore({ name: 'things', value: Type.String() }))
+  ctx.route(act, ({ params }) => acts[params.what](ctx, store))
+} })`)
 
 const limits = { hang_s: 3, memory_mb: 256 }
 
@@ -91,14 +96,19 @@ test('what a pack does to globals, promises and the log stays its own', async t 
   const flood = act('flood')
   assert.equal((await call(fine)).data, 'fine')
   assert.equal((await flood).data, 'done')
+  const storm = act('storm')
+  assert.equal((await call(fine)).data, 'fine')
+  assert.equal((await storm).data, 40_000)
 })
 
 test('calls in flight have the grace time when the pack is unloaded, and its process ends', async t => {
   const { kernel, act, pack } = await start(t)
   const { pid } = pack.process!()
   const waiting = act('waits')
+  const slow = act('slow')
   assert.equal((await act('pid')).data, pid)
   await kernel.unload('wild')
+  assert.equal((await slow).data, 'in time')
   assert.notEqual((await waiting).code, 0)
   assert.equal(existsSync(`/proc/${pid}`), false)
   assert.equal(pack.process?.().pid, undefined)
