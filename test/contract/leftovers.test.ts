@@ -1,7 +1,7 @@
 /** What becomes of processes that a command leaves behind, and of commands whose server was killed. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ownProcess } from '../../kernel/index.ts'
@@ -73,14 +73,22 @@ const straying = [
 /** Processes of it. */
 const COUNT = 6
 
-test('commands of a killed server are gone after the next start, also those that left their group', { skip }, async t => {
+/** An MCP server that answers nothing and hears neither the end of its input nor a polite signal. */
+const deaf = { command: 'sh', args: ['-c', "trap '' TERM HUP INT PIPE; echo $$ >> pids; while :; do sleep 1; done"] }
+
+test('commands and MCP servers of a killed server are gone after the next start, also those that left their group or hear nothing', {
+  skip
+}, async t => {
   const { home, cwd, run } = await commands(t)
+  const servers = join(home, 'mcp.json')
+  await writeFile(servers, JSON.stringify({ mcpServers: { deaf: { ...deaf, cwd } } }))
   const first = await serve(t, home, '--port', '0')
   await run(first, straying)
-  const pids = await pidsIn(join(cwd, 'pids'), COUNT)
+  const pids = await pidsIn(join(cwd, 'pids'), COUNT + 1)
   first.child.kill('SIGKILL')
   await first.ended
-  assert.equal(await running(pids), COUNT)
+  assert.equal(await running(pids), COUNT + 1)
+  await rm(servers)
 
   await serve(t, home, '--port', '0')
 
