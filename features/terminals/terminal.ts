@@ -5,13 +5,11 @@ import { RuntimeUnavailable } from '../sessions/index.ts'
 import { signalSession } from '../tools-shell/index.ts'
 import { exit, output, type TerminalObject } from './contract.ts'
 import { environmentOf } from './place.ts'
+import { OutputReader } from './reader.ts'
 import { type OutputFrame, Scrollback } from './scrollback.ts'
 
 /** Frames that are kept, besides their bound in characters. */
 const keptFrames = 2000
-/** Characters of one frame. Output after a pause goes out with the end of the pass of the event loop; what follows within so many ms goes out together. */
-const frameChars = 64 * 1024
-const frameMs = 5
 /** A client that does not take its output for so long is detached; it may attach again from where it was. */
 const slowMs = 10_000
 /** Between SIGHUP and SIGKILL at the end. */
@@ -36,11 +34,13 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   const { spawn } = await import('node-pty').catch((cause: unknown) => {
     throw new AppError(RuntimeUnavailable, { message: 'no terminals here: the optional package node-pty could not be loaded', cause })
   })
-  return new Terminal(spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env) }), options)
+  const pty = spawn(shell, [], { name: 'xterm-256color', cwd, cols, rows, env: environmentOf(process.env), encoding: null })
+  return new Terminal(pty, options)
 }
 
 export class Terminal {
   readonly #pty: IPty
+  readonly #reader: OutputReader
   readonly #options: TerminalOptions
   readonly #scrollback: Scrollback
   readonly #watchers = new Map<Connection, () => void>()
@@ -48,10 +48,6 @@ export class Terminal {
   #cols: number
   #rows: number
   #ended: { readonly at: string; readonly code: number | null } | undefined
-  #pending: string[] = []
-  #pendingChars = 0
-  #scheduled = false
-  #flushedAt = -Infinity
   #paused = false
   #killer: NodeJS.Timeout | undefined
   readonly ended: Promise<void>
@@ -63,7 +59,7 @@ export class Terminal {
     this.#rows = options.rows
     this.#created = options.now().toISOString()
     this.#scrollback = new Scrollback(keptFrames, options.scrollback)
-    pty.onData(data => this.#read(data))
+    this.#reader = new OutputReader(pty, text => this.#print(text))
     this.ended = new Promise(resolve => {
       pty.onExit(({ exitCode, signal }) => {
         this.#end(signal ? null : exitCode)
@@ -105,7 +101,7 @@ export class Terminal {
   /** Sends what is kept behind `since`, then everything that comes; how many frames were sent. */
   attach(connection: Connection, since: number): number {
     this.detach(connection)
-    this.#flush()
+    this.#reader.flush()
     const frames = this.#scrollback.since(since)
     for (const frame of frames) this.#send(connection, frame)
     if (this.#ended) this.#sendExit(connection, this.#ended)
@@ -145,29 +141,8 @@ export class Terminal {
     await this.ended
   }
 
-  #read(data: string): void {
-    if (this.#ended) return
-    this.#pending.push(data)
-    this.#pendingChars += data.length
-    if (this.#pendingChars >= frameChars) this.#flush()
-    else if (!this.#scheduled) {
-      this.#scheduled = true
-      const flush = () => {
-        this.#scheduled = false
-        this.#flush()
-      }
-      const quiet = performance.now() - this.#flushedAt
-      if (quiet >= frameMs) setImmediate(flush)
-      else setTimeout(flush, frameMs - quiet)
-    }
-  }
-
-  #flush(): void {
-    if (this.#pendingChars === 0) return
-    this.#flushedAt = performance.now()
-    const frame = this.#scrollback.add(this.#pending.join(''), this.#options.now().toISOString())
-    this.#pending = []
-    this.#pendingChars = 0
+  #print(text: string): void {
+    const frame = this.#scrollback.add(text, this.#options.now().toISOString())
     for (const connection of this.#watchers.keys()) this.#send(connection, frame)
     // What the system takes at once was not too much: that is known after this pass of the loop.
     if (this.#watchers.size > 0) setImmediate(() => this.#slowDown())
@@ -207,7 +182,7 @@ export class Terminal {
 
   #end(code: number | null): void {
     if (this.#ended) return
-    this.#flush()
+    this.#reader.end()
     this.#ended = { at: this.#options.now().toISOString(), code }
     for (const connection of [...this.#watchers.keys()]) {
       this.#sendExit(connection, this.#ended)

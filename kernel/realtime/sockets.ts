@@ -12,6 +12,8 @@ export const socketPath = '/api/v1/ws'
 
 /** Lets the operating system notice peers that vanished without a word; the protocol itself has no heartbeat. */
 const keepAliveMs = 60_000
+/** A client that has not taken this much should be waited for: less is on its way, and waiting for it would leave both sides idle in turns. */
+const fullBytes = 256 * 1024
 /** After a close frame of ours the peer has this long to answer. */
 const closeGraceMs = 1000
 
@@ -146,7 +148,7 @@ export class SocketTransport implements Transport {
   }
 
   get full(): boolean {
-    return this.#socket.writableNeedDrain
+    return this.#socket.writableNeedDrain && this.#ws.bufferedAmount > fullBytes
   }
 
   send(bytes: Buffer, binary: boolean, taken?: () => void): void {

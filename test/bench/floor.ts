@@ -26,6 +26,20 @@ const app = polka()
     res.end('{}')
   })
 
+/** What a program prints on a pseudo terminal, as it comes, to every client; ends with the program. */
+app.get('/print/:file', async (req, res) => {
+  const { spawn } = await import('node-pty')
+  const pty = spawn('/bin/cat', [req.params.file!], { cols: 80, rows: 24 })
+  pty.onData(async data => {
+    for (const socket of sockets) socket.send(data)
+    if ([...sockets].every(socket => socket.bufferedAmount < 1e6)) return
+    pty.pause()
+    while ([...sockets].some(socket => socket.bufferedAmount > 0)) await turn()
+    pty.resume()
+  })
+  pty.onExit(() => res.end('{}'))
+})
+
 const server = createServer(app.handler as never)
 const wss = new WebSocketServer({ server, perMessageDeflate: false })
 wss.on('connection', socket => {

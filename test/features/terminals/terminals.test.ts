@@ -133,6 +133,21 @@ test('a flood of output neither fills memory nor holds up others, and what is ke
   assert.ok(kept > 0 && kept <= 70_000, `${kept}`)
 })
 
+test('characters come whole wherever reads and frames cut them, and the rest of one that ends the output is shown', async t => {
+  const { cwd, open, socket } = await start(t)
+  const text = 'a世é😀\n'.repeat(30_000)
+  await writeFile(join(cwd, 'text'), text)
+  const { ask, client, printed } = await socket()
+  const { id } = await open()
+  await ask('terminal_attach', id)
+  await ask('terminal_input', id, { data: 'stty -echo; clear; echo beg""in; cat text; printf "\\344\\270"; exit\n' })
+  await client.next(({ type }) => type === 'terminal_exit')
+  const shown = printed().split('begin\r\n')[1] ?? ''
+  assert.equal(shown, `${text.replaceAll('\n', '\r\n')}\ufffd`)
+  const frames = client.frames.filter(({ type }) => type === 'terminal_output')
+  assert.ok(frames.length < 60, `${frames.length} frames`)
+})
+
 test('wrong places and shells are refused with their codes', async t => {
   const { call, params, cwd, session_id } = await start(t)
   await mkdir(join(cwd, 'sub'))
