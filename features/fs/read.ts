@@ -32,7 +32,7 @@ export function readPart(root: Root, path: string, wanted: Wanted): Promise<Data
       return { ...common, content: part.toString('base64'), encoding: 'base64', truncated: wanted.offset + part.length < bytes.length }
     }
     const text = await asUtf8(bytes, encoding, wanted.offset + wanted.length + 4)
-    const { content, end } = sliceText(text, wanted.offset, wanted.length)
+    const { content, end } = await sliceText(text, wanted.offset, wanted.length)
     return { ...common, content, encoding: 'utf-8', truncated: end < text.length, line_count: lineCount(content) }
   })
 }

@@ -92,10 +92,20 @@ export async function asUtf8(bytes: Buffer, encoding: string, most: number): Pro
 }
 
 /** A part of UTF-8: the characters that begin in it, whole. */
-export function sliceText(bytes: Buffer, offset: number, length: number): { readonly content: string; readonly end: number } {
+export async function sliceText(
+  bytes: Buffer,
+  offset: number,
+  length: number
+): Promise<{ readonly content: string; readonly end: number }> {
   const start = characterAt(bytes, offset)
   const end = Math.max(start, characterAt(bytes, offset + length))
-  return { content: bytes.toString('utf8', start, end), end }
+  let content = ''
+  for (let at = start, next = start; at < end; at = next) {
+    if (at > start) await yieldToLoop()
+    next = Math.min(characterAt(bytes, at + SLICE_BYTES), end)
+    content += bytes.toString('utf8', at, next)
+  }
+  return { content, end }
 }
 
 /** The first beginning of a character at or behind a position. */

@@ -10,6 +10,7 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { limitedStream, readJson } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
+import type { AnswerText } from './large-json.ts'
 
 /** A request with its way back: over a connection, or from inside this process. */
 export interface Exchange extends RequestInfo {
@@ -28,7 +29,7 @@ export interface Exchange extends RequestInfo {
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
   openStream(limit: number | undefined): void
   /** Answers with the text of an envelope; undefined: no body. */
-  send(status: number, text: string | undefined): void
+  send(status: number, text: AnswerText | undefined): void
   /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
   /** Another server asked for this one's clients: it is not passed on again. */
@@ -125,7 +126,7 @@ export class HttpExchange implements Exchange {
     })
   }
 
-  send(status: number, text: string | undefined): void {
+  send(status: number, text: AnswerText | undefined): void {
     const req = this.#req
     const res = this.#res
     if (text === undefined) {
@@ -136,10 +137,11 @@ export class HttpExchange implements Exchange {
     const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
-    res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) })
-    if (keep)
-      res.end(text) // the connection layer drops the body of a HEAD
-    else res.write(text)
+    res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': lengthOf(text) })
+    if (typeof text === 'string')
+      res.write(text) // the connection layer drops the body of a HEAD
+    else for (const part of text) res.write(part)
+    if (keep) res.end()
     if (!isRead) swallow(req, res, keep)
   }
 
@@ -180,6 +182,9 @@ export class HttpExchange implements Exchange {
     this.#res.destroy()
   }
 }
+
+const lengthOf = (text: AnswerText): number =>
+  typeof text === 'string' ? Buffer.byteLength(text) : text.reduce((sum, part) => sum + part.length, 0)
 
 /** Echoed when it has 26 characters of Crockford base 32 in either case; the first of repeated values counts. */
 function requestId(given: string): string | undefined {

@@ -7,6 +7,7 @@ import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
 import type { FileReply, StreamReply } from './bytes.ts'
 import type { Exchange } from './exchange.ts'
+import { type AnswerText, wholeText } from './large-json.ts'
 
 /** The envelope of a route with the HTTP status it came with. */
 export interface Envelope<R extends AnyRoute = AnyRoute> {
@@ -122,8 +123,8 @@ export class InjectedExchange implements Exchange {
     if (limit !== undefined) this.#stream = limitedStream(this.#stream, limit)
   }
 
-  send(status: number, text: string | undefined): void {
-    const envelope = text === undefined ? { code: 0, msg: 'success', data: null, request_id: this.id } : JSON.parse(text)
+  send(status: number, text: AnswerText | undefined): void {
+    const envelope = text === undefined ? { code: 0, msg: 'success', data: null, request_id: this.id } : JSON.parse(wholeText(text))
     this.#answer = { status, ...(envelope as Omit<Injected, 'status'>) }
   }
 

@@ -17,6 +17,7 @@ import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../s
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
+import { isLarge, largeJson, wholeText } from './large-json.ts'
 import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
@@ -124,10 +125,11 @@ export class Pipeline {
       }
       const { status = 200, successCode: code = 0 } = spec
       const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
-      const text = status === 204 ? undefined : JSON.stringify(envelope)
+      const text = status === 204 ? undefined : isLarge(answer) ? await largeJson(envelope) : JSON.stringify(envelope)
       if (text !== undefined && this.#env.options.strict) {
-        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(text) as { data: unknown }).data, 'data')
+        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(wholeText(text)) as { data: unknown }).data, 'data')
       }
+      if (exchange.gone) return
       exchange.send(status, text)
       this.#done(exchange, route, status, code)
     } catch (failed) {

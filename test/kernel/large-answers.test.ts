@@ -1,0 +1,55 @@
+/** Large answers: the same bytes, made in slices. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineRoute } from '../../kernel/contract.ts'
+import { isLarge, largeJson } from '../../kernel/http/large-json.ts'
+import { Type } from '../../kernel/schema.ts'
+import { startHttp } from './http-fixture.ts'
+
+const long = (unit: string, chars = 700_000) => unit.repeat(Math.ceil(chars / unit.length))
+
+test('an answer in parts is what JSON says, whatever its texts and shapes are', async () => {
+  const values: unknown[] = [
+    long('a'),
+    long('世😀é"\\\n\u0007\u2028'),
+    `x${long('😀')}`,
+    `${long('\ud83d')}${long('\udc00')}`,
+    [long('a'), undefined, null, [], {}, [long('b')]],
+    { a: undefined, f: () => 0, s: Symbol('s'), 'ke"y\n': long('v'), n: { list: [1, { deep: long('d') }, 2], none: undefined }, e: {} },
+    { text: long('a'), at: new Date(0), own: { toJSON: () => ({ shown: long('t') }) }, nan: Number.NaN, flag: true },
+    Object.assign(Object.create({ inherited: long('i') }), { own: 1 }),
+    { list: Array.from({ length: 300 }, (_, n) => ({ n, text: long('tool output ', 5000) })) }
+  ]
+  for (const [at, value] of values.entries()) {
+    assert.equal(isLarge(value), true, String(at))
+    assert.equal(Buffer.concat(await largeJson(value)).toString(), JSON.stringify(value), String(at))
+  }
+  for (const small of ['', long('a', 1000), { many: Array.from({ length: 5000 }, () => 'short text') }, null, 5, undefined])
+    assert.equal(isLarge(small), false)
+})
+
+test('an answer in parts is what was true when it was given, and others have their turn while it is made', async t => {
+  const answer = { text: long('世', 6_000_000), count: 1, list: [1, 2] }
+  const route = defineRoute({ method: 'GET', path: '/api/v1/large', summary: 'large', data: Type.Unknown() })
+  const http = await startHttp(t)
+  let turns = 0
+  http.mount([
+    route,
+    () => {
+      const count = () => {
+        answer.count++
+        answer.list.push(3)
+        if (++turns < 10) setImmediate(count)
+      }
+      setImmediate(count)
+      return answer
+    }
+  ])
+  const { text, headers } = await http.send('GET', '/api/v1/large')
+  assert.ok(turns >= 10)
+  assert.equal(Number(headers['content-length']), Buffer.byteLength(text))
+  const { data } = JSON.parse(text) as { data: typeof answer }
+  assert.deepEqual([data.count, data.list, data.text === answer.text], [1, [1, 2], true])
+  const head = await http.send('HEAD', '/api/v1/large')
+  assert.equal(head.text, '')
+})
