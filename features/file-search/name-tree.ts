@@ -30,7 +30,11 @@ export interface Named {
 interface Folder {
   /** Relative to the root with a slash at its end; empty: the root. */
   readonly prefix: string
+  /** Absolute. */
+  readonly at: string
   readonly depth: number
+  /** Its ignore files, absolute. */
+  readonly rules: readonly string[]
   mtimeMs: number
   settled: boolean
   entries: Named[]
@@ -127,13 +131,12 @@ export class NameTree {
     }
     entries.sort((a, b) => (a.name < b.name ? -1 : 1))
     const settled = Date.now() - found.mtimeMs > SETTLED_MS
-    return { folder: { prefix, depth, mtimeMs: found.mtimeMs, settled, entries }, rules }
+    const held = entries.filter(entry => holdsRules(entry.name)).map(entry => join(at, entry.name))
+    return { folder: { prefix, at, depth, rules: held, mtimeMs: found.mtimeMs, settled, entries }, rules }
   }
 
   async #refresh(): Promise<void> {
-    const changed = [...this.#folders.values()].filter(
-      folder => !folder.settled || timeOf(join(this.#root, folder.prefix)) !== folder.mtimeMs
-    )
+    const changed = [...this.#folders.values()].filter(folder => !folder.settled || timeOf(folder.at) !== folder.mtimeMs)
     for (const folder of changed) {
       if (this.#folders.get(folder.prefix) !== folder) continue // went with a directory above it
       const rules = await this.#rulesAbove(folder.prefix)
@@ -178,9 +181,7 @@ export class NameTree {
 
   /** Times and sizes of the ignore files in the tree and above it. */
   #sign(): string {
-    const files: string[] = []
-    for (const folder of this.#folders.values())
-      for (const { name, path } of folder.entries) if (holdsRules(name)) files.push(join(this.#root, path))
+    const files = [...this.#folders.values()].flatMap(folder => folder.rules)
     for (let at = this.#root; ; at = dirname(at)) {
       files.push(join(at, '.git', 'info', 'exclude'), join(at, '.gitignore'), join(at, '.ignore'), join(at, '.rgignore'))
       if (dirname(at) === at) break
