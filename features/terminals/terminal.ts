@@ -50,6 +50,8 @@ export class Terminal {
   #ended: { readonly at: string; readonly code: number | null } | undefined
   #paused = false
   #killer: NodeJS.Timeout | undefined
+  /** The shell was collected: its id may be that of another process. */
+  #gone = false
   readonly ended: Promise<void>
 
   constructor(pty: IPty, options: TerminalOptions) {
@@ -62,6 +64,7 @@ export class Terminal {
     this.#reader = new OutputReader(pty, text => this.#print(text))
     this.ended = new Promise(resolve => {
       pty.onExit(({ exitCode, signal }) => {
+        this.#gone = true
         this.#end(signal ? null : exitCode)
         resolve()
       })
@@ -127,9 +130,8 @@ export class Terminal {
   /** Ends the shell and everything that it started; clients are told at once. */
   kill(): void {
     if (this.#killer || !this.running) return
-    const { pid } = this.#pty
-    signalSession(pid, 'SIGHUP')
-    this.#killer = setTimeout(signalSession, graceMs, pid, 'SIGKILL')
+    this.#signal('SIGHUP')
+    this.#killer = setTimeout(() => this.#signal('SIGKILL'), graceMs)
     this.#end(null)
   }
 
@@ -137,8 +139,14 @@ export class Terminal {
   async close(): Promise<void> {
     this.kill()
     clearTimeout(this.#killer)
-    signalSession(this.#pty.pid, 'SIGKILL')
+    this.#signal('SIGKILL')
     await this.ended
+  }
+
+  /** Everything that was started here, and the shell: one that was started this moment does not lead its session yet. */
+  #signal(signal: NodeJS.Signals): void {
+    if (!this.#gone) this.#pty.kill(process.platform === 'win32' ? undefined : signal)
+    signalSession(this.#pty.pid, signal)
   }
 
   #print(text: string): void {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { IPty } from 'node-pty'
 import { archiveSession, createSession, readRuntime, setRuntime } from '../../../features/sessions/index.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import { closeTerminal, createTerminal, listTerminals, readTerminal } from '../../../features/terminals/index.ts'
 import terminals from '../../../features/terminals/pack.ts'
+import { Terminal } from '../../../features/terminals/terminal.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -105,6 +109,33 @@ test('closing a terminal ends what runs in it, is told at once, and can be done 
     }
   }
   while (!gone()) await new Promise(resolve => setImmediate(resolve))
+})
+
+test('a shell that does not lead its session yet is ended, too', async () => {
+  const child = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  let exit = (_end: { exitCode: number; signal: number }) => {}
+  const kill = (signal: NodeJS.Signals) => process.kill(child.pid!, signal)
+  const onExit = (listener: typeof exit) => {
+    exit = listener
+  }
+  const pty = { pid: child.pid, onData: () => undefined, onExit, kill }
+  const options = {
+    id: 't',
+    session_id: 's',
+    cwd: '/',
+    shell: 'sleep',
+    cols: 80,
+    rows: 24,
+    scrollback: 1024,
+    now: () => new Date(),
+    over: () => {}
+  }
+  const terminal = new Terminal(pty as unknown as IPty, options)
+  const closed = terminal.close()
+  assert.match(String((await exited)[1]), /^SIG(?:HUP|KILL)$/)
+  exit({ exitCode: 0, signal: 1 })
+  await closed
 })
 
 test('archiving the session and the end of the server end its terminals', async t => {
