@@ -295,6 +295,7 @@ export class Place {
 
   /** The watcher, which was ready, cannot go on. */
   #fail(trouble: WatchTrouble): void {
+    if (trouble.trouble === 'exhausted' && this.#restart) return // of another directory: every one that came says so
     if (trouble.trouble !== 'exhausted' || this.#polling) {
       this.#lose(trouble)
       return
