@@ -39,10 +39,10 @@ async function parse(text: string, below: string): Promise<Status> {
     if (path.startsWith(prefix)) entries.set(path.slice(prefix.length) || './', status)
     else if (path.endsWith('/') && prefix.startsWith(path)) entries.set('./', status)
   }
-  const lines = text.split('\0')
-  for (let at = 0; at < lines.length - 1; at++) {
-    if (at % 5000 === 4999) await yieldToLoop()
-    const line = lines[at]!
+  const fields = fieldsOf(text)
+  let seen = 0
+  for (const line of fields) {
+    if (++seen % 5000 === 0) await yieldToLoop()
     const kind = line[0]
     if (kind === '#') branchLine(line, facts)
     else if (kind === '?') {
@@ -56,10 +56,15 @@ async function parse(text: string, below: string): Promise<Status> {
         .join(' ')
       tracked.push(path)
       note(path, kind === 'u' ? 'conflicted' : changeOf(line.slice(2, 4)))
-      if (kind === '2') tracked.push(lines[++at]!) // the old name
+      if (kind === '2') tracked.push(String(fields.next().value)) // the old name
     }
   }
   return { ...facts, entries, tracked }
+}
+
+/** Each of the fields that a NUL ends, one after the other: 32 MB at once would hold up the loop. */
+function* fieldsOf(text: string): Generator<string, undefined> {
+  for (let at = 0, end = text.indexOf('\0'); end >= 0; at = end + 1, end = text.indexOf('\0', at)) yield text.slice(at, end)
 }
 
 function branchLine(line: string, facts: { branch: string; ahead: number; behind: number; unborn: boolean }): void {
@@ -90,7 +95,9 @@ export async function lineCounts(repository: Repository, { tracked, unborn }: St
   const args = ['diff', '--numstat', '-z', '--no-ext-diff', '--no-textconv', '--no-color', '--find-renames', '--ignore-submodules=dirty']
   const { text } = await collect(at, [...args, ...against, '--', ...named], signal, STATUS_BYTES)
   const sum = { additions: 0, deletions: 0 }
-  for (const line of text.split('\0')) {
+  let seen = 0
+  for (const line of fieldsOf(text)) {
+    if (++seen % 5000 === 0) await yieldToLoop()
     const [, added = '0', deleted = '0'] = /^(\d+)\t(\d+)\t/.exec(line) ?? []
     sum.additions += Number(added)
     sum.deletions += Number(deleted)
