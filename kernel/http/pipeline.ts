@@ -127,7 +127,13 @@ export class Pipeline {
       const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
       const text = status === 204 ? undefined : isLarge(answer) ? await largeJson(envelope) : JSON.stringify(envelope)
       if (text !== undefined && this.#env.options.strict) {
-        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(wholeText(text)) as { data: unknown }).data, 'data')
+        checkShape(
+          this.#env.options,
+          `reply of ${nameOf(route)}`,
+          spec.data,
+          (JSON.parse(wholeText(text)) as { data: unknown }).data,
+          'data'
+        )
       }
       if (exchange.gone) return
       exchange.send(status, text)
