@@ -8,8 +8,8 @@ import { defineRoute, type Pack, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { median, type Row } from './table.ts'
 
-const calls = 1_000
-const warmUp = 300
+const calls = 3_000
+const warmUp = 2_000
 
 const text = `import { definePack, defineRoute, defineStore, Type } from 'svc-code/kernel'
 const Item = Type.Object({ id: Type.String(), label: Type.String() })

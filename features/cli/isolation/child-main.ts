@@ -55,6 +55,8 @@ wire.listen((message, bytes) => {
   else peer.receive(message, bytes)
 })
 
+wire.send({ b: process.memoryUsage.rss() }, []) // it has started: from now on silence counts
+
 guardOutbound(async url => void (await peer.call(0, 'outbound', [url])))
 
 // The server says when it is over; a Ctrl+C at its terminal reaches this process, too.
