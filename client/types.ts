@@ -12,13 +12,7 @@ export type MediaPart =
       type: 'video'
       source: MediaSource
     }
-  | {
-      type: 'file'
-      file_id: string
-      name: string
-      media_type: string
-      size: number
-    }
+  | FilePart
 export type MediaSource =
   | {
       kind: 'url'
@@ -118,13 +112,7 @@ export type ContentPart =
       type: 'video'
       source: MediaSource
     }
-  | {
-      type: 'file'
-      file_id: string
-      name: string
-      media_type: string
-      size: number
-    }
+  | FilePart
   | {
       type: 'tool_use'
       tool_call_id: string
@@ -457,6 +445,13 @@ export interface ActivateSessionSkillBody {
   args?: string
   /** images, videos and files */
   attachments?: MediaPart[]
+}
+export interface FilePart {
+  type: 'file'
+  file_id: string
+  name: string
+  media_type: string
+  size: number
 }
 export interface ActivateSessionSkillData {
   activated: boolean

@@ -21,7 +21,10 @@ export const MediaSource = named(
 
 const image = Type.Object({ type: Type.Literal('image'), source: MediaSource })
 const video = Type.Object({ type: Type.Literal('video'), source: MediaSource })
-const file = Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) })
+const file = named(
+  'FilePart',
+  Type.Object({ type: Type.Literal('file'), file_id: text, name: text, media_type: text, size: Type.Integer({ minimum: 0 }) })
+)
 
 /** What can be attached. */
 export const MediaPart = named('MediaPart', Type.Union([image, video, file]))

@@ -9,7 +9,7 @@ import { newSession, prompt, scene } from '../helpers/scene.ts'
 function sequence(page: Page, session_id: string, from: string): string[] {
   const all = page.frames.flatMap(({ type, volatile, session_id: whose, payload }) => {
     const status = type === 'agent.status.updated' && payload.planMode !== undefined && payload.phase === undefined
-    if (whose !== session_id || (volatile && !status)) return []
+    if (whose !== session_id || (volatile && !status) || type === 'event.session.status_changed') return []
     const fact = type === 'event.session.work_changed' ? payload.pending_interaction : status ? `plan ${payload.planMode}` : payload.name
     return [fact === undefined ? type : `${type} ${fact}`]
   })

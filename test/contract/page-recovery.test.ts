@@ -33,8 +33,9 @@ test('two hundred reconnects at random points of a streaming turn lose nothing a
     reconnects >= 200
       ? [{ text: 'the end' }]
       : [
-          { thinking: `thought ${n} ${'and on '.repeat(20)}`, chunks: 30, every_ms: 1 },
-          { text: `text ${n} ${'🙂 and so on '.repeat(20)}`, chunks: 60, every_ms: 1 },
+          // Steps of some length: a snapshot has the newest hundred messages, and shall have all.
+          { thinking: `thought ${n} ${'and on '.repeat(60)}`, chunks: 90, every_ms: 1 },
+          { text: `text ${n} ${'🙂 and so on '.repeat(60)}`, chunks: 180, every_ms: 1 },
           { tool: { name: 'Glob', args: { pattern: `*.${n}` } } },
           { tool: { name: 'Glob', args: { pattern: `*.${n}x` } } }
         ]

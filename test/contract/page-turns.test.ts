@@ -7,10 +7,16 @@ import type { Page } from '../helpers/page.ts'
 import { bubblesOf } from '../helpers/page-session.ts'
 import { newSession, prompt, scene } from '../helpers/scene.ts'
 
-/** Durable events in order, `G` for global ones, with the fields that tell them apart. */
+/** The status of the session, as it is told behind each change of its work. */
+function statuses(page: Page, session_id: string, from = 0): string[] {
+  const frames = page.frames.slice(from).filter(frame => frame.session_id === session_id && frame.type === 'event.session.status_changed')
+  return frames.map(({ payload }) => payload.status)
+}
+
+/** The other durable events in order, with the fields that tell them apart. */
 function sequence(page: Page, session_id: string, from = 0): string[] {
   return page.frames.slice(from).flatMap(frame => {
-    if (frame.session_id !== session_id || frame.volatile) return []
+    if (frame.session_id !== session_id || frame.volatile || frame.type === 'event.session.status_changed') return []
     const { payload: p } = frame
     const facts = [
       p.step,
@@ -72,6 +78,7 @@ test('a first turn with thinking comes in the recorded order, and a second windo
     'event.session.work_changed busy turn none -',
     'event.session.work_changed idle - none completed'
   ])
+  for (const each of [page, other, bystander]) assert.deepEqual(statuses(each, id), ['running', 'idle'])
   const { payload } = await other.next('prompt.submitted')
   assert.equal(payload.promptId, accepted.prompt_id)
   assert.equal(payload.userMessageId, accepted.user_message_id)
@@ -145,6 +152,7 @@ test('an approval: asked before the call starts, remembered for the session, rej
     'event.session.work_changed idle - none completed',
     'prompt.completed completed'
   ])
+  assert.deepEqual(statuses(page, id, from), ['running', 'awaiting_approval', 'running', 'idle'])
   const refused = await page.next(frame => frame.type === 'tool.result' && frame.payload.isError, from)
   assert.match(refused.payload.output, /not today/)
   assert.match(JSON.stringify(upstream.requests[3]?.body), /not today/)

@@ -89,12 +89,13 @@ export class JudgedServer {
     return this.#judge([...base, 'content', 'application/json', 'schema'], JSON.parse(body.toString()))
   }
 
-  /** Every file of the home but the log and what tells that the server lives, by its name. */
+  /** Every file of the home but the log and what tells that the server lives and where, by its name. */
   async files(): Promise<Record<string, string>> {
     const found: Record<string, string> = {}
     for (const entry of await readdir(this.home, { recursive: true, withFileTypes: true })) {
       const name = relative(this.home, join(entry.parentPath, entry.name)).split(sep).join('/')
-      if (entry.isFile() && !/^(logs|server\/instances)\//.test(name)) found[name] = await readFile(join(this.home, name), 'latin1')
+      if (entry.isFile() && !/^(logs|server\/instances|server\/peers)\//.test(name))
+        found[name] = await readFile(join(this.home, name), 'latin1')
     }
     return found
   }

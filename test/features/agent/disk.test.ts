@@ -232,7 +232,13 @@ test('a kill in a turn that is longer than the journal is replayed tells no resu
   await again.call(listPrompts, { params: { session_id } })
 
   const types = again.events.map(event => event.type).filter(type => type !== 'agent.status.updated')
-  assert.deepEqual(types, ['turn.step.interrupted', 'turn.ended', 'event.session.work_changed', 'prompt.aborted'])
+  assert.deepEqual(types, [
+    'turn.step.interrupted',
+    'turn.ended',
+    'event.session.work_changed',
+    'event.session.status_changed',
+    'prompt.aborted'
+  ])
 })
 
 test('the last result of a step is one write with its end; those before it are told while others still run', async t => {

@@ -74,7 +74,9 @@ test('the help names every command and environment variable, and that of a comma
     assert.ok(text.includes(`\n  ${word} `), word)
   }
   for (const word of ['SVC_CODE_OFFLINE', 'SVC_CODE_HOME', 'npx svc-code']) assert.ok(text.includes(word), word)
-  const all = ['serve', 'run', 'sessions', 'login', 'stop', 'logs', 'doctor', 'packs'].map(name => commandHelp(name as never)).join('')
+  const all = ['serve', 'run', 'sessions', 'login', 'stop', 'logs', 'doctor', 'pack', 'packs']
+    .map(name => commandHelp(name as never))
+    .join('')
   for (const word of [...Object.keys(flags).filter(name => name !== 'version')]) assert.ok(all.includes(`--${word}`), word)
   assert.match(commandHelp('sessions'), /svc-code sessions archive <session\.\.\.>\s+hide sessions/)
   assert.match(commandHelp('run'), /exit codes\n {2}0 /)
