@@ -82,7 +82,9 @@ function groupFiles(names) {
       const url = pathToFileURL(resolve(compiled(name))).href
       return `await suite(${JSON.stringify(name)}, ${JSON.stringify(url)})`
     })
-    writeFileSync(file, `import '../test/helpers/wire/witness.js'\nimport { suite } from '../../test/group.mjs'\n${suites.join('\n')}\n`)
+    // `group.mjs` has to be evaluated before anything that imports node:test is loaded.
+    const start = `import { suite } from '../../test/group.mjs'\nawait import('../test/helpers/wire/witness.js')\n`
+    writeFileSync(file, `${start}${suites.join('\n')}\n`)
     return file
   })
 }
