@@ -130,6 +130,14 @@ export class Entities {
     return this.#ops
   }
 
+  /** A client that removes a turn removes what its calls asked. Operations that tell the turn anew have these behind them. */
+  askedIn(ops: readonly Op[]): Op[] {
+    if (!ops.some(({ op }) => op === 'items.remove')) return []
+    const calls = new Set(ops.flatMap(op => (op.op === 'frame.upsert' && op.frame.kind === 'tool' ? [op.frame.toolCallId] : [])))
+    const asked = [...this.interactions.values()].filter(({ toolCallId }) => toolCallId !== undefined && calls.has(toolCallId))
+    return asked.map(interaction => ({ op: 'interaction.upsert', interaction }))
+  }
+
   #core(record: CoreRecord): void {
     const { time } = record
     switch (record.type) {

@@ -155,7 +155,8 @@ export class AgentStream {
       this.#turnBytes = 0
     }
     for (const op of beside) if (op.op === 'items.remove') this.#fold.remove(op.ids)
-    const ops = [...beside, ...this.#fold.take(record, at)]
+    const told = this.#fold.take(record, at)
+    const ops = [...beside, ...told, ...this.#known().index.entities.askedIn(told)]
     if (record.type === 'step.begin' && this.#turnBytes > heldBytes) this.#fold.forgetFrames()
     if (this.#fold.broken) {
       this.#fold.broken = false

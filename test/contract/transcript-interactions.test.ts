@@ -1,10 +1,12 @@
 /** Approvals and questions in the transcripts that clients follow, of whatever grade. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Baseline, Transcript } from '../../examples/client/transcript.ts'
 import { loadDefaultPacks } from '../../features/default-packs.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { busyModel } from '../helpers/busy-model.ts'
 import { crashScene } from '../helpers/crash-scene.ts'
+import type { Step } from '../helpers/fake-upstream.ts'
 
 interface Shown {
   readonly interactionId: string
@@ -41,5 +43,48 @@ test('an interaction says who asks, and an undo that takes it out tells clients 
     const isRemoval = ({ op, ids }: Op) => op === 'items.remove' && ids?.includes(payload.question_id)
     const { payload: batch } = await client.next(({ type, payload: { ops } }) => type === 'transcript.ops' && (ops as Op[]).some(isRemoval))
     assert.ok(batch.seq > 0, grades[at])
+  }
+})
+
+test('what a turn asked stays in the transcripts of clients when words that it streamed are taken back', async t => {
+  const call = {
+    name: 'AskUserQuestion',
+    id: 'ask',
+    args: { questions: [{ question: 'Which?', options: [{ label: 'One' }, { label: 'Two' }] }] }
+  }
+  const steps: Step[][] = [[{ tools: [call] }], [{ text: 'lost words' }, { hang: true }, { cut: true }], [{ text: 'other words' }]]
+  const { home, place, upstream } = await crashScene(t, { model: () => steps.shift() ?? [], toml: 'default_permission_mode = "yolo"' })
+  const { rest, connect } = await startTestKernel(t, { packs: await loadDefaultPacks(), home, config: { agent: { retry_base_ms: 1 } } })
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }
+  const session = `/api/v1/sessions/${id}`
+  const watcher = await connect()
+  await watcher.request('subscribe', { session_ids: [id] })
+  const grades = ['turn', 'block', 'delta']
+  const clients = await Promise.all(grades.map(() => connect()))
+  for (const [at, client] of clients.entries()) {
+    await client.request('subscribe_v2', { session_id: id, transcript: { '*': grades[at]! } })
+  }
+
+  await rest.json('POST', `${session}/prompts`, { content: [{ type: 'text', text: 'go' }] })
+  const { payload } = await watcher.next('event.question.requested')
+  await rest.json('POST', `${session}/questions/${payload.question_id}`, { answers: { q_0: { kind: 'single', option_id: 'opt_0_0' } } })
+  await watcher.next(({ type, payload: piece }) => type === 'assistant.delta' && piece.delta.includes('words'))
+  upstream.release()
+  await watcher.next('turn.ended')
+
+  const page = (await rest.json('GET', `${session}/transcript?agent_id=main`)).data as Baseline & { seq: number }
+  assert.deepEqual(
+    page.interactions.map(({ interactionId, state }) => [interactionId, state]),
+    [[payload.question_id, 'answered']]
+  )
+  for (const [at, client] of clients.entries()) {
+    await client.request('unsubscribe_v2', { session_id: 'session_none' }) // all that was sent before has come
+    let transcript: Transcript | undefined
+    for (const { type, payload: frame } of client.frames) {
+      if (type === 'transcript.reset') transcript = new Transcript(frame.snapshot)
+      else if (type === 'transcript.ops') for (const op of frame.ops) transcript?.apply(op)
+    }
+    assert.deepEqual(transcript?.view().interactions, page.interactions, `grade ${grades[at]}`)
+    if (grades[at] !== 'turn') assert.deepEqual(transcript?.view().items, page.items, `grade ${grades[at]}`)
   }
 })
