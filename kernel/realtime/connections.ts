@@ -7,7 +7,7 @@ import type { MakeRemote } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
-import { late, waitAtMost } from '../lifecycle/wait.ts'
+import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
 import { ClientConnection, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
@@ -207,6 +207,8 @@ export class Connections {
 
   async #leave(connection: ClientConnection): Promise<void> {
     const { log, options } = this.#env
+    const others = yieldToLoop() // a network that breaks down cuts all clients at once
+    if (others) await others
     const errors = await waitAtMost(connection.closeHost(), options.graceMs)
     if (errors === late) log.error({ connection: connection.id }, 'clean-up of a connection takes too long and was given up')
     else for (const err of errors) log.error({ err, connection: connection.id }, 'clean-up of a connection failed')

@@ -4,6 +4,7 @@ import type { FrameSpec } from '../contract.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import { AppError, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, type TObject, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
@@ -163,6 +164,8 @@ export class FrameQueue {
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       this.#bytes -= next.size
       if (this.#waiting.length <= maxWaiting / 2 && this.#bytes <= maxWaitingBytes) this.#pause(false)
+      const others = yieldToLoop() // after a drop all clients say hello at once
+      if (others) await others
       if (!this.#connection.open) break
       await this.#handle(next.frame)
     }

@@ -2,8 +2,8 @@
  * The file behind one event stream: a header line and then each durable frame exactly as sent. Only byte offsets of the newest lines stay
  * in memory.
  */
-import { constants, createReadStream } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { jsonOf } from '../storage/files.ts'
@@ -12,6 +12,7 @@ import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
 import { type Journal, type JournalReader, type JournalView, replayLimit } from './journal.ts'
+import { SharedFile } from './journal-reader.ts'
 
 /** First line of a journal file. */
 interface JournalHeader {
@@ -32,7 +33,7 @@ const rewriteBytes = 32 * 1024 * 1024
 const retryDelaysMs = [20, 100, 300]
 /** After a failure for good the next try waits. */
 const pauseMs = 1000
-const groupBytes = 256 * 1024
+const copyBytes = 256 * 1024
 
 export class JournalFile implements Journal {
   readonly #env: JournalFileEnvironment
@@ -55,6 +56,7 @@ export class JournalFile implements Journal {
   #isOwned = true
   /** Counts rewrites: offsets of one generation mean nothing in the next. */
   #generation = 0
+  #file: SharedFile | undefined
 
   private constructor(env: JournalFileEnvironment, path: string, lines: LineFiles) {
     this.#env = env
@@ -100,10 +102,15 @@ export class JournalFile implements Journal {
   async reader(): Promise<JournalReader> {
     for (;;) {
       const generation = this.#generation
-      const handle = await open(this.#path, constants.O_RDONLY)
-      const { ino } = await handle.stat()
-      if (ino === this.#ino && generation === this.#generation) return this.#readerOf(handle, generation)
-      await handle.close()
+      const file = this.#shared()
+      try {
+        const ino = await file.enter()
+        if (ino === this.#ino && generation === this.#generation) return this.#readerOf(file)
+      } catch (error) {
+        await file.leave()
+        throw error
+      }
+      await file.leave()
       if (generation !== this.#generation) continue
       if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
       await this.#load()
@@ -254,8 +261,17 @@ export class JournalFile implements Journal {
     await work().catch(err => this.#again(err, rest, work))
   }
 
-  #readerOf(handle: FileHandle, generation: number): JournalReader {
-    const isCurrent = () => generation === this.#generation
+  /** The file as it is open for others at this time, or opened for them now. Whoever has a view looks what lies at the path. */
+  #shared(): SharedFile {
+    const { closed = true, generation } = this.#file ?? {}
+    if (closed || generation !== this.#generation || !this.#isOwned) this.#file = undefined
+    this.#file ??= new SharedFile(this.#path, this.#generation)
+    return this.#file
+  }
+
+  #readerOf(file: SharedFile): JournalReader {
+    const isCurrent = () => file.generation === this.#generation
+    let closed = false
     return {
       get current() {
         return isCurrent()
@@ -263,25 +279,16 @@ export class JournalFile implements Journal {
       lines: (from, to) => {
         if (!isCurrent() || from < this.first || to > this.#seq) throw failed('the journal does not have these lines any more')
         const at = from - this.first
-        return linesBetween(handle, [...this.#starts, this.#end].slice(at, at + to - from + 2))
+        const offsets = this.#starts.slice(at, at + to - from + 2)
+        if (to === this.#seq) offsets.push(this.#end)
+        return file.lines(offsets, this.#end)
       },
-      close: () => handle.close()
+      async close() {
+        if (closed) return
+        closed = true
+        await file.leave()
+      }
     }
-  }
-}
-
-/** The lines between offsets (the last one is the end), group by group. */
-async function* linesBetween(handle: FileHandle, offsets: readonly number[]): AsyncGenerator<Buffer[]> {
-  const offsetAt = (index: number) => offsets[index] ?? 0
-  for (let first = 0; first < offsets.length - 1; ) {
-    const start = offsetAt(first)
-    let last = first + 1
-    while (last < offsets.length - 1 && offsetAt(last + 1) - start <= groupBytes) last++
-    const length = offsetAt(last) - start
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
-    if (bytesRead !== length) throw failed('the journal is shorter than its index')
-    yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsetAt(first + i + 1) - start - 1))
-    first = last
   }
 }
 
@@ -297,7 +304,7 @@ async function* contentOf(head: Buffer, path: string, from: number, to: number):
   yield head
   if (from === to) return
   let left = to - from
-  for await (const bytes of createReadStream(path, { start: from, end: to - 1, highWaterMark: groupBytes })) {
+  for await (const bytes of createReadStream(path, { start: from, end: to - 1, highWaterMark: copyBytes })) {
     left -= (bytes as Buffer).length
     yield bytes as Buffer
   }

@@ -6,6 +6,7 @@ import type { Gate } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
 import { type ErrorSpec, HostRefused, InternalError, Unauthorized } from '../errors.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { Transport } from './connection.ts'
 
 export const socketPath = '/api/v1/ws'
@@ -64,6 +65,8 @@ export class Sockets {
       socket.destroy()
       return
     }
+    const others = yieldToLoop() // after a drop all clients come back at once
+    if (others) await others
     const judged = await this.#judge(req)
     if ('spec' in judged) {
       this.#refuse(socket, judged)

@@ -7,6 +7,7 @@ import type { EventSpec } from '../contract.ts'
 import { atOwner, type Place, type Remote, type Subscribed, type SubscribeWish } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
 import { frameType, onceKey, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
@@ -169,6 +170,8 @@ export class Subscriptions {
     const keep = (line: Buffer) => (wanted?.(line) ?? true) && connection.takes(onceOf(line, session_id, spec))
     try {
       for await (const group of lines) {
+        const others = yieldToLoop()
+        if (others) await others
         if (!connection.open) break
         await connection.pass(group.filter(keep))
       }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ulid } from 'ulid'
 import { createJournals } from '../../kernel/realtime/file-journals.ts'
-import { readBackwards } from '../../kernel/realtime/journal.ts'
+import { type JournalReader, readBackwards } from '../../kernel/realtime/journal.ts'
 import { testEnvironment } from '../../kernel/testing.ts'
 import { WatchedDisk } from '../helpers/disk.ts'
 import { openFiles } from '../helpers/open-files.ts'
@@ -51,6 +51,41 @@ test('a reader of a view is not current once the view has followed a rewritten f
   assert.deepEqual([before.current, after.current, view!.seq], [false, true, 4001])
   assert.throws(() => before.lines(4000, 4000))
   await Promise.all([before.close(), after.close()])
+})
+
+test('those who read a journal at the same time read one open file, each the lines that it asked for', async t => {
+  const { dir, journals } = await opened(t)
+  const journal = await journals.open('s')
+  await journal.append(lines(1, 10), 1)
+  const read = async (reader: JournalReader, from: number, to: number) => {
+    const texts: string[] = []
+    for await (const group of reader.lines(from, to)) texts.push(...group.map(String))
+    return texts
+  }
+  const expected = (from: number, to: number) => lines(from, to).map(text => text.toString().trim())
+  const [first, second] = await Promise.all([journal.reader(), journal.reader()])
+  assert.equal(await openFiles(dir), 2) // the writer's and theirs
+  await journal.append(lines(11, 12), 11)
+  const third = await journal.reader()
+  assert.deepEqual(await Promise.all([read(first, 3, 10), read(second, 5, 6), read(third, 1, 12), read(second, 11, 12)]), [
+    expected(3, 10),
+    expected(5, 6),
+    expected(1, 12),
+    expected(11, 12)
+  ])
+  await Promise.all([first.close(), first.close(), second.close()])
+  assert.deepEqual(await read(third, 12, 12), expected(12, 12))
+  assert.equal(await openFiles(dir), 2)
+  await third.close()
+  assert.equal(await openFiles(dir), 1)
+  const fourth = await journal.reader()
+  assert.deepEqual(await read(fourth, 1, 1), expected(1, 1))
+  await journal.append(lines(13, 4100), 13) // rewritten with the newest
+  const fifth = await journal.reader()
+  assert.deepEqual([fourth.current, fifth.current], [false, true])
+  assert.deepEqual(await read(fifth, 4099, 4100), expected(4099, 4100))
+  await Promise.all([fourth.close(), fifth.close(), journal.close()])
+  assert.equal(await openFiles(dir), 0)
 })
 
 test('a file that somebody has replaced or shortened is not read as if it were ours, nor left open', async t => {

@@ -1,0 +1,93 @@
+/** Reading a journal file: clients that were cut together come back together and ask for the same lines, so they read one open file. */
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { AppError, PersistenceFailed } from '../errors.ts'
+
+const groupBytes = 256 * 1024
+
+interface Block {
+  readonly start: number
+  readonly end: number
+  readonly bytes: Promise<Buffer>
+}
+
+/** A journal file that is open for all who read it at this time; it closes with the last of them. */
+export class SharedFile {
+  /** Of the journal's offsets. */
+  readonly generation: number
+  readonly #opened: Promise<{ readonly handle: FileHandle; readonly ino: number }>
+  #users = 0
+  #closed = false
+  /** What was read last: 256 KiB at most, or one line. */
+  #block: Block | undefined
+
+  constructor(path: string, generation: number) {
+    this.generation = generation
+    this.#opened = opened(path)
+  }
+
+  /** The last one has left: nobody may enter. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Resolves to the number of the file, when it is open. Who enters leaves, also when this rejects. */
+  async enter(): Promise<number> {
+    this.#users++
+    return (await this.#opened).ino
+  }
+
+  async leave(): Promise<void> {
+    if (--this.#users > 0) return
+    this.#closed = true
+    this.#block = undefined
+    const file = await this.#opened.catch(() => undefined) // whoever entered has heard of it
+    await file?.handle.close()
+  }
+
+  /** The lines between offsets (the last one is the end), group by group. What lies before `limit` may be read along for others. */
+  async *lines(offsets: readonly number[], limit: number): AsyncGenerator<Buffer[]> {
+    const offsetAt = (index: number) => offsets[index] ?? 0
+    for (let first = 0; first < offsets.length - 1; ) {
+      const start = offsetAt(first)
+      let last = first + 1
+      while (last < offsets.length - 1 && offsetAt(last + 1) - start <= groupBytes) last++
+      const buffer = await this.#read(start, offsetAt(last), Math.min(start + groupBytes, limit))
+      yield offsets.slice(first, last).map((offset, i) => buffer.subarray(offset - start, offsetAt(first + i + 1) - start - 1))
+      first = last
+    }
+  }
+
+  /** At least the bytes between two offsets. */
+  async #read(start: number, end: number, limit: number): Promise<Buffer> {
+    const known = this.#block
+    if (known && known.start <= start && end <= known.end) return (await known.bytes).subarray(start - known.start)
+    const to = Math.max(end, limit)
+    const block = { start, end: to, bytes: this.#bytes(start, to) }
+    this.#block = block
+    try {
+      return await block.bytes
+    } catch (error) {
+      if (this.#block === block) this.#block = undefined
+      throw error
+    }
+  }
+
+  async #bytes(start: number, end: number): Promise<Buffer> {
+    const { handle } = await this.#opened
+    const length = end - start
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, start)
+    if (bytesRead !== length) throw new AppError(PersistenceFailed, { message: 'the journal is shorter than its index' })
+    return buffer
+  }
+}
+
+async function opened(path: string): Promise<{ handle: FileHandle; ino: number }> {
+  const handle = await open(path, constants.O_RDONLY)
+  try {
+    return { handle, ino: (await handle.stat()).ino }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
