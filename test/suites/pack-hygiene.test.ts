@@ -25,16 +25,18 @@ for (const pack of [...packs, bookmarks, checksum, demoModel, houseRules, lineMo
   for (const check of checks) test(`${pack.name}: ${check.name}`, () => check.run())
 }
 
-for (const pack of packs) {
-  test(`${pack.name}: it says in one line what it does, and its README names every route, event, frame and option`, async t => {
-    const { packs: watched, declared } = recorded([pack])
-    const { kernel } = await startTestKernel(t, { packs: [...packs.filter(other => other !== pack), ...watched] })
-    assert.equal(kernel.features().find(one => one.name === pack.name)?.state, 'Active')
-    assert.match(pack.description ?? '', /^\S.{9,110}$/)
-    const readme = await readFile(new URL(`features/${pack.name}/README.md`, projectRoot), 'utf8')
-    assert.deepEqual(missingIn(readme, pack, declared), [])
-  })
-}
+test('beside all others each pack says what it does', async t => {
+  const written = packs.map(pack => ({ pack, ...recorded([pack]) }))
+  const { kernel } = await startTestKernel(t, { packs: written.flatMap(({ packs }) => packs) })
+  for (const { pack, declared } of written) {
+    await t.test(`${pack.name}: one line, and its README names every route, event, frame and option`, async () => {
+      assert.equal(kernel.features().find(one => one.name === pack.name)?.state, 'Active')
+      assert.match(pack.description ?? '', /^\S.{9,110}$/)
+      const readme = await readFile(new URL(`features/${pack.name}/README.md`, projectRoot), 'utf8')
+      assert.deepEqual(missingIn(readme, pack, declared), [])
+    })
+  }
+})
 
 test('a pack that answers no requests passes every check, reloads among them', async () => {
   for (const check of packChecks(definePack({ name: 'silent', setup: () => undefined }), { others: [], reloads: 2 })) await check.run()
