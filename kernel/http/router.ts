@@ -27,6 +27,7 @@ export interface Target {
 interface Template {
   /** Shape per segment: literal text, `{}` for one segment, `{+}` for the rest of the path. */
   readonly shape: readonly string[]
+  readonly pattern: RegExp
   /** Parameter names in order of appearance. */
   readonly names: readonly string[]
   /** Action of the last segment (`{id}:fork`). */
@@ -63,7 +64,7 @@ function parseTemplate(path: string): Template {
     shape.push(plus ? '{+}' : '{}')
     action = tail
   }
-  const template = { shape, names, action }
+  const template = { shape, pattern: patternOf(shape), names, action }
   templates.set(path, template)
   return template
 }
@@ -190,11 +191,11 @@ function grouped(routes: readonly MountedRoute[]): Group[] {
   const groups = new Map<string, Group>()
   for (const route of routes) {
     const { method, path, fallback = false } = route.spec
-    const { shape, names, action } = parseTemplate(path)
+    const { shape, pattern, names, action } = parseTemplate(path)
     const key = `${method} /${shape.join('/')}${fallback ? ' (fallback)' : ''}`
     let group = groups.get(key)
     if (!group) {
-      group = { method, shape, pattern: patternOf(shape), api: isReserved(path), fallback, bare: undefined, actions: new Map() }
+      group = { method, shape, pattern, api: isReserved(path), fallback, bare: undefined, actions: new Map() }
       groups.set(key, group)
     }
     if (action === undefined) group.bare = { route, names }

@@ -50,11 +50,8 @@ export class Work {
 export class Activity {
   readonly #inFlight: InFlight = { works: new Set(), whenIdle: undefined }
   #closed = false
-  readonly #abort = new AbortController()
-
-  constructor() {
-    setMaxListeners(0, this.#abort.signal) // as many as there is work
-  }
+  /** Made for the first work; most generations of packs come and go without any. */
+  #abort: AbortController | undefined
 
   get running(): number {
     return this.#inFlight.works.size
@@ -66,7 +63,12 @@ export class Activity {
 
   /** Begins a piece of work; undefined when the pack takes no more. */
   enter(): Work | undefined {
-    return this.#closed ? undefined : new Work(this.#abort.signal, this.#inFlight)
+    if (this.#closed) return undefined
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      setMaxListeners(0, this.#abort.signal) // as many as there is work
+    }
+    return new Work(this.#abort.signal, this.#inFlight)
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
@@ -82,7 +84,7 @@ export class Activity {
       })
     }
     const left = [...this.#inFlight.works]
-    this.#abort.abort(developerError('pack_leaving'))
+    this.#abort?.abort(developerError('pack_leaving'))
     for (const work of left) work.aborted()
     return left.length
   }
