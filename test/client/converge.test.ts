@@ -41,7 +41,7 @@ function model(random: () => number): (body: Record<string, unknown>) => readonl
     () => [{ tools: [todo(), write()] }],
     () => [...said(), { tools: [question()] }],
     () => [{ tools: [agent()] }],
-    () => [{ text: 'lost words', chunks: 2 }, { cut: true }],
+    () => [{ text: 'lost words', chunks: 2, every_ms: 30 }, { cut: true }],
     () => [{ status: 503, headers: { 'retry-after': '0' } }]
   ]
   const ofParts = [said, said, () => [...said(), { tools: [pick([write, todo])()] }]]
