@@ -42,6 +42,8 @@ export interface ServerOptions {
   readonly upstream?: string
   /** False: without the measuring pack. */
   readonly bench?: boolean
+  /** Files of further packs. */
+  readonly packs?: readonly string[]
   /** That of a server before, which was told to keep it. Default: a fresh one. */
   readonly place?: string
   readonly keep?: boolean
@@ -62,8 +64,8 @@ export async function startServer(options: ServerOptions = {}): Promise<BenchSer
     join(home, 'config.toml'),
     configuration(options.upstream ?? 'http://127.0.0.1:9999/v1', options.window ?? 1_000_000) + (options.config ?? '')
   )
-  const pack = options.bench === false ? [] : ['--pack', here('./pack.js')]
-  const child = await start([here('../../bundle/main.js'), '--port', '0', ...pack], {
+  const packs = [...(options.bench === false ? [] : [here('./pack.js')]), ...(options.packs ?? [])]
+  const child = await start([here('../../bundle/main.js'), '--port', '0', ...packs.flatMap(file => ['--pack', file])], {
     SVC_CODE_HOME: home,
     SVC_CODE_CATALOG_URL: 'off' // nobody outside is asked
   })
