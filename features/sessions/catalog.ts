@@ -53,6 +53,8 @@ export class Catalog {
   readonly #file: IndexFile
   readonly #rows = new Map<string, Row>()
   readonly #counts = new Map<string, number>()
+  /** What an earlier server left open is loaded. */
+  #takenOver = false
   readonly #pinned = new Set<string>()
   /** Newest first, unless `#moved`; may hold rows that went. */
   #order: Row[] = []
@@ -254,10 +256,15 @@ export class Catalog {
     for (const row of this.#rows.values()) if (row.stamp !== '' && !this.#pinned.has(row.state.id)) yield row
   }
 
+  async #afterTakeOver(takenOver: Promise<unknown>): Promise<void> {
+    await takenOver
+    this.#takenOver = true
+  }
+
   /** Compares with the disk when that was long ago; waits for it, at the first time to its end. */
   async #fresh(): Promise<void> {
     const { scanMs, takenOver } = this.#ports
-    await Promise.race([takenOver, timeout(takeOverMs)])
+    if (!this.#takenOver) await Promise.race([this.#afterTakeOver(takenOver), timeout(takeOverMs)])
     // One that began before may have passed what came since.
     if (scanMs === 0) await this.#scanning
     const age = performance.now() - this.#scanned
