@@ -138,10 +138,11 @@ export class HttpExchange implements Exchange {
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
     res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': lengthOf(text) })
-    if (typeof text === 'string')
-      res.write(text) // the connection layer drops the body of a HEAD
-    else for (const part of text) res.write(part)
-    if (keep) res.end()
+    // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
+    const [parts, last] = typeof text === 'string' ? [[], text] : [text.slice(0, -1), text.at(-1)]
+    for (const part of parts) res.write(part)
+    if (keep) res.end(last)
+    else res.write(last)
     if (!isRead) swallow(req, res, keep)
   }
 
