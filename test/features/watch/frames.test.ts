@@ -97,7 +97,11 @@ test('what lies in .git is not told, and a removed watch tells nothing', async t
   await writeFile(join(cwd, '.git/refs/head'), '1')
   await writeFile(join(cwd, '.env'), '1')
   await told('created file .env')
-  assert.deepEqual(lines(), ['created file .env'])
+  // Making a file and writing it are two changes where a window ends between them.
+  assert.deepEqual(
+    lines().filter(line => line !== 'modified file .env'),
+    ['created file .env']
+  )
   assert.deepEqual((await ask('watch_fs_remove', { paths: ['.'] })).payload, { watched_paths: [], current_count: 0 })
 })
 
