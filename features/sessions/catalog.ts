@@ -137,10 +137,10 @@ export class Catalog {
     return this.#listed
   }
 
-  /** How many sessions a workspace has. */
-  async count(workspace_id: string): Promise<number> {
+  /** How many sessions each workspace has; changes with them. */
+  async counts(): Promise<ReadonlyMap<string, number>> {
     await this.#fresh()
-    return this.#counts.get(workspace_id) ?? 0
+    return this.#counts
   }
 
   /** Reads the index, so that the first list need not wait for it. */

@@ -246,9 +246,7 @@ export default definePack({
       onArchive: listener => table.onArchive(listener)
     })
     ctx.provide(EventSubject, { field: 'agentId', fallback: 'main', filter: 'agent_filter' })
-    ctx.provide(SessionCounter, {
-      count: workspace_id => catalog.count(workspace_id)
-    })
+    ctx.provide(SessionCounter, { counts: () => catalog.counts() })
     ctx.tap(ctx.hooks.attachStream, async id => {
       if (!(await catalog.find(id))) return 'missing'
       await table.load(id)

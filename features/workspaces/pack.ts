@@ -40,13 +40,17 @@ export default definePack({
     const emitDeleted = ctx.event(workspaceDeleted)
     const time = () => ctx.now().toISOString()
 
-    async function toWire(record: WorkspaceRecord): Promise<Workspace> {
-      const sessions = counter()
-      const counts = sessions ? await Promise.all((await registry.aliases(record.id)).map(id => sessions.count(id))) : []
-      return { ...record, session_count: counts.reduce((sum, count) => sum + count, 0) }
+    async function toWire(records: readonly WorkspaceRecord[]): Promise<Workspace[]> {
+      const counts = await counter()?.counts()
+      const { ids } = await registry.view()
+      return records.map(record => {
+        let session_count = 0
+        for (const id of ids.get(record.id) ?? [record.id]) session_count += counts?.get(id) ?? 0
+        return { ...record, session_count }
+      })
     }
     async function announce(record: WorkspaceRecord, created: boolean): Promise<Workspace> {
-      const workspace = await toWire(record)
+      const [workspace] = (await toWire([record])) as [Workspace]
       const emit = created ? emitCreated : emitUpdated
       emit({ ...workspace, workspace })
       return workspace
@@ -63,9 +67,9 @@ export default definePack({
     }
 
     ctx.provide(Workspaces, {
-      list: () => registry.list(),
+      list: async () => [...(await registry.view()).listed],
       get: id => registry.get(id),
-      aliases: id => registry.aliases(id),
+      aliases: async id => (await registry.view()).ids.get(id) ?? [id],
       register: async (root, name) => {
         const { session_count: _, ...record } = await register(root, name, '')
         return record
@@ -75,7 +79,7 @@ export default definePack({
       onTrustChange: listener => trust.onChange(listener)
     })
 
-    ctx.route(listWorkspaces, async () => ({ items: await Promise.all((await registry.list()).map(toWire)) }))
+    ctx.route(listWorkspaces, async () => ({ items: await toWire((await registry.view()).listed) }))
     ctx.route(registerWorkspace, ({ body: { root, name } }) => register(root, name, 'body.root'))
     ctx.route(renameWorkspace, async ({ params: { workspace_id }, body: { name } }) => {
       const record = await registry.rename(workspace_id, name)

@@ -8,33 +8,32 @@ type Rows = RegistryFile['workspaces']
 
 export const emptyRegistry: RegistryFile = { version: 1, workspaces: {}, deleted_workspace_ids: [] }
 
+/** What follows from the rows of one content of the file. */
+interface View {
+  /** In the order of registration, one per root. */
+  readonly listed: readonly WorkspaceRecord[]
+  /** Every id under which the root of a row was ever registered here, by the row's id; that id first. */
+  readonly ids: ReadonlyMap<string, readonly string[]>
+}
+
 export class Registry {
   readonly #file: Latest<RegistryFile>
+  /** Of the content that was looked at last. */
+  #view: (View & { readonly of: Rows }) | undefined
 
   constructor(file: Latest<RegistryFile>) {
     this.#file = file
   }
 
-  /** In the order of registration, one per root. */
-  async list(): Promise<WorkspaceRecord[]> {
+  async view(): Promise<View> {
     const { workspaces } = await this.#file.get()
-    const seen = new Set<string>()
-    return records(workspaces).filter(({ root }) => {
-      const key = rootKey(root)
-      return !seen.has(key) && seen.add(key)
-    })
+    if (this.#view?.of !== workspaces) this.#view = { ...viewOf(workspaces), of: workspaces }
+    return this.#view
   }
 
   async get(id: string): Promise<WorkspaceRecord | undefined> {
     const { workspaces } = await this.#file.get()
     return recordOf(workspaces, id)
-  }
-
-  /** Every id under which the root of a workspace was ever registered here; the row's own id first. */
-  async aliases(id: string): Promise<string[]> {
-    const { workspaces } = await this.#file.get()
-    const row = recordOf(workspaces, id)
-    return row ? [...new Set([id, workspaceId(row.root), ...idsOfRoot(workspaces, row.root)])] : [id]
   }
 
   /** Adds the root, or refreshes `last_opened_at` of the row it has. */
@@ -92,8 +91,21 @@ function recordOf(rows: Rows, id: string): WorkspaceRecord | undefined {
   return row && { id, root: row.root, name: row.name, created_at: row.created_at, last_opened_at: row.last_opened_at }
 }
 
-function records(rows: Rows): WorkspaceRecord[] {
-  return Object.keys(rows).map(id => recordOf(rows, id)!)
+function viewOf(rows: Rows): View {
+  const listed: WorkspaceRecord[] = []
+  const byRoot = new Map<string, string[]>()
+  for (const id of Object.keys(rows)) {
+    const key = rootKey(rows[id]!.root)
+    const known = byRoot.get(key)
+    if (known) known.push(id)
+    else {
+      byRoot.set(key, [id])
+      listed.push(recordOf(rows, id)!)
+    }
+  }
+  const ids = new Map<string, readonly string[]>()
+  for (const others of byRoot.values()) for (const id of others) ids.set(id, [...new Set([id, workspaceId(rows[id]!.root), ...others])])
+  return { listed, ids }
 }
 
 function idsOfRoot(rows: Rows, root: string): string[] {

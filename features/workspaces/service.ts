@@ -29,8 +29,9 @@ export interface Workspaces {
 
 export const Workspaces = serviceToken<Workspaces>('workspaces')
 
-/** Counts sessions per workspace id; contributed by the sessions pack. */
+/** Counts sessions; contributed by the sessions pack. */
 export interface SessionCounter {
-  count(workspace_id: string): Promise<number>
+  /** How many sessions each workspace id has, as of now: to be read at once, ids without a session may be missing. */
+  counts(): Promise<ReadonlyMap<string, number>>
 }
 export const SessionCounter = serviceToken<SessionCounter>('session-counter')

@@ -253,7 +253,7 @@ test('the first prompt names an untitled session, secrets masked; later ones onl
     events.filter(event => event.type === 'session.meta.updated').map(event => event.payload),
     [{ title, patch: { title, isCustomTitle: false, lastPrompt: title } }, { patch: { lastPrompt: 'second' } }]
   )
-  assert.equal(await seen.counter.count(data.workspace_id), 1)
+  assert.equal((await seen.counter.counts()).get(data.workspace_id), 1)
 })
 
 test('work is announced once per change, an approval wins over a question, the reason is persisted', async t => {

@@ -17,6 +17,7 @@ import {
   workspaceUpdated
 } from '../../../features/workspaces/index.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
+import { workspaceId } from '../../../features/workspaces/root.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -112,7 +113,7 @@ test('an unknown id answers 40410 and a malformed one 40001', async t => {
 test('a deleted workspace leaves a tombstone, its files alone, and comes back as a fresh row with its sessions', async t => {
   const root = await project()
   let time = 0
-  const counter = stub(SessionCounter, { count: async () => 3 })
+  const counter = stub(SessionCounter, { counts: async () => new Map([[workspaceId(root), 3]]) })
   const { call, events, home } = await startTestKernel(t, { packs: [counter, workspaces], now: () => new Date(time) })
   const { id } = (await call(registerWorkspace, { body: { root, name: 'first' } })).data
 
@@ -150,7 +151,13 @@ test('two servers on one home see each other and lose no registration', async t 
 
 test('a root under two ids counts as one workspace and goes as one', async t => {
   const root = await project()
-  const counter = stub(SessionCounter, { count: async id => (id === 'wd_old_0123456789ab' ? 2 : 1) })
+  const counter = stub(SessionCounter, {
+    counts: async () =>
+      new Map([
+        ['wd_old_0123456789ab', 2],
+        [workspaceId(root), 1]
+      ])
+  })
   const { call, home } = await startTestKernel(t, { packs: [counter, workspaces] })
   const { id } = (await call(registerWorkspace, { body: { root } })).data
   const file = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8'))
