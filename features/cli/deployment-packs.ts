@@ -7,9 +7,9 @@ import { productVersion } from './version.ts'
 
 /**
  * The packs of a deployment in activation order for ties. What cannot be imported, and what has the name of another pack, is among them
- * as a pack that fails with the reason. `importMs`: time limit of an import. Throws when a name in `disable` or `require` is nobody's.
+ * as a pack that fails with the reason. `importMs`: time limit of an import; `warn`: hears of what gave way to the command line. Throws when a name in `disable` or `require` is nobody's.
  */
-export async function deploymentPacks(deployment: Deployment, importMs?: number): Promise<Pack[]> {
+export async function deploymentPacks(deployment: Deployment, warn?: (text: string) => void, importMs?: number): Promise<Pack[]> {
   const packs = await loadDefaultPacks(deployment.disable, productVersion())
   if (deployment.demo) packs.push(...(await loadDefaultPacks(deployment.disable, productVersion(), demoPacks)))
   const names = Object.keys({ ...defaultPacks, ...(deployment.demo ? demoPacks : {}) })
@@ -18,6 +18,7 @@ export async function deploymentPacks(deployment: Deployment, importMs?: number)
     const { loadPacks } = await import('./load-pack.ts')
     const loaded = await loadPacks(deployment.load, names, importMs, deployment)
     failed.push(...loaded.failed)
+    for (const text of loaded.gaveWay) warn?.(text)
     const { checkReplacements } = await import('./replacements.ts')
     const defaults = Object.keys(defaultPacks).map(name => () => loadDefaultPack(name))
     packs.push(...(await checkReplacements(loaded.packs, deployment.replace, defaults)))

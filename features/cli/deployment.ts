@@ -3,11 +3,11 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readRegularFile } from '../../kernel/home.ts'
 import type { FlagValues } from './flags.ts'
-import { type Isolation, type IsolationOptions, isolationOptions } from './isolation/options.ts'
+import { type Isolation, type IsolationOptions, isolationOptions, type Origin } from './isolation/options.ts'
 
 export interface Deployment extends Isolation {
   readonly home: string
-  readonly load: readonly { readonly spec: string; readonly from: string }[]
+  readonly load: readonly Origin[]
   /** The demo model is there. */
   readonly demo?: boolean
   readonly disable: readonly string[]
@@ -47,7 +47,7 @@ export async function readDeployment(flags: FlagValues, env: NodeJS.ProcessEnv):
   const { load, disable, require, ...others } = await packsTable(file)
   return {
     home,
-    load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd() }))],
+    load: [...load.map(spec => ({ spec, from: home })), ...(flags.pack ?? []).map(spec => ({ spec, from: process.cwd(), first: true }))],
     demo: flags.demo ?? false,
     disable: [...disable, ...(flags.disable ?? [])],
     require: [...require, ...(flags.require ?? [])],

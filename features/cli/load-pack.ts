@@ -1,6 +1,6 @@
 /** Loads third-party packs from paths and module names. Their `svc-code/...` imports resolve to this very installation. */
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { createRequire, register } from 'node:module'
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -22,11 +22,13 @@ export interface LoadedPacks {
   readonly packs: Pack[]
   /** Name and reason of those. */
   readonly failed: string[]
+  /** What is left out because the command line names a pack of that name, one line each. */
+  readonly gaveWay: string[]
 }
 
 /**
- * Imports the modules side by side. A pack with a name in `taken`, or of one before it, fails as well, under the name of its file. Never
- * rejects.
+ * Imports the modules side by side, those of the command line counting first. A file that is named twice is one module. A pack with a name in
+ * `taken`, or of one before it, fails as well, under the name of its file; one whose name the command line has gives way. Never rejects.
  */
 export async function loadPacks(
   modules: readonly Origin[],
@@ -34,10 +36,12 @@ export async function loadPacks(
   limitMs = importLimitMs,
   isolation?: Isolation
 ): Promise<LoadedPacks> {
-  const loaded = await Promise.all(modules.map(({ spec, from }) => loadPack(spec, from, limitMs, isolation)))
+  const loaded = await Promise.all(distinct(modules).map(({ spec, from }) => loadPack(spec, from, limitMs, isolation)))
+  const ofCommandLine = modules.filter(({ first }) => first).map(({ spec }) => spec)
   const names = new Set(taken)
   const packs: Pack[] = []
   const failed: string[] = []
+  const gaveWay: string[] = []
   const fail = (spec: string, from: string, reason: Error) => {
     const name = freeName(nameOf(spec), names)
     packs.push(failedPack(name, reason, { spec, from }))
@@ -47,7 +51,10 @@ export async function loadPacks(
   for (const { spec, from, place, found } of loaded) {
     for (const pack of found instanceof Error ? [found] : found) {
       if (!(pack instanceof Error)) origins.set(pack, { spec, from })
+      const other = pack instanceof Error ? undefined : packs.find(one => one.name === pack.name && !one.broken)
       if (pack instanceof Error) names.add(fail(spec, from, pack))
+      else if (other && ofCommandLine.includes(originOf(other)?.spec ?? '') && !ofCommandLine.includes(spec))
+        gaveWay.push(`[packs] load in config.toml names '${spec}', whose pack '${pack.name}' the command line brings already`)
       else if (names.has(pack.name)) names.add(fail(spec, from, new Error(`${place}: a pack named '${pack.name}' is there already`)))
       else {
         packs.push(pack)
@@ -55,7 +62,28 @@ export async function loadPacks(
       }
     }
   }
-  return { packs, failed }
+  return { packs, failed, gaveWay }
+}
+
+/** Each file once, those of the command line first. */
+function distinct(modules: readonly Origin[]): Origin[] {
+  const files = new Set<string>()
+  return [...modules.filter(({ first }) => first), ...modules.filter(({ first }) => !first)].filter(origin => {
+    const file = fileOf(origin)
+    if (file !== undefined && files.has(file)) return false
+    if (file !== undefined) files.add(file)
+    return true
+  })
+}
+
+/** The file that is imported, links resolved; undefined for what has none, or cannot be found. */
+export function fileOf({ spec, from }: Origin): string | undefined {
+  try {
+    const url = locate(spec, from)
+    return url.startsWith('file:') ? realpathSync(fileURLToPath(url)) : undefined
+  } catch {
+    return undefined // the import says why
+  }
 }
 
 interface Found {

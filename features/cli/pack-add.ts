@@ -12,11 +12,15 @@ import { CommandError } from './command-error.ts'
 import { homeOf, readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
-import { forgetModule, installedDir, loadPacks, originOf } from './load-pack.ts'
+import type { Origin } from './isolation/options.ts'
+import { fileOf, forgetModule, installedDir, loadPacks, originOf } from './load-pack.ts'
 import { rowOf } from './pack-rows.ts'
 import { runningServer } from './servers.ts'
 
-/** A path of a file or directory, a tarball, or a package that npm knows. Exit code 1, and nothing changed, when its pack fails. */
+/**
+ * A path of a file or directory, a tarball, or a package that npm knows. What is listed already, however it is spelled, is read anew. Exit code 1, and
+ * nothing changed, when its pack fails or another one of its name is listed.
+ */
 export async function addPack(word: string, flags: FlagValues, io: Io): Promise<number> {
   const home = homeOf(flags, io.env)
   const deployment = await readDeployment({ home }, io.env)
@@ -24,10 +28,12 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
   const tarball = /\.(?:tgz|tar\.gz)$/.test(word)
   if ((word.startsWith('.') || word.startsWith('/') || tarball) && !existsSync(path)) throw new CommandError(`there is no ${path}`)
   const byPath = existsSync(path) && !tarball
-  const spec = byPath ? path : await install(home, tarball ? path : word, io)
+  const known = byPath ? listedAs({ spec: path, from: home }, deployment.load) : undefined
+  const spec = known ?? (byPath ? path : await install(home, tarball ? path : word, io))
   const before = deployment.load.map(one => one.spec)
+  const listed = before.includes(spec)
   const undo = async () => {
-    if (!byPath && !before.includes(spec)) await npm(home, ['uninstall', spec], io)
+    if (!byPath && !listed) await npm(home, ['uninstall', spec], io)
   }
   forgetModule(spec, home)
   const inside = flags['in-process'] ?? false
@@ -38,14 +44,28 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
     throw new CommandError(`not added: ${failed.join('; ')}`)
   }
   const names = packs.map(pack => pack.name)
-  const added = before.includes(spec) ? before : [...before, spec]
+  const others = await loadPacks(
+    deployment.load.filter(one => one.spec !== spec),
+    [],
+    undefined,
+    deployment
+  )
+  const twin = others.packs.find(pack => names.includes(pack.name))
+  if (twin) {
+    await undo()
+    throw new CommandError(
+      `not added: a pack named '${twin.name}' is listed already, as ${originOf(twin)?.spec}; to have this one in its place: svc-code pack remove ${twin.name}`
+    )
+  }
   await editPacks(home, table => {
-    table.load = added
+    table.load = listed ? before : [...before, spec]
     isolated(table, names, !inside)
   })
-  const items = await refresh(home, byPath || !before.includes(spec) ? [] : names)
+  const did = listed ? `listed already as ${spec}:` : 'added'
+  const { items, warnings } = await refresh(home, listed ? names : [])
+  for (const text of warnings) io.err(`warning: ${text}\n`)
   if (items === undefined) {
-    io.out(`added ${names.join(', ')}; no server runs on ${home}, the next one loads it\n`)
+    io.out(`${did} ${names.join(', ')}; no server runs on ${home}, the next one loads it\n`)
     return 0
   }
   const rows = items.filter(item => names.includes(item.name)).map(rowOf)
@@ -57,9 +77,9 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
     })
     await refresh(home, [])
     await undo()
-    throw new CommandError(`not added: ${bad.map(row => `${row.name}: ${row.why}`).join('; ')}`)
+    throw new CommandError(`${listed ? '' : 'not added: '}${bad.map(row => `${row.name}: ${row.why}`).join('; ')}`)
   }
-  for (const row of rows) io.out(`added ${row.name}, ${row.state}${row.why === '' ? '' : `: ${row.why}`}\n`)
+  for (const row of rows) io.out(`${did} ${row.name}, ${row.state}${row.why === '' ? '' : `: ${row.why}`}\n`)
   return 0
 }
 
@@ -69,8 +89,11 @@ export async function removePack(word: string, flags: FlagValues, io: Io): Promi
   const deployment = await readDeployment({ home }, io.env)
   const { load } = deployment
   const { packs, failed } = await loadPacks(load, [], undefined, deployment)
-  const wanted = load.map(one => one.spec).filter(spec => spec === word || spec === resolve(word))
-  const specs = wanted.length > 0 ? wanted : packs.flatMap((one: Pack) => (one.name === word ? (originOf(one)?.spec ?? []) : []))
+  const spelled =
+    load.find(one => one.spec === word || one.spec === resolve(word))?.spec ?? listedAs({ spec: resolve(word), from: home }, load)
+  const named = spelled === undefined ? packs.flatMap((one: Pack) => (one.name === word ? (originOf(one)?.spec ?? []) : [])) : [spelled]
+  const files = load.filter(one => named.includes(one.spec)).flatMap(one => fileOf(one) ?? [])
+  const specs = load.map(one => one.spec).filter((spec, at) => named.includes(spec) || files.includes(fileOf(load[at] as Origin) ?? ''))
   if (specs.length === 0) throw new CommandError(`[packs] load of config.toml names no pack '${word}'`)
   const left = load.map(one => one.spec).filter(spec => !specs.includes(spec))
   await editPacks(home, table => {
@@ -79,20 +102,31 @@ export async function removePack(word: string, flags: FlagValues, io: Io): Promi
     const isGone = (name: string) => name === word || (failed.length === 0 && !stay.includes(name))
     if (typeof table.isolate === 'object') table.isolate = table.isolate.filter(name => !isGone(name))
   })
-  const items = await refresh(home, [])
+  const { items } = await refresh(home, [])
+  const gone = packs.filter(pack => specs.includes(originOf(pack)?.spec ?? '')).map(pack => pack.name)
+  const still = items?.some(item => gone.includes(item.name))
   for (const spec of specs) if (existsSync(join(home, installedDir, 'node_modules', spec))) await npm(home, ['uninstall', spec], io)
-  io.out(`removed ${word}${items === undefined ? '' : '; the running server goes on without it'}\n`)
+  const server =
+    items === undefined ? '' : still ? '; the running server has it from its command line' : '; the running server goes on without it'
+  io.out(`removed ${word}${server}\n`)
   return 0
 }
 
-/** Has the running server take in `[packs]` now, and these packs read anew; undefined when none runs, or it cannot. */
-async function refresh(home: string, anew: readonly string[]): Promise<PackItem[] | undefined> {
+/** How a file is named in the list; undefined when it is not in it. */
+function listedAs(origin: Origin, load: readonly Origin[]): string | undefined {
+  const file = fileOf(origin)
+  return file === undefined ? undefined : load.find(one => fileOf(one) === file)?.spec
+}
+
+/** Has the running server take in `[packs]` now, and these packs read anew; `items` undefined when none runs. */
+async function refresh(home: string, anew: readonly string[]): Promise<{ items?: PackItem[]; warnings: string[] }> {
   const server = await runningServer(home)
-  if (!server) return undefined
+  if (!server) return { warnings: [] }
   const { rest } = server.client
   try {
     for (const name of anew) await unwrap(rest.POST('/api/v1/packs/{name}:reload', { params: { path: { name } } }))
-    return (await unwrap(rest.POST('/api/v1/packs:refresh'))).items as PackItem[]
+    const { items, warnings } = await unwrap(rest.POST('/api/v1/packs:refresh'))
+    return { items: items as PackItem[], warnings }
   } catch (error) {
     throw new CommandError(`config.toml is changed, but the running server did not follow: ${(error as Error).message}`)
   } finally {

@@ -2,6 +2,7 @@
 import { basename, dirname, relative } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Kernel } from '../../kernel/kernel.ts'
+import { readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 import type { Io } from './io.ts'
 import { forgetModule, loadPacks } from './load-pack.ts'
@@ -21,7 +22,7 @@ export async function devPack(word: string, flags: FlagValues, io: Io): Promise<
       await wait(quietMs)
       waiting = false
       forgetModule(file, dir)
-      const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [])
+      const { packs: next, failed } = await loadPacks([{ spec: file, from: dir }], [], undefined, await readDeployment(flags, io.env))
       if (failed.length > 0) return io.out(`still the version before: ${failed.join('; ')}\n`)
       for (const one of next) {
         await (names.includes(one.name) ? kernel.reload(one.name, one) : kernel.load(one))

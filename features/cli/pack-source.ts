@@ -22,12 +22,12 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
     const equal = originOf(pack) === undefined || (pack.broken !== undefined && pack.broken.message === before.broken?.message)
     return equal ? before : pack
   }
-  const stateOf = (now: Deployment, all: readonly Pack[]): Deployed => ({
+  const stateOf = (now: Deployment, all: readonly Pack[], gaveWay: readonly string[] = []): Deployed => ({
     packs: all,
     config: deploymentConfig(now),
     disabled: now.disable,
     required: now.require,
-    warnings: deploymentWarnings(now, all)
+    warnings: [...gaveWay, ...deploymentWarnings(now, all)]
   })
   const read = async (): Promise<Deployed> => {
     const now = await readDeployment(flags, env)
@@ -36,9 +36,11 @@ export function packSource(flags: FlagValues, env: NodeJS.ProcessEnv, deployment
     for (const one of now.load) if (!loaded.includes(one.spec)) forgetModule(one.spec, one.from) // it may have been here before, and changed since
     loaded = specs
     last = now
-    const all = await Promise.all((await deploymentPacks({ ...now, demo: deployment.demo ?? false })).map(same))
+    const gaveWay: string[] = []
+    const found = await deploymentPacks({ ...now, demo: deployment.demo ?? false }, text => gaveWay.push(text))
+    const all = await Promise.all(found.map(same))
     for (const pack of all) known.set(pack.name, pack)
-    return stateOf(now, all)
+    return stateOf(now, all, gaveWay)
   }
   return {
     started: stateOf(deployment, packs),

@@ -40,7 +40,7 @@ async function rowsOf({ client }: Reached, { disable }: Deployment): Promise<Row
 }
 
 async function foreseenRows(deployment: Deployment, warn: (text: string) => void): Promise<Row[]> {
-  const loaded = await deploymentPacks(deployment)
+  const loaded = await deploymentPacks(deployment, warn)
   for (const text of deploymentWarnings(deployment, loaded)) warn(text)
   return [...foreseen(loaded, deployment), ...deployment.disable.map(disabledRow)]
 }

@@ -40,7 +40,7 @@ export async function serve(flags: FlagValues, env: NodeJS.ProcessEnv, out: (tex
   const forgotten: unknown[] = []
   const collect = (reason: unknown) => forgotten.push(reason)
   process.on('unhandledRejection', collect) // of an import: there is no log yet
-  const packs = await deploymentPacks(deployment)
+  const packs = await deploymentPacks(deployment, warning => out(`warning: ${warning}\n`))
   for (const warning of deploymentWarnings(deployment, packs)) out(`warning: ${warning}\n`)
   const terminal = new Terminal(out)
   const kernel = await createKernel({

@@ -4,6 +4,8 @@
 export interface Origin {
   readonly spec: string
   readonly from: string
+  /** Named on the command line: it counts before what the file names. */
+  readonly first?: boolean
 }
 
 export interface Limits {

@@ -23,7 +23,7 @@ async function featuresOf(files: Readonly<Record<string, string>>, importMs?: nu
     await writeFile(join(dir, name), text)
   }
   const load = [...Object.keys(files).filter(name => !name.startsWith('part')), 'good.mjs'].map(name => ({ spec: `./${name}`, from: dir }))
-  const packs = await deploymentPacks({ home, load, disable: [], require: [], replace: {}, config: {} }, importMs)
+  const packs = await deploymentPacks({ home, load, disable: [], require: [], replace: {}, config: {} }, undefined, importMs)
   const kernel = await createKernel({ home, packs, port: 0, log: { level: 'silent' } })
   await kernel.start()
   try {

@@ -1,7 +1,7 @@
 /** A day of an author, and one of an operator: packs made, checked, tested, swapped, added and removed from the command line. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -146,4 +146,41 @@ test('unknown names and options in [packs] are told by commands that do not need
   const { stderr } = await command(home, ['instances'])
   assert.match(stderr, /warning: \[packs\] disable in config\.toml: no default pack is named 'tols-web'; did you mean tools-web\?\n/)
   assert.match(stderr, /warning: config\.toml: bad deployment config for pack sessions: unknown max_idel/)
+})
+
+test('a pack that is listed or served already has no twin: another spelling is the same pack, another file of its name is refused', async t => {
+  const dir = await freshDir()
+  const home = join(dir, 'home')
+  const [place, other, link] = [join(dir, 'words'), join(dir, 'others'), join(dir, 'link')]
+  const write = async (at: string, text: string) => {
+    await mkdir(at, { recursive: true })
+    await writeFile(
+      join(at, 'pack.mjs'),
+      `import { definePack, defineRoute, Type } from 'svc-code/kernel'
+       const words = defineRoute({ method: 'GET', path: '/api/v1/words', summary: 'Words', auth: 'none', data: Type.String() })
+       export default definePack({ name: 'words', setup: ctx => void ctx.route(words, () => '${text}') })`
+    )
+  }
+  await write(place, 'one')
+  await write(other, 'other')
+  await symlink(place, link)
+  const load = async () => /^load = (.*)$/m.exec(await readFile(join(home, 'config.toml'), 'utf8'))?.[1]
+  const server = await serve(t, home, '--port', '0', '--pack', place)
+  const words = async () => ((await (await fetch(`${server.url}/api/v1/words`)).json()) as { data: string }).data
+  const names = async () => (await command(home, ['packs'])).stdout.match(/^words\S*/gm)
+
+  assert.equal((await command(home, ['pack', 'add', '--in-process', place])).stdout, 'added words, Active\n')
+  assert.deepEqual([await names(), await load()], [['words'], `["${place}"]`])
+  await write(place, 'two')
+  for (const again of [join(place, 'pack.mjs'), `${place}/../words`, link])
+    assert.equal((await command(home, ['pack', 'add', '--in-process', again])).stdout, `listed already as ${place}: words, Active\n`)
+  assert.deepEqual([await names(), await load(), await words()], [['words'], `["${place}"]`, 'two'])
+
+  const refused = await command(home, ['pack', 'add', other])
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /not added: a pack named 'words' is listed already, as .*words; .*: svc-code pack remove words\n/)
+  assert.match((await command(home, ['pack', 'remove', link])).stdout, /the running server has it from its command line\n$/)
+  const shadowed = await command(home, ['pack', 'add', '--in-process', other])
+  assert.match(shadowed.stderr, /warning: .*'.*others', whose pack 'words' the command line brings already\n/)
+  assert.deepEqual([await names(), await words()], [['words'], 'two'])
 })
