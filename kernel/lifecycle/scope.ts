@@ -15,10 +15,17 @@ export class Scope {
   readonly #undos = new Set<Dispose>()
   #closing: Promise<unknown[]> | undefined
   #ended = false
-  readonly #abort = new AbortController()
+  /** Made when somebody asks: most scopes are of connections and sessions, whose signals nobody needs. */
+  #abort: AbortController | undefined
+  /** Why it closes, since it does. */
+  #why: { readonly reason: unknown } | undefined
 
   /** Aborts as soon as `close` begins. */
   get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      this.#tell()
+    }
     return this.#abort.signal
   }
 
@@ -63,15 +70,16 @@ export class Scope {
 
   /**
    * Closes once; later calls return the first result. An undo that is not through after `limitMs` (all together) is given up, and the
-   * next one runs.
+   * next one runs. `reason`: that of the signal; default: the owner is closed.
    */
-  close(reason: unknown = developerError('owner_closed'), limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
+  close(reason?: unknown, limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
     this.#closing ??= this.#run(reason, limitMs)
     return this.#closing
   }
 
   async #run(reason: unknown, limitMs: number): Promise<unknown[]> {
-    this.#abort.abort(reason)
+    this.#why = { reason }
+    this.#tell()
     const errors: unknown[] = []
     const end = performance.now() + limitMs
     for (const undo of [...this.#undos].reverse()) {
@@ -85,5 +93,9 @@ export class Scope {
     }
     this.#ended = true
     return errors
+  }
+
+  #tell(): void {
+    if (this.#why) this.#abort?.abort(this.#why.reason ?? developerError('owner_closed'))
   }
 }

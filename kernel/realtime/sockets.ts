@@ -80,6 +80,7 @@ export class Sockets {
     }
     server.handleUpgrade(req, socket, head, ws => {
       req.socket.setKeepAlive(true, keepAliveMs)
+      endInTurn(socket)
       accept(ws, new SocketTransport(ws, socket), judged, req)
     })
   }
@@ -127,6 +128,25 @@ export class Sockets {
 
 function isSocketPath(url: string | undefined): boolean {
   return url === socketPath || url?.startsWith(`${socketPath}?`) === true
+}
+
+/**
+ * A network that breaks down ends all clients in one pass of the loop: each is let go when the loop has time for it. A client that has ended
+ * its side and to whom nothing is under way is through; otherwise the library sends that first.
+ */
+function endInTurn(socket: Duplex): void {
+  const library = socket.listeners('end')
+  const letGo = () => {
+    if (socket.destroyed) return
+    if (socket.writableLength === 0) socket.destroy()
+    else for (const listener of library) listener.call(socket)
+  }
+  socket.removeAllListeners('end')
+  socket.once('end', () => {
+    const others = yieldToLoop()
+    if (others) void others.then(letGo)
+    else letGo()
+  })
 }
 
 const asText = { binary: false, compress: false } as const

@@ -381,6 +381,50 @@ test('slots of a connection are closed with it, and it leaves the list at once',
   assert.deepEqual(hub.clients.list(), [])
 })
 
+test('clients that all end in one moment are all let go, with what hung on them', async t => {
+  const { connect, hub } = await startHub(t)
+  const many = 300
+  let held = 0
+  const closed = new Promise<void>(resolve => {
+    const slot = defineSlot('probe', () => ({ close: () => --held === 0 && resolve() }))
+    const open = defineFrame({ type: 'open', payload: Type.Object({}), ack: Type.Object({}) })
+    hub.clients.mount([
+      mounted(open, ({ connection }: { connection: { get(slot: unknown): unknown } }) => {
+        held++
+        connection.get(slot)
+        return {}
+      })
+    ])
+  })
+  const clients = await Promise.all(Array.from({ length: many }, () => connect()))
+  await Promise.all(clients.map(client => client.request('open')))
+  assert.equal(held, many)
+  for (const client of clients) client.terminate()
+  await closed
+  assert.deepEqual(hub.clients.list(), [])
+})
+
+test('a client that ends its side still gets what was on its way to it', async t => {
+  const { connect, hub, url } = await startHub(t)
+  const other = await connect()
+  const socket = connectTcp({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => socket.destroy())
+  socket.write(
+    'GET /api/v1/ws HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+  )
+  while (hub.clients.list().length < 2) await once(socket, 'data')
+  socket.pause()
+  const id = 'x'.repeat(12 * 1024 * 1024) // more than the system takes for one socket
+  hub.emit(changed, { id })
+  await other.next(frame => frame.type === changed.type)
+  socket.end()
+  await other.request('unsubscribe', { session_ids: [] })
+  let bytes = 0
+  for await (const data of socket) bytes += (data as Buffer).length
+  assert.ok(bytes > id.length, `${bytes} bytes came`)
+  assert.equal(hub.clients.list().length, 1)
+})
+
 test('suppressed events stay away, other agents and unfiltered ones do not', async t => {
   const { connect, hub } = await startHub(t)
   let undo: (() => void) | undefined
