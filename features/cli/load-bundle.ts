@@ -9,6 +9,9 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 
+/** As ES2024 has it; the library that is compiled for is older. */
+type Resizable = ArrayBuffer & { readonly maxByteLength: number; resize(bytes: number): void }
+
 type Exports = Record<string, unknown>
 type Body = (exports: Exports, require: (name: string) => unknown, module: { exports: Exports }, file: string, dir: string) => void
 
@@ -65,8 +68,13 @@ function compile(name: string): Body {
 
 const empty = Buffer.alloc(0)
 
-/** Where files are read to, one after the other: a buffer for each would be garbage that stays until memory is short. */
-const room = Buffer.allocUnsafeSlow(1 << 21)
+/**
+ * Where files are read to, one after the other: a buffer for each would be garbage that stays until memory is short. Resized for each file,
+ * because what is cut off goes back to the system at once.
+ */
+const room = new (ArrayBuffer as unknown as new (bytes: number, options: { maxByteLength: number }) => Resizable)(0, {
+  maxByteLength: 1 << 21
+})
 
 /** Bytes `start` to `end` of a file (default: all), between two others; valid until the next call. */
 function bytesOf(file: string, before: Buffer, after: Buffer, start = 0, end?: number): Buffer {
@@ -74,7 +82,9 @@ function bytesOf(file: string, before: Buffer, after: Buffer, start = 0, end?: n
   try {
     const size = (end ?? fstatSync(fd).size) - start
     const length = before.length + size + after.length
-    const all = length <= room.length ? room.subarray(0, length) : Buffer.allocUnsafeSlow(length)
+    const fits = length <= room.maxByteLength
+    if (fits) room.resize(length)
+    const all = fits ? Buffer.from(room, 0, length) : Buffer.allocUnsafeSlow(length)
     before.copy(all)
     after.copy(all, before.length + readSync(fd, all, before.length, size, start))
     return all
