@@ -169,6 +169,7 @@ export class Turn implements TurnPorts {
     this.visible = false
     written.tell(before.length + 1)
     if (error) this.#tellFailure(error, result)
+    await nextPass() // the end of the turn goes out first
     await deps.hooks.turnEnd({ ...this.#info({ turn_id, step: steps }), reason }, deps.turnEndMs)
     written.tell()
     this.#agent.settled(this)

@@ -100,11 +100,6 @@ export class Fanout {
     for (const connection of [...this.#everyone]) connection.broadcast(event, true)
   }
 
-  /** What was handed over together is complete: it leaves now, unless the stream is busy. */
-  endGroup(session_id: string): void {
-    this.#audiences.get(session_id)?.endGroup()
-  }
-
   /** Sends what waits for its batch, of a session or of all. */
   flush(session_id?: string): void {
     if (session_id !== undefined) this.#audiences.get(session_id)?.flush()
@@ -139,7 +134,10 @@ class Audience {
     this.#waiting = waiting
   }
 
-  /** Queues a frame. It leaves at the end of this tick, or within 16 ms when the stream is busy, or with the 64th frame. */
+  /**
+   * Queues a frame. It leaves with those that were written to disk together with it; a volatile one at the end of this tick, or within 16 ms when the
+   * stream is busy, or with the 64th frame.
+   */
   push(frame: EventFrame): void {
     const merged =
       !frame.wire && this.#env.guard.call(frame.draft.pack, `merge rule of ${frame.spec.type}`, () => this.#merge(frame), false)
@@ -147,10 +145,6 @@ class Audience {
     if (this.#runs.length === 1) this.#waiting.add(this)
     if (this.#runs.length >= maxFrames) this.flush()
     else if (!this.#immediate && this.#quick < quickFlushes) this.#immediate = setImmediate(() => this.flush())
-  }
-
-  endGroup(): void {
-    if (this.#immediate) this.flush()
   }
 
   /** Sends what is queued, now. */

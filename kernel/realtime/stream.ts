@@ -5,7 +5,7 @@
 
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { yieldToLoop } from '../lifecycle/wait.ts'
+import { nextPass, yieldToLoop } from '../lifecycle/wait.ts'
 import type { Fence } from '../storage/files.ts'
 import { LeaseLost } from '../storage/lease.ts'
 import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
@@ -182,7 +182,8 @@ export class Stream {
 
   /** Group by group: durable frames to the disk, then all frames in order to the sockets. */
   async #pump(journal: Journal): Promise<void> {
-    await null // the lines of this tick share one write
+    // The lines of this pass share one write, and whoever waits for an answer in it gets that before.
+    await (this.#table.waiting.bytes < yieldBytes ? nextPass() : null)
     while (this.#queue.length > 0 || this.#gap) {
       const gap = this.#gap // then everything before it is in this batch
       const batch = this.#queue
@@ -215,7 +216,7 @@ export class Stream {
         if (others) await others
         this.#handOver(frame)
       }
-      this.#table.fanout.endGroup(this.id)
+      this.#table.fanout.flush(this.id) // what was written together leaves together
       if (failed) this.#handOverOld(epoch)
       if (gap) await this.#skip(journal)
     }
