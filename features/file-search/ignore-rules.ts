@@ -1,7 +1,8 @@
 /** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Ignore } from 'ignore'
+import { lookAt } from '../../kernel/index.ts'
 
 /** In the order in which later ones win. */
 const names = ['.gitignore', '.ignore', '.rgignore']
@@ -34,7 +35,7 @@ export class IgnoreRules {
   static async above(dir: string): Promise<IgnoreRules> {
     const dirs = [dir]
     while (dirname(dirs[0]!) !== dirs[0]) dirs.unshift(dirname(dirs[0]!))
-    const repositories = await Promise.all(dirs.map(at => stat(join(at, '.git')).catch(() => undefined))) // mostly there is none
+    const repositories = await Promise.all(dirs.map(at => lookAt(join(at, '.git'))))
     const first = repositories.findLastIndex(git => git !== undefined)
     const parents = dirs.slice(Math.max(0, first), -1)
     const exclude = repositories[first]?.isDirectory() ? await textOf(join(dirs[first]!, '.git', 'info', 'exclude')) : ''
@@ -62,10 +63,28 @@ export class IgnoreRules {
 
   async #with(dir: string, text: string): Promise<IgnoreRules> {
     if (!/^\s*[^#\s]/m.test(text)) return this
-    const { default: ignore } = await import('ignore')
     const base = dir.endsWith('/') ? dir : `${dir}/`
-    return new IgnoreRules([...this.#levels, { base, rules: ignore({ allowRelativePaths: true }).add(text) }])
+    return new IgnoreRules([...this.#levels, { base, rules: await compiled(text) }])
   }
+}
+
+/** Texts of rules whose patterns stay compiled. */
+const remembered = 32
+/** Longer texts are compiled each time, characters. */
+const rememberedChars = 64 * 1024
+/** By text, the one used last at the end. */
+const patterns = new Map<string, Ignore>()
+
+/** Rules of a text, with a memory of their own for what they were asked: the patterns are shared. */
+async function compiled(text: string): Promise<Ignore> {
+  const { default: ignore } = await import('ignore')
+  const fresh = ignore({ allowRelativePaths: true })
+  if (text.length > rememberedChars) return fresh.add(text)
+  const known = patterns.get(text) ?? ignore().add(text)
+  patterns.delete(text)
+  patterns.set(text, known)
+  if (patterns.size > remembered) patterns.delete(patterns.keys().next().value!)
+  return fresh.add(known)
 }
 
 /** What the ignore files of a directory say. */
@@ -76,7 +95,7 @@ async function ownText(dir: string, found?: ReadonlySet<string>): Promise<string
 }
 
 async function textOf(file: string): Promise<string> {
-  const facts = await stat(file).catch(() => undefined) // there is none
+  const facts = await lookAt(file)
   if (!facts?.isFile() || facts.size > MAX_BYTES) return ''
   return await readFile(file, 'utf8').catch(() => '') // unreadable: no rules
 }

@@ -14,31 +14,33 @@ export function lstatOf(path: string): Promise<Stats | undefined> {
 
 /** A look that takes longer says that the disk is slow, ms. */
 const SLOW_MS = 5
-/** Looks on this thread stop for other work after so long, ms. */
-const SLICE_MS = 4
 /** Looks of other threads at a time. */
 const AT_ONCE = 256
+/** Looks on this thread before others may have their turn. */
+const SLICE = 64
 
-/** Many at once. A quick disk is asked on this thread, in slices, which takes a fraction; a slow one on others. */
-export async function lstatsOf(paths: readonly string[]): Promise<(Stats | undefined)[]> {
+/** Many things in one directory. A quick disk is asked on this thread, in slices, which takes a fraction; a slow one on others. */
+export async function lstatsOf(dir: string, names: readonly string[]): Promise<(Stats | undefined)[]> {
   const found: (Stats | undefined)[] = []
-  while (found.length < paths.length) {
+  const at = `${dir}/`
+  while (found.length < names.length) {
     const began = performance.now()
-    found.push(await lstatOf(paths[found.length]!))
+    found.push(await lstatOf(at + names[found.length]!))
     let last = performance.now()
     if (last - began > SLOW_MS) {
-      found.push(...(await Promise.all(paths.slice(found.length, found.length + AT_ONCE).map(lstatOf))))
+      found.push(...(await Promise.all(names.slice(found.length, found.length + AT_ONCE).map(name => lstatOf(at + name)))))
       continue
     }
-    for (let from = last; found.length < paths.length; ) {
-      found.push(lstatNow(paths[found.length]!))
+    while (found.length < names.length) {
+      found.push(lstatNow(at + names[found.length]!))
       const now = performance.now()
       if (now - last > SLOW_MS) break
       last = now
-      if (now - from < SLICE_MS) continue
-      await yieldToLoop()
+      if (found.length % SLICE !== 0) continue
+      const others = yieldToLoop()
+      if (!others) continue
+      await others
       last = performance.now()
-      from = last
     }
   }
   return found
@@ -71,10 +73,13 @@ export function plainEntry(path: string, name: string, stats: Stats): Entry {
   }
 }
 
+/** Years that a time of the wire can show: 0 to 9999. */
+const [firstMs, lastMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')]
+
 /** Some file systems hold times that no date can show. */
-function timeOf(stats: Stats): string {
-  const at = stats.mtime
-  return (Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9999 || at.getUTCFullYear() < 0 ? new Date(0) : at).toISOString()
+function timeOf({ mtimeMs }: Stats): string {
+  const at = Math.round(mtimeMs)
+  return new Date(at >= firstMs && at <= lastMs ? at : 0).toISOString()
 }
 
 /** One entry. A link stays a link, but one that leads out of the workspace throws PathOutside (41304). */

@@ -17,7 +17,9 @@ const DIRECTORY_BYTES = 2 * 1024 * 1024
 /** Entries of one answer, all directories together. */
 const ANSWERED = 20_000
 /** Candidates that are sorted without a pause. */
-const SLICE = 2_000
+const SORTED = 2_000
+/** Entries of which each takes little, before others may have their turn. */
+const SLICE = 256
 /** Directories that are counted at a time. */
 const AT_ONCE = 16
 
@@ -31,7 +33,7 @@ interface Candidate {
   readonly name: string
   readonly path: string
   readonly directory: boolean
-  entry?: Entry
+  entry: Entry | undefined
 }
 
 interface Scan {
@@ -98,13 +100,16 @@ class Lister {
     const rules = follow_gitignore ? await this.#rulesOf(pin, found) : new IgnoreRules()
     if (!rules) return { candidates: [], cut: false }
     const candidates: Candidate[] = []
-    for (const entry of found) {
+    const real = pin.real.endsWith(sep) ? pin.real : pin.real + sep
+    const above = pin.path === '.' ? '' : `${pin.path}/`
+    for (const [at, entry] of found.entries()) {
+      if (at % SLICE === SLICE - 1) await yieldToLoop()
       const { name } = entry
       if (name.startsWith('.') && (!show_hidden || (name === '.git' && follow_gitignore))) continue
       const directory = entry.isDirectory()
-      if (rules.ignores(join(pin.real, name), directory)) continue
-      const path = pin.path === '.' ? name : `${pin.path}/${name}`
-      if (!this.#excluded(path)) candidates.push({ name, path, directory })
+      if (rules.ignores(real + name, directory)) continue
+      const path = above + name
+      if (!this.#excluded(path)) candidates.push({ name, path, directory, entry: undefined })
     }
     return { candidates, cut }
   }
@@ -125,16 +130,22 @@ class Lister {
 
   async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
     const left = candidates.filter(candidate => !candidate.entry)
-    const places = left.map(({ name }) => `${pin.at}/${name}`)
-    for (const [at, stats] of (await lstatsOf(places)).entries()) {
+    const dir = pin.at
+    const found = await lstatsOf(
+      dir,
+      left.map(({ name }) => name)
+    )
+    for (const [at, stats] of found.entries()) {
+      if (at % SLICE === 0) await yieldToLoop()
       const candidate = left[at]!
-      if (stats?.isSymbolicLink()) candidate.entry = await entryOf(candidate.path, candidate.name, stats, places[at]!)
-      else if (stats) candidate.entry = plainEntry(candidate.path, candidate.name, stats)
+      const { path, name } = candidate
+      if (stats?.isSymbolicLink()) candidate.entry = await entryOf(path, name, stats, `${dir}/${name}`)
+      else if (stats) candidate.entry = plainEntry(path, name, stats)
     }
   }
 
   /** Status and counts, for what is shown only. */
-  async #finish(entries: readonly Entry[]): Promise<Entry[]> {
+  async #finish(entries: Entry[]): Promise<Entry[]> {
     const status = this.#status
     const counts = new Map<string, number>()
     const counted = entries.filter(entry => entry.kind === 'directory')
@@ -142,6 +153,7 @@ class Lister {
       const scan = await withPin(this.#root, path, pin => this.#scan(pin)).catch(() => undefined) // not readable: not counted
       if (scan && !scan.cut) counts.set(path, scan.candidates.length)
     })
+    if (!status && counts.size === 0) return entries
     return entries.map(entry => {
       const child_count = counts.get(entry.path)
       return {
@@ -183,9 +195,9 @@ const compareTexts = (a = '', b = '') => (a < b ? -1 : a > b ? 1 : 0)
 /** The first of a list in an order; other work has its turn in between. */
 async function firstOf(candidates: readonly Candidate[], limit: number, compare: (a: Candidate, b: Candidate) => number) {
   let first: Candidate[] = []
-  for (let at = 0; at < candidates.length; at += SLICE) {
-    if (at > 0) await yieldToLoop()
-    first = [...first, ...candidates.slice(at, at + SLICE)].sort(compare).slice(0, limit)
+  for (let at = 0; at < candidates.length; at += SORTED) {
+    await yieldToLoop()
+    first = [...first, ...candidates.slice(at, at + SORTED)].sort(compare).slice(0, limit)
   }
   return first
 }

@@ -165,7 +165,7 @@ interface Range {
 
 /** `<mtime ms>-<size>-<inode>`, each in base 36. */
 export function fileEtag(stat: { readonly mtimeMs: number; readonly size: number; readonly ino: number }): string {
-  return [Math.floor(stat.mtimeMs), stat.size, stat.ino].map(part => part.toString(36)).join('-')
+  return `${Math.floor(stat.mtimeMs).toString(36)}-${stat.size.toString(36)}-${stat.ino.toString(36)}`
 }
 
 /** One satisfiable range; undefined (send everything) for malformed, several, reversed or unsatisfiable ones: never a 416. */
