@@ -11,7 +11,7 @@ import type { AgentRecordEvent } from './events.ts'
 import { type Failures, failureState } from './failure.ts'
 import { type Notice, noticeAccepted, noticeDropped, noticeState, startsTurn } from './notices.ts'
 import type { QueuedPrompt } from './queue.ts'
-import { catchUp } from './recovery.ts'
+import { catchUp, catchUpReading } from './recovery.ts'
 import { requestOf } from './request.ts'
 import {
   type Agent,
@@ -81,7 +81,10 @@ export class AgentEngine implements Agent {
       measured: () => emit('agentStatusUpdated', statusOf({ host, history, binding, deps, turn: turns.current }))
     })
     const engine = new AgentEngine(host, history, deps, { emit, binding, turns, failures })
-    if (!host.session.writable) return engine
+    if (!host.session.writable) {
+      await catchUpReading(host, history)
+      return engine
+    }
     await catchUp(host, history, deps)
     deps.engines.set(host, engine)
     for (const prompt of history.prompts()) {

@@ -29,11 +29,21 @@ export async function catchUp(host: AgentHost, history: History, deps: AgentDeps
   const repair = [...(await repairsOf(host, history, deps)), ...repairOf(history)]
   if (repair.length > 0) await history.append(...repair)
   if (host.record.type === 'sub') await withdraw(history)
-  const { work, state } = host.session
+  if (host.id === 'main') catchUpReason(host, history)
+}
+
+/** A session that another server has is read only: its state takes in, in memory, what its journal has and its owner has not saved yet. */
+export async function catchUpReading(host: AgentHost, history: History): Promise<void> {
+  if (host.id !== 'main') return
+  await catchUpPrompts(host, history)
+  catchUpReason(host, history)
+}
+
+function catchUpReason({ id, session: { work, state } }: AgentHost, history: History): void {
   const { ended_at, reason } = history.lastTurn() ?? {}
-  if (host.id !== 'main' || ended_at === undefined) return
+  if (ended_at === undefined) return
   const last = workReason(reason)
-  if (state.last_turn_reason !== last) work.turnEnded(host.id, last, { announce: false, at: new Date(ended_at) })
+  if (state.last_turn_reason !== last) work.turnEnded(id, last, { announce: false, at: new Date(ended_at) })
 }
 
 /** What packs put on record: before the end of the turn, in which it may have been left open. */

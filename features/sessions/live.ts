@@ -254,6 +254,7 @@ export class LiveSession extends SlotHost implements Session {
 
   /** For what the journal of an agent implies, too: changes of a short while share a write, and a crash before it costs nothing. */
   #saveLater(): void {
+    if (!this.writable) return // its owner saves it
     this.#later ??= setTimeout(() => void this.#save().catch(this.#ports.failed), saveDelayMs).unref()
   }
 

@@ -8,6 +8,7 @@ import { readSnapshot } from '../../../features/session-views/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { startAgent } from '../agent/start.ts'
 
 test('a snapshot between the acceptance of a prompt and its turn has the prompt, once', async t => {
@@ -57,6 +58,20 @@ test('subscribing at the position of a snapshot replays exactly what came after 
     replayed.map(frame => frame.seq),
     replayed.map((_frame, n) => as_of_seq + 1 + n)
   )
+})
+
+test('who can only read a session of another server has what its events have told, also before it is saved', async t => {
+  const home = await freshDir()
+  const owner = await startAgent(t, scriptedLlm('answer'), { home })
+  const reader = await startAgent(t, scriptedLlm('never asked'), { home, session_id: owner.session_id })
+  await owner.prompt('go')
+  await owner.settled(1)
+  const params = { session_id: owner.session_id }
+  const read = async ({ call }: typeof owner) => (await call(readSnapshot, { params })).data
+  const [there, here] = [await read(reader), await read(owner)]
+  assert.equal(there.as_of_seq, here.as_of_seq)
+  assert.deepEqual(there.messages, here.messages)
+  assert.deepEqual(there.session, here.session)
 })
 
 for (const [messages, has_more] of [
