@@ -105,7 +105,8 @@ export class AgentEngine implements Agent {
     if (event.name === 'session.prompt') session.promptSubmitted(event.text, { at: event.at })
     else if (event.name === 'session.undo') session.promptsUndone(event.text, { at: event.at })
     else if (event.name !== 'session.work') {
-      const turn = 'turnId' in event.payload && event.payload.turnId === turns.current?.turn_id ? turns.current : undefined
+      const isOfTurn = 'turnId' in event.payload ? event.payload.turnId === turns.current?.turn_id : event.name === 'promptSteered'
+      const turn = isOfTurn ? turns.current : undefined
       const emit = turn?.emit ?? this.#emit
       emit(event.name, event.payload, { at: event.at })
     } else if (event.ended === undefined) session.work.turnStarted(id, event.prompt_id)
@@ -324,11 +325,7 @@ export class AgentEngine implements Agent {
   }
 
   inFlight(): InFlightTurn | undefined {
-    const shown = this.#visible()?.snapshot()
-    if (!shown) return undefined
-    const steered = this.#history.prompts().filter(({ status }) => status === 'steered')
-    const steered_prompts = steered.map(({ prompt_id, content }) => ({ prompt_id, content }))
-    return { ...shown, ...(steered.length > 0 ? { steered_prompts } : {}) }
+    return this.#visible()?.snapshot(this.#history.prompts().filter(({ status }) => status === 'steered'))
   }
 
   lastFailure(): Failure | undefined {

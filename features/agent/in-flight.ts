@@ -16,6 +16,8 @@ export class InFlight {
   #step = 0
   #stepId: string | undefined
   #shown = ''
+  /** Prompts of which was told that they were steered into the turn. */
+  readonly #steered = new Set<string>()
   /** A step is open and none of its results came: clients close the message with the first result. */
   #textOpen = false
   /** What the history says. */
@@ -35,11 +37,14 @@ export class InFlight {
     this.#phase = phase
   }
 
-  snapshot(): InFlightTurn {
+  /** `steered`: prompts that are on record as steered, and no messages yet. */
+  snapshot(steered: NonNullable<InFlightTurn['steered_prompts']>): InFlightTurn {
     const open = this.#openStep()
     // A message is shown in one place: from the moment it is in the history it does not stream any more.
     const streams = open?.step_id === this.#stepId && !open?.answered
     const { assistantDelta: assistant, thinkingDelta: thinking } = this.#texts
+    // A step that clients hear of before the steering did not take the prompt.
+    const steered_prompts = steered.flatMap(({ prompt_id, content }) => (this.#steered.has(prompt_id) ? { prompt_id, content } : []))
     return {
       turn_id: this.#turnId,
       assistant_text: streams ? assistant.text : '',
@@ -47,7 +52,8 @@ export class InFlight {
       thinking_text: streams ? thinking.text : '',
       thinking_offset: streams ? thinking.from : thinking.end,
       running_tools: [...this.#tools.values()],
-      ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId })
+      ...(this.#promptId === undefined ? {} : { current_prompt_id: this.#promptId }),
+      ...(steered_prompts.length > 0 ? { steered_prompts } : {})
     }
   }
 
@@ -92,6 +98,9 @@ export class InFlight {
         }
         break
       }
+      case 'promptSteered':
+        for (const id of (given as AgentEventPayload<'promptSteered'>).promptIds) this.#steered.add(id)
+        break
       case 'toolResult':
         this.#textOpen = false
         this.#tools.delete((given as AgentEventPayload<'toolResult'>).toolCallId)

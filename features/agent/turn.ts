@@ -271,15 +271,16 @@ export class Turn implements TurnPorts {
     return id
   }
 
-  /** Notices and steered prompts become messages; reminders follow. */
+  /** Notices and steered prompts become messages; reminders follow. What is steered until the step begins is with it: clients go by that order. */
   async beforeStep(at: StepAt): Promise<readonly (CoreRecord | HistoryRecord)[]> {
+    const reminders = await this.#reminders(at)
     const records = this.#unsaved.splice(0)
     records.push(...this.#notices().map(notice => noticeMessage(this.turn_id, notice)))
     const steered = this.steered.splice(0)
     this.consumed.push(...steered)
     // Each keeps a message of its own, which clients can read by its id; the model gets them as one.
     records.push(...steered.map(({ content, origin, prompt_id }) => userMessage(this.turn_id, content, origin, prompt_id)))
-    return [...records, ...(await this.#reminders(at))]
+    return [...records, ...reminders]
   }
 
   async #reminders(at: StepAt): Promise<CoreRecord[]> {

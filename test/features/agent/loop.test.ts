@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StepInjectors } from '../../../features/agent/index.ts'
 import { Config, loopControlSection } from '../../../features/config/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortPrompt, steerPrompts } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { failure, scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
-import { echoRunner, runner, type Started, startAgent, wireOf } from './start.ts'
+import { echoRunner, historyOnDisk, runner, type Started, startAgent, wireOf } from './start.ts'
 
 const payloads = (agent: Started, type: string) =>
   agent.events.filter(event => event.type === type).map(event => event.payload as Record<string, unknown>)
@@ -259,6 +261,79 @@ test('a steered prompt joins the running turn once, at the next step', async t =
   assert.equal(payloads(agent, 'prompt.completed').length, 1)
   const again = await agent.call(abortPrompt, { params: { session_id, prompt_id: queued.prompt_id } })
   assert.equal(again.code, 40903)
+})
+
+test('a prompt that is steered while a step is prepared stands before the answer of that step, as its event says', async t => {
+  const preparing = latch()
+  const prepared = latch()
+  const slow = definePack({
+    name: 'slow',
+    setup: ctx =>
+      ctx.contribute(StepInjectors, {
+        variant: 'slow',
+        async inject({ step }) {
+          if (step !== 2) return undefined
+          preparing.open()
+          await prepared.opened
+          return { text: 'a reminder' }
+        }
+      })
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'answer')
+  const agent = await startAgent(t, llm, { packs: [slow, echoRunner()] })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('start')
+  await preparing.opened
+  const { prompt_id } = await agent.prompt('and this')
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })).code, 0)
+  prepared.open()
+  await agent.settled(1)
+
+  const told = agent.events.map(({ type }) => type).filter(type => type === 'prompt.steered' || type === 'turn.step.started')
+  assert.deepEqual(told, ['turn.step.started', 'prompt.steered', 'turn.step.started'])
+  const { items } = (await agent.call(listMessages, { params })).data
+  const [answer, , asked] = items
+  assert.deepEqual([asked?.id, answer?.role], [prompt_id, 'assistant'])
+})
+
+test('a snapshot has a steered prompt when its event was told, not before: the step that begins in between does not take it', async t => {
+  const running = latch()
+  const ran = latch()
+  const beginning = latch()
+  const disk = latch()
+  let full: Promise<unknown> | undefined
+  const history = historyOnDisk(async records => {
+    if (records.some(record => record.type === 'step.begin' && record.step === 2)) {
+      beginning.open()
+      full = disk.opened
+    }
+    await full
+  })
+  const slow = runner(async ({ calls, report }) => {
+    running.open()
+    await ran.opened
+    const outcomes = calls.map(call => ({ call, result: { output: 'ran' } }))
+    for (const { call, result } of outcomes) await report({ type: 'finished', call, result })
+    return outcomes
+  })
+  const never = new Promise<never>(() => undefined)
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), [{ type: 'wait', until: never }])
+  const agent = await startAgent(t, llm, { history, packs: [slow] })
+  const params = { session_id: agent.session_id }
+  const steered = async () => {
+    const { data } = await agent.call(readSnapshot, { params })
+    return data.in_flight_turn?.steered_prompts?.map(prompt => prompt.prompt_id)
+  }
+  await agent.prompt('start')
+  await running.opened
+  const { prompt_id } = await agent.prompt('and this')
+  ran.open()
+  await beginning.opened
+  const steering = agent.call(steerPrompts, { params, body: { prompt_ids: [prompt_id] } })
+  for (let n = 0; n < 5; n++) assert.equal(await steered(), undefined)
+  disk.open()
+  assert.equal((await steering).code, 0)
+  assert.deepEqual(await steered(), [prompt_id])
 })
 
 test('a result that asks to stop ends the turn after its batch', async t => {
