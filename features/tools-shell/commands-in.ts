@@ -1,6 +1,17 @@
 /** The wide reading of a line: every command that it may run, in the forms in which a rule may name it. Better one too many than one missed. */
-import { type Command, forEachChild, type ParsedScript, type SyntaxNode, type Word } from 'unbash'
-import { carriedAt, computes, isShell, runsOthers, takesScript } from './programs.ts'
+import { type Assignment, type Command, forEachChild, type ParsedScript, type SyntaxNode, type Word } from 'unbash'
+import {
+  carriedAt,
+  computes,
+  isShell,
+  launchedAt,
+  namedAnew,
+  programTexts,
+  readsProgram,
+  runsOthers,
+  takesCommands,
+  takesScript
+} from './programs.ts'
 import { baseOf, literal } from './words.ts'
 
 /** Scripts within the words of scripts that are looked into. */
@@ -27,6 +38,7 @@ export class CommandsIn {
   visit(node: SyntaxNode, depth = 0): void {
     if ('errors' in node && node.errors?.length) this.uncertain = true
     if (node.type === 'Command') this.#command(node, depth)
+    if (node.type === 'Assignment') this.#assigned(node, depth)
     if (node.type === 'TestUnary') this.#computed(node.operand, depth)
     if (node.type === 'TestBinary') for (const word of [node.left, node.right]) this.#computed(word, depth)
     if (this.#level >= LEVELS) {
@@ -49,9 +61,10 @@ export class CommandsIn {
     this.#add([command.name, ...command.args].map(each => each.text).join(' '))
     if (isDark(command.name)) this.uncertain = true
     this.#begins(command, words, values, depth)
-    if (!runsOthers(baseOf(values[0]!))) return
+    const from = runsOthers(baseOf(values[0]!)) ? 1 : launchedAt(values)
+    if (from === undefined) return
     if (isDark(words[carriedAt(values) ?? 0])) this.uncertain = true
-    for (let at = 1; at < values.length && this.#budget > 0; at++) {
+    for (let at = from; at < values.length && this.#budget > 0; at++) {
       this.#begins(command, words.slice(at), values.slice(at), depth)
       this.#guess(values[at]!, depth)
     }
@@ -70,6 +83,15 @@ export class CommandsIn {
       else this.#text(values[index]!, depth)
     }
     if (name === 'eval') this.#text(rest.join(' '), depth)
+    if (name === 'alias') for (const value of rest) this.#text(value.replace(/^[^=]*=/, ''), depth)
+    if (takesCommands(values)) this.uncertain = true
+    for (const program of namedAnew(values)) this.#add(program)
+    for (const text of programTexts(values)) this.#program(text)
+    if (readsProgram(values)) {
+      const inputs = inputsOf(command)
+      if (inputs.length === 0 || inputs.includes(undefined)) this.uncertain = true
+      for (const text of inputs) this.#program(text ?? '')
+    }
     if (isShell(name) || name === 'source' || name === '.') this.#input(command, isShell(name), words.slice(1), rest, depth)
   }
 
@@ -84,15 +106,12 @@ export class CommandsIn {
 
   /** A script that comes in a here document is looked into; one from a pipe or a descriptor is unknown. */
   #input(command: Command, shell: boolean, words: readonly (Word | undefined)[], rest: readonly string[], depth: number): void {
-    let given = false
-    for (const each of command.redirects) {
-      if (each.type === 'Redirect') continue
-      given = true
-      const text = each.type === 'HereDoc' ? each.body.text : each.target && literal(each.target)
+    const inputs = inputsOf(command)
+    for (const text of inputs) {
       if (text === undefined) this.uncertain = true
       else this.#text(text, depth)
     }
-    if (given || (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value)))) return
+    if (inputs.length > 0 || (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value)))) return
     const at = rest.findIndex(value => !value.startsWith('-'))
     if (at < 0 ? shell : isDark(words[at]) || /^\/(?:dev|proc)\//.test(rest[at]!)) this.uncertain = true
   }
@@ -103,11 +122,31 @@ export class CommandsIn {
     if (text !== undefined && /\$\(|`/.test(text)) this.#text(text, depth)
   }
 
+  /** What the shell runs when it uses the variable, and what programs run that get it from their environment. */
+  #assigned({ name, value }: Assignment, depth: number): void {
+    for (const word of value.type === 'Word' ? [value] : value.elements) {
+      this.#computed(word, depth)
+      const text = literal(word)
+      if (text === undefined) continue
+      if (/^(?:BASH_ALIASES|BASH_CMDS|PROMPT_COMMAND|PS\d)/.test(name)) this.#text(text.replace(/^\[[^\]]*\]=/, ''), depth)
+      else if (/^[A-Z]/.test(name)) this.#guess(text, depth)
+    }
+  }
+
+  /** The text of a program in another language: whatever may begin a command in it counts as one. */
+  #program(text: string): void {
+    this.#budget -= text.length
+    for (const piece of text.split(/["'`/|;{}()!,=\n]/)) {
+      const form = piece.trim().replace(/^(?:[\d$,]*e|exec|shell|system)\s+/, '')
+      if (form !== '' && this.#budget > 0) this.#add(form)
+    }
+  }
+
   /** A word that may hold the text of a command: as it is, after `--flag=`, after `-f`. That it cannot be understood means nothing. */
   #guess(value: string, depth: number): void {
     if (!/[\s;&|<>()`$]/.test(value)) return
     const { uncertain } = this
-    this.#text(value, depth)
+    this.#text(value.replace(/^[!|]\s*/, ''), depth)
     if (/^-\w/.test(value)) this.#text(value.slice(2), depth)
     if (/^-\w*c/.test(value)) this.#text(value.replace(/^-\w*?c/, ''), depth)
     if (/^[\w.-]+=/.test(value)) this.#text(value.slice(value.indexOf('=') + 1), depth)
@@ -125,6 +164,14 @@ export class CommandsIn {
     if (this.#budget < 0) this.uncertain = true
     else this.forms.add(form)
   }
+}
+
+/** What here documents and strings give to the command; undefined for text that only the running shell knows. */
+function inputsOf(command: Command): (string | undefined)[] {
+  return command.redirects.flatMap(each => {
+    if (each.type === 'Redirect') return []
+    return [each.type === 'HereDoc' ? each.body.text : each.target && literal(each.target)]
+  })
 }
 
 /** Whether only the running shell knows what the word says. */

@@ -18,7 +18,7 @@ import { realAt } from '../../kernel/index.ts'
 import { isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
 import { CommandsIn, LEVELS } from './commands-in.ts'
 import { hasRiskyFlags, mustSpell } from './programs.ts'
-import { isPlain, literal } from './words.ts'
+import { isPlain, literal, mayBeFlag } from './words.ts'
 
 export interface ShellLine {
   /** The line as rules see it: in another directory than the session's, `cd '<cwd>' && <line>`. */
@@ -105,11 +105,12 @@ function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
   const spelled = mustSpell(words)
   const flags = hasRiskyFlags(words)
   const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
-  const name = { text: node.name.text, spelled: spelled.has(0) || literal(node.name) === undefined }
+  const leads = literal(node.name) === undefined || node.name.value.includes('/../')
+  const name = { text: node.name.text, spelled: spelled.has(0) || leads }
   let index = 0
   const suffix = node.suffix.map(each => {
     if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, false)
-    const hidden = flags && each.type === 'Word' && each.parts?.[0]?.type === 'Glob'
+    const hidden = flags && each.type === 'Word' && mayBeFlag(each)
     return pieceOf(each, line, files, spelled.has(++index) || hidden || files.own.has(each))
   })
   return [...prefix, name, ...suffix].filter(piece => piece !== undefined)

@@ -26,10 +26,23 @@ function isLookup(part: WordPart): boolean {
   return isVariable(part)
 }
 
-/** `$name`, `${name}`: a value as it is; `${name:-...}`, `${!name}` and `${name[i]}` compute one. */
+/**
+ * `$name`, `${name}`: a value as it is; `${name:-...}`, `${!name}` and `${name[i]}` compute one. `$_` and some of `$BASH_...` are words of the
+ * line itself: what another command of it was given would stand here as something else.
+ */
 function isVariable(part: WordPart | DoubleQuotedChild): boolean {
-  if (part.type === 'SimpleExpansion') return true
-  return part.type === 'ParameterExpansion' && part.prefix === undefined && part.index === undefined && part.operation === undefined
+  if (part.type === 'SimpleExpansion') return !isEcho(part.text.slice(1))
+  if (part.type !== 'ParameterExpansion' || isEcho(part.parameter)) return false
+  return part.prefix === undefined && part.index === undefined && part.operation === undefined
+}
+
+function isEcho(name: string): boolean {
+  return name === '_' || name.startsWith('BASH_')
+}
+
+/** A file pattern that may come out as a flag or a subcommand: names of files stand in its place. */
+export function mayBeFlag({ value, parts }: Word): boolean {
+  return (parts ?? []).some(part => part.type === 'Glob') && (/^[-*?[]/.test(value) || !value.includes('/'))
 }
 
 /** The last segment of a program's path. */
