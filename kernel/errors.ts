@@ -98,6 +98,14 @@ export const PersistenceFailed = errorSpec('persistence_failed', 50003, 'could n
 /** 50005: another server of the home has the session and does not answer. The contract names no code for it. */
 export const OwnerSilent = errorSpec('owner_silent', 50005, 'the server that has the session does not answer; try again')
 
+/** 50007: the pack behind a route, frame, tool or guard is being set up again, by itself or by an operator. The contract names no code for it; HTTP 503. */
+export const PackAway = errorSpec('pack_away', 50007, 'the pack that answers this is starting again; try again', 503, {
+  details: Type.Object({
+    pack: Type.String(),
+    retry_after_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'When it is set up again; absent: at once' }))
+  })
+})
+
 export const generalErrors: readonly ErrorSpec[] = [
   ValidationFailed,
   Unauthorized,
@@ -107,7 +115,8 @@ export const generalErrors: readonly ErrorSpec[] = [
   Banned,
   InternalError,
   PersistenceFailed,
-  OwnerSilent
+  OwnerSilent,
+  PackAway
 ]
 
 /** A 40001 with one entry per offending field, its path from the root of the request (`body.label`); the message is `path: text` of the first. */

@@ -51,6 +51,7 @@ export {
   InternalError,
   invalid,
   OwnerSilent,
+  PackAway,
   PassingFailure,
   PersistenceFailed,
   RouteMissing,
@@ -63,7 +64,7 @@ export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } 
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
 export { type Declarations, type Feature, KernelInfo, PackControl, type PackFacts, type PackReport } from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
-export { silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
+export { guardHook, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Answers,
   type Collection,

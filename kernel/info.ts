@@ -4,6 +4,7 @@
  */
 
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from './contract.ts'
+import type { AppError } from './errors.ts'
 import type { Inject } from './http/inject.ts'
 import type { LoopTime } from './lifecycle/guard.ts'
 import type { HookFacts } from './lifecycle/hooks.ts'
@@ -75,6 +76,8 @@ export interface KernelInfo {
   /** The operator started the server offline (flag or environment); the user's configuration may say so, too. */
   readonly offline: boolean
   features(): readonly Feature[]
+  /** What is answered for a pack that is away for a while (`PackAway`); undefined: it is active, or nobody knows that it comes back. */
+  absence(pack: string): AppError | undefined
   /** How long a pack had the event loop since it was activated; undefined while it had it for less than a millisecond. */
   time(pack: string): LoopTime | undefined
   connections(): readonly ConnectionInfo[]

@@ -128,7 +128,8 @@ export class Kernel {
       points: this.#points,
       remount: added => this.#remount(added),
       withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id),
-      fail: (unit, error) => this.#takeOut(unit.name, error)
+      fail: (unit, error) => this.#takeOut(unit.name, error),
+      absence: unit => this.#lifecycle.absence(unit.name)
     }
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
@@ -309,8 +310,9 @@ export class Kernel {
   #remount(added?: Registrations): void {
     const clash = added && this.#registry.clash(added)
     if (clash !== undefined) throw developerError('wire_clash', clash)
-    this.#http.mount(this.#registry.routes())
-    this.hub.clients.mount(this.#registry.frames())
+    const away = this.#registry.away()
+    this.#http.mount([...this.#registry.routes(), ...away.routes])
+    this.hub.clients.mount([...this.#registry.frames(), ...away.frames])
     this.hub.setEvents(this.#registry.events())
     this.#declarations = undefined
   }
@@ -381,6 +383,7 @@ export class Kernel {
       debug_endpoints: options.debugEndpoints && this.gate.loopback,
       offline: options.offline,
       features: () => this.features(),
+      absence: pack => this.#lifecycle.absence(pack),
       time: pack => this.#env.guard.time(pack),
       connections: () => this.hub.clients.list(),
       internals: () => ({ hooks: this.#tapped.facts(), ...this.hub.facts() }),

@@ -1,5 +1,5 @@
 /** How it is decided whether a call runs: understood, guarded, permitted; what somebody must consent to is asked last. */
-import { type Logger, silence } from '../../kernel/index.ts'
+import { AppError, type Logger, PackAway, silence } from '../../kernel/index.ts'
 import { abortText, inTime, withGrace } from './abort.ts'
 import { type ParsedCall, violation } from './arguments.ts'
 import { Changes } from './changes.ts'
@@ -157,6 +157,7 @@ async function askGuards(
 /** The result of a call that threw. */
 export function failed(name: string, error: unknown, registry: Registry): ToolResult {
   if (error instanceof ToolRefusal) return failure(error.message)
+  if (AppError.is(error) && error.code === PackAway.code) return failure(`The call was not made: ${error.message} in a moment.`)
   registry.blame(name, error)
   return failure(`The tool ${name} failed: ${error instanceof Error ? error.message : String(error)}`)
 }

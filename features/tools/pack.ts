@@ -1,5 +1,5 @@
 /** Wires the tools pack: registry, hooks around a call, the runner, and the tool list. */
-import { definePack, Type } from '../../kernel/index.ts'
+import { definePack, KernelInfo, Type } from '../../kernel/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Sessions } from '../sessions/index.ts'
 import { listTools, toolsSection } from './contract.ts'
@@ -15,7 +15,7 @@ export default definePack({
   name: 'tools',
   description: 'Tool registry, hooks around a call, and the runner that executes the calls of a response',
   area: 'Tools',
-  needs: { sessions: Sessions },
+  needs: { sessions: Sessions, kernel: KernelInfo },
   optional: { config: Config, authority: ToolAuthority },
   provides: [ToolHooks, ToolRunner],
   config: Type.Object({
@@ -33,7 +33,7 @@ export default definePack({
       description: 'how long a tool may take to understand a call, and each guard to judge it'
     })
   }),
-  setup(ctx, { sessions, config, authority }) {
+  setup(ctx, { sessions, kernel, config, authority }) {
     const hooks = createToolHooks()
     const tools = ctx.collect(Tools)
     const sets = ctx.collect(ToolSets)
@@ -42,7 +42,8 @@ export default definePack({
       tools: () => tools.entries(),
       sets: () => sets.entries(),
       policies: () => policies.entries(),
-      accounts: ctx
+      accounts: ctx,
+      absence: kernel.absence
     })
 
     ctx.slot(RepeatSlot)

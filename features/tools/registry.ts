@@ -1,5 +1,5 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import { type Accounts, type Contribution, defineSlot, type Static } from '../../kernel/index.ts'
+import { type Accounts, type AppError, type Contribution, defineSlot, type Static } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
@@ -12,12 +12,16 @@ export interface RegistryPorts {
   readonly sets: () => readonly Contribution<ToolSet>[]
   readonly policies: () => readonly Contribution<ToolPolicy>[]
   readonly accounts: Accounts
+  /** What is said for a pack that is away and comes back by itself. */
+  readonly absence: (pack: string) => AppError | undefined
 }
 
 /** What the model of an agent was shown at the beginning of its turn. */
 interface Offer {
   readonly turn_id: number
   readonly tools: readonly LlmTool[]
+  /** Those that they show. */
+  readonly of: readonly Tool[]
 }
 
 export const OfferSlot = defineSlot<{ last?: Offer }, AgentHost>('tool-offer', () => ({}))
@@ -67,10 +71,13 @@ export class Registry {
   forModel(agent: AgentHost, turn_id: number): readonly LlmTool[] {
     const offer = agent.get(OfferSlot)
     if (offer.last?.turn_id !== turn_id) {
-      const all = this.#all(agent)
+      const there = this.#all(agent)
+      const names = new Set(there.map(({ name }) => name))
+      const back = offer.last?.of.filter(({ name }) => !names.has(name) && this.#absence(name)) ?? [] // soon: the model goes on knowing them
+      const all = [...there, ...back]
       const refused = this.#refusals(agent, all)
-      const tools = all.filter(tool => !refused.has(tool)).map(tool => this.#show(tool))
-      offer.last = { turn_id, tools }
+      const of = all.filter(tool => !refused.has(tool))
+      offer.last = { turn_id, tools: of.map(tool => this.#show(tool)), of }
     }
     return offer.last.tools
   }
@@ -79,6 +86,8 @@ export class Registry {
   callable(agent: AgentHost, name: string): Tool | string {
     const tool = this.#all(agent).find(each => each.name === name)
     if (tool) return this.refusal(agent, tool) ?? tool
+    const away = this.#absence(name)
+    if (away) return `The tool ${name} cannot be called now: ${away.message} in a moment.`
     const shown = agent.get(OfferSlot).last?.tools.some(each => each.name === name)
     return shown ? `The tool ${name} is not there any more.` : `Tool not found: ${name.slice(0, 200)}`
   }
@@ -103,6 +112,12 @@ export class Registry {
         active: !refused.has(tool)
       }
     })
+  }
+
+  /** What is said for the pack of a tool that was there, when it comes back. */
+  #absence(name: string): AppError | undefined {
+    const owner = this.#owners.get(name)
+    return owner && this.#ports.absence(owner.pack)
   }
 
   /** Puts a call that failed in a way that its tool did not expect down to the pack of the tool. */

@@ -1,6 +1,6 @@
 /** The hooks around a call, who decides about it, and the port the agent uses. */
 import { AsyncSeriesBailHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { serviceToken } from '../../kernel/index.ts'
+import { guardHook, serviceToken } from '../../kernel/index.ts'
 import type { LlmTool, LlmToolCall } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import type { Tool, ToolDisplay, ToolEnv, ToolExecution, ToolResult, ToolUpdate, TurnFault } from './tool.ts'
@@ -42,7 +42,7 @@ export interface ToolHooks {
   /**
    * Bail, in stages (guards -100, dedupe 0): a guard that answers refuses or rewrites the call, undefined means no objection. No guard can
    * permit. Each guard rewrites a call at most once: asked again about what became of it, it can still refuse, and what else it would
-   * change is not heard.
+   * change is not heard. While the pack of a guard is starting again, its guard refuses.
    */
   readonly before: AsyncSeriesBailHook<[ToolCallContext], ToolDenial | ToolRewrite | undefined>
   /** Waterfall on the result of a call that ran or was denied. */
@@ -53,7 +53,7 @@ export const ToolHooks = serviceToken<ToolHooks>('tool-hooks')
 /** The hooks of one activation of the pack. */
 export function createToolHooks(): ToolHooks {
   return {
-    before: new AsyncSeriesBailHook(['context'], 'toolCall.before'),
+    before: guardHook(new AsyncSeriesBailHook(['context'], 'toolCall.before')),
     after: new AsyncSeriesWaterfallHook(['result', 'context'], 'toolCall.after')
   }
 }

@@ -9,7 +9,7 @@ import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import { type Asker, atOwner } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import { AppError, developerError, InternalError, invalid, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
+import { AppError, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
@@ -105,6 +105,7 @@ export class Pipeline {
     const { session_id } = raw
     if (session_id !== undefined && this.#hooks.elsewhere.isUsed() && !exchange.relayed && (await this.#relay(session_id, route, exchange)))
       return
+    if (route.activity.closed) throw notThere(route, exchange)
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
@@ -113,7 +114,7 @@ export class Pipeline {
     const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
 
     const work = route.activity.enter()
-    if (!work) throw routeMissing(exchange)
+    if (!work) throw notThere(route, exchange)
     const input = new HandlerInput(params, query, body, exchange, work, spec.bodyCheck === 'late')
     try {
       let answer: unknown = instead ? instead.data : this.#call(route, input)
@@ -141,7 +142,7 @@ export class Pipeline {
     } catch (failed) {
       if (!work.signal.aborted || AppError.is(failed)) throw failed
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
-      throw routeMissing(exchange)
+      throw notThere(route, exchange)
     } finally {
       input.close()
       work.leave()
@@ -171,7 +172,7 @@ export class Pipeline {
     const facts = { request_id: exchange.id }
     if (!expected && route) guard.report(route.pack, `route ${nameOf(route)}`, error, facts)
     else if (!expected) log.error({ err: error, ...facts }, 'a request failed')
-    else if (error.code >= 50_000 && error.code < 60_000) {
+    else if (error.code >= 50_000 && error.code < 60_000 && error.code !== PackAway.code) {
       log.warn({ err: error, pack: route?.pack, route: route && nameOf(route), ...facts }, 'a request could not be served')
     }
     if (route) checkDeclared(this.#env.options, nameOf(route), error, route.spec.errors ?? [])
@@ -200,7 +201,7 @@ export class Pipeline {
     return work.untilGivenUp(answer, lastWordMs, () => {
       this.#env.guard.report(route.pack, `route ${nameOf(route)}`, developerError('handler_deaf'))
       answer.then(discard, () => undefined) // nobody waits for it any more
-      return routeMissing(exchange)
+      return notThere(route, exchange)
     })
   }
 
@@ -220,7 +221,7 @@ export class Pipeline {
   #done(exchange: Exchange, route: MountedRoute | undefined, status: number, code?: number): void {
     const { log } = this.#env
     const { afterRequest } = this.#hooks
-    const bad = status >= 500 || code === InternalError.code
+    const bad = (status >= 500 && code !== PackAway.code) || code === InternalError.code
     const logged = bad || log.isLevelEnabled('debug')
     if (!logged && !afterRequest.isUsed()) return
     const duration_ms = Math.round((performance.now() - exchange.began) * 10) / 10
@@ -311,6 +312,11 @@ function routeMissing({ url, method }: RequestInfo): AppError {
   const target = url.slice(0, 500)
   const end = target.search(/[?#]/)
   return new AppError(RouteMissing, { message: `no such route: ${method} ${end < 0 ? target : target.slice(0, end)}` })
+}
+
+/** For a route whose pack takes no requests. */
+function notThere({ activity }: MountedRoute, request: RequestInfo): AppError {
+  return activity.absence ?? routeMissing(request)
 }
 
 /** The value when it fits; else a 40001 with each field below `root`. */

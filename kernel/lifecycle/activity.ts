@@ -1,6 +1,6 @@
 /** What a pack is doing right now: requests, frames and other work in flight, so that unloading can wait for it. */
 import { setMaxListeners } from 'node:events'
-import { developerError } from '../errors.ts'
+import { type AppError, developerError } from '../errors.ts'
 
 /** What runs, and who waits for its end. */
 interface InFlight {
@@ -50,6 +50,7 @@ export class Work {
 export class Activity {
   readonly #inFlight: InFlight = { works: new Set(), whenIdle: undefined }
   #closed = false
+  #absence: (() => AppError | undefined) | undefined
   /** Made for the first work; most generations of packs come and go without any. */
   #abort: AbortController | undefined
 
@@ -59,6 +60,11 @@ export class Activity {
 
   get closed(): boolean {
     return this.#closed
+  }
+
+  /** What is answered in place of work that is not taken: the pack is away for a while. Undefined: as if there were no such pack. */
+  get absence(): AppError | undefined {
+    return this.#absence?.()
   }
 
   /** Begins a piece of work; undefined when the pack takes no more. */
@@ -72,8 +78,9 @@ export class Activity {
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
-  async drain(graceMs: number): Promise<number> {
+  async drain(graceMs: number, absence?: () => AppError | undefined): Promise<number> {
     this.#closed = true
+    this.#absence = absence
     if (this.running > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { developerError } from '../errors.ts'
+import { type AppError, developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
 import { createOperator } from '../log/log.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
@@ -36,6 +36,8 @@ export interface ContextParts {
   readonly withdraw: (unit: Unit, id: string) => Promise<void>
   /** Takes an active pack out as Failed. */
   readonly fail: (unit: Unit, error: Error) => void
+  /** What is answered for a pack that is away for a while. */
+  readonly absence: (unit: Unit) => AppError | undefined
 }
 
 export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
@@ -175,7 +177,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
-      const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs }
+      const absence = () => parts.absence(unit)
+      const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
       return publish(() => {
         const undo = ownedTap(hook, fn as (...args: never[]) => unknown, options, owner)
         if (hook !== parts.hooks.started || !parts.hasStarted()) return undo

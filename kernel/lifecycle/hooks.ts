@@ -172,9 +172,24 @@ export interface TapOwner {
   /** Time limits of asynchronous taps of kernel hooks, ms: those that only notify, and those with a say. */
   readonly notifyMs: number
   readonly answerMs: number
+  /** What is said for the pack while it is away and comes back by itself. */
+  readonly absence: () => AppError | undefined
 }
 
-const dead = new WeakSet<Fn>()
+/** Taps that were taken back, and who tells whether their packs come back. */
+const dead = new WeakMap<Fn, TapOwner['absence'] | undefined>()
+
+/** Hooks that are asked whether something may happen. */
+const guarding = new WeakSet<object>()
+
+/**
+ * Marks an asynchronous bail hook that is asked whether something may happen: while the pack of a tap is away and comes back by itself, the tap rejects with
+ * `PackAway`, where that of any other hook has no opinion.
+ */
+export function guardHook<H extends object>(hook: H): H {
+  guarding.add(hook)
+  return hook
+}
 
 /** What taps of asynchronous hooks answer that have nothing to say and say so at once. Whoever calls the taps himself need not wait for it. */
 export const silence: Promise<undefined> = Promise.resolve(undefined)
@@ -184,7 +199,8 @@ export const silence: Promise<undefined> = Promise.resolve(undefined)
  * hook kind) and is swept from `hook.taps` at once and at the next registration. Failures are put down to the pack; those of taps that
  * only notify stop there, those of taps with a say reach whoever called the hook.
  */
-export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard, pack, tapped, notifyMs, answerMs }: TapOwner): () => void {
+export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, owner: TapOwner): () => void {
+  const { guard, pack, tapped, notifyMs, answerMs, absence } = owner
   const ours = behind.get(target)
   const hook = ours ?? (target as unknown as AnyHook) // what is no point is a hook of a pack, as the type says
   sweep(hook)
@@ -205,8 +221,12 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
     return answer
   }
   const ended = async (error: unknown): Promise<unknown> => (notify ? guard.report(pack, what, error) : failed(error))
+  const away = () => (guarding.has(hook) ? absence() : undefined)
   const later = (args: never[]): Promise<unknown> => {
-    if (!live) return silence
+    if (!live) {
+      const error = away()
+      return error ? Promise.reject(error) : silence
+    }
     try {
       const answer = guard.run(pack, what, () => fn(...args))
       return answer === undefined ? silence : inTime(Promise.resolve(answer)).catch(ended)
@@ -231,13 +251,13 @@ export function ownedTap(target: Tappable, fn: Fn, options: TapOptions, { guard,
   tapped.add(hook)
   return () => {
     live = false
-    dead.add(run)
+    dead.set(run, away)
     sweep(hook)
   }
 }
 
 function sweep(hook: AnyHook): void {
-  const kept = hook.taps.filter(tap => !dead.has(tap.fn))
+  const kept = hook.taps.filter(tap => !dead.has(tap.fn) || dead.get(tap.fn)?.())
   if (kept.length === hook.taps.length) return
   hook.taps.splice(0, hook.taps.length, ...kept)
   ;(hook as unknown as { _resetCompilation?: () => void })._resetCompilation?.() // tapable compiles its call; a changed list needs a new one

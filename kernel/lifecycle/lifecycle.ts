@@ -1,6 +1,6 @@
 /** Unit table and state machine: Pending, Activating, Active, Unloading, Failed. Transitions run one after another. */
 import type { Environment } from '../environment.ts'
-import { developerError, PassingFailure } from '../errors.ts'
+import { AppError, developerError, PackAway, PassingFailure } from '../errors.ts'
 import type { Feature, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
 import type { ServiceTable } from './services.ts'
@@ -110,6 +110,7 @@ export class Lifecycle {
     return this.#exclusive(async () => {
       const unit = this.#find(name)
       if (unit?.state !== 'Active') return
+      unit.error = error
       await this.#withdraw(unit)
       this.#failed(unit, error)
       await this.#settle()
@@ -146,6 +147,33 @@ export class Lifecycle {
   /** Every pack, also those that were unloaded. */
   units(): { readonly unit: Unit; readonly feature: Feature }[] {
     return this.#units.map(unit => ({ unit, feature: this.#feature(unit) }))
+  }
+
+  /** What is answered for a pack that is away and comes back by itself; undefined: it is there, or it is not to be expected. */
+  absence(name: string): AppError | undefined {
+    const unit = this.#find(name)
+    return unit && unit.state !== 'Active' ? this.#absence(unit) : undefined
+  }
+
+  #absence(unit: Unit): AppError | undefined {
+    if (!this.#comes(unit, new Set())) return undefined
+    const ms = unit.state === 'Failed' ? Math.max(0, Math.ceil((unit.againAt ?? 0) - performance.now())) : undefined
+    const details = { pack: unit.name, ...(ms === undefined ? {} : { retry_after_ms: ms }) }
+    return new AppError(PackAway, { message: `pack ${unit.name} is starting again; try again`, details })
+  }
+
+  /** A pack is there or will be without anybody's doing: it is between two activations, waits for its next try, or for packs of which that is true. */
+  #comes(unit: Unit, asked: Set<Unit>): boolean {
+    if (!unit.wanted || asked.has(unit)) return false
+    asked.add(unit)
+    if (unit.state === 'Failed') return unit.again !== undefined
+    if (unit.error && !(unit.error instanceof PassingFailure)) return false
+    if (unit.state === 'Activating') return true
+    return unit.needs().every(id => {
+      const providers = this.#units.filter(other => other.declares().includes(id))
+      if (providers.length === 0) return this.#parts.services.has(id)
+      return providers.some(other => (other.state !== 'Active' || this.#parts.services.has(id)) && this.#comes(other, asked))
+    })
   }
 
   #feature(unit: Unit): Feature {
@@ -341,7 +369,8 @@ export class Lifecycle {
     // Whoever asks for an optional neighbour finds none from now on, while its running requests still end.
     for (const id of unit.provided.keys()) this.#parts.services.remove(id)
     this.#dirty = true
-    const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs)
+    this.#parts.registry.leaves(unit.registrations)
+    const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs, () => this.#absence(unit))
     if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
     await this.#close(unit, developerError('pack_inactive', unit.name))
     this.#state(unit, 'Pending')
@@ -371,7 +400,10 @@ export class Lifecycle {
   #failed(unit: Unit, error: Error): void {
     unit.error = error
     this.#state(unit, 'Failed')
-    if (error instanceof PassingFailure) unit.again = setTimeout(() => void this.#again(unit), error.again_ms).unref()
+    if (error instanceof PassingFailure) {
+      unit.again = setTimeout(() => void this.#again(unit), error.again_ms).unref()
+      unit.againAt = performance.now() + error.again_ms
+    }
     this.#env.log.error({ pack: unit.name, err: unit.error }, 'pack failed')
   }
 

@@ -160,6 +160,8 @@ export class Unit {
   error: Error | undefined
   /** It is set up again when this is due. */
   again: NodeJS.Timeout | undefined
+  /** When that is, on the clock of `performance`. */
+  againAt: number | undefined
   scope = new Scope()
   registrations: Registrations
   /** Services by token id, staged by setup. */
@@ -204,6 +206,8 @@ export class Unit {
 /** The wire surface of all active packs. */
 export class Registry {
   readonly #active: Registrations[] = []
+  /** What packs had that are away, by their names. */
+  readonly #away = new Map<string, Pick<Registrations, 'routes' | 'frames'>>()
   readonly #taken = new Taken()
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
@@ -217,7 +221,17 @@ export class Registry {
     return this.#taken.clash(candidate.pack, candidate.claims())
   }
 
+  /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
+  leaves({ pack, routes, frames }: Registrations): void {
+    const handler = () => undefined // nothing of the pack is kept
+    this.#away.set(pack, {
+      routes: routes.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never })),
+      frames: frames.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never }))
+    })
+  }
+
   publish(entry: Registrations): () => void {
+    this.#away.delete(entry.pack)
     const remove = added(this.#active, entry)
     return () => {
       this.#taken.put(entry, entry.pack, undefined)
@@ -231,6 +245,18 @@ export class Registry {
 
   frames(): MountedFrame[] {
     return this.#active.flatMap(entry => entry.frames)
+  }
+
+  /** What is asked for of packs that are away, where nobody else has taken its place. */
+  away(): { readonly routes: readonly MountedRoute[]; readonly frames: readonly MountedFrame[] } {
+    for (const [pack, { routes, frames }] of this.#away) if (!(routes[0] ?? frames[0])?.activity.absence) this.#away.delete(pack)
+    if (this.#away.size === 0) return { routes: [], frames: [] }
+    const taken = new Set([...this.routes().map(({ spec }) => clashKey(spec)), ...this.frames().map(({ spec }) => spec.type)])
+    const left = [...this.#away.values()]
+    return {
+      routes: left.flatMap(({ routes }) => routes).filter(({ spec }) => !taken.has(clashKey(spec))),
+      frames: left.flatMap(({ frames }) => frames).filter(({ spec }) => !taken.has(spec.type))
+    }
   }
 
   events(): EventSpec[] {

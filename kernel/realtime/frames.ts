@@ -93,6 +93,7 @@ export class Frames {
   async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
     const { spec, activity, before } = mounted
     const work = activity.enter()
+    if (!work && activity.absence) throw activity.absence
     if (!work) return unknownFrame(frame)
     const ended = new AbortController()
     const end = () => ended.abort(work.signal.aborted ? work.signal.reason : developerError('client_gone'))

@@ -1,7 +1,7 @@
 /** A pack that fails in passing comes back by itself. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { definePack, type PackContext, PassingFailure, serviceToken } from '../../kernel/index.ts'
+import { type TestContext, test } from 'node:test'
+import { defineFrame, definePack, defineRoute, PackAway, type PackContext, PassingFailure, serviceToken, Type } from '../../kernel/index.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 
@@ -68,4 +68,72 @@ test('a pack that somebody unloads meanwhile stays unloaded', async t => {
   const before = setups
   await new Promise(done => setTimeout(done, 150))
   assert.equal(setups, before)
+})
+
+const time = defineRoute({ method: 'GET', path: '/api/v1/time', summary: 'Time', data: Type.String() })
+const stop = defineRoute({
+  method: 'POST',
+  path: '/api/v1/time:stop',
+  summary: 'Stop',
+  body: Type.Object({ why: Type.String() }),
+  data: Type.Null()
+})
+const plan = defineRoute({ method: 'GET', path: '/api/v1/plan', summary: 'Plan', data: Type.String() })
+const tick = defineFrame({ type: 'tick', payload: Type.Object({}), ack: Type.Object({}) })
+
+async function startClock(t: TestContext) {
+  let ctx: PackContext | undefined
+  const packs = [
+    clock(given => {
+      ctx = given
+      given.route(time, () => 'noon')
+      given.route(stop, () => null)
+      given.frame(tick, () => ({}))
+    }),
+    definePack({ ...needy, setup: own => void own.route(plan, () => 'tea') })
+  ]
+  const server = await startTestKernel(t, { packs })
+  const { kernel, call } = server
+  const fails = async (error: Error) => {
+    const failed = comes(kernel, 'clock', 'Failed')
+    ctx?.fail(error)
+    await failed
+  }
+  const codes = async () => [(await call(time)).code, (await call(plan)).code]
+  return { ...server, fails, codes }
+}
+
+test('while a pack is away that comes back, its routes, its frames and those of who needs it say so', async t => {
+  const { kernel, call, connect, rest, fails, codes } = await startClock(t)
+  const socket = await connect()
+  await fails(new PassingFailure('the wheel is off', 60_000))
+
+  const { status, code, msg, details } = await call(time)
+  assert.deepEqual([status, code, msg], [503, 50007, 'pack clock is starting again; try again'])
+  const { pack, retry_after_ms } = details as unknown as { pack: string; retry_after_ms: number }
+  assert.ok(pack === 'clock' && retry_after_ms > 50_000 && retry_after_ms <= 60_000, String(retry_after_ms))
+  assert.equal((await call(stop, { body: {} as never })).code, PackAway.code, 'nobody looks at a request that nobody can answer')
+  assert.deepEqual([(await call(plan)).code, (await call(plan)).details], [PackAway.code, { pack: 'needy' }])
+  const ack = await socket.request('tick', {})
+  assert.deepEqual([ack.code, ack.msg], [PackAway.code, msg])
+  assert.deepEqual(kernel.inspect().routes, [], 'the documents tell what can be had')
+  assert.equal((await rest.json('GET', '/api/v1/time:wind')).code, 40400)
+
+  await kernel.reload('clock')
+  assert.deepEqual(await codes(), [0, 0])
+  assert.equal((await socket.request('tick', {})).code, 0)
+})
+
+test('there is no such route when the pack gave up, is unloaded, or another one has its place', async t => {
+  const { kernel, call, fails, codes } = await startClock(t)
+  await fails(new Error('broken for good'))
+  assert.deepEqual(await codes(), [40400, 40400])
+  await kernel.reload('clock')
+  await fails(new PassingFailure('the wheel is off', 60_000))
+  await kernel.load(definePack({ name: 'watch', setup: ctx => void ctx.route(time, () => 'midnight') }))
+  assert.equal((await call(time)).data, 'midnight')
+  await kernel.unload('watch')
+  assert.deepEqual(await codes(), [PackAway.code, PackAway.code])
+  await kernel.unload('clock')
+  assert.deepEqual(await codes(), [40400, 40400])
 })

@@ -18,6 +18,7 @@ test('a tool, a set and a policy that fail are faults of their packs', async t =
       contribution('three', { name: 'lost', tools: broken })
     ],
     policies: () => [contribution('four', { name: 'rules', refuses: broken })],
+    absence: () => undefined,
     accounts: { onAccountOf: (_pack, _what, work) => work(), blame: (pack, what) => void blamed.push(`${pack}: ${what}`) }
   })
   const agent = await fakeAgent(t)

@@ -190,7 +190,8 @@ export async function scene(
       tools: () => tools.map(item => contribution('tools', item)),
       sets: () => [],
       policies: () => (options.policies ?? []).map(item => contribution('rules', item)),
-      accounts
+      accounts,
+      absence: () => undefined
     }),
     hooks,
     authority: () => permissive,

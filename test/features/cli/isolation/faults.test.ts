@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { PackEnded } from '../../../../features/cli/isolation/door.ts'
-import { definePack, defineRoute, Type } from '../../../../kernel/index.ts'
+import { definePack, defineRoute, PackAway, Type } from '../../../../kernel/index.ts'
 import type { Kernel } from '../../../../kernel/kernel.ts'
 import { startTestKernel } from '../../../../kernel/testing.ts'
 import { isolated, isolatedText, packFile } from '../../../helpers/isolated.ts'
@@ -76,6 +76,7 @@ test('a pack that ends its process, loops, or takes too much memory fails by nam
     await failed
     assert.match(feature(kernel)?.meta.error ?? '', why)
     assert.match(feature(kernel)?.meta.error ?? '', /starts again in/)
+    assert.equal((await act('pid')).code, PackAway.code, what)
     const back = comes(kernel, 'Active')
     assert.equal((await call(fine)).data, 'fine', what)
     await back
@@ -120,6 +121,7 @@ test('a process that ends too often is not started again until the pack is reloa
   await act('exit')
   await failed
   assert.equal(feature(kernel)?.meta.error, 'its process ended: exit code 0')
+  assert.equal((await act('pid')).code, 40400)
   await kernel.reload('wild')
   assert.equal((await act('pid')).code, 0)
 })
