@@ -319,10 +319,11 @@ export class Kernel {
 
   #declared(): Declarations {
     const registry = this.#registry
+    const away = registry.away() // what comes back stays in the documents
     return {
-      routes: registry.routes().flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
+      routes: [...registry.routes(), ...away.routes].flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
       events: registry.events(),
-      frames: [...this.hub.frames(), ...registry.frames().map(frame => frame.spec)],
+      frames: [...this.hub.frames(), ...[...registry.frames(), ...away.frames].map(frame => frame.spec)],
       outFrames: registry.outFrames(),
       systemFrames,
       owners: registry.owners(),

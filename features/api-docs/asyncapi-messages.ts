@@ -9,6 +9,7 @@ import {
   InternalError,
   type OutFrameSpec,
   OwnerSilent,
+  PackAway,
   PersistenceFailed,
   ScopeMissing,
   type TSchema,
@@ -27,6 +28,9 @@ const details = {
   type: 'array',
   items: { type: 'object', required: ['path', 'message'], properties: { path: text, message: text } }
 }
+
+/** What failures of frames tell beside their text: the fields of 40001, or what the error says of itself. */
+const ofFailure = { anyOf: [details, { type: 'object', description: 'of other codes' }] }
 
 export function asyncapiRequest(spec: FrameSpec, copy: Copy): Message {
   const payload = withoutDefaults(spec.payload, copy(spec.payload))
@@ -47,7 +51,7 @@ export function asyncapiAck(spec: FrameSpec, copy: Copy): Message {
   const success = { code: { type: 'integer', const: 0 }, msg: constant('success'), payload: copy(spec.ack) }
   const failures = failuresOf(spec)
   const codes = failures.map(({ code, message }) => `${code} ${message}`).join('; ')
-  const failure = { code: { type: 'integer', enum: failures.map(({ code }) => code), description: codes }, payload: {}, details }
+  const failure = { code: { type: 'integer', enum: failures.map(({ code }) => code), description: codes }, payload: {}, details: ofFailure }
   return message(`${spec.type}_ack`, `Answer to ${spec.type}`, {
     correlationId,
     payload: {
@@ -138,6 +142,15 @@ function constant(value: string): DocumentSchema {
 
 /** Those of its own, and those that every request may meet. */
 function failuresOf({ errors = [], invalid }: FrameSpec): ErrorSpec[] {
-  const all = [ValidationFailed, ScopeMissing, InternalError, PersistenceFailed, OwnerSilent, ...(invalid ? [invalid] : []), ...errors]
+  const all = [
+    ValidationFailed,
+    ScopeMissing,
+    InternalError,
+    PersistenceFailed,
+    OwnerSilent,
+    PackAway,
+    ...(invalid ? [invalid] : []),
+    ...errors
+  ]
   return [...new Map(all.map(spec => [spec.code, spec])).values()]
 }

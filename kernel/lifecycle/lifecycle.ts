@@ -74,6 +74,7 @@ export class Lifecycle {
       unit.wanted = false
       await this.#withdraw(unit)
       if (unit.state === 'Failed') this.#state(unit, 'Pending')
+      this.#dirty = true
       await this.#settle()
     })
   }
@@ -101,6 +102,7 @@ export class Lifecycle {
       await this.#withdraw(unit)
       this.#units.splice(this.#units.indexOf(unit), 1)
       this.#env.guard.forget(name)
+      this.#dirty = true
       await this.#settle()
     })
   }
@@ -399,6 +401,7 @@ export class Lifecycle {
 
   #failed(unit: Unit, error: Error): void {
     unit.error = error
+    this.#dirty = true // what it had may have been expected back
     this.#state(unit, 'Failed')
     if (error instanceof PassingFailure) {
       unit.again = setTimeout(() => void this.#again(unit), error.again_ms).unref()

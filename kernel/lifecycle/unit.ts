@@ -207,7 +207,7 @@ export class Unit {
 export class Registry {
   readonly #active: Registrations[] = []
   /** What packs had that are away, by their names. */
-  readonly #away = new Map<string, Pick<Registrations, 'routes' | 'frames'>>()
+  readonly #away = new Map<string, Pick<Registrations, 'facts' | 'routes' | 'frames'>>()
   readonly #taken = new Taken()
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
@@ -222,9 +222,10 @@ export class Registry {
   }
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
-  leaves({ pack, routes, frames }: Registrations): void {
+  leaves({ pack, facts, routes, frames }: Registrations): void {
     const handler = () => undefined // nothing of the pack is kept
     this.#away.set(pack, {
+      facts,
       routes: routes.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never })),
       frames: frames.map(({ spec, activity }) => ({ pack, spec, activity, handler: handler as never }))
     })
@@ -269,6 +270,7 @@ export class Registry {
 
   owners(): Map<object, PackFacts> {
     const owners = new Map<object, PackFacts>()
+    for (const { facts, routes, frames } of this.#away.values()) for (const { spec } of [...routes, ...frames]) owners.set(spec, facts)
     for (const entry of this.#active) {
       const { routes, events, frames, outFrames } = entry.surface()
       for (const spec of [...routes, ...events, ...frames, ...outFrames]) owners.set(spec, entry.facts)
