@@ -68,7 +68,18 @@ test('the order of the routes does not show in the document', () => {
 
 test('every operation lists its own failures and the general ones under their HTTP status', () => {
   const document = documentOf({ ...getNote, errors: [NoteMissing, NoteBytesMissing] })
-  const general = ['200 40001', '200 50001', '200 50003', '200 50005', '401 40101', '403 40301', '403 40302', '404 40400', '429 42901']
+  const general = [
+    '200 40001',
+    '200 50001',
+    '200 50003',
+    '200 50005',
+    '401 40101',
+    '403 40301',
+    '403 40302',
+    '404 40400',
+    '429 42901',
+    '503 50007'
+  ]
   assert.deepEqual(
     failuresOf(document, document.paths['/api/v1/notes/{note_id}'].get).sort(),
     [...general, '200 40466', '404 40467'].sort()
@@ -108,7 +119,7 @@ test('a route without credential has no security and cannot answer 40101', () =>
   const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/healthz', auth: 'none' }))
   const { get } = document.paths['/api/v1/healthz']
   assert.deepEqual(get.security, [])
-  assert.deepEqual(Object.keys(get.responses), ['200', '403', '404', '429'])
+  assert.deepEqual(Object.keys(get.responses), ['200', '403', '404', '429', '503'])
 })
 
 test('below /api only GET goes without a credential, whatever a route says', () => {
@@ -145,7 +156,7 @@ test('a byte reply has its media types and statuses beside the JSON failures', (
   const binary = { types: ['image/png', 'image/jpeg'], statuses: [200, 206, 304] }
   const document = documentOf(defineRoute({ ...base, method: 'GET', path: '/api/v1/pictures', binary, errors: [NoteBytesMissing] }))
   const { responses } = document.paths['/api/v1/pictures'].get
-  assert.deepEqual(Object.keys(responses), ['200', '206', '304', '401', '403', '404', '429'])
+  assert.deepEqual(Object.keys(responses), ['200', '206', '304', '401', '403', '404', '429', '503'])
   assert.deepEqual(Object.keys(responses['200'].content), ['image/png', 'image/jpeg', 'application/json'])
   assert.deepEqual(Object.keys(responses['206'].content), ['image/png', 'image/jpeg'])
   assert.equal(responses['304'].content, undefined)
