@@ -104,8 +104,9 @@ const exported = await write(
   },
   code => asValues(throughLoader(code))
 )
-writeFileSync(join(dir, 'isolated.js'), "require('./load.js').load('child-main.js')\n")
-writeFileSync(join(dir, 'main.js'), "#!/usr/bin/env node\nrequire('./load.js').load('cli.js')\n", { mode: 0o755 })
+const start = (when, name) => `const { load, startHooks } = require('./load.js')\n${when}startHooks()\nload('${name}')\n`
+writeFileSync(join(dir, 'isolated.js'), start('', 'child-main.js'))
+writeFileSync(join(dir, 'main.js'), `#!/usr/bin/env node\n${start("if (process.argv.includes('--pack')) ", 'cli.js')}`, { mode: 0o755 })
 for (const [name, names] of exported)
   if (/^(kernel|features-|packs$)/.test(name)) writeFileSync(join(dir, `${name}.mjs`), door(name, names))
 

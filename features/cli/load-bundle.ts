@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync, renameSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, register } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
@@ -47,6 +47,23 @@ export function load(name: string): Exports {
 
 /** What `import()` is in the files of the bundle: Node does it for modules that it has loaded itself. */
 export const $import = (name: string): Promise<unknown> => import(name)
+
+/**
+ * Has Node begin to start its thread of module hooks, for which whoever registers hooks stands still; here it starts beside the loading of the bundle. For
+ * processes that will import packs. Node begins before it reads what is to be registered.
+ */
+export function startHooks(): void {
+  const never = {
+    toString(): string {
+      throw new Error('nothing is registered yet')
+    }
+  }
+  try {
+    register(never as string, 'data:')
+  } catch {
+    // as intended
+  }
+}
 
 function requireFrom(name: string): unknown {
   if (name === './load.js') return { $import }

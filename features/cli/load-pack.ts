@@ -80,7 +80,7 @@ function distinct(modules: readonly Origin[]): Origin[] {
 export function fileOf({ spec, from }: Origin): string | undefined {
   try {
     const url = locate(spec, from)
-    return url.startsWith('file:') ? realpathSync(fileURLToPath(url)) : undefined
+    return url.startsWith('file:') ? fileURLToPath(url) : undefined
   } catch {
     return undefined // the import says why
   }
@@ -186,21 +186,24 @@ async function importModule(url: string): Promise<{ default?: unknown; packs?: u
   return await import(version === undefined ? url : `${url}?${versionMark}${version}`)
 }
 
+/** The URL of what is imported; of a file with its links resolved, as stacks name it. */
 function locate(spec: string, from: string): string {
   const path = isAbsolute(spec) ? spec : resolve(from, spec)
   if (isAbsolute(spec) || spec.startsWith('.') || existsSync(path)) {
     if (!existsSync(path)) throw new Error(`there is no file ${path}`)
-    return pathToFileURL(statSync(path).isDirectory() ? entryOf(path) : path).href
+    return urlOf(statSync(path).isDirectory() ? entryOf(path) : path)
   }
   const installed = join(from, installedDir, 'node_modules', spec)
-  if (existsSync(installed)) return pathToFileURL(entryOf(installed)).href
+  if (existsSync(installed)) return urlOf(entryOf(installed))
   try {
     const found = createRequire(join(from, 'package.json')).resolve(spec)
-    return isAbsolute(found) ? pathToFileURL(found).href : spec // a built-in module has no file
+    return isAbsolute(found) ? urlOf(found) : spec // a built-in module has no file
   } catch {
     return spec // a module that only `import` can resolve; a failure there names the spec
   }
 }
+
+const urlOf = (path: string) => pathToFileURL(realpathSync(path)).href
 
 /** Where `svc-code pack add` installs packages, below the home. */
 export const installedDir = 'pack-modules'
