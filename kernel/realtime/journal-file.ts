@@ -3,13 +3,13 @@
  * in memory.
  */
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { jsonOf } from '../storage/files.ts'
 import { LeaseLost } from '../storage/lease.ts'
 import type { LineFiles } from '../storage/line-file.ts'
 import type { Line } from '../storage/line-reader.ts'
+import { lookAt } from '../storage/look.ts'
 import type { EngineEnvironment } from '../storage/ports.ts'
 import { type Journal, type JournalReader, type JournalView, replayLimit } from './journal.ts'
 import { SharedFile } from './journal-reader.ts'
@@ -163,6 +163,7 @@ export class JournalFile implements Journal {
 
   /** False when there is no file, or an empty one, as a kill between creation and header leaves it. */
   async #load(): Promise<boolean> {
+    if (!(await lookAt(this.#path))) return false
     const scan = new Scan()
     const reading = await this.#lines.read(this.#path, line => scan.take(line))
     if (reading.size === 0) return false
@@ -244,7 +245,7 @@ export class JournalFile implements Journal {
     this.#generation++
     this.#end = end
     this.#size = end
-    this.#ino = (await stat(this.#path)).ino
+    this.#ino = (await lookAt(this.#path))?.ino ?? 0
   }
 
   async #quarantine(): Promise<void> {

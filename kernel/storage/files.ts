@@ -3,9 +3,10 @@
  * carry it in their names.
  */
 import { randomUUID } from 'node:crypto'
-import { type BigIntStats, writevSync } from 'node:fs'
+import { type BigIntStats, closeSync, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import { promisify } from 'node:util'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 
@@ -13,10 +14,61 @@ import type { Logger } from '../log/log.ts'
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
   /** Writes on this thread; answers how many bytes were taken, or undefined where only another thread can write. */
   readonly writeNow?: (handle: node.FileHandle, lines: readonly Uint8Array[]) => number | undefined
+  /** Reads a small file on this thread. */
+  readonly readNow?: (file: string) => string
+  /** Sets both times of a file on this thread. */
+  readonly touchNow?: (file: string, at: Date) => void
+  /** Flushes the entries of a directory. */
+  readonly flushDir?: (dir: string) => Promise<void>
 }
 
+const flushed = promisify(fsync)
+
 /** The calls of Node. */
-export const nodeFiles: FileCalls = { ...node, writeNow: (handle, lines) => writevSync(handle.fd, lines) }
+export const nodeFiles: FileCalls = {
+  ...node,
+  writeNow: (handle, lines) => writevSync(handle.fd, lines),
+  readNow: file => readFileSync(file, 'utf8'),
+  touchNow: (file, at) => utimesSync(file, at, at),
+  async flushDir(dir) {
+    const fd = openSync(dir, 'r') // of the three calls only the flush takes its time
+    try {
+      await flushed(fd)
+    } finally {
+      closeSync(fd)
+    }
+  }
+}
+
+const quickMs = 5
+const slowForMs = 10_000
+
+/**
+ * What the system does in memory (reading and writing small files) is asked on this thread, which takes a tenth of the time that another
+ * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for a while.
+ */
+export class ThisThread {
+  /** At most so many bytes are written here. */
+  static readonly bytes = 64 * 1024
+  #slowUntil = 0
+
+  get isQuick(): boolean {
+    return performance.now() >= this.#slowUntil
+  }
+
+  run<T>(work: () => T): T {
+    const began = performance.now()
+    try {
+      return work()
+    } finally {
+      const now = performance.now()
+      if (now - began > quickMs) this.#slowUntil = now + slowForMs
+    }
+  }
+}
+
+/** Of whole files. */
+const here = new ThisThread()
 
 /** `fsync` survives power loss; `write` survives `kill -9` only and is cheaper. */
 export type Sync = 'fsync' | 'write'
@@ -128,14 +180,14 @@ async function writeTemporary(
   const handle = options.temporary ? await files.open(temporary, 'wx', mode) : await openFresh(temporary, mode, files)
   try {
     try {
-      if (typeof content === 'string') await handle.writeFile(content)
+      if (typeof content === 'string') await writeText(handle, content, files)
       else for await (const chunk of content) await handle.writeFile(chunk)
       if (like) {
         await handle.chown(like.uid, like.gid).catch(() => undefined) // only root may give files away
         await handle.chmod(like.mode & 0o7777) // the umask took part in open, and a new owner ends special bits
       }
       if (options.sync !== 'write') await handle.sync()
-      return { temporary, stamp: await handle.stat({ bigint: true }) }
+      return { temporary, stamp: fstatSync(handle.fd, { bigint: true }) } // of an open file the system answers from memory
     } finally {
       await handle.close()
     }
@@ -143,6 +195,13 @@ async function writeTemporary(
     await removeFile(temporary, files).catch(() => undefined) // the first error tells more
     throw error
   }
+}
+
+/** Writes a text into a file that was opened for it. */
+export async function writeText(handle: node.FileHandle, text: string, files: FileCalls): Promise<void> {
+  const bytes = Buffer.from(text)
+  const taken = bytes.length <= ThisThread.bytes && here.isQuick ? (here.run(() => files.writeNow?.(handle, [bytes])) ?? 0) : 0
+  if (taken < bytes.length) await handle.writeFile(bytes.subarray(taken))
 }
 
 /** What a crash left there goes: it may have been made with other rights. */
@@ -255,6 +314,7 @@ function beginSync(dir: string): Promise<void> {
 
 async function flushDir(dir: string, files: FileCalls): Promise<void> {
   try {
+    if (files.flushDir) return await files.flushDir(dir)
     const handle = await files.open(dir, 'r')
     try {
       await handle.sync()
@@ -296,6 +356,20 @@ export async function inDir<T>(dir: string, work: () => Promise<T>, files: FileC
 /** The text of a file; undefined when it is not there. */
 export function readIfThere(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
   return unlessMissing(files.readFile(file, 'utf8'))
+}
+
+/** The same of a file that is known to be small, as a lock is. */
+export function readSmall(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
+  const { readNow } = files
+  return readNow && here.isQuick ? unlessMissing((async () => here.run(() => readNow(file)))()) : readIfThere(file, files)
+}
+
+/** Sets both times of a file to now. */
+export async function touch(file: string, files: FileCalls): Promise<void> {
+  const { touchNow } = files
+  const at = new Date()
+  if (touchNow && here.isQuick) here.run(() => touchNow(file, at))
+  else await files.utimes(file, at, at)
 }
 
 /** The value of a JSON text; undefined when it is none. */

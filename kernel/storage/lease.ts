@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, type Fence, type Fences, jsonOf, readIfThere, syncDir } from './files.ts'
+import { ensureDir, type Fence, type Fences, jsonOf, readSmall, syncDir } from './files.ts'
 import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
 import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
 
@@ -110,7 +110,7 @@ export class Leases implements Fences {
   async isExpired(holder: LockHolder): Promise<boolean> {
     const { server_id } = (holder.info ?? {}) as { server_id?: unknown }
     if (typeof server_id !== 'string' || server_id === this.#server_id || !/^\w+$/.test(server_id)) return false
-    const text = await readIfThere(join(this.#dir, server_id))
+    const text = await readSmall(join(this.#dir, server_id))
     if (text === undefined) return false // of a server that knows no beats
     const seen = this.#seen.get(server_id)
     if (seen?.text === text) return performance.now() - seen.since >= leaseMs
@@ -196,13 +196,13 @@ export class Leases implements Fences {
   /** What was taken from somebody who may still live is made ours alone. */
   async #settle(lease: HeldLease): Promise<void> {
     const taking = join(lease.dir, takingFile)
-    const from = ((await readIfThere(taking)) ?? '').split('\n').filter(id => /^\w+$/.test(id))
+    const from = ((await readSmall(taking)) ?? '').split('\n').filter(id => /^\w+$/.test(id))
     if (from.length === 0 && !lease.wasHeld) return
     let awake = false
     for (const server_id of from) {
       await appendFile(this.#tellPath(server_id), `${lease.fence}\n`, { mode: 0o600 })
       const known = this.#seen.get(server_id)
-      awake ||= known === undefined || (await readIfThere(join(this.#dir, server_id))) !== known.text
+      awake ||= known === undefined || (await readSmall(join(this.#dir, server_id))) !== known.text
     }
     // It woke up, or nobody here has watched it: its trust ends at the latest when it had to see that something was taken.
     if (awake) await new Promise(resolve => setTimeout(resolve, trustMs))
@@ -281,7 +281,8 @@ class HeldLease implements Lease {
 
   async #release(): Promise<void> {
     const dir = await this.#temporaries?.catch(() => undefined)
-    if (dir !== undefined && !this.#lost) await rm(dir, { recursive: true, force: true }).catch(() => undefined) // the next holder does it
+    // Empty, unless a write was given up; what stays there the next holder takes away.
+    if (dir !== undefined && !this.#lost) await rmdir(dir).catch(() => rm(dir, { recursive: true, force: true }).catch(() => undefined))
     await this.#lock.release()
     this.onEnd()
   }
@@ -343,7 +344,7 @@ async function sweepBeats(dir: string, own: string): Promise<void> {
 
 async function isLeft(beat: string, file: string): Promise<boolean> {
   // Undefined: of an older version, or half written.
-  const identity = jsonOf((await readIfThere(beat))?.slice(countLength) ?? '') as ProcessIdentity | undefined
+  const identity = jsonOf((await readSmall(beat))?.slice(countLength) ?? '') as ProcessIdentity | undefined
   const state = identity ? await stateOf(identity) : 'elsewhere'
   if (state !== 'elsewhere') return state === 'gone'
   return await stat(file).then(

@@ -18,6 +18,7 @@ import {
   removeFile,
   replaceFenced,
   syncDir,
+  ThisThread,
   unlessMissing
 } from './files.ts'
 import { LeaseLost } from './lease.ts'
@@ -61,13 +62,6 @@ interface OpenFile {
 }
 
 const flushEveryMs = 1000
-/**
- * So many bytes are given to the system on this thread, which copies them into memory: that takes a tenth of the time that another thread
- * would be asked in. Where it took longer than `quickMs`, the system is short of memory or disk, and others write for a while.
- */
-const bytesNow = 64 * 1024
-const quickMs = 5
-const slowForMs = 10_000
 
 /** The files of one kind of store. Work on one file is done in the order of the calls. */
 export class LineFiles {
@@ -80,8 +74,7 @@ export class LineFiles {
   readonly #cutTo = new Map<string, number>()
   readonly #evicting = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
-  /** Until then no file is written on this thread. */
-  #slowUntil = 0
+  readonly #here = new ThisThread()
 
   constructor(options: LineFilesOptions) {
     this.#options = options
@@ -256,11 +249,8 @@ export class LineFiles {
 
   /** Answers what is left to write. */
   #writeNow(handle: FileHandle, lines: readonly Uint8Array[]): readonly Uint8Array[] {
-    const began = performance.now()
-    if (began < this.#slowUntil || lines.reduce((sum, line) => sum + line.length, 0) > bytesNow) return lines
-    const taken = this.#files.writeNow?.(handle, lines)
-    const now = performance.now()
-    if (now - began > quickMs) this.#slowUntil = now + slowForMs
+    if (!this.#here.isQuick || lines.reduce((sum, line) => sum + line.length, 0) > ThisThread.bytes) return lines
+    const taken = this.#here.run(() => this.#files.writeNow?.(handle, lines))
     return taken === undefined ? lines : without(lines, taken)
   }
 
@@ -291,7 +281,7 @@ export class LineFiles {
     const handle = await this.#openAppend(file, known)
     try {
       await fence?.check()
-      const { size } = await handle.stat()
+      const { size } = fstatSync(handle.fd)
       const end = await this.#goodEnd(file, handle, size, known)
       if (end < size) {
         this.#options.warn(file, 'torn tail cut off', { bytes: size - end })

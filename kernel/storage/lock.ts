@@ -6,7 +6,9 @@ import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
-import { ensureDir, type FileCalls, isMissing, jsonOf, nodeFiles, readIfThere, removeFile, unlessMissing } from './files.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
+import { ensureDir, type FileCalls, isMissing, jsonOf, nodeFiles, readSmall, removeFile, touch, unlessMissing, writeText } from './files.ts'
+import { lookAt } from './look.ts'
 import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
 
 /** What a lock file says about its holder. */
@@ -100,7 +102,7 @@ export async function takeLock(path: string, options: TakeOptions): Promise<Held
 
 /** The live holder of a lock; undefined while it is free or its holder is gone. */
 export async function lockHolder(path: string): Promise<LockHolder | undefined> {
-  const text = await readIfThere(path)
+  const text = await readSmall(path)
   return text === undefined ? undefined : liveHolder(path, text)
 }
 
@@ -158,7 +160,7 @@ export class HeldLock implements Lock {
 
   async confirm(): Promise<void> {
     if (performance.now() - this.#seenAt < sureMs) return
-    if ((await readIfThere(this.path, this.#files)) !== this.#text) {
+    if ((await readSmall(this.path, this.#files)) !== this.#text) {
       throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
     }
     this.#seenAt = performance.now()
@@ -166,7 +168,7 @@ export class HeldLock implements Lock {
 
   /** As the disk says now. */
   async isOurs(): Promise<boolean> {
-    return (await readIfThere(this.path, this.#files)) === this.#text
+    return (await readSmall(this.path, this.#files)) === this.#text
   }
 
   release(): Promise<void> {
@@ -185,7 +187,7 @@ export class HeldLock implements Lock {
     if (performance.now() - this.#seenAt < sureMs) return
     try {
       await this.confirm()
-      await this.#files.utimes(this.path, new Date(), new Date())
+      await touch(this.path, this.#files)
     } catch {
       // lost, which the holder hears when it confirms; or not to be touched right now, and the next beat tries again
     }
@@ -234,12 +236,16 @@ export class HeldLock implements Lock {
   }
 
   async #removeOurs(): Promise<void> {
-    if ((await readIfThere(this.path, this.#files)) === this.#text) await removeFile(this.path, this.#files)
+    if ((await readSmall(this.path, this.#files)) === this.#text) await removeFile(this.path, this.#files)
   }
 }
 
 async function beat(): Promise<void> {
-  for (const lock of [...held]) await lock.touch()
+  for (const lock of [...held]) {
+    const others = yieldToLoop()
+    if (others) await others
+    if (held.has(lock)) await lock.touch()
+  }
 }
 
 /**
@@ -257,7 +263,7 @@ async function contend(
   const free = await writeMine(mine, { ...holder, fence: clock() }, files)
   for (let round = 0; round < takeoverRounds; round++) {
     if (await linkIfFree(mine, path, files)) return { text: free, wasHeld: false }
-    const seen = await readIfThere(path, files)
+    const seen = await readSmall(path, files)
     if (seen === undefined) continue
     const live = await liveHolder(path, seen)
     if (live && !(await overtake?.(live))) return undefined
@@ -267,7 +273,7 @@ async function contend(
       continue
     }
     try {
-      if ((await readIfThere(path, files)) !== seen) continue
+      if ((await readSmall(path, files)) !== seen) continue
       await removeFile(mine, files)
       // The holder before got its number a moment after it wrote the file.
       const fence = Math.max(clock(), (parse(seen)?.fence ?? 0) + fenceMargin)
@@ -329,14 +335,18 @@ function parse(text: string): LockHolder | undefined {
 async function writeMine(file: string, holder: LockHolder, files: FileCalls): Promise<string> {
   const text = JSON.stringify(holder)
   const open = () => files.open(file, 'wx', 0o600)
-  const handle = await open().catch(async error => {
-    if (!isMissing(error)) throw error
+  const make = async () => {
     await ensureDir(dirname(file), files)
     made.add(file)
     return open()
+  }
+  const found = await lookAt(dirname(file))
+  const handle = await (found ? open() : make()).catch(error => {
+    if (!found || !isMissing(error)) throw error
+    return make()
   })
   try {
-    await handle.writeFile(text)
+    await writeText(handle, text, files)
   } finally {
     await handle.close()
   }

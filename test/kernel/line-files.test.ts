@@ -189,9 +189,7 @@ test('after a torn tail a first write that fails is repeated', async t => {
 test('a journal that another process makes at the same moment is taken as it is', async t => {
   const { path, disk, journals } = await aJournal(t)
   const other = `{"kind":"journal_header","version":1,"epoch":"ep_other","created_at":1}\n${line(1)}`
-  disk.before('open', /s\.jsonl$/, async () =>
-    disk.before('open', /s\.jsonl$/, async () => disk.before('open', /s\.jsonl$/, () => writeFile(path, other)))
-  )
+  disk.before('open', /s\.jsonl$/, async () => disk.before('open', /s\.jsonl$/, () => writeFile(path, other)))
   const journal = await journals.open('s')
   assert.deepEqual([journal.epoch, journal.seq], ['ep_other', 1])
 })
