@@ -1,9 +1,11 @@
 /** `svc-code pack new`: a directory with a working pack: a route, an event, an option, a store, and a test of it. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, join, relative, resolve } from 'node:path'
 import { CommandError } from './command-error.ts'
 import type { Io } from './io.ts'
 import { templates } from './pack-templates.ts'
+import { ownDirectory } from './version.ts'
 
 export async function newPack(word: string, { out }: Io): Promise<number> {
   const dir = resolve(word)
@@ -12,7 +14,7 @@ export async function newPack(word: string, { out }: Io): Promise<number> {
     throw new CommandError(`'${name}' is no name for a pack: small letters, digits and single hyphens, a letter first, at most 40`)
   if (existsSync(dir) && readdirSync(dir).length > 0) throw new CommandError(`${dir} is there already and not empty`)
   mkdirSync(dir, { recursive: true })
-  for (const [file, text] of Object.entries(templates(name))) writeFileSync(join(dir, file), text)
+  for (const [file, text] of Object.entries(templates(name, sourceOfTypes(dir)))) writeFileSync(join(dir, file), text)
   out(`made ${dir}
 
   cd ${word}
@@ -22,4 +24,14 @@ export async function newPack(word: string, { out }: Io): Promise<number> {
   npx svc-code pack add .  for good, also in a running server
 `)
   return 0
+}
+
+/** For `npm install`: this installation, when nothing above the directory has it. */
+function sourceOfTypes(dir: string): string | undefined {
+  try {
+    createRequire(join(dir, 'package.json')).resolve('svc-code/kernel')
+    return undefined
+  } catch {
+    return `file:${relative(realpathSync(dir), ownDirectory()) || '.'}`
+  }
 }

@@ -1,11 +1,11 @@
 /** The files of a new pack. */
 
-/** Texts by file name. */
-export function templates(name: string): Readonly<Record<string, string>> {
+/** Texts by file name. `from`: where npm finds svc-code, when the directory does not. */
+export function templates(name: string, from?: string): Readonly<Record<string, string>> {
   const word = name.replaceAll('-', '_')
   const type = name.replaceAll(/(?:^|-)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
   return {
-    'package.json': `${JSON.stringify(manifest(name), undefined, 2)}\n`,
+    'package.json': `${JSON.stringify(manifest(name, from), undefined, 2)}\n`,
     'tsconfig.json': `${JSON.stringify(compiler, undefined, 2)}\n`,
     '.gitignore': 'node_modules\ndist\n',
     'README.md': readme(name, word),
@@ -14,7 +14,7 @@ export function templates(name: string): Readonly<Record<string, string>> {
   }
 }
 
-const manifest = (name: string) => ({
+const manifest = (name: string, from: string | undefined) => ({
   name: `svc-code-${name}`,
   version: '0.1.0',
   description: 'A pack of svc-code',
@@ -30,7 +30,7 @@ const manifest = (name: string) => ({
   },
   peerDependencies: { 'svc-code': '>=0.1.0' },
   peerDependenciesMeta: { 'svc-code': { optional: true } }, // whoever runs the pack has it; npm need not find one
-  devDependencies: { '@types/node': '^20.19.0', typescript: '~5.9.3' }
+  devDependencies: { '@types/node': '^20.19.0', ...(from === undefined ? {} : { 'svc-code': from }), typescript: '~5.9.3' }
 })
 
 const compiler = {

@@ -1,13 +1,18 @@
 /** What is told of the installation: the product version (that of package.json), and how the command line is called. */
 import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
-/** Reads it from the nearest package.json above this file (the sources or the compiled output). */
+/** The nearest package.json above this file (the sources or the compiled output). */
+const manifest = () => ['../../package.json', '../../../package.json'].map(up => new URL(up, import.meta.url)).find(url => existsSync(url))
+
 export function productVersion(): string {
-  for (const up of ['../../package.json', '../../../package.json']) {
-    const url = new URL(up, import.meta.url)
-    if (existsSync(url)) return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
-  }
-  return '0.0.0'
+  const url = manifest()
+  return url === undefined ? '0.0.0' : (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version
+}
+
+/** The directory of this installation. */
+export function ownDirectory(): string {
+  return fileURLToPath(new URL('.', manifest()))
 }
 
 /** How this command line is called where it was started: by `npm start`, in a checkout, or installed. */

@@ -23,7 +23,9 @@ test('a new pack is checked and tested as it comes; what is wrong with it is fou
   assert.equal((await command(home, ['pack', 'new', place])).code, 0)
   assert.match((await command(home, ['pack', 'new', place])).stderr, /is there already and not empty/)
   assert.match((await command(home, ['pack', 'new', join(dir, 'My_Notes')])).stderr, /'My_Notes' is no name for a pack/)
-  const { peerDependenciesMeta } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
+  const { peerDependenciesMeta, devDependencies } = JSON.parse(await readFile(join(place, 'package.json'), 'utf8'))
+  const own = JSON.parse(await readFile(join(place, devDependencies['svc-code'].replace(/^file:/, ''), 'package.json'), 'utf8'))
+  assert.equal(own.name, 'svc-code', 'npm finds the installation that made the pack: its types, and its command')
   assert.deepEqual(peerDependenciesMeta, { 'svc-code': { optional: true } }, 'npm looks for no package that may be in no registry')
   assert.equal((await command(home, ['pack', 'check', place])).stdout, `my-notes (${place}/pack.ts): fine\n`)
 
