@@ -12,7 +12,7 @@ import {
   takesCommands,
   takesScript
 } from './programs.ts'
-import { baseOf, literal } from './words.ts'
+import { baseOf, literal, unquoted } from './words.ts'
 
 /** Scripts within the words of scripts that are looked into. */
 const DEPTH = 5
@@ -177,8 +177,4 @@ function inputsOf(command: Command): (string | undefined)[] {
 /** Whether only the running shell knows what the word says. */
 function isDark(word: Word | undefined): boolean {
   return word !== undefined && literal(word) === undefined
-}
-
-function unquoted(text: string): string {
-  return text.replace(/['"]/g, '')
 }

@@ -12,13 +12,14 @@ import {
   parse,
   type Redirect,
   type Redirection,
-  type SyntaxNode
+  type SyntaxNode,
+  type Word
 } from 'unbash'
 import { realAt } from '../../kernel/index.ts'
-import { isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
+import { compilePathGlob, isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
 import { CommandsIn, LEVELS } from './commands-in.ts'
 import { hasRiskyFlags, mustSpell } from './programs.ts'
-import { isPlain, literal, mayBeFlag } from './words.ts'
+import { isPlain, literal, mayBeFlag, unquoted } from './words.ts'
 
 export interface ShellLine {
   /** The line as rules see it: in another directory than the session's, `cd '<cwd>' && <line>`. */
@@ -33,6 +34,9 @@ export interface ShellLine {
 
 /** Longer lines are not taken apart. */
 const READ_CHARS = 100_000
+/** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
+const BASES = 5
+const LINKS = 100
 const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefined, commands: [], errors: [{ message: 'too long', pos: 0 }] }
 
 type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
@@ -163,21 +167,32 @@ async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) 
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, FileAccess>()
   const nodes: Redirect[] = []
+  const words: Word[] = []
+  /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
+  const bases = [cwd]
   let moves = false
   let level = 0
   const visit = (node: SyntaxNode): void => {
     if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
-    if (node.type === 'Word') {
-      const path = [node.value, node.value.slice(node.value.indexOf('=') + 1)].map(value => pathOf(value, cwd)).find(isOwn)
-      if (path !== undefined) own.set(node, { kind: 'read', path })
+    if (node.type === 'Word') words.push(node)
+    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) {
+      moves = true
+      for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
     }
-    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) moves = true
     if (level === LEVELS) return
     level++
     forEachChild(node, visit)
     level--
   }
   visit(script)
+  for (const [index, word] of words.entries()) {
+    const value = withVariables(word.value)
+    const texts = [value, value.slice(value.indexOf('=') + 1)]
+    const paths = bases.flatMap(base => texts.map(text => pathOf(text, base)))
+    let path = paths.find(isOwn)
+    if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
+    if (path !== undefined) own.set(word, { kind: 'read', path })
+  }
   for (const node of nodes) {
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
@@ -197,6 +212,22 @@ async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) 
 
 function pathOf(text: string, cwd: string): string {
   return text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : resolve(cwd, text)
+}
+
+/** Variables as this process has them; a command gets the same. */
+function withVariables(text: string): string {
+  return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (given, braced?: string, plain?: string) => process.env[braced ?? plain ?? ''] ?? given)
+}
+
+/** A path whose file patterns may stand for a directory (absolute): that directory, where they fit. Names with a dot need one in the pattern. */
+export function atPattern(path: string, dir: string): string {
+  const parts = path.split('/')
+  const names = dir.split('/')
+  const fits = names.every((name, at) => {
+    const part = parts[at] ?? ''
+    return part === name || (/[*?[]/.test(part) && name.startsWith('.') === part.startsWith('.') && compilePathGlob(part)(name))
+  })
+  return fits ? [dir, ...parts.slice(names.length)].join('/') : path
 }
 
 function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {

@@ -49,3 +49,8 @@ export function mayBeFlag({ value, parts }: Word): boolean {
 export function baseOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1)
 }
+
+/** The text of a word, roughly: without its quotes. */
+export function unquoted(text: string): string {
+  return text.replace(/['"]/g, '')
+}

@@ -1,4 +1,5 @@
 /** How packs find each other: services (one provider) and extension points (many contributors, with change notice), by typed tokens. */
+import { setMaxListeners } from 'node:events'
 import { developerError } from '../errors.ts'
 
 /** Reference to a service: its id at run time, its type at compile time. Two references with one id are the same service. */
@@ -115,6 +116,7 @@ class Entry implements Contribution<unknown> {
   get signal(): AbortSignal {
     if (!this.#end) {
       this.#end = new AbortController()
+      setMaxListeners(0, this.#end.signal) // as many as there are calls
       if (this.#gone) this.withdraw()
     }
     return this.#end.signal

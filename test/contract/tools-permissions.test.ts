@@ -298,9 +298,27 @@ test('what belongs to the home is off limits by its place, whatever name or root
 })
 
 test('a command that names a file of the home is asked for, whatever allows it, and a kept result of the agent can be read', async t => {
-  const { turn, home } = await conversation(t, { toml: 'permission.allow = [{ tool = "Bash", match = "cat *" }]' })
+  const toml = 'permission.allow = [{ tool = "Bash", match = "cat *" }, { tool = "Bash", match = "cd *" }]'
+  const { turn, cwd, home } = await conversation(t, { toml })
   const token = join(home, 'server.token')
-  const lines = [`cat < ${token}`, `cat ${token}`, `cat "${home}"/config.toml`, `cat ${home}/sub/../server.token`, `cat ${home}/*.toml`]
+  await symlink(dirname(home), join(cwd, 'up'))
+  process.env.TEST_PLACE = home
+  t.after(() => delete process.env.TEST_PLACE)
+  const lines = [
+    `cat < ${token}`,
+    `cat ${token}`,
+    `cat "${home}"/config.toml`,
+    `cat ${home}/sub/../server.token`,
+    `cat ${home}/*.toml`,
+    `cat ${home.slice(0, -1)}?/server.token`,
+    `cat ${dirname(home)}/*/server.token`,
+    'cat $TEST_PLACE/config.toml',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: shell text
+    'cat "${TEST_PLACE}/config.toml"',
+    `cat up/${basename(home)}/config.toml`,
+    `cd ${dirname(home)} && cat ${basename(home)}/config.toml`,
+    `cat --file=${home}/config.toml`
+  ]
   for (const permission_mode of ['manual', 'yolo']) {
     const { asked } = await turn(
       lines.map(command => ['Bash', { command }]),

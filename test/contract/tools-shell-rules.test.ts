@@ -174,7 +174,7 @@ const allow: Readonly<Record<string, readonly string[]>> = {
   'xargs *': ['xargs touch p'],
   'ls*': ['ls </dev/tcp/127.0.0.1/PORT', 'ls < /etc/passwd', 'ls/../touch p'],
   'echo *': ['echo a; touch p', 'echo $(touch p)', 'echo a > p', 'echo `touch p`'],
-  '!rm *': ['ls; rm x', 'ls; $x']
+  '!rm *': ['ls; rm x', 'ls; $x', 'sudo rm x', 'rm x 2>&1 | cat']
 }
 
 test('a rule that allows with a wildcard does not stand for what runs, writes or reads something else', async t => {
@@ -203,6 +203,18 @@ test('a rule that allows with a wildcard does not stand for what runs, writes or
     assert.deepEqual(await readdir(cwd), ['x'], rule)
   }
   assert.equal(connections, 0)
+})
+
+test('what a denying rule with `!` leaves is read narrowly: one command and nothing that rides along', async t => {
+  const { turn, cwd } = await conversation(t, {
+    toml: 'permission.rules = [{ decision = "deny", pattern = "Bash(!echo *)" }, { decision = "allow", pattern = "Bash(*)" }]'
+  })
+  const denied = ['env echo a', 'echo a > p', 'echo a; touch p', 'echo $(touch p)', 'A=1 echo a', 'cat x']
+  const { asked, results } = await turn([...denied, 'echo a'].map(command => ['Bash', { command }]))
+  assert.deepEqual(asked, [])
+  for (const [index, line] of denied.entries()) assert.match(results[index]?.output ?? '', /forbids/, line)
+  assert.equal(results.at(-1)?.output, 'a')
+  assert.deepEqual(await readdir(cwd), [])
 })
 
 test('the parts of a line are checked against all rules together, and a wildcard rule binds the directory', async t => {

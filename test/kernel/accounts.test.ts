@@ -1,5 +1,6 @@
 /** Who is to blame after setup: faults, time and policy per pack. */
 import assert from 'node:assert/strict'
+import { getMaxListeners } from 'node:events'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { type Accounts, definePack, defineRoute, extensionPoint, KernelInfo, Type } from '../../kernel/index.ts'
@@ -157,3 +158,17 @@ function runAll(accounts: Accounts, entries: readonly { pack: string; item: () =
     }
   }
 }
+
+test('as many as like listen for the end of what a pack contributed', async t => {
+  const signals: AbortSignal[] = []
+  const guest = definePack({ name: 'guest', setup: ctx => void ctx.contribute(Guests, () => 'hello') })
+  const host = definePack({
+    name: 'host',
+    setup(ctx) {
+      const guests = ctx.collect(Guests)
+      guests.onChange(() => signals.push(...guests.entries().map(({ signal }) => signal)))
+    }
+  })
+  await startTestKernel(t, { packs: [host, guest] })
+  assert.deepEqual(signals.map(getMaxListeners), [0])
+})

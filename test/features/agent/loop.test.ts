@@ -359,14 +359,13 @@ test('a result that asks to stop ends the turn after its batch', async t => {
 
 test('a call that is answered twice has one result: the first', async t => {
   const twice = runner(async ({ calls, report }) => {
-    const outcomes = calls.map(call => ({ call, result: { output: 'first' } }))
-    for (const { call, result } of outcomes) {
-      await report({ type: 'finished', call, result })
+    for (const call of calls) {
+      await report({ type: 'finished', call, result: { output: 'first' } })
       await report({ type: 'finished', call, result: { output: 'second' } })
     }
-    return outcomes
+    return calls.map(call => ({ call, result: { output: 'third' } }))
   })
-  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }), 'done')
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Echo' }, { id: 'b', name: 'Echo' }), 'done')
   const agent = await startAgent(t, llm, { packs: [twice] })
 
   await agent.prompt('go')
@@ -374,10 +373,10 @@ test('a call that is answered twice has one result: the first', async t => {
 
   assert.deepEqual(
     payloads(agent, 'tool.result').map(payload => payload.output),
-    ['first']
+    ['first', 'first']
   )
   const { data } = await agent.call(listMessages, { params: { session_id: agent.session_id } })
-  assert.equal(data.items.filter(message => message.role === 'tool').length, 1)
+  assert.equal(data.items.filter(message => message.role === 'tool').length, 2)
 })
 
 test('context tokens after a tool result are those that the model measured and an estimate of the result', async t => {

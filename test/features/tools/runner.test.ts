@@ -196,6 +196,19 @@ test('a verdict that stops the turn skips the later calls and lets the earlier o
   assert.equal(log.filter(line => line.startsWith('started')).length, 3)
 })
 
+test('a result that stops the turn skips the calls that wait for it', async t => {
+  const { run } = await scene(t, [
+    scripted({ name: 'One', accesses: () => [{ kind: 'exclusive' }], run: async () => ({ output: 'enough', stop_turn: true }) }),
+    scripted({ name: 'Two', accesses: () => [{ kind: 'exclusive' }], run: () => assert.fail('must not run') })
+  ])
+  const [one, two] = await run([
+    ['A', 'One'],
+    ['B', 'Two']
+  ])
+  assert.deepEqual(one, { output: 'enough', stop_turn: true })
+  assert.match(String(two?.output), /skipped because a previous tool call stopped the turn/)
+})
+
 test('an abort reaches the running call, an ignored one is abandoned, and finished results stay', async t => {
   const control = new AbortController()
   let heard = false
