@@ -39,7 +39,7 @@ async function refusedAfter(write: (n: number) => Promise<unknown>): Promise<{ t
 
 test('records of a log', async t => {
   const { disk, storage } = await opened(t)
-  let moving = latch()
+  const moving = latch()
   disk.before('write', /a\.jsonl$/, () => moving.opened)
   const store = storage.open(logSpec, place)
   const { taken, all } = await refusedAfter(n => store.append('a', { n, note }))
@@ -47,9 +47,10 @@ test('records of a log', async t => {
   moving.open()
   await all
   assert.equal((await store.read('a')).length, taken)
-  moving = latch() // what was written waits no more
+  const later = latch() // what was written waits no more
+  disk.before('write', /a\.jsonl$/, () => later.opened)
   const again = await refusedAfter(n => store.append('a', { n, note }))
-  moving.open()
+  later.open()
   await again.all
   assert.equal(again.taken, taken)
   assert.ok(disk.done.filter(step => step === 'write a.jsonl').length > taken / 5, 'no write is much larger than 4 MiB')
