@@ -62,6 +62,7 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
+export { partedText } from './http/large-json.ts'
 export { type Declarations, type Feature, KernelInfo, PackControl, type PackFacts, type PackReport } from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { guardHook, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'

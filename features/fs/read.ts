@@ -6,7 +6,7 @@ import { missing, type Pin, translated, withPin } from './boundary.ts'
 import type { readFile } from './contract.ts'
 import { FileBinary, FileTooLarge, PathIsDirectory } from './errors.ts'
 import { typeOfName } from './media-type.ts'
-import { asUtf8, encodingOf, factsOf, headBytes, lineCount, sliceText } from './text.ts'
+import { asUtf8, base64Of, encodingOf, factsOf, headBytes, sliceText } from './text.ts'
 
 /** Larger files are not read. */
 const MAX_BYTES = 10 * 1024 * 1024
@@ -29,11 +29,11 @@ export function readPart(root: Root, path: string, wanted: Wanted): Promise<Data
     const common = { path, size: bytes.length, etag: fileEtag(pin.stats), ...facts }
     if (encoding === undefined || wanted.encoding === 'base64') {
       const part = bytes.subarray(wanted.offset, wanted.offset + wanted.length)
-      return { ...common, content: part.toString('base64'), encoding: 'base64', truncated: wanted.offset + part.length < bytes.length }
+      return { ...common, content: await base64Of(part), encoding: 'base64', truncated: wanted.offset + part.length < bytes.length }
     }
     const text = await asUtf8(bytes, encoding, wanted.offset + wanted.length + 4)
-    const { content, end } = await sliceText(text, wanted.offset, wanted.length)
-    return { ...common, content, encoding: 'utf-8', truncated: end < text.length, line_count: lineCount(content) }
+    const { content, end, lines } = await sliceText(text, wanted.offset, wanted.length)
+    return { ...common, content, encoding: 'utf-8', truncated: end < text.length, line_count: lines }
   })
 }
 

@@ -1,7 +1,7 @@
 /** What is in a file: text in one of many encodings, or bytes. */
 import { isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
-import { yieldToLoop } from '../../kernel/index.ts'
+import { partedText, yieldToLoop } from '../../kernel/index.ts'
 import { fileKind } from '../tools-files/index.ts'
 import type { Pin } from './boundary.ts'
 import { languageOf, typeOfName } from './media-type.ts'
@@ -11,7 +11,7 @@ const HEAD_BYTES = 8192
 /** Bytes that the guess of a legacy encoding looks at. */
 const GUESS_BYTES = 8 * 1024
 /** Bytes that are decoded without a pause. */
-const SLICE_BYTES = 512 * 1024
+const SLICE_BYTES = 256 * 1024
 
 /** Name of the encoding for TextDecoder, or undefined for bytes that are no text. `whole`: nothing follows. */
 export async function encodingOf(bytes: Buffer, whole: boolean): Promise<string | undefined> {
@@ -91,21 +91,47 @@ export async function asUtf8(bytes: Buffer, encoding: string, most: number): Pro
   return Buffer.concat(parts)
 }
 
-/** A part of UTF-8: the characters that begin in it, whole. */
-export async function sliceText(
-  bytes: Buffer,
-  offset: number,
-  length: number
-): Promise<{ readonly content: string; readonly end: number }> {
+export interface TextPart {
+  /** As `partedText` makes it. */
+  readonly content: string
+  /** Where it ends in the text, bytes. */
+  readonly end: number
+  /** Lines of the part: those that an editor numbers, without the empty one behind the last line break. */
+  readonly lines: number
+}
+
+/** A part of UTF-8: the characters that begin in it, whole. Other work has its turn in between. */
+export async function sliceText(bytes: Buffer, offset: number, length: number): Promise<TextPart> {
   const start = characterAt(bytes, offset)
   const end = Math.max(start, characterAt(bytes, offset + length))
-  let content = ''
+  const parts: string[] = []
+  let lines = end > start && bytes[end - 1] !== lineBreak ? 1 : 0
   for (let at = start, next = start; at < end; at = next) {
-    if (at > start) await yieldToLoop()
+    await yieldToLoop()
     next = Math.min(characterAt(bytes, at + SLICE_BYTES), end)
-    content += bytes.toString('utf8', at, next)
+    parts.push(bytes.toString('utf8', at, next))
+    lines += lineBreaks(bytes.subarray(at, next))
   }
-  return { content, end }
+  return { content: partedText(parts), end, lines }
+}
+
+/** Bytes as base64, as `partedText` makes it. Other work has its turn in between. */
+export async function base64Of(bytes: Buffer): Promise<string> {
+  const parts: string[] = []
+  const slice = SLICE_BYTES - (SLICE_BYTES % 3) // so that parts fit together
+  for (let at = 0; at < bytes.length; at += slice) {
+    await yieldToLoop()
+    parts.push(bytes.toString('base64', at, Math.min(at + slice, bytes.length)))
+  }
+  return partedText(parts)
+}
+
+const lineBreak = 0x0a
+
+function lineBreaks(bytes: Buffer): number {
+  let count = 0
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === lineBreak) count++
+  return count
 }
 
 /** The first beginning of a character at or behind a position. */
@@ -115,16 +141,9 @@ function characterAt(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Lines of a text: those that an editor numbers, without the empty one behind the last line break. */
-export function lineCount(text: string): number {
-  let count = 0
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++
-  return count + (text === '' || text.endsWith('\n') ? 0 : 1)
-}
-
 /** The first bytes of a file, at most `bytes`. */
 export async function headBytes(file: FileHandle, bytes: number): Promise<Buffer> {
-  const head = Buffer.alloc(bytes)
+  const head = Buffer.allocUnsafeSlow(bytes)
   let filled = 0
   while (filled < bytes) {
     const { bytesRead } = await file.read(head, filled, bytes - filled, filled)

@@ -1,6 +1,6 @@
 /** fs:diff: a file against the last commit, as a unified diff. */
 import { createHash } from 'node:crypto'
-import { AppError, type DataOf } from '../../kernel/index.ts'
+import { AppError, type DataOf, yieldToLoop } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { missing, type Pin, pin } from '../fs/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
@@ -11,6 +11,10 @@ import type { diffFile } from './contract.ts'
 const MAX_CHARS = 1024 * 1024
 /** Bytes of a new file that are shown. */
 const MAX_BYTES = MAX_CHARS * 4
+
+/** Lines that are looked at before others may have their turn. */
+const SLICE_LINES = 1000
+const lineBreak = 0x0a
 
 /** Throws PathMissing (40409) for what is neither there nor tracked, PathOutside (41304). */
 export async function diffOf(repository: Repository, root: Root, path: string, signal: AbortSignal): Promise<DataOf<typeof diffFile>> {
@@ -67,16 +71,28 @@ async function newFile(held: Pin, path: string): Promise<{ readonly text: string
     const head = `diff --git ${quoted(`a/${path}`)} ${quoted(`b/${path}`)}\nnew file mode ${mode}\n${id}`
     if (content.length === 0) return { text: head, cut }
     if (content.subarray(0, 8000).includes(0)) return { text: `${head}Binary files /dev/null and ${quoted(`b/${path}`)} differ\n`, cut }
-    const lines = content.toString('utf8').split('\n')
-    const whole = lines.at(-1) === ''
-    if (whole) lines.pop()
-    const count = lines.length === 1 ? '1' : `1,${lines.length}`
-    const body = lines.map(line => `+${line}`).join('\n')
-    const end = whole ? '\n' : '\n\\ No newline at end of file\n'
-    return { text: `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n@@ -0,0 +${count} @@\n${body}${end}`, cut }
+    const { text: body, lines, whole } = await addedLines(content)
+    const end = whole ? '' : '\n\\ No newline at end of file\n'
+    return { text: `${head}--- /dev/null\n+++ ${quoted(`b/${path}`)}\n@@ -0,0 +${lines === 1 ? '1' : `1,${lines}`} @@\n${body}${end}`, cut }
   } finally {
     await file.close()
   }
+}
+
+/** Lines with a plus before each, as far as an answer shows them, and how many there are. `whole`: the last one ends with a line break. */
+async function addedLines(content: Buffer): Promise<{ readonly text: string; readonly lines: number; readonly whole: boolean }> {
+  const whole = content.at(-1) === lineBreak
+  let text = ''
+  let lines = whole ? 0 : 1
+  for (let at = 0, line = 0; line < content.length; at++) {
+    if (at % SLICE_LINES === 0) await yieldToLoop()
+    const end = content.indexOf(lineBreak, line)
+    const next = end < 0 ? content.length : end + 1
+    if (text.length <= MAX_CHARS) text += `+${content.toString('utf8', line, next)}`
+    if (end >= 0) lines++
+    line = next
+  }
+  return { text, lines, whole }
 }
 
 /** A name as git writes it: with quotes where a control character, a quote or a backslash is in it. */

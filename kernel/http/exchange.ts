@@ -133,17 +133,18 @@ export class HttpExchange implements Exchange {
       res.writeHead(status).end()
       return
     }
-    const isRead = req.complete || !this.#hasBody
     const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
     res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': lengthOf(text) })
     // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
-    const [parts, last] = typeof text === 'string' ? [[], text] : [text.slice(0, -1), text.at(-1)]
-    for (const part of parts) res.write(part)
-    if (keep) res.end(last)
-    else res.write(last)
-    if (!isRead) swallow(req, res, keep)
+    const finish = (last?: string) => {
+      if (keep) res.end(last)
+      else if (last !== undefined) res.write(last)
+      if (!req.complete && this.#hasBody) swallow(req, res, keep)
+    }
+    if (typeof text === 'string') finish(text)
+    else void writeInTurn(res, text).then(() => res.destroyed || finish())
   }
 
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number> {
@@ -181,6 +182,23 @@ export class HttpExchange implements Exchange {
 
   cut(): void {
     this.#res.destroy()
+  }
+}
+
+/** Part by part, as the other side takes them: one call of the system for all of them would hold up the loop. Never rejects. */
+async function writeInTurn(res: ServerResponse, parts: readonly Buffer[]): Promise<void> {
+  for (const part of parts) {
+    if (res.destroyed) return
+    if (res.write(part)) continue
+    await new Promise<void>(resolve => {
+      const over = () => {
+        res.off('drain', over)
+        res.off('close', over)
+        resolve()
+      }
+      res.on('drain', over)
+      res.on('close', over)
+    })
   }
 }
 

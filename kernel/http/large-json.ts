@@ -11,6 +11,26 @@ const largeChars = 512 * 1024
 /** Characters that are encoded without a pause. */
 const sliceChars = 256 * 1024
 
+/** A text that stays in the parts in which it was made: one of them all would be copied in one go when it is first looked at. */
+class PartedText {
+  readonly parts: readonly string[]
+  readonly length: number
+
+  constructor(parts: readonly string[]) {
+    this.parts = parts
+    this.length = parts.reduce((sum, part) => sum + part.length, 0)
+  }
+
+  toJSON(): string {
+    return this.parts.join('')
+  }
+}
+
+/** For a text in what a handler answers: its parts, none of which ends within a character. Of use from some hundred thousand characters on. */
+export function partedText(parts: readonly string[]): string {
+  return parts.length > 1 ? (new PartedText(parts) as unknown as string) : (parts[0] ?? '')
+}
+
 /** An answer's JSON, whole or in parts. */
 export type AnswerText = string | readonly Buffer[]
 
@@ -50,6 +70,7 @@ const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff
 function longTexts(value: unknown, depth: number): number {
   if (typeof value === 'string') return value.length >= longChars ? value.length : 0
   if (typeof value !== 'object' || value === null || depth > 40) return 0
+  if (value instanceof PartedText) return value.length
   let sum = 0
   if (Array.isArray(value)) for (const item of value) sum += longTexts(item, depth + 1)
   else for (const key in value) sum += longTexts((value as Record<string, unknown>)[key], depth + 1)
@@ -63,7 +84,10 @@ function piecesOf(value: unknown): Piece[] {
   const pieces: Piece[] = []
   let short = ''
   const walk = (node: unknown, depth: number): void => {
-    if (longTexts(node, depth) === 0 || typeof (node as { toJSON?: unknown }).toJSON === 'function') {
+    if (node instanceof PartedText) {
+      pieces.push(`${short}"`, ...node.parts.map(text => ({ text })))
+      short = '"'
+    } else if (longTexts(node, depth) === 0 || typeof (node as { toJSON?: unknown }).toJSON === 'function') {
       short += JSON.stringify(node) ?? 'null'
     } else if (typeof node === 'string') {
       pieces.push(`${short}"`, { text: node })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineRoute } from '../../kernel/contract.ts'
-import { isLarge, largeJson } from '../../kernel/http/large-json.ts'
+import { isLarge, largeJson, partedText } from '../../kernel/http/large-json.ts'
 import { Type } from '../../kernel/schema.ts'
 import { startHttp } from './http-fixture.ts'
 
@@ -26,6 +26,18 @@ test('an answer in parts is what JSON says, whatever its texts and shapes are', 
   }
   for (const small of ['', long('a', 1000), { many: Array.from({ length: 5000 }, () => 'short text') }, null, 5, undefined])
     assert.equal(isLarge(small), false)
+})
+
+test('a text in parts stands for the text, in a large answer and in a small one', async () => {
+  const parts = [long('世"\n'), long('😀'), 'end']
+  const whole = { file: { content: parts.join(''), size: 3 }, list: [parts.join('')] }
+  const given = { file: { content: partedText(parts), size: 3 }, list: [partedText(parts)] }
+  assert.equal(isLarge(given), true)
+  assert.equal(Buffer.concat(await largeJson(given)).toString(), JSON.stringify(whole))
+  assert.equal(
+    JSON.stringify({ small: partedText(['a', 'b']), empty: partedText([]), one: partedText(['c']) }),
+    '{"small":"ab","empty":"","one":"c"}'
+  )
 })
 
 test('an answer in parts is what was true when it was given, and others have their turn while it is made', async t => {
