@@ -23,6 +23,8 @@ export class Latest<V> {
   #value: V
   /** The file was asked in this pass of the event loop: a burst of requests shares one answer. */
   #fresh = false
+  /** The read that is under way, of the content with this stamp: whoever sees the same stamp meanwhile shares it. */
+  #reading: { readonly stamp: string; readonly value: Promise<V> } | undefined
   /** Changes that wait for the write under way: one write takes them all. */
   #waiting: Change<V>[] = []
   #writing = false
@@ -34,7 +36,7 @@ export class Latest<V> {
 
   /** The content as of now; not to be changed by the caller. */
   async get(): Promise<V> {
-    const { store, id, dir, empty } = this.#options
+    const { id, dir } = this.#options
     if (this.#fresh && this.#stamp !== undefined) return this.#value
     const stamp = stampOf(join(dir, `${id}.json`))
     this.#fresh = true
@@ -43,10 +45,21 @@ export class Latest<V> {
     })
     if (stamp === this.#stamp) return this.#value
     this.#stamp = undefined // nobody may take the old content while the new is being read
-    const value = (await store.get(id)) ?? empty
-    this.#stamp = stamp // taken before the read: a write in between is seen next time
-    this.#value = value
-    return value
+    if (this.#reading?.stamp !== stamp) this.#reading = { stamp, value: this.#read(stamp) }
+    return await this.#reading.value
+  }
+
+  async #read(stamp: string): Promise<V> {
+    const { store, id, empty } = this.#options
+    try {
+      const value = (await store.get(id)) ?? empty
+      if (this.#reading?.stamp !== stamp) return value
+      this.#stamp = stamp // taken before the read: a write in between is seen next time
+      this.#value = value
+      return value
+    } finally {
+      if (this.#reading?.stamp === stamp) this.#reading = undefined
+    }
   }
 
   /**

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError, invalid, lookAt } from '../../kernel/index.ts'
 import { PathMissing } from './service.ts'
 
 /** The text that identifies a root: forward slashes, no slash at the end. Links and letter case stay as they are. */
@@ -48,6 +48,7 @@ function slugOf(base: string): string {
 export async function assertDirectory(path: string, field: string): Promise<void> {
   if (!isAbsolute(path)) throw invalid([{ path: field, message: 'must be an absolute path' }])
   if (path.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  if ((await lookAt(path))?.isDirectory()) return
   let reason = 'does not exist'
   let cause: unknown
   try {

@@ -41,11 +41,12 @@ export const nodeFiles: FileCalls = {
 }
 
 const quickMs = 5
-const slowForMs = 10_000
+const longestSlowMs = 10_000
 
 /**
  * What the system does in memory (reading and writing small files) is asked on this thread, which takes a tenth of the time that another
- * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for a while.
+ * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for 200 times as
+ * long, at most 10 s.
  */
 export class ThisThread {
   /** At most so many bytes are written here. */
@@ -62,7 +63,7 @@ export class ThisThread {
       return work()
     } finally {
       const now = performance.now()
-      if (now - began > quickMs) this.#slowUntil = now + slowForMs
+      if (now - began > quickMs) this.#slowUntil = now + Math.min((now - began) * 200, longestSlowMs)
     }
   }
 }

@@ -70,6 +70,25 @@ test('registering a root again refreshes last_opened_at and keeps root text, nam
   assert.deepEqual((await call(listWorkspaces)).data.items, [again])
 })
 
+test('roots that are registered and renamed at once are each answered and listed as the file has them', async t => {
+  const roots = await Promise.all(Array.from({ length: 20 }, (_, n) => project(`p${n}`)))
+  const { call, home } = await startTestKernel(t, { packs: [workspaces] })
+  const rows = await Promise.all(
+    roots.map(async root => {
+      const { id } = (await call(registerWorkspace, { body: { root } })).data
+      const [renamed, listed] = await Promise.all([
+        call(renameWorkspace, { params: { workspace_id: id }, body: { name: `new ${id}` } }),
+        call(listWorkspaces)
+      ])
+      assert.ok(listed.data.items.some(row => row.id === id))
+      assert.equal(renamed.data.name, `new ${id}`)
+      return (await call(listWorkspaces)).data.items.find(row => row.id === id)
+    })
+  )
+  const file = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8')) as { workspaces: Record<string, object> }
+  for (const row of rows) assert.deepEqual(row, { id: row?.id, ...file.workspaces[row?.id ?? ''], session_count: 0 })
+})
+
 test('a relative root answers 40001, a missing one and a file 40409', async t => {
   const root = await project()
   const { call } = await startTestKernel(t, { packs: [workspaces] })
