@@ -1,5 +1,6 @@
 /** One watched path: a directory, a file, or what is not there yet. Runs in the worker; changes are told by path as it was asked for. */
-import { lstat, realpath } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { lstat, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import type { ChokidarOptions, FSWatcher } from 'chokidar'
 import { type FileChange, WatchTrouble } from './change.ts'
@@ -64,6 +65,10 @@ export class Place {
   #entries = 0
   /** What is there, absolute: what was never told cannot be told to be gone. */
   readonly #known = new Map<string, FileChange['kind']>()
+  /** Links that were looked at, absolute, with their inodes. */
+  readonly #links = new Map<string, number>()
+  /** Those that lead nowhere: the library tells nothing of them. */
+  readonly #dangling = new Set<string>()
   #seen: Seen[] = []
   #dropped = 0
   /** Something was removed or renamed, so that another place may have to be watched. */
@@ -103,6 +108,8 @@ export class Place {
     this.#ports.count(-this.#entries)
     this.#entries = 0
     this.#known.clear()
+    this.#links.clear()
+    this.#dangling.clear()
     await watcher?.close()
   }
 
@@ -141,26 +148,38 @@ export class Place {
   async #watch(spot: Spot, fresh: boolean): Promise<void> {
     const { base, only } = spot
     let ready = false
+    let reject: (trouble: WatchTrouble) => void = () => undefined
+    const fail = (trouble: WatchTrouble) => (ready ? this.#fail(trouble) : reject(trouble))
+    const take = (event: string, file: string, link: boolean, told: boolean): void => {
+      if (!this.#counted(event)) fail(new WatchTrouble('too_many', `too many files to watch below ${this.#options.path || '.'}`))
+      else if (told) this.#take(spot, event, file, link)
+      else if (event.startsWith('add')) this.#known.set(file, kindOf(event, link))
+    }
+    const tells = () => ready || (fresh && only === undefined)
     const watcher = this.#ports.watch(base, {
       ignoreInitial: false,
       followSymlinks: false,
-      ignored: file => insideGit.test(relative(base, file)),
+      ignored: (file, stats) => {
+        if (insideGit.test(relative(base, file))) return true
+        if (stats?.isSymbolicLink()) void this.#look(watcher, file, stats, tells(), take)
+        return false
+      },
       ...(only === undefined && this.#options.recursive ? {} : { depth: 0 }),
       ...(this.#polling ? { usePolling: true, interval: pollMs, binaryInterval: pollMs } : {})
     })
     this.#watcher = watcher
     try {
-      await new Promise<void>((resolve, reject) => {
-        const fail = (trouble: WatchTrouble) => (ready ? this.#fail(trouble) : reject(trouble))
+      await new Promise<void>((resolve, refuse) => {
+        reject = refuse
         watcher.on('all', (event, file, stats) => {
           if (this.#watcher !== watcher) return
           const link = stats?.isSymbolicLink() ?? this.#known.get(file) === 'symlink'
-          if (!this.#counted(event)) return fail(new WatchTrouble('too_many', `too many files to watch below ${this.#options.path || '.'}`))
-          if (ready || (fresh && only === undefined)) this.#take(spot, event, file, link)
-          else if (event.startsWith('add')) this.#known.set(file, kindOf(event, link))
+          if (event.startsWith('unlink')) this.#links.delete(file)
+          if (!this.#dangling.delete(file)) take(event, file, link, tells())
+          else if (!link) take('change', file, link, tells()) // something else in its place; else it leads somewhere now
         })
         watcher.on('raw', event => {
-          if (this.#watcher === watcher && event === 'rename') this.#doubt()
+          if (this.#watcher === watcher && (event === 'rename' || this.#dangling.size > 0)) this.#doubt()
         })
         watcher.on('error', error => {
           // Others are of one file, which is left out.
@@ -175,6 +194,38 @@ export class Place {
       this.#polling = true
       await this.#release()
       await this.#watch(spot, fresh)
+    }
+  }
+
+  /** A link that the library comes upon: one that leads nowhere is told here. */
+  async #look(
+    watcher: FSWatcher,
+    file: string,
+    { ino }: Stats,
+    told: boolean,
+    take: (event: string, file: string, link: boolean, told: boolean) => void
+  ): Promise<void> {
+    if (this.#watcher !== watcher || this.#links.get(file) === ino) return
+    this.#links.set(file, ino)
+    const leads = await stat(file).then(
+      () => true,
+      () => false
+    )
+    if (leads || this.#watcher !== watcher) return
+    const event = this.#known.has(file) ? 'change' : 'add'
+    this.#dangling.add(file)
+    take(event, file, true, told)
+  }
+
+  /** Links to nothing that are gone. */
+  async #forgetLinks(): Promise<void> {
+    const spot = this.#spot
+    for (const file of [...this.#dangling]) {
+      if (await lstat(file).catch(() => undefined)) continue // gone, mostly
+      if (this.#spot !== spot || !spot || !this.#dangling.delete(file)) continue
+      this.#links.delete(file)
+      this.#counted('unlink')
+      this.#take(spot, 'unlink', file, true)
     }
   }
 
@@ -228,6 +279,7 @@ export class Place {
     const doubtful = this.#doubtful
     this.#doubtful = false
     try {
+      if (doubtful) await this.#forgetLinks()
       const moved = !(await this.#send())
       if (this.#restart) {
         this.#restart = false

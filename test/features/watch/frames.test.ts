@@ -65,6 +65,28 @@ test('whoever watches a directory is told what is created, modified and deleted 
   assert.equal((first?.payload as { coalesced_window_ms: number } | undefined)?.coalesced_window_ms, 20)
 })
 
+test('a link to nothing is told when it comes, changes and goes, and once when what it names comes', async t => {
+  const { cwd, connect } = await start(t)
+  await mkdir(join(cwd, 'src'))
+  await symlink('nowhere', join(cwd, 'src/old'))
+  await writeFile(join(cwd, 'plain'), '')
+  await symlink('../plain', join(cwd, 'src/turned'))
+  const { ask, told, lines } = await connect()
+  await ask('watch_fs_add', { paths: ['src'] })
+  await symlink('nowhere', join(cwd, 'src/new'))
+  await told('created symlink src/new')
+  await symlink('missing', join(cwd, 'src/.next'))
+  await rename(join(cwd, 'src/.next'), join(cwd, 'src/turned'))
+  await told('modified symlink src/turned')
+  await rm(join(cwd, 'src/old'))
+  await told('deleted symlink src/old')
+  await writeFile(join(cwd, 'src/nowhere'), '')
+  await told('created file src/nowhere')
+  await rm(join(cwd, 'src/new'))
+  await told('deleted symlink src/new')
+  assert.equal(lines().filter(line => line === 'created symlink src/new').length, 1)
+})
+
 test('a path that is not there is told when it comes, goes and comes again, as a directory or as a file', async t => {
   const { cwd, connect } = await start(t)
   const { ask, told } = await connect()
