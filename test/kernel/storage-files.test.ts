@@ -140,6 +140,8 @@ test('damaged lines are skipped with a warning and copied beside the log once', 
   assert.deepEqual(await store.read('a'), [{ n: 0 }, { n: 1 }])
   assert.equal(await readFile(join(dir, 'a.jsonl.damaged'), 'utf8'), 'rubbish\n{"n":"x"}\n\0\0\n')
   assert.equal(log.texts.length, 2)
+  await store.delete('a')
+  assert.deepEqual(await readdir(dir), [])
 })
 
 test('a log whose file was removed meanwhile is made anew, and no append is lost', async t => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { AgentProfiles, PromptBlocks } from '../../../features/agent/index.ts'
+import { AgentProfiles, PromptBlocks, TurnHooks } from '../../../features/agent/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -113,4 +113,32 @@ test('the prompt is rendered anew when what a block follows from has changed; a 
     warnings.map(({ code, message }) => [code, /moody failed/.test(message)]),
     [['system-prompt-refresh-failed', true]]
   )
+})
+
+test('what a turn found out before it was stopped at its first step is told', async t => {
+  let fails = false
+  const pack = definePack({
+    name: 'budget',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.contribute(PromptBlocks, {
+        name: 'moody',
+        order: 1,
+        basis: () => String(fails),
+        render() {
+          if (fails) throw new Error('not now')
+          return 'fine'
+        }
+      })
+      ctx.tap(hooks.stepBegin, () => (fails ? 'stop' : undefined))
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [pack] })
+  await agent.prompt('go')
+  await agent.settled(1)
+  fails = true
+  await agent.prompt('go')
+  await agent.settled(2)
+  const ends = agent.events.filter(({ type }) => type === 'warning' || type === 'turn.ended').map(({ type }) => type)
+  assert.deepEqual(ends, ['turn.ended', 'warning', 'turn.ended'])
 })

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { failureLine, loudRetry } from '../../../features/agent/failure.ts'
 import type { LlmPart } from '../../../features/llm/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
-import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { type Started, startAgent } from './start.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { echoRunner, type Started, startAgent } from './start.ts'
 
 const failing = (message: string, retryable = false, more: object = {}): readonly LlmPart[] => [
   { type: 'error', error: { code: 'provider.auth_error', name: 'AuthError', message, retryable, ...more } }
@@ -90,6 +90,19 @@ test('every attempt that is followed by another is an info line; the second that
     told[0]!,
     /^warning: session_\S+: failed twice in the same way, 7 more attempts in the next \d+ s \[provider\.auth_error\] at provider test, model test: busy/
   )
+})
+
+test('an answer between two failures of one kind makes the second a first one', async t => {
+  const told: string[] = []
+  const busy = failing('busy', true)
+  const llm = scriptedLlm(busy, toolCalls({ id: 'a', name: 'Echo' }), busy, 'well')
+  const started = await startAgent(t, llm, { told, logged: [], packs: [echoRunner()] })
+
+  await started.prompt('go')
+  await started.settled(1)
+
+  assert.equal(llm.requests.length, 4)
+  assert.deepEqual(told, [])
 })
 
 test('while attempts go on the failure says so; an abort leaves it without them, an answer takes it away', async t => {

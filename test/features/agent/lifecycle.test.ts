@@ -12,7 +12,7 @@ import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { startAgent } from './start.ts'
+import { insider, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 
@@ -121,6 +121,28 @@ test('a history whose last turn ended needs no repair', () => {
   const ended = { turn_id: 0, origin: { kind: 'user' }, started_at: 'x', ended_at: 'x', steps: 1 }
   const history = { lastTurn: () => ended, prompts: () => [], openStep: () => undefined, openCalls: () => [] }
   assert.deepEqual(repairOf(history), [])
+})
+
+test('prompts that a crash left running end with their turn, the one that began it first', () => {
+  const prompt = (prompt_id: string, status: 'running' | 'queued') => ({ prompt_id, content: [], created_at: 'x', status })
+  const records = repairOf({
+    lastTurn: () => ({ turn_id: 3, origin: { kind: 'user' }, prompt_id: 'b', started_at: 'x', steps: 2 }),
+    prompts: () => [prompt('a', 'running'), prompt('b', 'running'), prompt('c', 'queued')],
+    openStep: () => undefined,
+    openCalls: () => []
+  })
+  const settled = records.find(record => record.type === 'prompt.settled')
+  assert.deepEqual(settled, { type: 'prompt.settled', prompt_ids: ['b', 'a'], status: 'aborted', turn_id: 3 })
+})
+
+test('an agent that is closed takes nothing more, and says so', async t => {
+  const inside = insider()
+  const agent = await startAgent(t, scriptedLlm('x'), { packs: [inside.pack] })
+  const main = await inside.main(agent)
+  await agent.kernel.unload('agent')
+  const busy = { code: 40901 }
+  await assert.rejects(main.submit({ content: [{ type: 'text', text: 'more' }] }), busy)
+  await assert.rejects(main.inject({ content: 'more', origin: { kind: 'task' } }), busy)
 })
 
 test('calls that a crash left open are shown before the first of their results: clients close a message with that', () => {

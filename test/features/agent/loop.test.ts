@@ -45,16 +45,19 @@ test('tool calls are recorded, announced and answered before the next step', asy
 })
 
 test('a call id that the provider repeats is made unique, in the stream and in the history', async t => {
-  const llm = scriptedLlm(toolCalls({ id: 'same', name: 'Echo' }), toolCalls({ id: 'same', name: 'Echo' }), 'done')
+  const again = toolCalls({ id: 'same', name: 'Echo' })
+  const llm = scriptedLlm(again, again, 'done', again, 'done')
   const agent = await startAgent(t, llm, { packs: [echoRunner()] })
-  await agent.prompt('go')
-  await agent.settled(1)
+  for (const turns of [1, 2]) {
+    await agent.prompt('go')
+    await agent.settled(turns)
+  }
   assert.deepEqual(
     payloads(agent, 'tool.call.started').map(payload => payload.toolCallId),
-    ['same', 'same_2']
+    ['same', 'same_2', 'same_3']
   )
-  const results = llm.requests[2]?.messages.flatMap(message => (message.role === 'tool' ? [message.tool_call_id] : []))
-  assert.deepEqual(results, ['same', 'same_2'])
+  const results = llm.requests[4]?.messages.flatMap(message => (message.role === 'tool' ? [message.tool_call_id] : []))
+  assert.deepEqual(results, ['same', 'same_2', 'same_3'])
 })
 
 test('a retryable failure is retried in a new step, without doubling a message', async t => {
@@ -183,6 +186,20 @@ test('a model whose every answer is cut inside a tool call does not go on for ev
   assert.equal(ended?.reason, 'failed')
   assert.match(String((ended?.error as { message?: string } | undefined)?.message), /output limit/)
   assert.ok(llm.requests.length < 8)
+})
+
+test('a provider that pauses every answer does not go on for ever: the turn fails and says why', async t => {
+  const llm = scriptedLlm([
+    { type: 'text', text: 'a piece' },
+    { type: 'finish', reason: 'paused' }
+  ])
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  const [ended] = payloads(agent, 'turn.ended')
+  assert.equal(ended?.reason, 'failed')
+  assert.match(JSON.stringify(ended), /paused its answer again and again/)
+  assert.equal(llm.requests.length, 21)
 })
 
 test('an answer that the provider pauses goes on in the next request, as one answer', async t => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type CallPorts, runCalls } from '../../../features/agent/calls.ts'
 import { runTurn, type TurnPorts } from '../../../features/agent/loop.ts'
 import { retryDelay } from '../../../features/agent/retry.ts'
+import { runStep, type StepPorts } from '../../../features/agent/step.ts'
 import type { HistoryRecord } from '../../../features/history/index.ts'
 import type { LlmRequest } from '../../../features/llm/index.ts'
+import { latch } from '../../helpers/latch.ts'
 import { failure, type Reply, scriptedLlm, testModel, toolCalls } from '../../helpers/scripted-llm.ts'
 
 const request: LlmRequest = { model: testModel, system: '', messages: [], tools: [], cache_key: 's', effort: 'off' }
@@ -159,4 +162,38 @@ test('delays double up to 32 seconds with a quarter at random; the upstream may 
     625
   )
   assert.equal(retryDelay(5, { ...error, retry_after_ms: 7000 }, 500), 7000)
+})
+
+test('text that waits to be told with more is void when its attempt fails', async () => {
+  const told: unknown[] = []
+  const ports: StepPorts = {
+    stream: scriptedLlm([{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }, ...failure()]).llm.stream,
+    emit: (_name, payload) => void told.push(payload),
+    uniqueCallId: id => id
+  }
+  const outcome = await runStep(ports, request, 0, new AbortController().signal, Promise.resolve())
+  assert.equal(outcome.kind, 'error')
+  await new Promise(resolve => setTimeout(resolve, 40)) // longer than texts wait for each other
+  assert.deepEqual(told, [{ turnId: 0, delta: 'a' }])
+})
+
+test('progress of a call is told when clients have heard of its begin', async () => {
+  const told: string[] = []
+  const begun = latch()
+  const call = { id: 'a', name: 'Echo', arguments: '{}' }
+  const ports: CallPorts = {
+    runTools: async (_calls, _signal, report) => {
+      void report({ type: 'started', call, args: {} })
+      await report({ type: 'progress', call, update: { kind: 'stdout', text: 'x' } })
+      begun.open()
+      return [{ call, result: { output: 'ok' } }]
+    },
+    record: async () => {
+      await begun.opened
+      told.push('begun')
+    },
+    emit: name => void told.push(name)
+  }
+  await runCalls(ports, { turn_id: 0, step: 1 }, [call], new AbortController().signal)
+  assert.deepEqual(told, ['begun', 'toolProgress'])
 })

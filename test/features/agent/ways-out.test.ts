@@ -5,8 +5,8 @@ import { abortPrompt, listPrompts, steerPrompts, submitPrompt } from '../../../f
 import { archiveSession, readSession, restoreSession, Sessions } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
-import { scriptedLlm } from '../../helpers/scripted-llm.ts'
-import { copyOfHome, type Started, startAgent } from './start.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { copyOfHome, runner, type Started, startAgent } from './start.ts'
 
 const never = new Promise<never>(() => undefined)
 const hanging = (until: Promise<unknown> = never) => [
@@ -38,6 +38,33 @@ test('a prompt that is aborted after it was steered never runs, and the turn it 
   )
   assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
   assert.equal((await agent.call(abortPrompt, { params: { ...params, prompt_id: two.prompt_id } })).code, 40903)
+})
+
+test('nothing is steered into a turn that is being aborted', async t => {
+  const end = latch()
+  const deaf = runner(async ({ calls }) => {
+    await end.opened
+    return calls.map(call => ({ call, result: { output: 'late' } }))
+  })
+  const llm = scriptedLlm(toolCalls({ id: 'a', name: 'Deaf' }), 'done')
+  const agent = await startAgent(t, llm, { packs: [deaf] })
+  const params = { session_id: agent.session_id }
+  const one = await agent.prompt('one')
+  await llm.arrived(0)
+  await agent.waitFor(event => event.type === 'tool.call.delta')
+  const two = await agent.prompt('two')
+  const aborting = agent.call(abortPrompt, { params: { ...params, prompt_id: one.prompt_id } })
+  await agent.call(listPrompts, { params })
+
+  assert.equal((await agent.call(steerPrompts, { params, body: { prompt_ids: [two.prompt_id] } })).code, 40402)
+
+  end.open()
+  assert.equal((await aborting).code, 0)
+  await agent.settled(2)
+  assert.deepEqual(
+    of(agent, 'prompt.steered').map(payload => payload.promptIds),
+    []
+  )
 })
 
 test('a prompt that was steered and not taken when the process died is still in use, and runs after the next start', async t => {

@@ -1,6 +1,6 @@
 /** The mode of the main agent and those of its children, over restarts. */
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Histories } from '../../../features/history/index.ts'
@@ -36,10 +36,13 @@ async function start(t: TestContext, options: Pick<StartOptions, 'home' | 'sessi
   return {
     ...started,
     opened,
+    session,
     modesTold,
     llm,
     history: async () => await histories.of(await (await session()).main()),
     create: async () => (await (await session()).createAgent({ type: 'sub', parent_agent_id: 'main' })).id,
+    permissions,
+    host: async (agent_id: string) => (await session()).agent(agent_id) ?? assert.fail(),
     async modes(...ids: string[]) {
       const hosts = (await session()).agents()
       return await Promise.all(hosts.filter(({ id }) => ids.includes(id)).map(host => permissions.mode(host)))
@@ -112,6 +115,16 @@ test('a mode that is set again and holds for all already is not recorded again',
   const lines = (await Promise.all(files.map(name => readFile(join(again.home, name), 'utf8')))).join('').split('\n')
   const recorded = lines.filter(line => line.includes('"permission.mode"')).map(line => (JSON.parse(line) as { mode: string }).mode)
   assert.deepEqual(recorded.sort(), ['auto', 'yolo'])
+})
+
+test('a mode is on record when setting it resolves, that of the main agent and of a child', async t => {
+  const server = await start(t)
+  for (const id of [(await (await server.session()).main()).id, await server.create()]) {
+    const host = await server.host(id)
+    await server.permissions.mode(host) // its history is open
+    await mkdir(join(host.dir, 'wire.jsonl'), { recursive: true })
+    await assert.rejects(server.permissions.setMode(host, 'yolo'), `${id} can be written to`)
+  }
 })
 
 test('entering auto mode and leaving it is told to the model once, and again after a compaction', async t => {
