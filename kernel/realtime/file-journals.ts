@@ -22,7 +22,7 @@ export interface FileJournalsOptions {
 /** A killed process loses nothing; lines reach the medium within a second. */
 export function createJournals(env: EngineEnvironment, options: FileJournalsOptions = {}): Journals {
   const { dir = join(env.home, 'server', 'events') } = options
-  /** By path. */
+  /** Of the journals that are open, by path. */
   const fences = new Map<string, Fence>()
   const lines = new LineFiles({
     fenceOf: path => fences.get(path),
@@ -45,7 +45,9 @@ export function createJournals(env: EngineEnvironment, options: FileJournalsOpti
       if (fence?.overtaken && fences.get(path) !== fence) await copyInPlace(path)
       if (fence) fences.set(path, fence)
       else fences.delete(path)
-      return JournalFile.open(env, path, lines)
+      return JournalFile.open(env, path, lines, () => {
+        if (fences.get(path) === fence) fences.delete(path) // whoever opens it next has a lease of its own
+      })
     },
     find: async id => JournalFile.find(env, id === globalStream && !place ? shared : await pathOf(id), lines),
     remove: async id => {

@@ -57,6 +57,7 @@ export class JournalFile implements Journal {
   /** Counts rewrites: offsets of one generation mean nothing in the next. */
   #generation = 0
   #file: SharedFile | undefined
+  #onClosed: () => void = () => undefined
 
   private constructor(env: JournalFileEnvironment, path: string, lines: LineFiles) {
     this.#env = env
@@ -65,9 +66,10 @@ export class JournalFile implements Journal {
     this.#header = this.#newHeader()
   }
 
-  /** See `Journals.open`. */
-  static async open(env: JournalFileEnvironment, path: string, lines: LineFiles): Promise<JournalFile> {
+  /** See `Journals.open`. `onClosed`: everything is written, and it was let go. */
+  static async open(env: JournalFileEnvironment, path: string, lines: LineFiles, onClosed: () => void): Promise<JournalFile> {
     const journal = new JournalFile(env, path, lines)
+    journal.#onClosed = onClosed
     const open = async () => {
       if (!(await journal.#load())) await journal.#create()
     }
@@ -154,6 +156,7 @@ export class JournalFile implements Journal {
     return this.#lines
       .release(this.#path)
       .catch(err => this.#env.log.warn({ err, path: this.#path }, 'a journal file could not be closed properly'))
+      .then(this.#onClosed)
   }
 
   #newHeader(): JournalHeader {

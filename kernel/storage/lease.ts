@@ -284,6 +284,7 @@ class HeldLease implements Lease {
     // Empty, unless a write was given up; what stays there the next holder takes away.
     if (dir !== undefined && !this.#lost) await rmdir(dir).catch(() => rm(dir, { recursive: true, force: true }).catch(() => undefined))
     await this.#lock.release()
+    this.#listeners.length = 0 // who still knows the lease keeps nothing else
     this.onEnd()
   }
 }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { updateProfile } from '../../../features/sessions/index.ts'
 import { scene } from '../sessions-v2/scene.ts'
 
@@ -61,4 +64,19 @@ test('a session that somebody watches, works in or waits for stays; it sleeps on
   asking.pending('approval', -1)
   letGo()
   await over
+})
+
+test('nothing keeps a session in memory that sleeps', async t => {
+  const server = await scene(t, { config: often })
+  const { make, sessions, directory } = server
+  const cwd = await directory()
+  const ids = await Promise.all(Array.from({ length: 5 }, () => make(cwd)))
+  const known = await Promise.all(ids.map(async id => new WeakRef(await sessions.load(id))))
+  await Promise.all(ids.map(id => asleep(server, id)))
+
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const left = () => known.filter(session => session.deref() !== undefined).length
+  for (const end = performance.now() + 10_000; left() > 0 && performance.now() < end; collect()) await turn() // what was asked for lives to the end of a turn
+  assert.equal(left(), 0)
 })
