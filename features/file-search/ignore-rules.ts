@@ -1,4 +1,5 @@
 /** What ignore files exclude: those of a directory and of every one above it, up to the root of the repository that it belongs to. */
+import { lstatSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Ignore } from 'ignore'
@@ -12,6 +13,16 @@ const MAX_BYTES = 1024 * 1024
 
 /** Never shown by searches. */
 export const VCS_DIRS: readonly string[] = ['.git', '.hg', '.svn', '.jj', '.bzr']
+
+/** False for a name whose bytes are no UTF-8: nothing is at the text that is left of it. It could be found and not be opened, and is not shown. */
+export function isNamed(dir: string, path: string): boolean {
+  if (!path.includes('\ufffd')) return true
+  try {
+    return lstatSync(join(dir, path), { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false // no permission: it could not be opened either
+  }
+}
 
 /** Whether a directory entry may hold rules. */
 export const holdsRules = (name: string): boolean => names.includes(name)

@@ -13,6 +13,6 @@ export {
   type SearchEngine
 } from './engine.ts'
 export { anyGlob, globOf } from './globs.ts'
-export { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
+export { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
 export { searchEngine } from './machine.ts'
 export { assertLocal, type Root, rootAt, rootOf, workspaceDirectory } from './place.ts'

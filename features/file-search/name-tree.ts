@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fuzzysort, { type Prepared } from 'fuzzysort'
-import { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
+import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
 
 /** Names of one tree; what lies deepest is left out first. */
 const MAX_NAMES = 200_000
@@ -205,13 +205,15 @@ function timeOf(dir: string): number {
 
 /** What is in a directory, which must be where it is said to be: no link on the way is followed. */
 function entriesAt(dir: string) {
-  if (!canPin) return { mtimeMs: statSync(dir).mtimeMs, entries: readdirSync(dir, { withFileTypes: true }) }
+  if (!canPin) return { mtimeMs: statSync(dir).mtimeMs, entries: namedIn(dir) }
   const fd = openSync(dir, O_PATH)
   try {
     const place = `/proc/${process.pid}/fd/${fd}`
     if (readlinkSync(place) !== (dir === '/' ? dir : dir.replace(/\/$/, ''))) throw new Error('a link')
-    return { mtimeMs: statSync(place).mtimeMs, entries: readdirSync(place, { withFileTypes: true }) }
+    return { mtimeMs: statSync(place).mtimeMs, entries: namedIn(place) }
   } finally {
     closeSync(fd)
   }
 }
+
+const namedIn = (dir: string) => readdirSync(dir, { withFileTypes: true }).filter(({ name }) => isNamed(dir, name))

@@ -18,7 +18,7 @@ import {
   type SearchEngine
 } from './engine.ts'
 import { endingGlobs, included } from './globs.ts'
-import { VCS_DIRS } from './ignore-rules.ts'
+import { isNamed, VCS_DIRS } from './ignore-rules.ts'
 
 function bundledPackage(): Promise<unknown> {
   const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
@@ -50,7 +50,7 @@ export function createRipgrep(program: string): SearchEngine {
         text => {
           const paths = (rest + text).split('\0')
           rest = paths.pop() ?? ''
-          return paths.every(path => onPath(plain(path)))
+          return paths.every(path => !isNamed(request.root, path) || onPath(plain(path)))
         },
         { bytes: Number.POSITIVE_INFINITY }
       )
@@ -59,7 +59,7 @@ export function createRipgrep(program: string): SearchEngine {
     async grep(request, onFile, signal) {
       assertTexts(request)
       const fits = included(request)
-      const found = (matches: FileMatches) => !fits(matches.path) || onFile(matches)
+      const found = (matches: FileMatches) => !fits(matches.path) || !isNamed(request.root, matches.path) || onFile(matches)
       const single = async (extra: readonly string[]) => {
         const parser = new Parser(request, found)
         const limits = request.most_ms === undefined ? {} : { ms: request.most_ms }

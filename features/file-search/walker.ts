@@ -14,7 +14,7 @@ import {
   type SearchEngine
 } from './engine.ts'
 import { anyGlob, globOf, included } from './globs.ts'
-import { holdsRules, IgnoreRules, VCS_DIRS } from './ignore-rules.ts'
+import { holdsRules, IgnoreRules, isNamed, VCS_DIRS } from './ignore-rules.ts'
 import type { WorkerAnswer, WorkerTask } from './walker-worker.ts'
 
 /** Endings of the file types that the walker knows. */
@@ -94,7 +94,7 @@ async function* walk({ root, include_ignored }: ListRequest): AsyncGenerator<str
       if (VCS_DIRS.includes(entry.name)) continue
       if (rules.ignores(join(root, path), entry.isDirectory())) continue
       if (entry.isDirectory()) waiting.push({ dir: `${path}/`, rules })
-      else if (entry.isFile()) yield path
+      else if (entry.isFile() && isNamed(root, path)) yield path
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { opendir, readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { AppError, yieldToLoop } from '../../kernel/index.ts'
-import { anyGlob, holdsRules, IgnoreRules, type Root } from '../file-search/index.ts'
+import { anyGlob, holdsRules, IgnoreRules, isNamed, type Root } from '../file-search/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
 import type { Entry, Listing } from './contract.ts'
@@ -101,11 +101,13 @@ class Lister {
     if (!rules) return { candidates: [], cut: false }
     const candidates: Candidate[] = []
     const real = pin.real.endsWith(sep) ? pin.real : pin.real + sep
+    const dir = pin.at
     const above = pin.path === '.' ? '' : `${pin.path}/`
     for (const [at, entry] of found.entries()) {
       if (at % SLICE === SLICE - 1) await yieldToLoop()
       const { name } = entry
       if (name.startsWith('.') && (!show_hidden || (name === '.git' && follow_gitignore))) continue
+      if (!isNamed(dir, name)) continue
       const directory = entry.isDirectory()
       if (rules.ignores(real + name, directory)) continue
       const path = above + name

@@ -207,6 +207,29 @@ test('both engines answer alike, whatever is asked', async t => {
   }
 })
 
+test('a file whose name is no text is shown by nothing, one with the sign for such a name by all', async t => {
+  const { ask, put, cwd } = await fileScene(t, [fileSearch])
+  const made = await writeFile(Buffer.concat([Buffer.from(`${cwd}/na`), Buffer.from([0xff]), Buffer.from('me')]), 'needle').catch(
+    () => 'none'
+  )
+  if (made === 'none') return t.skip('this file system takes no such name')
+  await put('na\ufffdmore', 'needle')
+  const listed = await ask('list', {})
+  assert.deepEqual(paths(listed), ['na\ufffdmore'])
+  assert.deepEqual(paths(await ask('search', { query: 'na' })), ['na\ufffdmore'])
+  const program = await findRipgrep(process.env)
+  for (const engine of [walker, ...(program === undefined ? [] : [createRipgrep(program)])]) {
+    const found: string[] = []
+    const collect = (path: string) => found.push(path) > 0
+    await engine.list({ root: cwd, include_ignored: true }, collect, AbortSignal.timeout(10_000))
+    assert.deepEqual(found, ['na\ufffdmore'])
+  }
+  assert.deepEqual(
+    (await ask('grep', { pattern: 'needle' })).data.files.map((file: Json) => file.path),
+    ['na\ufffdmore']
+  )
+})
+
 test('a pattern that never ends is told as a search that took too long', async t => {
   const { put, cwd } = await fileScene(t)
   await put('a', `${'a'.repeat(40)}!\n`)
