@@ -1,4 +1,5 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
+import { setMaxListeners } from 'node:events'
 import { abortText, inTime, limited, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
@@ -47,6 +48,7 @@ class Batch {
     this.#ports = ports
     this.#input = input
     this.#calls = input.calls.map(parseCall)
+    setMaxListeners(0, this.#over.signal) // every call listens
     this.#counts = input.agent.get(RepeatSlot).step(input.turn_id, new Set(this.#calls.map(each => each.key)))
   }
 
