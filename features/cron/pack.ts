@@ -65,7 +65,7 @@ export default definePack({
         engine: host => agents.of(host),
         jitter: () => settings().no_jitter !== true,
         stale: () => settings().no_stale !== true,
-        changed: due => void clock.set(agent.session.id, due)
+        changed: due => clock.set(agent.session.id, due)
       })
     )
     ctx.slot(tables)

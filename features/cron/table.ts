@@ -12,8 +12,8 @@ export interface TablePorts {
   readonly jitter: () => boolean
   /** Jobs grow old. */
   readonly stale: () => boolean
-  /** The next time may be another one, ms; undefined: there is no job any more. */
-  readonly changed: (due: number | undefined) => void
+  /** The next time may be another one, ms; undefined: there is no job any more. Resolves when the next server knows it, too. */
+  readonly changed: (due: number | undefined) => Promise<void>
 }
 
 export const MAX_JOBS = 50
@@ -81,7 +81,7 @@ export class CronTable {
     const times = await Promise.all(this.jobs().map(job => this.dueAt(job)))
     const dues = times.filter(time => time !== undefined)
     if (this.#fires().length > 0) dues.push(this.#ports.now().getTime())
-    this.#ports.changed(dues.length === 0 ? undefined : Math.min(...dues))
+    await this.#ports.changed(dues.length === 0 ? undefined : Math.min(...dues))
   }
 
   /** Fires what is due, and tells the agent what it was not told. */

@@ -4,8 +4,10 @@ import { test } from 'node:test'
 import config from '../../../features/config/pack.ts'
 import cron from '../../../features/cron/pack.ts'
 import { firedRecord } from '../../../features/cron/records.ts'
+import { CronTable } from '../../../features/cron/table.ts'
 import { inWords, nextDue, passedAt, problemOf } from '../../../features/cron/timing.ts'
-import { archiveSession, restoreSession } from '../../../features/sessions/index.ts'
+import type { History } from '../../../features/history/index.ts'
+import { type AgentHost, archiveSession, restoreSession } from '../../../features/sessions/index.ts'
 import { listTools } from '../../../features/tools/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -174,6 +176,33 @@ test('jobs survive a kill: the next server loads the session by itself, and what
   await second.ended(1)
   await second.looked()
   assert.equal(second.fires().length, 1)
+})
+
+test('a job is made when the next server would also know when it is due', async () => {
+  const noting = latch()
+  const noted = latch()
+  const history = { track: async () => ({ value: { jobs: [], fires: [] } }), append: async () => undefined } as unknown as History
+  const agent = { session: { id: 's' } } as unknown as AgentHost
+  const table = await CronTable.open(agent, history, {
+    now: () => new Date(at('08:00:30')),
+    newId: () => 'job',
+    engine: () => Promise.reject(new Error('nothing fires')),
+    jitter: () => false,
+    stale: () => false,
+    changed() {
+      noting.open()
+      return noted.opened
+    }
+  })
+  let made = false
+  const job = table.create({ cron: '5 8 * * *', prompt: 'tick', recurring: true }).finally(() => {
+    made = true
+  })
+  await noting.opened
+  await new Promise(setImmediate)
+  assert.equal(made, false)
+  noted.open()
+  assert.equal((await job)?.job_id, 'job')
 })
 
 test('a fire that is on record and whose message is not comes with the next server, once', async t => {
