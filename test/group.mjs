@@ -17,10 +17,20 @@ hooks.createHook = createHook
 for (const kind of ['uncaughtException', 'unhandledRejection'])
   process.on(kind, error => process.stderr.write(`${kind}: ${error?.stack ?? error}\n`))
 
+// A list of listeners that grows is a leak, or is said to be none where it is made.
+process.on('warning', warning => {
+  if (warning.name !== 'MaxListenersExceededWarning') return
+  process.stderr.write(`${warning.stack}\n`)
+  process.exitCode = 1
+})
+
+/** Of a file and of each of its tests, on a machine that does much else. */
+const timeout = 300_000
+
 /** One file as a suite of its name. */
 export function suite(name, url) {
   follow?.enable()
-  return describe(name, async () => {
+  return describe(name, { timeout }, async () => {
     if (!follow) throw new Error('node:test was loaded before group.mjs, so its hook cannot be switched off')
     await import(url)
     follow.disable()

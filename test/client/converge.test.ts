@@ -53,7 +53,7 @@ function model(random: () => number): (body: Record<string, unknown>) => readonl
   }
 }
 
-test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, { timeout: 180_000 }, async t => {
+test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, async t => {
   const random = randomSource(seed)
   const chance = (share: number) => random() < share
   const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T

@@ -18,6 +18,7 @@ async function start(home: string) {
     home,
     packs,
     port: 0,
+    setupTimeoutMs: 300_000, // they all start at once
     now,
     strict: true,
     log: { level: 'warn' },

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import net, { type AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { createUpstream, isTransportError, readText, transportError } from '../../../features/llm/index.ts'
+import { createUpstream, isTransportError, readText, transportError, type UpstreamReply } from '../../../features/llm/index.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import { fakeUpstream } from '../../helpers/fake-upstream.ts'
 import { resolvedModel } from '../../helpers/model.ts'
@@ -37,12 +37,15 @@ test('no redirect is followed: the credential stays with the server that it belo
     res.writeHead(statuses[n % statuses.length]!, { location: `${elsewhere.url}/steal` }).end()
   })
   const { post, get, postForm } = pool(t, {})
-
-  for (const status of statuses) {
-    assert.equal((await post(model(upstream.url), '/x', {}, { authorization: 'Bearer k' }, never)).status, status)
+  const answered = async (reply: Promise<UpstreamReply>, expected: number) => {
+    const { status, body } = await reply
+    body.resume() // whoever has it reads it to its end
+    assert.equal(status, expected)
   }
-  for (const status of statuses) assert.equal((await get(upstream.url, { authorization: 'Bearer k' }, never)).status, status)
-  for (const status of statuses) assert.equal((await postForm(upstream.url, { refresh_token: 'r' }, {}, never)).status, status)
+
+  for (const status of statuses) await answered(post(model(upstream.url), '/x', {}, { authorization: 'Bearer k' }, never), status)
+  for (const status of statuses) await answered(get(upstream.url, { authorization: 'Bearer k' }, never), status)
+  for (const status of statuses) await answered(postForm(upstream.url, { refresh_token: 'r' }, {}, never), status)
 
   assert.deepEqual([upstream.count(), elsewhere.count()], [3 * statuses.length, 0])
 })
