@@ -1,6 +1,6 @@
 /**
  * The test run. Lists the sources (old outputs of renamed tests must not run), maps each to its compiled file, puts the files together into a
- * few processes of about equal size, and hands these to node:test: start and imports of a process cost more than most files.
+ * few processes of about equal work, and hands these to node:test: start and imports of a process cost more than most files.
  * A run that leaves something in the directory for temporary files fails. So does a run of all tests in which some operation or message of the
  * API documents was never seen.
  * `node test/run.mjs [--pack <name>] [--alone] [part of a file name ...]`; `--alone` gives each file a process of its own.
@@ -11,8 +11,25 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const groupCount = 12
+const groupCount = 9
 const atOnce = 3
+
+/** Seconds of CPU of files whose size says little about them, their processes included. The others take about one for 8 KB. */
+const heavy = {
+  'test/contract/supervisor.test.ts': 40,
+  'test/client/converge.test.ts': 25,
+  'test/features/cli/tarball.test.ts': 14,
+  'test/docs/pages.test.ts': 12,
+  'test/features/cli/isolation/faults.test.ts': 12,
+  'test/features/mcp/mcp.test.ts': 11,
+  'test/features/fs/hostile.test.ts': 10,
+  'test/features/cli/isolation/examples.test.ts': 10,
+  'test/contract/packs-off.test.ts': 10,
+  'test/contract/kill-long-turn.test.ts': 9,
+  'test/suites/pack-hygiene.test.ts': 9,
+  'test/contract/record-and-event.test.ts': 9,
+  'test/contract/damage.test.ts': 8
+}
 
 const { filters, alone } = readArguments(process.argv.slice(2))
 const wanted = testSources().filter(name => filters.length === 0 || filters.some(part => name.includes(part)))
@@ -24,10 +41,20 @@ const place = mkdtempSync(join(tmpdir(), 'svc-code-tests-'))
 const seen = mkdtempSync(join(tmpdir(), 'svc-code-seen-'))
 // Lines of the sources cost a tenth of the time of all tests: they are for looking at some.
 const maps = filters.length > 0 ? ['--enable-source-maps'] : []
-const args = [...maps, '--test', '--test-reporter=spec', '--test-timeout=300000', `--test-concurrency=${atOnce}`]
+// Most code runs too seldom in one process to pay for its optimizing, which was a fifth of the CPU of short processes: V8 waits longer with it.
+const args = [
+  ...maps,
+  '--interrupt-budget=1000000',
+  '--test',
+  '--test-reporter=spec',
+  '--test-timeout=1200000',
+  `--test-concurrency=${atOnce}`
+]
+// Nobody outside is called, and Node reads the certificates of a system at every start of a process: more than all else that it does.
+const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {
   stdio: 'inherit',
-  env: { ...process.env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen }
+  env: { ...env, TMPDIR: place, TMP: place, TEMP: place, SVC_CODE_TEST_SEEN: seen }
 })
 // A key press reaches the child by itself; its end is waited for, so that nothing stays.
 process.on('SIGINT', () => undefined)
@@ -64,13 +91,14 @@ function compiled(name) {
   return join('dist', name.replace(/\.ts$/, '.js'))
 }
 
-/** The largest files first, each into the group that is smallest so far; within a group each file is a suite, in the order of names. */
+/** The heaviest files first, each into the group that is lightest so far; within a group each file is a suite, in the order of names. */
 function groupFiles(names) {
-  const sized = names.map(name => ({ name, bytes: statSync(name).size })).sort((a, b) => b.bytes - a.bytes || (a.name < b.name ? -1 : 1))
-  const groups = Array.from({ length: Math.min(groupCount, names.length) }, () => ({ bytes: 0, names: [] }))
-  for (const { name, bytes } of sized) {
-    const group = groups.reduce((least, one) => (one.bytes < least.bytes ? one : least))
-    group.bytes += bytes
+  const weighed = names.map(name => ({ name, weight: heavy[name] ?? statSync(name).size / 8192 }))
+  weighed.sort((a, b) => b.weight - a.weight || (a.name < b.name ? -1 : 1))
+  const groups = Array.from({ length: Math.min(groupCount, names.length) }, () => ({ weight: 0, names: [] }))
+  for (const { name, weight } of weighed) {
+    const group = groups.reduce((least, one) => (one.weight < least.weight ? one : least))
+    group.weight += weight
     group.names.push(name)
   }
   const dir = join('dist', 'test-groups')

@@ -14,7 +14,7 @@ export class Child {
 
   constructor(script: string, args: readonly string[]) {
     const file = fileURLToPath(new URL(`../programs/${script}.js`, import.meta.url))
-    this.#process = spawn(process.execPath, [file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process = spawn(process.execPath, [...process.execArgv, file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
     this.#ended = once(this.#process, 'close').then(() => this.#wake())
     createInterface({ input: this.#process.stdout! }).on('line', line => {
       this.lines.push(line)
