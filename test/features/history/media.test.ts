@@ -1,7 +1,7 @@
 /** Media of messages: files beside the journal, references on record and in events, bytes for clients and the model. */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Media, MediaCache } from '../../../features/history/media.ts'
@@ -72,6 +72,18 @@ test('a large image of a prompt is a file, its record and events refer to it, cl
   assert.deepEqual(items.find(message => message.id === prompt.prompt_id)?.content[1], image(bytes))
   const snapshot = (await server.call(readSnapshot, { params })).data
   assert.deepEqual(snapshot.messages.items.find(message => message.id === prompt.prompt_id)?.content[1], image(bytes))
+})
+
+test('a file of a medium that lost its end is whole again when the medium is given again', async t => {
+  const server = await startAgent(t, seeing('a cat'))
+  const bytes = png(100_000)
+  await submit(server, image(bytes))
+  await server.settled(1)
+  const [file = ''] = await blobsIn(server)
+  await truncate(file, 50_000)
+  await submit(server, image(bytes))
+  await server.settled(2)
+  assert.deepEqual(await readFile(file), bytes)
 })
 
 test('a large image that a tool answers is a file, too', async t => {

@@ -138,6 +138,9 @@ test('reminders that are left count again, with the newest of each kind', async 
   assert.equal(history.reminder('date')?.day, 1)
   await history.append(undone(0))
   assert.equal(history.reminder('date'), undefined)
+
+  await history.append(...Array.from({ length: 40 }, (_, day) => say(day)))
+  assert.equal(history.reminder('date')?.day, 39)
 })
 
 test('of very many inputs the oldest cannot be taken back, which the state says; what is kept is exact', () => {

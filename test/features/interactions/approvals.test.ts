@@ -134,7 +134,55 @@ test('an abort while an answer is being recorded comes too late: the answer coun
   control.abort()
   await resolving
   assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'approved' } })
+  for (let n = 0; n < 3; n++) await new Promise(setImmediate) // time enough for a second end
   assert.deepEqual(told.slice(3), ['interaction.resolved', 'approval -1', 'resolved approval_0 approved'])
+})
+
+/** The disk refuses one answer. */
+function refusingOnce() {
+  const disk = { refuses: false }
+  const recorded = (type: string) => {
+    if (!disk.refuses || type !== 'interaction.resolved') return
+    disk.refuses = false
+    throw new Error('the disk is full')
+  }
+  return { disk, recorded }
+}
+
+test('after an answer that the disk refuses another one may come', async t => {
+  const { disk, recorded } = refusingOnce()
+  const { approvals, open } = await scene(t, { recorded })
+  const { answer, id } = await open()
+  disk.refuses = true
+  await assert.rejects(approvals.resolve(id, { decision: 'approved' }), /the disk is full/)
+  assert.equal(approvals.pending().length, 1)
+  await approvals.resolve(id, { decision: 'rejected' })
+  assert.deepEqual(await answer, { how: 'answered', answer: { decision: 'rejected' } })
+})
+
+test('an abort while an answer is being recorded withdraws the request when the disk refuses the answer', async t => {
+  const { disk, recorded } = refusingOnce()
+  const { approvals, open, control } = await scene(t, { recorded })
+  const { answer, id } = await open()
+  disk.refuses = true
+  const resolving = approvals.resolve(id, { decision: 'approved' })
+  control.abort()
+  await assert.rejects(resolving, /the disk is full/)
+  assert.deepEqual(await Promise.race([answer, new Promise(setImmediate)]), { how: 'withdrawn' })
+  assert.deepEqual(approvals.pending(), [])
+})
+
+test('of a request that has ended no timer and no listener is left', async t => {
+  const set = t.mock.method(globalThis, 'setTimeout')
+  const cleared = t.mock.method(globalThis, 'clearTimeout')
+  const { approvals, open, control } = await scene(t, { ttlMs: 77_777 })
+  const removed = t.mock.method(control.signal, 'removeEventListener')
+  const { id } = await open()
+  await approvals.resolve(id, { decision: 'approved' })
+  const timers = set.mock.calls.flatMap(({ arguments: [, ms], result }) => (ms === 77_777 ? [result] : []))
+  assert.equal(timers.length, 1)
+  assert.ok(cleared.mock.calls.some(({ arguments: [timer] }) => timer === timers[0]))
+  assert.equal(removed.mock.callCount(), 1)
 })
 
 test('a record that does not have the shape of its kind tells nothing', () => {

@@ -282,6 +282,8 @@ test('a server that does not own the session takes no answer', async t => {
   const reply = await other.call(answerQuestion, { params: { ...owner.params, question_id }, body: { text: 'the left one' } })
   assert.equal(reply.code, SessionBusy.code)
   assert.equal((await owner.call(listQuestions, { params: owner.params })).data.items.length, 1)
+  const approved = await other.call(resolveApproval, { params: { ...owner.params, approval_id: 'x' }, body: { decision: 'approved' } })
+  assert.equal(approved.code, SessionBusy.code)
 })
 
 test('recovery ends what a dead process left, and nothing that somebody waits for', async t => {
