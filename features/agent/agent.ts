@@ -416,12 +416,12 @@ export class AgentEngine implements Agent {
       ...(starts && launched ? { launched } : {}),
       ...(settled ? { settled } : {})
     }
-    written.tell(1)
     const prompt = shown(item, starts ? 'running' : 'queued')
     if (begins) {
       this.#turns.begin(turn_id, item, written, { looked })
       return { prompt }
     }
+    written.tell()
     this.#turns.queue.push(item)
     this.start()
     return { prompt, ...(starts ? { launched: launch } : {}) }

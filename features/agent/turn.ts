@@ -134,8 +134,9 @@ export class Turn implements TurnPorts {
   async run(start: Written): Promise<void> {
     const begun = performance.now()
     this.visible = true
+    const answered = nextPass() // the answer to the prompt goes out first, and what is told of it last
     start.tell()
-    await nextPass() // the answer to the prompt goes out first
+    await answered
     const binding = await this.#agent.bind()
     this.#unsaved.push(...binding.records)
     this.#unsaved.push(...binding.warnings.map(warning => ({ type: 'warning' as const, ...warning })))

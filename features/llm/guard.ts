@@ -1,6 +1,7 @@
 /** Keeps the promises of a model stream for any adapter: no rejection, one last part, prompt end after abort, no secret in an error text. */
 import { redactText } from '../../kernel/index.ts'
 import { secretsIn, withoutSecrets } from './known-secrets.ts'
+import { remembered } from './remembered.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 
 /** The error of a failure that is not the provider's: a broken adapter, a missing one. */
@@ -98,5 +99,8 @@ type Finish = Extract<LlmPart, { type: 'finish' }>
 /** Key, values of custom headers, credentials inside the URL. */
 function secretsOf({ api_key, headers, base_url }: ResolvedModel): (string | undefined)[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (name === 'user-agent' || value.length < 6 ? [] : [value]))
-  return [api_key, ...values, ...secretsIn(base_url)]
+  return [api_key, ...values, ...(base_url === undefined ? [] : secretsOfAddress(base_url))]
 }
+
+/** Every answer asks, and there are few addresses. */
+const secretsOfAddress = remembered(secretsIn)

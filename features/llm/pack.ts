@@ -11,8 +11,9 @@ import { Offline, offlineSection, startedOffline } from './offline.ts'
 import { guardOutbound, Outbound, type OutboundHost, OutboundHosts } from './outbound.ts'
 import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
+import { remembered } from './remembered.ts'
 import type { LlmPart, ResolvedModel } from './request.ts'
-import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
+import { defaultAlias, type ModelTable, ResolvedModels } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
 import { withLogin, withToken } from './with-token.ts'
@@ -36,6 +37,8 @@ export default definePack({
     const variables = new Environment(process.env, (name, problem) => ctx.log.warn(`environment: ${name} ${problem}`))
     const sampling = { temperature: variables.number('MODEL_TEMPERATURE'), top_p: variables.number('MODEL_TOP_P') }
 
+    const headersOf = remembered(extraHeaders)
+    const resolved = new ResolvedModels()
     const table = (): ModelTable => ({
       providers: config.get(providersSection),
       models: config.get(modelsSection),
@@ -43,7 +46,7 @@ export default definePack({
       contributed: models.items(),
       adapters: adapters.items(),
       user_agent: `svc-code/${info.version}`,
-      extra_headers: extraHeaders(process.env.SVC_CODE_CUSTOM_HEADERS),
+      extra_headers: headersOf(process.env.SVC_CODE_CUSTOM_HEADERS ?? ''),
       thinking_keep: config.get(thinkingSection).keep,
       ...sampling,
       loginStatus: (provider_id, oauth) => login(provider_id, oauth)?.status(provider_id, oauth) ?? 'unauthenticated'
@@ -68,7 +71,7 @@ export default definePack({
     })
 
     ctx.provide(Llm, {
-      resolve: alias => resolveModel(alias, table()),
+      resolve: alias => resolved.of(alias, table()),
       defaultAlias: () => defaultAlias(table()),
       price: alias => priceOf(alias, table()),
       effort: (model, requested) =>

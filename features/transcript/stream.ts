@@ -165,11 +165,14 @@ export class AgentStream {
     } else this.#dispatch(ops)
   }
 
-  /** With the next pass of the event loop, or when somebody looks: what waits for a record or a delta goes out before. */
+  /** When a pass of the event loop has gone by, or somebody looks: what waits for a record or a delta, and what comes of that, goes out before. */
   #later(work: () => void): void {
     if (this.#closed) return
     this.#waiting.push(work)
-    if (this.#ready) this.#soon ??= setImmediate(() => this.#catchUp())
+    if (!this.#ready) return
+    this.#soon ??= setImmediate(() => {
+      this.#soon = setImmediate(() => this.#catchUp())
+    })
   }
 
   #catchUp(): void {
