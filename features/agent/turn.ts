@@ -138,6 +138,8 @@ export class Turn implements TurnPorts {
     start.tell()
     await answered
     const binding = await this.#agent.bind()
+    const others = yieldToLoop() // turns of one directory wait for the same files
+    if (others) await others
     this.#unsaved.push(...binding.records)
     this.#unsaved.push(...binding.warnings.map(warning => ({ type: 'warning' as const, ...warning })))
     const { max_steps, max_attempts } = this.#agent.deps.loop()
@@ -164,6 +166,8 @@ export class Turn implements TurnPorts {
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
     const written = await this.#agent.insist([...before, ...endRecords(end)])
     if (!written) return
+    const others = yieldToLoop() // many may end at once
+    if (others) await others
     this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
     if (result.unsaved.length > 0) this.#agent.measured()
