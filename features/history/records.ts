@@ -249,7 +249,11 @@ export type CoreRecord = OfSpec<Spec>
 
 const byType = new Map<string, RecordSpec>(core.map(spec => [spec.type, spec as unknown as RecordSpec])) // each checks its own fields
 
+/** What was asked about last: all states take a record in one after the other. */
+let last: { readonly record: object; readonly core: CoreRecord | undefined } | undefined
+
 /** The record, when it is one of a conversation and whole. */
 export function coreRecord(record: { readonly type: string }): CoreRecord | undefined {
-  return byType.get(record.type)?.is(record) ? (record as CoreRecord) : undefined
+  if (last?.record !== record) last = { record, core: byType.get(record.type)?.is(record) ? (record as CoreRecord) : undefined }
+  return last.core
 }
