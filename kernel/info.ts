@@ -120,7 +120,7 @@ export interface PackControl {
   readonly source: PackSource | undefined
   list(): readonly PackReport[]
   /** See `Kernel`. Throw a DeveloperError: `pack_unknown`, `pack_there`, `pack_mismatch`. */
-  load(pack: Pack | string): Promise<void>
+  load(...packs: readonly (Pack | string)[]): Promise<void>
   unload(name: string): Promise<void>
   reload(name: string, replacement?: Pack): Promise<void>
   /** Unloads a pack and forgets it. */

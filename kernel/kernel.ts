@@ -188,9 +188,9 @@ export class Kernel {
     return this.hub.clients.connect(client)
   }
 
-  /** Adds or re-enables a pack while requests, sockets and turns go on. */
-  load(pack: Pack | string): Promise<void> {
-    return this.#lifecycle.load(pack)
+  /** Adds or re-enables packs while requests, sockets and turns go on; those that come together are set up side by side. */
+  load(...packs: readonly (Pack | string)[]): Promise<void> {
+    return this.#lifecycle.load(...packs)
   }
 
   /** Takes a pack and its dependents out; running requests get a grace time. */
@@ -350,7 +350,7 @@ export class Kernel {
     return {
       source: this.#env.options.packSource,
       list: () => this.#reports(),
-      load: pack => this.load(pack),
+      load: (...packs) => this.load(...packs),
       unload: name => this.unload(name),
       reload: (name, replacement) => this.reload(name, replacement),
       remove: name => this.#lifecycle.remove(name),

@@ -59,7 +59,8 @@ export class Deployed {
     this.#last = next
     for (const name of unloaded) if (name !== this.#self) await this.#control.remove(name)
     for (const name of reloaded) if (name !== this.#self) await this.#control.reload(name, after.get(name))
-    for (const name of loaded) await (there.has(name) ? this.#control.reload(name, after.get(name)) : this.#control.load(after.get(name)!))
+    for (const name of loaded) if (there.has(name)) await this.#control.reload(name, after.get(name))
+    await this.#control.load(...loaded.filter(name => !there.has(name)).map(name => after.get(name)!))
     if (unloaded.includes(this.#self)) void this.#control.remove(this.#self)
     else if (reloaded.includes(this.#self)) void this.#control.reload(this.#self, after.get(this.#self))
     return { loaded, unloaded, reloaded, warnings: next.warnings }

@@ -51,20 +51,24 @@ export class Lifecycle {
   }
 
   /**
-   * Adds (or enables again) a pack. A failed pack stays failed: that takes `reload`. A pack that was unloaded gives way to another one of
+   * Adds (or enables again) packs. A failed pack stays failed: that takes `reload`. A pack that was unloaded gives way to another one of
    * its name; one that was not is replaced by `reload` only, here it throws `pack_there`.
    */
-  load(pack: Pack | string): Promise<void> {
+  load(...packs: readonly (Pack | string)[]): Promise<void> {
     return this.#exclusive(async () => {
-      if (typeof pack !== 'string' && !this.#find(pack.name)) this.add([pack])
-      const unit = this.#known(typeof pack === 'string' ? pack : pack.name)
-      if (typeof pack !== 'string' && unit.pack !== pack) {
-        if (unit.wanted) throw developerError('pack_there', pack.name)
-        unit.pack = pack
-      }
-      unit.wanted = true
+      for (const pack of packs) this.#want(pack)
       await this.#settle()
     })
+  }
+
+  #want(pack: Pack | string): void {
+    if (typeof pack !== 'string' && !this.#find(pack.name)) this.add([pack])
+    const unit = this.#known(typeof pack === 'string' ? pack : pack.name)
+    if (typeof pack !== 'string' && unit.pack !== pack) {
+      if (unit.wanted) throw developerError('pack_there', pack.name)
+      unit.pack = pack
+    }
+    unit.wanted = true
   }
 
   /** Takes a pack out, dependents first; they wait as Pending. */

@@ -1,4 +1,5 @@
-/** What a call of a pack costs in a process of its own beside the same one in the server's, over HTTP. */
+/** What a call of a pack costs in a process of its own beside the same one in the server's, and beside a message to a bare process and back. */
+import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,6 +41,22 @@ async function started(pack: Pack) {
   return { timed, stop: async () => void (await Promise.all(undo.map(fn => fn()))) }
 }
 
+/** A process that writes back what it reads, and how long that takes: what the machine takes for two changes between processes. */
+function startEcho() {
+  const child = spawn(process.execPath, ['-e', 'process.stdin.on("data", data => require("fs").writeSync(1, data))'], {
+    stdio: ['pipe', 'pipe', 'inherit']
+  })
+  const message = Buffer.alloc(300)
+  const timed = () => {
+    const began = performance.now()
+    return new Promise<number>(done => {
+      child.stdout.once('data', () => done(performance.now() - began))
+      child.stdin.write(message)
+    })
+  }
+  return { timed, stop: () => void child.kill() }
+}
+
 export async function isolation(): Promise<Row[]> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-code-bench-'))
   const file = join(dir, 'pack.mjs')
@@ -50,6 +67,7 @@ export async function isolation(): Promise<Row[]> {
   const start = performance.now() - began
   const here = await started(packs[0] as Pack)
   const there = await started(apart as Pack)
+  const echo = startEcho()
   try {
     const rows: Row[] = []
     for (const [what, route] of [
@@ -58,11 +76,14 @@ export async function isolation(): Promise<Row[]> {
     ] as const) {
       const inside: number[] = []
       const outside: number[] = []
+      const bare: number[] = []
       // Side by side, so that what else the machine does is in both.
       for (let n = 0; n < warmUp + calls; n++) {
-        const [one, other] = [await here.timed(route), await there.timed(route)]
-        if (n >= warmUp) inside.push(one)
-        if (n >= warmUp) outside.push(other)
+        const [one, other, empty] = [await here.timed(route), await there.timed(route), await echo.timed()]
+        if (n < warmUp) continue
+        inside.push(one)
+        outside.push(other)
+        bare.push(empty)
       }
       for (const [name, at] of [
         ['p50', 0.5],
@@ -77,6 +98,7 @@ export async function isolation(): Promise<Row[]> {
           budget: '<= floor + 1',
           holds: ours - floor <= 1
         })
+        rows.push({ what: `beside it a message to a bare process and back, ${name}`, ours: quantile(bare, at), unit: 'ms', budget: '' })
       }
       rows.push({
         what: `${what}: the difference`,
@@ -87,6 +109,7 @@ export async function isolation(): Promise<Row[]> {
     }
     return [...rows, { what: 'start of such a process', ours: start, unit: 'ms', budget: '' }]
   } finally {
+    echo.stop()
     await Promise.all([here.stop(), there.stop()])
     await rm(dir, { recursive: true, force: true })
   }

@@ -109,7 +109,7 @@ async function deployed(t: TestContext) {
   // Of the default packs only these: a whole server is not what this is about.
   const read = async () => {
     const now = await source.read()
-    const kept = now.packs.filter(pack => pack.name === 'hello' || (pack.name === 'meta' && now.packs.includes(pack)))
+    const kept = now.packs.filter(pack => ['hello', 'first', 'second'].includes(pack.name) || (pack.name === 'meta' && now.packs.includes(pack)))
     return { ...now, packs: [packs, ...kept.map(pack => (pack.name === 'meta' ? meta : pack))] }
   }
   const started = await startTestKernel(t, {
@@ -164,6 +164,27 @@ test('an edit of [packs] loads, configures and unloads packs while the server ru
   const { items } = (await call(listPacks)).data
   assert.equal(items.find(item => item.name === 'hello')?.state, 'Disabled')
   assert.equal((await call(loadPack, { params: { name: 'meta' } })).data.state, 'Active')
+})
+
+test('packs that come together are set up side by side: one that takes its time holds up no other', async t => {
+  const { call, file, home } = await deployed(t)
+  const met = (own: string, other: string) => `import { definePack } from 'svc-code/kernel'
+    const met = (globalThis.met ??= { first: later(), second: later() })
+    function later() { let resolve; return { promise: new Promise(done => { resolve = done }), resolve } }
+    export default definePack({ name: '${own}', async setup() { met.${own}.resolve(); await met.${other}.promise } })`
+  await writeFile(join(home, 'first.mjs'), met('first', 'second'))
+  await writeFile(join(home, 'second.mjs'), met('second', 'first'))
+
+  await writeFile(file, '[packs]\nload = ["./first.mjs", "./second.mjs"]\n')
+  const { items } = (await call(refreshPacks)).data
+
+  assert.deepEqual(
+    items.filter(({ name }) => name === 'first' || name === 'second').map(({ state, error }) => [state, error]),
+    [
+      ['Active', null],
+      ['Active', null]
+    ]
+  )
 })
 
 test('an edit of [packs] moves a pack into a process of its own and back', async t => {

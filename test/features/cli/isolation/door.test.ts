@@ -189,3 +189,31 @@ bothWays(frames, 'frames with bytes are answered and refused, and the connection
   assert.deepEqual((await told).payload, { text: 'yes', scopes: 'all' })
   assert.equal((await socket.request('echo', { text: 'no' })).code, 40977)
 })
+
+const hears = packFile(`
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+export default definePack({
+  name: 'hears',
+  setup(ctx) {
+    const heard = []
+    ctx.on({ type: 'event.asked' }, ({ payload }) => heard.push(payload.n))
+    ctx.own(() => writeFileSync(join(ctx.home, 'heard.json'), JSON.stringify(heard)))
+  }
+})`)
+
+bothWays(hears, 'what was emitted before a pack is unloaded is heard, all of it and in order', async (t, pack) => {
+  let emit: (n: number) => void = () => undefined
+  const asker = definePack({
+    name: 'asker',
+    setup(ctx) {
+      const asked = ctx.event(askedEvent)
+      emit = n => void asked({ n })
+    }
+  })
+  const { kernel } = await startTestKernel(t, { packs: [pack, asker], allowViolations: true })
+  const all = Array.from({ length: 2_000 }, (_, n) => n)
+  for (const n of all) emit(n)
+  await kernel.unload('hears')
+  assert.deepEqual(JSON.parse(await readFile(join(kernel.home, 'heard.json'), 'utf8')), all)
+})
