@@ -62,6 +62,11 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
   const refuse = (what: string): never => {
     throw new Uncrossable(`ctx.${what}`, 'hangs on objects of the server: a pack that uses it cannot run in a process of its own')
   }
+  /** What nobody waits for fails here, by its name. */
+  const heard =
+    (what: string, fn: (...args: never[]) => unknown) =>
+    (...args: never[]): void =>
+      guard.tell(name, what, fn, ...args)
   const operator: Operator = {
     info: (facts, text) => tell('operator', 'info', facts, text),
     warn: (facts, text) => tell('operator', 'warn', facts, text)
@@ -97,7 +102,7 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
       const { emit, undo: take } = ask('event', [new Spec(spec)]) as { emit: (...args: unknown[]) => unknown; undo: Undo }
       return Object.assign((...args: unknown[]) => emit(...args), { undo: take }) as never // typed by the spec, in PackContext
     },
-    on: (spec, listener) => undo(ask('on', [new Spec(spec), listener], 'notify')),
+    on: (spec, listener) => undo(ask('on', [new Spec(spec), heard(`listener of ${spec.type}`, listener)], 'notify')),
     frame: (spec, handler, before) => undo(ask('frame', [new Spec(spec), handler, before], 'promise')),
     outFrame: spec => undo(ask('outFrame', [new Spec(spec)])),
     store: (spec, place) => storeOf('store', spec, place),
@@ -110,12 +115,16 @@ export function childContext({ name, config, home, hooks }: Given, { peer, log, 
     contribute: <T>(point: ExtensionPoint<T>, item: T) => undo(ask('contribute', [point.id, item], point.answers)),
     collect<T>(point: ExtensionPoint<T>) {
       const list = ask('collect', [point.id]) as { items: Collection<T>['items']; entries: Collection<T>['entries'] }
-      return { ...list, onChange: listener => undo(ask('onChange', [point.id, listener], 'notify')) }
+      return {
+        ...list,
+        onChange: listener => undo(ask('onChange', [point.id, heard(`change listener of ${point.id}`, listener)], 'notify'))
+      }
     },
     slot: () => refuse('slot'),
     tap(hook, fn, options) {
       const answer = ask('tapKind', [hook]) as Answers
-      return undo(ask('tap', [hook, fn, options], answer))
+      const tap = answer === 'notify' ? heard(`tap of ${(hook as { name?: string }).name ?? 'a hook'}`, fn as () => unknown) : fn
+      return undo(ask('tap', [hook, tap, options], answer))
     },
     own: dispose => scope.own(dispose),
     timer: (ms, work, options) => startTimer({ pack: name, guard, scope }, ms, work, options),

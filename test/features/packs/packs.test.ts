@@ -109,7 +109,9 @@ async function deployed(t: TestContext) {
   // Of the default packs only these: a whole server is not what this is about.
   const read = async () => {
     const now = await source.read()
-    const kept = now.packs.filter(pack => ['hello', 'first', 'second'].includes(pack.name) || (pack.name === 'meta' && now.packs.includes(pack)))
+    const kept = now.packs.filter(
+      pack => ['hello', 'first', 'second'].includes(pack.name) || (pack.name === 'meta' && now.packs.includes(pack))
+    )
     return { ...now, packs: [packs, ...kept.map(pack => (pack.name === 'meta' ? meta : pack))] }
   }
   const started = await startTestKernel(t, {

@@ -158,3 +158,34 @@ test('a setup that throws stays failed with its reason; one that ends its proces
   await assert.rejects(isolatedText('for (;;);', { hang_s: 1 }), /answered nothing/)
   await assert.rejects(isolatedText('throw new Error("at the top")'), /pack\.mjs:2: at the top/)
 })
+
+test('what nobody waits for is named when it fails: listeners, taps that are only told, listeners to lists', async t => {
+  const pack = await isolatedText(`
+const said = defineEvent({ type: 'event.wild.said', scope: 'global', durable: false, payload: Type.Object({}) })
+const boom = what => () => { throw new Error(what + ' boom') }
+export default definePack({ name: 'wild', setup(ctx) {
+  const emit = ctx.event(said)
+  ctx.on(said, boom('listener'))
+  ctx.tap(ctx.hooks.afterRequest, async () => boom('tap')())
+  ctx.collect({ kind: 'point', id: 'words' }).onChange(boom('list'))
+  ctx.route(defineRoute({ method: 'POST', path: '/api/v1/act/{what}', summary: 'Act', params: Type.Object({ what: Type.String() }), data: Type.Unknown() }),
+    ({ params: { what } }) => {
+      if (what === 'listener') emit({})
+      if (what === 'list') ctx.contribute({ kind: 'point', id: 'words' }, { word: 'tea' })
+      return null
+    })
+} })`)
+  const logged: string[] = []
+  const { call, kernel } = await startTestKernel(t, {
+    packs: [pack, neighbour],
+    allowViolations: true,
+    log: { level: 'error', to: { write: line => void logged.push((JSON.parse(line) as { msg: string }).msg) } }
+  })
+  for (const what of ['listener', 'list', 'none']) assert.equal((await call(act, { params: { what } })).code, 0)
+  await kernel.unload('wild') // what was said is heard by then
+  assert.deepEqual([...new Set(logged)].sort(), [
+    'change listener of words failed',
+    'listener of event.wild.said failed',
+    'tap of afterRequest failed'
+  ])
+})
