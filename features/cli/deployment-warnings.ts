@@ -1,4 +1,5 @@
 /** What is wrong or odd in `[packs]`, as far as it can be told without running packs of third parties. */
+import { basename, dirname, extname } from 'node:path'
 import { nearest } from '../../kernel/index.ts'
 import { deploymentConfig } from '../../kernel/lifecycle/context.ts'
 import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
@@ -15,14 +16,18 @@ export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessE
   }
   const { load, disable, require, config, isolate } = deployment
   const known = Object.keys({ ...defaultPacks, ...demoPacks })
+  const apart = typeof isolate === 'object' ? isolate : []
+  // Packs of others are named after their files and packages, as a rule, and `pack add` isolates them by name.
+  const named = load.flatMap(({ spec }) => [basename(spec, extname(spec)).replace(/^svc-code-/, ''), basename(dirname(spec)), ...apart])
   const lists = { disable, require, config: Object.keys(config) }
-  const strangers = Object.entries(lists).flatMap(([key, names]) => names.flatMap(name => (known.includes(name) ? [] : [{ key, name }])))
+  const strangers = Object.entries(lists).flatMap(([key, names]) =>
+    names.flatMap(name => ([...known, ...named].includes(name) ? [] : [{ key, name }]))
+  )
   const odd = strangers.flatMap(({ key, name }) => {
-    const near = nearest(name, known, 2)
+    const near = nearest(name, known, name.length < 6 ? 1 : 2)
     if (load.length > 0 && near === undefined) return [] // it may be one of those that are loaded
     return [`[packs] ${key} in config.toml: no default pack is named '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`]
   })
-  const apart = typeof isolate === 'object' ? isolate : []
   odd.push(
     ...apart.flatMap(name => {
       if (known.includes(name))

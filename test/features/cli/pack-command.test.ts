@@ -148,6 +148,14 @@ test('unknown names and options in [packs] are told by commands that do not need
   const { stderr } = await command(home, ['instances'])
   assert.match(stderr, /warning: \[packs\] disable in config\.toml: no default pack is named 'tols-web'; did you mean tools-web\?\n/)
   assert.match(stderr, /warning: config\.toml: bad deployment config for pack sessions: unknown max_idel/)
+
+  const load = '["./opt.mjs", "./tods/pack.mjs", "svc-code-skill"]'
+  const table = ['opt', 'tods', 'skill', 'plann', 'gut', 'titels'].map(name => `[packs.config.${name}]\nword = "x"\n`).join('')
+  await writeFile(join(home, 'config.toml'), `[packs]\nload = ${load}\nisolate = ["plann"]\n${table}`)
+  assert.deepEqual((await command(home, ['instances'])).stderr.match(/'\w+'; did you mean \w+/g), [
+    "'gut'; did you mean git",
+    "'titels'; did you mean titles"
+  ])
 })
 
 test('a pack that is listed or served already has no twin: another spelling is the same pack, another file of its name is refused', async t => {
