@@ -119,7 +119,8 @@ async function loadPack(spec: string, from: string, limitMs: number, isolation: 
     return { spec, from, place, found }
   } catch (cause) {
     const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)
-    return { spec, from, place, found: new Error(`${await placeOf(cause, place)}: ${reason}`, { cause }) }
+    const told = reason.startsWith(place) // by the process of the pack
+    return { spec, from, place, found: new Error(told ? reason : `${await placeOf(cause, place)}: ${reason}`, { cause }) }
   }
 }
 
@@ -250,11 +251,13 @@ const frame = /(?:^|[\s(])(file:\/\/\S+?|\/[^\s():]+):(\d+)/gm
 /** This file as stacks name it: with source maps it is another one than `import.meta.url`. */
 const ourselves = new Error().stack?.matchAll(frame).next().value?.[1]
 
+const pathOf = (file: string) => (file.startsWith('file:') ? fileURLToPath(file) : file)
+
 /** The topmost frame of a stack that is neither Node's nor below ours: those have only asked for the import. */
 function frameOf(stack: string): string | undefined {
   const [, file, line] = stack.matchAll(frame).next().value ?? []
-  if (file === undefined || file === ourselves) return undefined
-  return `${file.startsWith('file:') ? fileURLToPath(file) : file}:${line}`
+  if (file === undefined || dirname(pathOf(file)) === dirname(pathOf(ourselves ?? ''))) return undefined
+  return `${pathOf(file)}:${line}`
 }
 
 /** Where a file imports what the message says is missing. */

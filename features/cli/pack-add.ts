@@ -124,6 +124,7 @@ async function refresh(home: string, anew: readonly string[]): Promise<{ items?:
   if (!server) return { warnings: [] }
   const { rest } = server.client
   try {
+    if (anew.length > 0) await unwrap(rest.POST('/api/v1/packs:refresh'))
     for (const name of anew) await unwrap(rest.POST('/api/v1/packs/{name}:reload', { params: { path: { name } } }))
     const { items, warnings } = await unwrap(rest.POST('/api/v1/packs:refresh'))
     return { items: items as PackItem[], warnings }

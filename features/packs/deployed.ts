@@ -30,7 +30,21 @@ export class Deployed {
 
   /** One change after the other. Throws DeploymentFaulty or PackHeld, having changed nothing. */
   refresh(): Promise<Change> {
-    const run = this.#queue.then(() => this.#refresh())
+    return this.#next(() => this.#refresh())
+  }
+
+  /** Unloads and loads a pack, its file read anew. */
+  reload(name: string): Promise<void> {
+    return this.#next(async () => {
+      const found = await this.#control.source?.find(name, true)
+      await this.#control.reload(name, found)
+      // What is there now is what the next refresh compares with.
+      if (found && this.#last) this.#last = { ...this.#last, packs: this.#last.packs.map(pack => (pack.name === name ? found : pack)) }
+    })
+  }
+
+  #next<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#queue.then(work)
     this.#queue = run.catch(() => undefined)
     return run
   }

@@ -45,7 +45,7 @@ export default definePack({
     })
     ctx.route(reloadPack, async ({ params: { name } }) => {
       assertFree(name)
-      await control.reload(name, await source?.find(name, true))
+      await deployed.reload(name)
       return item(name)
     })
     ctx.route(refreshPacks, async () => {

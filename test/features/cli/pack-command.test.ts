@@ -185,6 +185,19 @@ test('a pack that is listed or served already has no twin: another spelling is t
   for (const again of [join(place, 'pack.mjs'), `${place}/../words`, link])
     assert.equal((await command(home, ['pack', 'add', '--in-process', again])).stdout, `listed already as ${place}: words, Active\n`)
   assert.deepEqual([await names(), await load(), await words()], [['words'], `["${place}"]`, 'two'])
+  for (const [apart, how] of [
+    [true, []],
+    [false, ['--in-process']]
+  ] as const) {
+    assert.equal((await command(home, ['pack', 'add', ...how, link])).code, 0)
+    assert.equal(/process \d+ of its own/.test((await command(home, ['packs', 'words'])).stdout), apart)
+  }
+
+  await writeFile(join(dir, 'words.sh'), 'echo\n')
+  assert.match(
+    (await command(home, ['pack', 'add', join(dir, 'words.sh')])).stderr,
+    /^svc-code: not added: words: \S+words\.sh: Unknown file/
+  )
 
   const refused = await command(home, ['pack', 'add', other])
   assert.equal(refused.code, 1)
