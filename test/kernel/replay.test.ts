@@ -267,6 +267,18 @@ test('a client that says nothing yet hears at once of a session that begins, a s
   await client.next(({ session_id }) => session_id === 'old')
 })
 
+test('a client that subscribes long after it connected gets the whole gap, also what it has heard as something for everyone', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 3)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const client = await it.connect()
+  t.mock.timers.tick(1000)
+  it.hub.emit(worked, {}, 's1')
+  await client.next(worked.type)
+  await client.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 2, epoch } } })
+  assert.deepEqual(numbers(client.frames.filter(frame => frame.session_id === 's1')), [4, 3, 4])
+})
+
 test('a session that is closed ends its subscriptions silently and can be subscribed again', async t => {
   const it = await startHub(t)
   const { epoch } = await emitNotes(it, 2)
