@@ -113,6 +113,11 @@ export interface PackContext<C = unknown> extends Accounts {
   lease(dir: string): Promise<Lease | undefined>
   /** Whether the living holder of a lock that a lease took has stood still for so long that `lease` would take it over. */
   isExpired(holder: LockHolder): Promise<boolean>
+  /**
+   * Whether other servers may change what leases guard: the same text as before when none has taken a lease since, undefined while one is there that
+   * has, or had.
+   */
+  leasesElsewhere(): Promise<string | undefined>
   /** During setup only. The undo takes the service back, the packs that need it first; it resolves when they are gone (not to be awaited in a setup or a clean-up). */
   provide<T>(token: ServiceToken<T>, impl: T): () => Promise<void>
   contribute<T>(point: ExtensionPoint<T>, item: T): Undo

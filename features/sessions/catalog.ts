@@ -5,7 +5,7 @@
 import { type Stats, statSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { acquireLock, type DocumentStore, type Logger, lockHolder, yieldToLoop } from '../../kernel/index.ts'
+import { acquireLock, type DocumentStore, type Logger, lockHolder, stampAt, yieldToLoop } from '../../kernel/index.ts'
 import { IndexFile } from './index-file.ts'
 import type { SessionState } from './service.ts'
 
@@ -14,6 +14,8 @@ const parallelReads = 32
 const takeOverMs = 2000
 /** A list waits so long for the comparison with the disk, then answers from the index; the comparison goes on. */
 const listWaitMs = 50
+/** Where nobody else changes sessions, every file is looked at with each tenth comparison. */
+const scansPerWhole = 10
 /** After a list the index is kept fresh for so long, so that the next one need not wait. */
 const demandMs = 30_000
 /** In the directory of a session: it was closed while something waited in it. */
@@ -34,6 +36,8 @@ export interface CatalogPorts {
   readonly log: Logger
   /** The index is compared with the disk at most this often. */
   readonly scanMs: number
+  /** See `PackContext.leasesElsewhere`. */
+  readonly leasesElsewhere: () => Promise<string | undefined>
   /** Resolves when the sessions that an earlier server left open are loaded: before that their state files may lack what only their journals have. */
   readonly takenOver: Promise<unknown>
   /** Rebuilds the facts of a session whose state file was lost or damaged; undefined when there is nothing to go by. */
@@ -61,6 +65,11 @@ export class Catalog {
   #moved = false
   #listed: readonly SessionState[] | undefined
   #scanned = Number.NEGATIVE_INFINITY
+  /** Of the last comparison: who might have changed sessions before it, and the directories of the workspaces. */
+  #elsewhere: string | undefined
+  #stamps: ReadonlyMap<string, string> = new Map()
+  /** When every file was looked at. */
+  #allSeen = Number.NEGATIVE_INFINITY
   #scanning: Promise<void> | undefined
   #complete = false
   #wantedUntil = 0
@@ -293,12 +302,31 @@ export class Catalog {
     return (await this.#ports.store.get(documentId(workspace_id, id))) ?? (await this.#ports.rescue(workspace_id, id))
   }
 
-  /** Stamps are asked synchronously: 3 µs each, where the thread pool would take 50; others get their turn in between. */
+  /**
+   * While no other server has changed sessions since the last comparison, a workspace whose directory is as it was is left out: files there changed
+   * by hand alone, which is seen some comparisons later. Stamps of files are asked synchronously: 3 µs each, where the thread pool would take
+   * 50; others get their turn in between.
+   */
   async #scan(): Promise<void> {
     if (!this.#complete) await this.#recall()
+    const began = performance.now()
+    const elsewhere = await this.#ports.leasesElsewhere()
+    const isWhole =
+      elsewhere === undefined ||
+      elsewhere !== this.#elsewhere ||
+      began - this.#allSeen >= this.#ports.scanMs * scansPerWhole ||
+      !this.#complete
     const seen = new Set<string>()
+    const stamps = new Map<string, string>()
+    const same = new Set<string>()
     const changed: { workspace_id: string; id: string; stamp: string }[] = []
     for (const workspace_id of await directories(this.#ports.root)) {
+      const dirStamp = await stampAt(join(this.#ports.root, workspace_id)) // before the names, as the stamps of files before their content
+      stamps.set(workspace_id, dirStamp)
+      if (!isWhole && this.#stamps.get(workspace_id) === dirStamp) {
+        same.add(workspace_id)
+        continue
+      }
       for (const id of await names(join(this.#ports.root, workspace_id))) {
         const others = yieldToLoop()
         if (others) await others // awaiting nothing would cost as much as a stamp, 10,000 times
@@ -317,8 +345,12 @@ export class Catalog {
     }
     await Promise.all(Array.from({ length: parallelReads }, worker))
     for (const [id, row] of [...this.#rows]) {
-      if (!seen.has(id) && !this.#pinned.has(id) && !isThere(this.dir(row.state))) this.forget(id)
+      if (same.has(row.state.workspace_id) || seen.has(id) || this.#pinned.has(id)) continue
+      if (!isThere(this.dir(row.state))) this.forget(id)
     }
+    this.#elsewhere = elsewhere
+    this.#stamps = stamps
+    if (isWhole) this.#allSeen = began
     this.#scanned = performance.now()
     this.#complete = true
   }

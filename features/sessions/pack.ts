@@ -72,6 +72,7 @@ export default definePack({
       storeAt: dir => ctx.storeAt(stateStore, dir),
       log: ctx.log,
       scanMs: ctx.config.scan_interval_ms,
+      leasesElsewhere: () => ctx.leasesElsewhere(),
       takenOver: new Promise<void>(resolve => {
         if (ctx.config.take_over) takenOver = resolve
         else resolve()
@@ -92,6 +93,7 @@ export default definePack({
       hibernateMs: Math.max(ctx.config.hibernate_ms, ctx.config.idle_ms),
       foreignMs: ctx.config.foreign_refresh_ms,
       changed: (id, gone) => (gone ? shared.gone(id) : shared.changed(id)),
+      patched: state => shared.patched(state),
       live: {
         now: ctx.now,
         hosts: ctx.hosts,

@@ -63,6 +63,11 @@ export class SharedSessions {
     })
   }
 
+  /** A session that nobody has loaded was changed by this server. */
+  patched(state: SessionState): void {
+    if (this.#present) this.#ports.tell([{ id: state.id, state }])
+  }
+
   /** The data of a session is gone. */
   gone(id: string): void {
     if (this.#present) this.#ports.tell([{ id, gone: true }])

@@ -30,6 +30,8 @@ export interface TablePorts {
   readonly hibernateMs: number
   /** What other servers should know of a session has changed: it was shown, loaded or closed, or (gone) deleted. */
   readonly changed?: (id: string, gone?: boolean) => void
+  /** The state of a session that is not loaded was changed. */
+  readonly patched?: (state: SessionState) => void
 }
 
 /** Sessions that are closed at a time, when nobody waits for it. */
@@ -176,7 +178,10 @@ export class SessionTable {
       const state = await catalog.refresh(known)
       if (!state) throw new AppError(SessionMissing)
       const next = change(state)
-      if (next !== state) await catalog.change(next)
+      if (next !== state) {
+        await catalog.change(next)
+        this.#ports.patched?.(next)
+      }
       await lock.release()
     } catch (error) {
       await lock.release()

@@ -140,6 +140,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return parts.leases.acquire(dir)
     },
     isExpired: holder => parts.leases.isExpired(holder),
+    leasesElsewhere: () => parts.leases.elsewhere(),
     provide<T>(token: ServiceToken<T>, impl: T) {
       open()
       if (!unit.declares().includes(token.id)) throw developerError('service_undeclared', name, token.id)

@@ -8,8 +8,9 @@ import { appendFile, copyFile, type FileHandle, mkdir, open, readdir, rename, rm
 import { basename, dirname, join } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
-import { ensureDir, type Fence, type Fences, jsonOf, readSmall, syncDir } from './files.ts'
+import { ensureDir, type Fence, type Fences, jsonOf, readSmall, syncDir, unlessMissing } from './files.ts'
 import { type HeldLock, type LockHolder, takeLock } from './lock.ts'
+import { stampAt } from './look.ts'
 import { ownProcess, type ProcessIdentity, stateOf } from './process-life.ts'
 
 /** A holder beats so often, trusts its leases so long after the beginning of a beat, and loses them when another saw none for so long. */
@@ -116,6 +117,16 @@ export class Leases implements Fences {
     if (seen?.text === text) return performance.now() - seen.since >= leaseMs
     this.#seen.set(server_id, { text, since: performance.now() })
     return false
+  }
+
+  /**
+   * Another text when another server may have taken a lease since the last one; undefined while one is there that has, or had. Whoever takes
+   * a lease has made its beat file before, and keeps it to its end.
+   */
+  async elsewhere(): Promise<string | undefined> {
+    const stamp = await stampAt(this.#dir) // before the names: what comes in between shows in the next one
+    const names = (await unlessMissing(readdir(this.#dir))) ?? []
+    return names.every(name => name.split('.')[0] === this.#server_id) ? stamp : undefined
   }
 
   async close(): Promise<void> {

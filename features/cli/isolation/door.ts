@@ -61,6 +61,7 @@ export function createDoor({ ctx, escaped }: DoorParts): object {
     storeAt: (spec: StoreSpec, dir: string) => storeOf(spec, ctx.storeAt(spec, dir)),
     lease: (dir: string) => ctx.lease(dir),
     isExpired: (holder: never) => ctx.isExpired(holder),
+    leasesElsewhere: () => ctx.leasesElsewhere(),
     streams: () => new Kept(ctx.streams),
     provide: (id: string, impl: object) => ctx.provide({ kind: 'service', id }, impl),
     contribute: (id: string, item: unknown) => ctx.contribute(extensionPoint(id), item),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Frame } from '../../../kernel/testing.ts'
+import type { Frame, TestKernel } from '../../../kernel/testing.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
 
 const timeout = 60_000
@@ -151,4 +151,24 @@ test('a client that only follows transcripts elsewhere is told when that server 
   assert.equal((await client.request('subscribe_v2', wish)).code, 0)
   await prompt(second, id, 'hello')
   await client.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('Hello.'))
+})
+
+test('a session that nobody has loaded is archived at one server and restored at another: each list shows it without a look at the disk', {
+  timeout
+}, async t => {
+  const { servers, cwd, more } = await kernels(t, () => [{ text: 'done' }], 2, [], { scan_interval_ms: 3_600_000 })
+  const [first, second] = servers as [TestKernel, TestKernel]
+  const maker = await more()
+  const id = await newSession(maker, cwd)
+  await maker.stop()
+  const archived = (server: TestKernel) => async () => {
+    const { data } = await server.rest.json('GET', '/api/v1/sessions?include_archive=true')
+    return (data as { items: { id: string; archived: boolean }[] }).items.find(item => item.id === id)?.archived
+  }
+  for (const server of [first, second]) await until(archived(server), value => value === false)
+
+  assert.equal((await first.rest.json('POST', `/api/v1/sessions/${id}:archive`, {})).code, 0)
+  await until(archived(second), value => value === true)
+  assert.equal((await second.rest.json('POST', `/api/v1/sessions/${id}:restore`, {})).code, 0)
+  await until(archived(first), value => value === false)
 })

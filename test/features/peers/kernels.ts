@@ -18,14 +18,20 @@ interface TestLike {
   after(fn: () => unknown): void
 }
 
-/** `count` servers that know each other, with `extra` packs beside the usual ones. */
-export async function kernels(t: TestLike, script: Script, count = 2, extra: readonly Pack[] = []): Promise<Kernels> {
+/** `count` servers that know each other, with `extra` packs beside the usual ones and `sessions` as the options of that pack. */
+export async function kernels(
+  t: TestLike,
+  script: Script,
+  count = 2,
+  extra: readonly Pack[] = [],
+  sessions: Readonly<Record<string, unknown>> = {}
+): Promise<Kernels> {
   const { home, cwd, upstream } = await place(t, script)
   const more = async () =>
     await startTestKernel(t, {
       packs: [...(await loadDefaultPacks()), ...extra],
       home,
-      config: { agent: { retry_base_ms: 1 }, sessions: { idle_ms: 0 } }
+      config: { agent: { retry_base_ms: 1 }, sessions: { idle_ms: 0, ...sessions } }
     })
   const servers: TestKernel[] = []
   while (servers.length < count) servers.push(await more())

@@ -61,6 +61,7 @@ test('a session is read as its state file says, also while the index is still co
     storeAt: () => store,
     log: testEnvironment().log,
     scanMs: 0,
+    leasesElsewhere: async () => undefined,
     takenOver: Promise.resolve(),
     rescue: async () => undefined
   })

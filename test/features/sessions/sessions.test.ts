@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { firstState } from '../../../features/sessions/create.ts'
 import {
   AgentConfigHandlers,
   archiveSession,
@@ -200,6 +202,28 @@ test('two servers share a home: the second sees the sessions and reads them, wri
   assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).code, 40901)
   await first.stop()
   assert.equal((await second.call(updateProfile, { params, body: { title: 'x' } })).data.title, 'x')
+})
+
+test('a server that is alone shows what was put into its home, changed there and taken away by hand', async t => {
+  const config = { sessions: { scan_interval_ms: 5 } }
+  const { call, home } = await start(t, { config })
+  await call(createSession, { body: { metadata: { cwd: await directory() } } })
+  const listed = async () => (await call(listSessions)).data.items.map(({ title }) => title)
+  const until = async (titles: readonly string[]) => {
+    for (let now = await listed(); now.toSorted().join() !== titles.join(); now = await listed()) await turn()
+  }
+  await until([''])
+  const id = 'session_00000000-0000-4000-8000-000000000000'
+  const place = join(home, 'sessions', 'wd_by-hand_000000000000')
+  const write = async (title: string) =>
+    await writeFile(join(place, id, 'state.json'), JSON.stringify(firstState(id, 'wd_by-hand_000000000000', home, { title }, new Date())))
+  await mkdir(join(place, id), { recursive: true })
+  await write('put')
+  await until(['', 'put'])
+  await write('changed')
+  await until(['', 'changed'])
+  await rm(join(place, id), { recursive: true })
+  await until([''])
 })
 
 test('loading is single-flight, and idle sessions are unloaded beyond the limit with their slots and locks', async t => {
