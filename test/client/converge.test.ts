@@ -4,9 +4,10 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { conversationOf } from '../../examples/client/conversation.ts'
 import type { TranscriptPage } from '../../features/transcript/index.ts'
-import type { TestKernel } from '../../kernel/testing.ts'
+import { RestClient, type TestKernel } from '../../kernel/testing.ts'
 import { kernels, newSession, until } from '../features/peers/kernels.ts'
 import { common, type View } from '../features/transcript/client.ts'
+import { serve } from '../helpers/cli.ts'
 import type { Step } from '../helpers/fake-upstream.ts'
 import { randomSource } from '../helpers/random.ts'
 import { type Fleet, Roamer } from './roamer.ts'
@@ -53,19 +54,38 @@ function model(random: () => number): (body: Record<string, unknown>) => readonl
   }
 }
 
+interface Server {
+  readonly url: string
+  readonly rest: RestClient
+  /** Is told to stop, or dies. */
+  end(): Promise<unknown>
+}
+
 test(`${schedules} disturbed clients of two servers agree with an undisturbed one (seed ${seed})`, async t => {
   const random = randomSource(seed)
   const chance = (share: number) => random() < share
   const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
-  const { servers: started, cwd, more } = await kernels(t, model(random))
-  const servers: (TestKernel | undefined)[] = [...started]
+  const { servers: started, home, cwd, more } = await kernels(t, model(random), 1)
+  const inProcess = ({ url, rest, stop }: TestKernel): Server => ({ url, rest, end: stop })
+  const asProcess = async (): Promise<Server> => {
+    const { url, token, child, ended } = await serve(t, home, '--port', '0')
+    const rest = new RestClient(url, token)
+    t.after(() => rest.close())
+    const end = async () => {
+      child.kill(chance(0.7) ? 'SIGKILL' : 'SIGTERM')
+      await ended
+    }
+    return { url, rest, end }
+  }
+  // One in this process, where all that it says is held against its documents, and one that can be killed.
+  const servers: (Server | undefined)[] = [inProcess(started[0]!), await asProcess()]
   const live = () => servers.filter(server => server !== undefined)
   const fleet: Fleet = { token: started[0]!.token, urls: () => live().map(({ url }) => url) }
 
   for (let left = schedules; left > 0; left -= perSession) {
     const id = await newSession(pick(live()), cwd)
-    // The server of the undisturbed client stays.
-    const steadyAt = chance(0.5) ? 0 : 1
+    // The server of the undisturbed client stays; the other one ends under load, most often by `kill -9`.
+    const steadyAt = chance(0.75) ? 0 : 1
     const steady = new Roamer({ token: fleet.token, urls: () => [servers[steadyAt]!.url] }, id, random)
     t.after(() => steady.close())
     const roamers: Roamer[] = []
@@ -95,8 +115,8 @@ test(`${schedules} disturbed clients of two servers agree with an undisturbed on
         const old = servers[1 - steadyAt]!
         servers[1 - steadyAt] = undefined
         replaced = old
-          .stop()
-          .then(more)
+          .end()
+          .then(async () => (steadyAt === 0 ? await asProcess() : inProcess(await more())))
           .then(server => {
             servers[1 - steadyAt] = server
           })
