@@ -9,7 +9,7 @@ import type { AgentHost } from '../sessions/index.ts'
 import { indexState, type TranscriptIndex } from './index-state.ts'
 import { opWithLimits, withLimits } from './limits.ts'
 import { type Batch, type CatchUp, OpJournal } from './op-journal.ts'
-import type { Op, Snapshot, ToolFrame } from './shapes.ts'
+import type { Item, Op, Snapshot, ToolFrame } from './shapes.ts'
 import { foldRange, type Source, sourceOf } from './source.ts'
 import { TurnFold } from './turn-fold.ts'
 
@@ -48,6 +48,8 @@ export class AgentStream {
   readonly #ports: StreamPorts
   #opened: Opened | undefined
   #fold = new TurnFold()
+  /** Something stands before what the fold has, or may. */
+  #older = false
   /** Bytes of the operations of the turn. */
   #turnBytes = 0
   /** What came and is not in it yet. */
@@ -77,7 +79,9 @@ export class AgentStream {
     if (!this.#closed) index.listeners.add(this.#record)
     const entries = index.entries.map(entry => ({ ...entry }))
     const source = { end, entries, records: (range: Parameters<History['records']>[0]) => history.records(range) }
-    this.#fold = await foldRange(source, entries.at(-1)?.at ?? 0, end)
+    const from = entries.at(-1)?.at ?? 0
+    this.#fold = await foldRange(source, from, end)
+    this.#older = from > 0
     if (streams) {
       this.#fold.streamed('thinking', streams.turn_id, streams.thinking_text)
       this.#fold.streamed('text', streams.turn_id, streams.assistant_text)
@@ -121,10 +125,16 @@ export class AgentStream {
     const { entries, entities } = index
     const turn = this.#fold.timeline.lastTurn()
     const runs = turn?.state === 'running' && turn.ordinal === entries.at(-1)?.ordinal && this.#turnBytes <= baselineBytes
-    const open = turn && runs ? [{ ...turn, steps: withSteps ? turn.steps.map(step => ({ ...step, frames: [...step.frames] })) : [] }] : []
-    const items = entries.length === 0 ? [...this.#fold.timeline.items] : open
+    const isShown = runs || (entries.length === 0 && !this.#older)
+    const copy = (item: Item): Item =>
+      item.kind === 'turn' ? { ...item, steps: withSteps ? item.steps.map(step => ({ ...step, frames: [...step.frames] })) : [] } : item
     const shown = entities.shown()
-    return { items, ...shown, meta: withLimits(shown.meta, this.#ports.llm()), hasMoreOlder: entries.length > open.length }
+    return {
+      items: isShown ? this.#fold.timeline.items.map(copy) : [],
+      ...shown,
+      meta: withLimits(shown.meta, this.#ports.llm()),
+      hasMoreOlder: this.#older || !isShown
+    }
   }
 
   text(kind: 'text' | 'thinking', turn: number, chunk: string): void {
@@ -151,6 +161,7 @@ export class AgentStream {
 
   #take(record: HistoryRecord, at: number, beside: readonly Op[]): void {
     if (record.type === 'turn.started' && coreRecord(record)) {
+      this.#older ||= this.#fold.timeline.items.length > 0
       this.#fold = new TurnFold(this.#fold.contents())
       this.#turnBytes = 0
     }

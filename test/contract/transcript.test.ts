@@ -74,6 +74,36 @@ test('a plan is there while its review waits, and says how that ended', async t 
   assert.deepEqual(await plans(), [{ ...entry, review: { state: 'cancelled' } }])
 })
 
+for (const before of ['nothing', 'a goal'] as const) {
+  test(`who comes in the middle of the first turn, with ${before} before it, sees what everybody sees`, async t => {
+    const task = { name: 'Bash', args: { command: 'sleep 60', description: 'waits', run_in_background: true } }
+    const { server, cwd, upstream } = await scene(t, [[{ tools: [task] }], [{ text: 'so far' }, { hang: true }]])
+    const { session_id, ...here } = { ...server, session_id: (await server.call(createSession, { body: { metadata: { cwd } } })).data.id }
+    const params = { session_id }
+    const goal = async (agent_config: object) => {
+      assert.equal((await server.rest.json('POST', `/api/v1/sessions/${session_id}/profile`, { agent_config })).code, 0)
+    }
+    if (before === 'a goal') {
+      await goal({ goal_objective: 'peace' })
+      await goal({ goal_control: 'cancel' })
+    }
+    await server.call(submitPrompt, { params, body: { content: [{ type: 'text', text: 'go' }], permission_mode: 'yolo' } })
+    await upstream.arrived(1)
+    await server.waitFor(({ type }) => type === 'assistant.delta')
+
+    const late = new TranscriptClient()
+    await late.connect({ ...here, session_id })
+    await late.settle({ ...here, session_id })
+    const page = await pageOf({ ...here, session_id })
+    assert.deepEqual(
+      page.items.map(item => (item.kind === 'marker' ? item.marker : item.kind)),
+      [...(before === 'a goal' ? ['goal', 'goal'] : []), 'turn', 'taskref']
+    )
+    assert.deepEqual(late.view()?.items, page.items)
+    await server.call(abortSession, { params })
+  })
+}
+
 test('what tools, questions, plans, tasks, subagents, goals and undo do is one transcript, live, by operations and on disk', async t => {
   const { server, cwd, again } = await scene(t, body => busyModel(body.messages as readonly Said[]))
   const pages: { session_id: string; agent: string; page: TranscriptPage }[] = []
