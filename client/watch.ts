@@ -119,6 +119,8 @@ export class WatchState {
       this.#pending.push(frame)
       return true
     }
+    // A slow connection brings it behind a snapshot that has it. A volatile frame has the number of the durable event before it.
+    if (isVolatile(frame) && this.cursor?.epoch === frame.epoch && frame.seq < this.cursor.seq) return true
     if (frame.type === 'assistant.delta' || frame.type === 'thinking.delta') return this.#text(frame)
     if (!isVolatile(frame)) {
       if (this.cursor && frame.epoch === this.cursor.epoch && frame.seq <= this.cursor.seq) return true

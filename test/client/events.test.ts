@@ -217,11 +217,11 @@ test('offsets per turn and per step both join, repetitions are cut off, and miss
       if (event.type === 'assistant.delta') text += event.payload.delta
     }
   })
-  const at = { epoch: 'ep', session_id: 's', timestamp: '', seq: 0 }
+  const at = { epoch: 'ep', session_id: 's', timestamp: '' }
   const who = { agentId: 'main', sessionId: 's', turnId: 0 }
-  const delta = (offset: number, words: string) =>
-    state.take({ ...at, type: 'assistant.delta', volatile: true, offset, payload: { ...who, type: 'assistant.delta', delta: words } })
   let seq = 0
+  const delta = (offset: number, words: string) =>
+    state.take({ ...at, seq, type: 'assistant.delta', volatile: true, offset, payload: { ...who, type: 'assistant.delta', delta: words } })
   const step = (number: number) =>
     state.take({ ...at, seq: ++seq, type: 'turn.step.started', payload: { ...who, type: 'turn.step.started', step: number } })
   state.take({ ...at, seq: ++seq, type: 'turn.started', payload: { ...who, type: 'turn.started', origin: { kind: 'user' } } })
@@ -236,6 +236,29 @@ test('offsets per turn and per step both join, repetitions are cut off, and miss
   step(3)
   assert.ok(delta(0, 'four'))
   assert.equal(text, 'one two three four')
+})
+
+test('text that a slow connection brings behind a snapshot which has it already is not told again', () => {
+  const told: string[] = []
+  const watch = new WatchState({ from: 'snapshot', onSnapshot: () => undefined, onEvent: ({ type }) => told.push(type) })
+  const head = { epoch: 'e', session_id: 's', timestamp: 't' }
+  const delta = (seq: number, turnId: number) =>
+    ({
+      ...head,
+      type: 'assistant.delta',
+      seq,
+      volatile: true,
+      offset: 0,
+      payload: { agentId: 'main', turnId, delta: 'text' }
+    }) as SessionEvent
+  watch.hold()
+  watch.rebuild({ as_of_seq: 9, epoch: 'e', in_flight_turn: null } as unknown as Snapshot) // what it looks at
+  watch.take(delta(7, 0))
+  assert.equal(watch.join(undefined, false), true)
+  watch.take(delta(8, 0))
+  assert.deepEqual(told, [])
+  watch.take(delta(9, 1))
+  assert.deepEqual(told, ['assistant.delta'])
 })
 
 test('a snapshot that cannot be had for a moment is asked for again: the watch goes on', async t => {
