@@ -117,7 +117,7 @@ export class Work implements SessionWork {
       if (this.#heard) this.#heard = { ...this.#heard, work }
       this.#ports.announce(work)
     }
-    this.#tellStatus()
+    if (announce !== false) this.#tellStatus()
     if (!this.busy && this.pending_interaction === 'none') this.#ports.idle()
   }
 

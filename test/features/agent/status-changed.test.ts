@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listMessages } from '../../../features/messages/index.ts'
 import { abortSession } from '../../../features/prompts/index.ts'
+import { readSnapshot } from '../../../features/session-views/index.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, runner, type Started, startAgent } from './start.ts'
 
@@ -61,4 +62,20 @@ test('a killed server: what clients heard last is mended once at the next start'
   await third.prompt('two')
   await third.settled(1)
   assert.deepEqual(steps(third), ['aborted > running', 'running > idle'])
+})
+
+test('turns that clients heard of are not told again when a killed server starts anew', async t => {
+  const first = await startAgent(t, scriptedLlm(hanging, 'next answer'))
+  const { session_id } = first
+  await first.prompt('go')
+  await first.waitFor(({ type }) => type === 'turn.step.started')
+  await first.call(abortSession, { params: { session_id } })
+  await first.settled(1)
+  await first.prompt('again')
+  await first.settled(2)
+  await first.call(readSnapshot, { params: { session_id } }) // everything up to here is on disk
+
+  const second = await startAgent(t, scriptedLlm('answer'), { home: await copyOfHome(first.home), session_id })
+  await second.call(listMessages, { params: { session_id } })
+  assert.deepEqual(steps(second), [])
 })
