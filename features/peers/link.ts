@@ -29,6 +29,7 @@ export class Link {
   readonly #timer: NodeJS.Timeout
   #next = 0
   #missed = 0
+  #closing = false
 
   constructor(socket: Socket, ports: LinkPorts) {
     this.#ports = ports
@@ -68,7 +69,9 @@ export class Link {
     })
   }
 
+  /** What was said before goes out; what comes is for nobody any more. */
   close(): void {
+    this.#closing = true
     this.#framed.socket.destroySoon()
   }
 
@@ -88,6 +91,7 @@ export class Link {
   }
 
   #take(kind: number, bytes: Buffer): void {
+    if (this.#closing) return
     if (this.silent) this.#ports.silent(false)
     this.#missed = 0
     if (kind === event) {
