@@ -312,6 +312,7 @@ export const stateStore = defineStore({
     cwd: Type.String(),
     title: Type.String(),
     title_kind: oneOf(['replaceable', 'generated', 'custom']),
+    title_untold: Type.Optional(Type.Literal(true, { description: 'the event of the title may not be on disk' })),
     last_prompt: Type.Optional(Type.String()),
     created_at: Time,
     updated_at: Time,

@@ -76,7 +76,7 @@ export function copiedState(
   { title, metadata = {}, child = false }: SessionCopy,
   now: Date
 ): SessionState {
-  const { archived_at: _at, child_of: _parent, ...facts } = source
+  const { archived_at: _at, child_of: _parent, title_untold: _untold, ...facts } = source
   return {
     ...facts,
     id,

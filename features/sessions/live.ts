@@ -23,6 +23,8 @@ export interface LiveSessionPorts {
     id: string,
     payload: { title?: string; patch: { title?: string; isCustomTitle?: boolean; lastPrompt?: string } }
   ) => void
+  /** Resolves when the events of the session so far are on disk. */
+  readonly flushed: (id: string) => Promise<void>
   readonly agentCreated: (session_id: string, agent_id: string) => void
   readonly idle: () => void
   /** A write nobody waits for failed. */
@@ -68,6 +70,8 @@ export class LiveSession extends SlotHost implements Session {
   /** Another server has it. */
   #moved = false
   #later: NodeJS.Timeout | undefined
+  /** Something has changed that need not be on disk before the session is closed. */
+  #unsaved = false
   #saving: Promise<void> | undefined
   #next: Promise<void> | undefined
 
@@ -115,8 +119,20 @@ export class LiveSession extends SlotHost implements Session {
   }
 
   async entitle(title: string, kind: 'custom' | 'generated'): Promise<void> {
-    await this.update(state => ({ ...state, title, title_kind: kind }))
-    this.#ports.metaUpdated(this.id, { title, patch: { title, isCustomTitle: kind === 'custom' } })
+    await this.update(state => ({ ...state, title, title_kind: kind, title_untold: true }))
+    this.tellTitle()
+  }
+
+  /** The state has it before clients hear of it: should the server die in between, the next one tells it. `heard`: they have heard of it. */
+  tellTitle(heard = false): void {
+    const { title, title_kind } = this.#state
+    if (!heard) this.#ports.metaUpdated(this.id, { title, patch: { title, isCustomTitle: title_kind === 'custom' } })
+    void this.#ports.flushed(this.id).then(() => {
+      const { title_untold: _untold, ...state } = this.#state
+      if (state.title !== title) return
+      this.#set(state)
+      this.#unsaved = true
+    }, this.#ports.failed)
   }
 
   promptSubmitted(text: string, { announce = true, at }: { readonly announce?: boolean; readonly at?: Date } = {}): void {
@@ -262,6 +278,7 @@ export class LiveSession extends SlotHost implements Session {
   #save(): Promise<void> {
     clearTimeout(this.#later)
     this.#later = undefined
+    this.#unsaved = false
     if (this.#gone) return Promise.resolve()
     if (!this.#saving) {
       this.#saving = this.#ports.save(this.#state).finally(() => {
@@ -280,7 +297,7 @@ export class LiveSession extends SlotHost implements Session {
 
   /** Resolves when everything is written. */
   async settled(): Promise<void> {
-    if (this.#later) void this.#save().catch(this.#ports.failed)
+    if (this.#later || this.#unsaved) void this.#save().catch(this.#ports.failed)
     for (let save = this.#next ?? this.#saving; save; save = this.#next ?? this.#saving) await save.catch(() => undefined) // as above
   }
 }

@@ -1,5 +1,5 @@
 /** Wires sessions: the catalog of the home, the table of loaded sessions, their routes and events. */
-import { AppError, atOwner, definePack, EventSubject, lockHolder, type Static, Type, within } from '../../kernel/index.ts'
+import { AppError, atOwner, definePack, EventSubject, lockHolder, type Static, type Streams, Type, within } from '../../kernel/index.ts'
 import { Peers, PeerTopics } from '../peers/index.ts'
 import { SessionCounter, Workspaces } from '../workspaces/index.ts'
 import { Catalog, sessionsRoot } from './catalog.ts'
@@ -33,6 +33,15 @@ import { AgentConfigHandlers, type Session, SessionChecks, type SessionLive, typ
 import { type SessionFact, SharedSessions } from './shared.ts'
 import { SessionTable } from './table.ts'
 import { type ListQuery, listPage, queryProblem, sessionObject } from './view.ts'
+
+/** The title that clients of a session heard last. */
+async function titleHeard(streams: Pick<Streams, 'backwards'>, id: string): Promise<string | undefined> {
+  for await (const { type, payload } of streams.backwards(id)) {
+    if (type === sessionMetaUpdated.type && typeof payload.title === 'string') return payload.title
+    if (type === sessionCreated.type) return (payload.session as { title: string }).title
+  }
+  return undefined
+}
 
 export default definePack({
   name: 'sessions',
@@ -106,8 +115,13 @@ export default definePack({
         statusChanged: ({ id }, { prompt_id, ...change }) =>
           emitStatus({ ...change, ...(prompt_id === undefined ? {} : { current_prompt_id: prompt_id }) }, id),
         metaUpdated: (id, payload) => emitMeta(payload, id),
+        flushed: id => ctx.streams.flushed(id),
         agentCreated: (session_id, agent_id) => emitAgentCreated({}, { session_id, subject: agent_id })
       }
+    })
+    table.onLoad(async session => {
+      if (session.writable && session.state.title_untold)
+        session.tellTitle((await titleHeard(ctx.streams, session.id)) === session.state.title)
     })
     const topic = 'sessions'
     const shared = new SharedSessions({

@@ -18,6 +18,8 @@ export interface SessionState {
   readonly cwd: string
   readonly title: string
   readonly title_kind: 'replaceable' | 'generated' | 'custom'
+  /** The event of the title may not be on disk. */
+  readonly title_untold?: true
   readonly last_prompt?: string
   readonly created_at: string
   readonly updated_at: string

@@ -6,7 +6,7 @@ import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
 import { discard, takeAway } from './removal.ts'
-import type { Session, SessionState } from './service.ts'
+import type { SessionState } from './service.ts'
 
 /** The lease of a session's directory. */
 type SessionLock = Pick<Lease, 'release' | 'onLost' | 'check' | 'look' | 'temporary' | 'overtaken'>
@@ -43,7 +43,7 @@ function withMainAgent(state: SessionState, dir: string): SessionState {
   return { ...state, agents: { ...state.agents, main: { type: 'main' } } }
 }
 
-type Listener = (session: Session) => unknown
+type Listener = (session: LiveSession) => unknown
 
 function register(listeners: Listener[], listener: Listener): () => void {
   listeners.push(listener)

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { RestClient } from '../../../kernel/testing.ts'
+import { readRuntime } from '../../../features/sessions/contract.ts'
+import { createSession, updateProfile } from '../../../features/sessions/index.ts'
+import sessions from '../../../features/sessions/pack.ts'
+import workspaces from '../../../features/workspaces/pack.ts'
+import { RestClient, startTestKernel, type TestKernel } from '../../../kernel/testing.ts'
 import { serve } from '../../helpers/cli.ts'
 import { crashScene } from '../../helpers/crash-scene.ts'
+import { latch } from '../../helpers/latch.ts'
+import { MemoryJournal, type MemoryOfJournals, memoryJournals } from '../../helpers/memory-journals.ts'
+import { freshDir } from '../../helpers/temp.ts'
+import { copyOfHome } from '../agent/start.ts'
 
 for (const [signal, left] of [
   ['SIGKILL', 'a killed one left open'],
@@ -33,6 +41,43 @@ test('what clients saw of a session before a kill -9 they see after it, at the f
     await server.ended
     client.close()
   }
+})
+
+test('a title whose event a killed server had not on disk yet is told at the next start, once', async t => {
+  const { opened, open: goOn } = latch()
+  t.after(() => goOn())
+  const created = latch()
+  let isFull = false
+  class Slow extends MemoryJournal {
+    override async append(lines: readonly Uint8Array[]): Promise<void> {
+      if (isFull) await opened
+      await super.append(lines)
+      created.open()
+    }
+  }
+  const memory: MemoryOfJournals = new Map()
+  const open = async (id: string) => memory.get(id) ?? memory.set(id, new Slow()).get(id)!
+  const start = (home: string) =>
+    startTestKernel(t, { packs: [workspaces, sessions], home, journal: () => ({ ...memoryJournals(memory), open }) })
+  const titles = ({ events }: TestKernel) =>
+    events.flatMap(({ type, payload }) => (type === 'session.meta.updated' ? [(payload as { title?: string }).title] : []))
+
+  const first = await start(await freshDir())
+  const { id } = (await first.call(createSession, { body: { metadata: { cwd: first.home } } })).data
+  const params = { session_id: id }
+  await created.opened
+  isFull = true
+  assert.equal((await first.call(updateProfile, { params, body: { title: 'chosen' } })).data.title, 'chosen')
+  const home = await copyOfHome(first.home)
+  isFull = false
+
+  const second = await start(home)
+  await second.call(readRuntime, { params })
+  assert.deepEqual(titles(second), ['chosen'])
+  await second.stop()
+  const third = await start(home)
+  await third.call(readRuntime, { params })
+  assert.deepEqual(titles(third), [])
 })
 
 async function goesOn(t: TestContext, signal: NodeJS.Signals): Promise<void> {
