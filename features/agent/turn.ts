@@ -1,6 +1,6 @@
 /** One turn, from its begin to settled: what its loop works with, steering and aborting, and the order of its end. */
 import { setMaxListeners } from 'node:events'
-import { type Contribution, nextPass, yieldToLoop } from '../../kernel/index.ts'
+import { type Contribution, laterPass, nextPass, yieldToLoop } from '../../kernel/index.ts'
 import type { CoreRecord, History, HistoryRecord, Written } from '../history/index.ts'
 import type { LlmError, LlmPart, LlmRequest, TokenUsage } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
@@ -174,7 +174,7 @@ export class Turn implements TurnPorts {
     this.visible = false
     written.tell(before.length + 1)
     if (error) this.#tellFailure(error, result)
-    await nextPass() // the end of the turn goes out first
+    await laterPass() // the end of the turn goes out first
     await deps.hooks.turnEnd({ ...this.#info({ turn_id, step: steps }), reason }, deps.turnEndMs)
     written.tell()
     this.#agent.settled(this)

@@ -98,6 +98,12 @@ export function nextPass(): Promise<void> {
   })
 }
 
+/** Resolves behind what goes on in the next pass: for what follows from something, when nobody waits for it as they do for that. */
+export async function laterPass(): Promise<void> {
+  await nextPass()
+  await nextPass()
+}
+
 /** The time of this pass is used up. */
 function isOver(): boolean {
   const now = performance.now()

@@ -5,7 +5,7 @@
 
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
-import { nextPass, yieldToLoop } from '../lifecycle/wait.ts'
+import { laterPass, yieldToLoop } from '../lifecycle/wait.ts'
 import type { Fence } from '../storage/files.ts'
 import { LeaseLost } from '../storage/lease.ts'
 import { type Draft, type EventFrame, globalStream, numberFrame } from './event-frame.ts'
@@ -182,8 +182,8 @@ export class Stream {
 
   /** Group by group: durable frames to the disk, then all frames in order to the sockets. */
   async #pump(journal: Journal): Promise<void> {
-    // The lines of this pass share one write, and whoever waits for an answer in it gets that before.
-    await (this.#table.waiting.bytes < yieldBytes ? nextPass() : null)
+    // The lines of this pass share one write. Answers go out before, and what was begun with it (a request to a model).
+    await (this.#table.waiting.bytes < yieldBytes ? laterPass() : null)
     while (this.#queue.length > 0 || this.#gap) {
       const gap = this.#gap // then everything before it is in this batch
       const batch = this.#queue
