@@ -145,6 +145,19 @@ test('text from before a flush is never merged with text from after it: a snapsh
   assert.deepEqual(texts(client), ['a', 'b', 'on its way to disk', 'c', 'd'])
 })
 
+test('what is on disk goes out at once, however much went out just before', { timeout: 20_000 }, async t => {
+  const { hub, connect } = await startHub(t)
+  await hub.open('s1')
+  const client = await connect()
+  await client.request('subscribe', { session_ids: ['s1'] })
+  t.mock.timers.enable({ apis: ['setTimeout'] }) // no window ends
+  for (let n = 0; n < 10; n++) {
+    hub.emit(noted, { text: `${n}` }, 's1')
+    await client.next(frame => frame.payload?.text === `${n}`)
+  }
+  assert.equal(texts(client).join(''), '0123456789')
+})
+
 test('what was emitted before a session is closed, or before the stop, still goes out', async t => {
   const { hub, connect } = await startHub(t)
   for (const id of ['s1', 's2']) await hub.open(id)
