@@ -1,6 +1,6 @@
 /** Worker: watches paths. In its own thread, because a large tree holds up the event loop for a second while it is read. */
 import { parentPort } from 'node:worker_threads'
-import { watch } from 'chokidar'
+import { type ChokidarOptions, FSWatcher } from 'chokidar'
 import { type FileChange, type Trouble, WatchTrouble } from './change.ts'
 import { Place, type PlaceOptions } from './place.ts'
 
@@ -19,6 +19,27 @@ const places = new Map<number, Promise<Place | undefined>>()
 let entries = 0
 
 const tell = (message: FromWatcher) => parentPort?.postMessage(message)
+
+/**
+ * A link whose way leads through a file, or is too long, counts as one to nothing: at every other error of resolving it the library would read no
+ * further in its directory, and never be ready.
+ */
+class LinkWatcher extends FSWatcher {
+  override _readdirp(...given: Parameters<FSWatcher['_readdirp']>): ReturnType<FSWatcher['_readdirp']> {
+    const stream = super._readdirp(...given)
+    if (!stream) return stream
+    const failed = stream._onError.bind(stream)
+    stream._onError = (error: NodeJS.ErrnoException) =>
+      failed(error.syscall === 'realpath' ? Object.assign(error, { code: 'ENOENT' }) : error)
+    return stream
+  }
+}
+
+function watch(path: string, options: ChokidarOptions): FSWatcher {
+  const watcher = new LinkWatcher(options)
+  watcher.add(path)
+  return watcher
+}
 
 function open({ id, max, root, path, recursive }: Extract<ToWatcher, { kind: 'open' }>): Promise<Place | undefined> {
   const ports = {

@@ -87,6 +87,21 @@ test('a link to nothing is told when it comes, changes and goes, and once when w
   assert.equal(lines().filter(line => line === 'created symlink src/new').length, 1)
 })
 
+test('a link whose way leads through a file, or is too long, is a link to nothing, and what lies beside it is told', async t => {
+  const { cwd, connect } = await start(t)
+  await writeFile(join(cwd, 'file'), '')
+  await symlink('file/below', join(cwd, 'link'))
+  await symlink('x'.repeat(300), join(cwd, 'long'))
+  const { ask, told } = await connect()
+  assert.equal((await ask('watch_fs_add', { paths: ['.'] })).code, 0)
+  await writeFile(join(cwd, 'new'), '')
+  await told('created file new')
+  await symlink('file/below', join(cwd, 'other'))
+  await told('created symlink other')
+  await rm(join(cwd, 'link'))
+  await told('deleted symlink link')
+})
+
 test('a path that is not there is told when it comes, goes and comes again, as a directory or as a file', async t => {
   const { cwd, connect } = await start(t)
   const { ask, told } = await connect()
