@@ -84,13 +84,17 @@ async function addedLines(content: Buffer): Promise<{ readonly text: string; rea
   const whole = content.at(-1) === lineBreak
   let text = ''
   let lines = whole ? 0 : 1
-  for (let at = 0, line = 0; line < content.length; at++) {
-    if (at % SLICE_LINES === 0) await yieldToLoop()
-    const end = content.indexOf(lineBreak, line)
-    const next = end < 0 ? content.length : end + 1
-    if (text.length <= MAX_CHARS) text += `+${content.toString('utf8', line, next)}`
-    if (end >= 0) lines++
-    line = next
+  for (let line = 0; line < content.length; ) {
+    await yieldToLoop()
+    const shown: string[] = []
+    for (let seen = 0; seen < SLICE_LINES && line < content.length; seen++) {
+      const end = content.indexOf(lineBreak, line)
+      const next = end < 0 ? content.length : end + 1
+      if (text.length <= MAX_CHARS) shown.push(content.toString('utf8', line, next))
+      if (end >= 0) lines++
+      line = next
+    }
+    if (shown.length > 0) text += `+${shown.join('+')}`
   }
   return { text, lines, whole }
 }
