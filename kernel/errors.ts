@@ -202,7 +202,7 @@ const mistakes = {
  * switched it meanwhile. Thrown by `setup`, or given to `ctx.fail`.
  */
 export class PassingFailure extends Error {
-  override readonly name = 'PassingFailure'
+  override readonly name: string = 'PassingFailure'
   readonly again_ms: number
 
   constructor(message: string, again_ms: number, options?: ErrorOptions) {

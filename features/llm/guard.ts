@@ -1,5 +1,5 @@
 /** Keeps the promises of a model stream for any adapter: no rejection, one last part, prompt end after abort, no secret in an error text. */
-import { redactText } from '../../kernel/index.ts'
+import { PassingFailure, redactText } from '../../kernel/index.ts'
 import { secretsIn, withoutSecrets } from './known-secrets.ts'
 import { remembered } from './remembered.ts'
 import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
@@ -7,7 +7,17 @@ import type { LlmError, LlmPart, ResolvedModel } from './request.ts'
 /** The error of a failure that is not the provider's: a broken adapter, a missing one. */
 function internalError(error: unknown): LlmError {
   const name = error instanceof Error ? error.name : 'Error'
+  if (error instanceof PassingFailure) return passing(name)
   return { code: 'internal', name, message: 'the model adapter failed', retryable: false }
+}
+
+/** What the start of a pack takes, as a rule, ms. */
+const startMs = 300
+
+/** The pack of the adapter comes back by itself, `ms` from now or at once: a later try finds it. */
+export function passing(name: string, ms = 0): LlmError {
+  const message = 'the pack of the model adapter ended and is starting again'
+  return { code: 'internal', name, message, retryable: true, retry_after_ms: ms + startMs }
 }
 
 /**

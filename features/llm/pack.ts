@@ -4,7 +4,7 @@ import { Config, type ConfigSection, ConfigSections, Environment } from '../conf
 import { checkEffort, chooseEffort } from './effort.ts'
 import { nonBlank } from './env-table.ts'
 import { extraHeaders } from './environment.ts'
-import { guardStream } from './guard.ts'
+import { guardStream, passing } from './guard.ts'
 import { isLocalProvider, modelHosts, tokenHosts } from './hosts.ts'
 import { LlmLogins, loginOf } from './login.ts'
 import { Offline, offlineSection, startedOffline } from './offline.ts'
@@ -29,6 +29,19 @@ export default definePack({
     const adapters = ctx.collect(LlmAdapters)
     const models = ctx.collect(LlmModels)
     const logins = ctx.collect(LlmLogins)
+    /** Who brought the adapters and models that were seen, by protocol and alias. */
+    const packs = new Map<string, string>()
+    const remember = () => {
+      for (const { pack, item } of adapters.entries()) packs.set(`protocol ${item.protocol}`, pack)
+      for (const { pack, item } of models.entries()) packs.set(`model ${item.alias}`, pack)
+    }
+    remember()
+    adapters.onChange(remember)
+    models.onChange(remember)
+    const absence = (what: string) => {
+      const pack = packs.get(what)
+      return pack === undefined ? undefined : info.absence(pack)
+    }
     const login = (provider_id: string, oauth?: OauthRef) => loginOf(logins.items(), provider_id, oauth)
     // Sections differ in their schema type; the point holds them as sections of any schema.
     for (const section of [...llmSections, startedOffline(offlineSection, info.offline)])
@@ -45,6 +58,7 @@ export default definePack({
       default_model: config.get(defaultModelSection),
       contributed: models.items(),
       adapters: adapters.items(),
+      absence,
       user_agent: `svc-code/${info.version}`,
       extra_headers: headersOf(process.env.SVC_CODE_CUSTOM_HEADERS ?? ''),
       thinking_keep: config.get(thinkingSection).keep,
@@ -80,7 +94,7 @@ export default definePack({
       stream(request, signal) {
         const { model } = request
         const adapter = adapters.items().find(candidate => candidate.protocol === model.protocol)
-        if (!adapter) return missing(model.protocol)
+        if (!adapter) return missing(model.protocol, absence(`protocol ${model.protocol}`))
         const failed = (error: unknown) => ctx.log.error({ err: error, protocol: model.protocol }, 'a model adapter failed')
         const send = (to: ResolvedModel) => guardStream(() => adapter.stream({ ...request, model: to }, signal), to, signal, failed)
         const { key_file, provider_id, oauth } = model
@@ -91,7 +105,12 @@ export default definePack({
   }
 })
 
-async function* missing(protocol: string): AsyncGenerator<LlmPart, void, undefined> {
+async function* missing(protocol: string, away: AppError | undefined): AsyncGenerator<LlmPart, void, undefined> {
+  if (away) {
+    const { retry_after_ms } = away.details as { readonly retry_after_ms?: number }
+    yield { type: 'error', error: passing('AdapterMissing', retry_after_ms) }
+    return
+  }
   const { message } = new AppError(ModelUnresolved, { message: `no adapter speaks the protocol ${protocol}` })
   yield { type: 'error', error: { code: 'model.not_configured', name: 'AdapterMissing', message, retryable: false } }
 }

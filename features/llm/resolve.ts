@@ -15,6 +15,8 @@ export interface ModelTable extends CredentialSources {
   readonly default_model: string | undefined
   readonly contributed: readonly ContributedModel[]
   readonly adapters: readonly LlmAdapter[]
+  /** What is said for the pack of a `model <alias>` or `protocol <name>` that is away and comes back by itself. */
+  readonly absence?: (what: string) => AppError | undefined
   /** Sent with every request: `svc-code/<version>`. */
   readonly user_agent: string
   /** Headers of the environment, lower-case names; all others win. Default none. */
@@ -33,11 +35,14 @@ export function defaultAlias(table: ModelTable): string | undefined {
 /**
  * Resolves an alias, or the default one. Throws NoProvider (40110) when there is nothing at all, NoCredential (40111) when the adapter
  * needs a credential and there is none (`auth = "none"` says that none is needed), CredentialRejected (40112)
- * when the login was refused for good, ModelUnresolved (40113) for everything else.
+ * when the login was refused for good, PackAway (50007) when the pack of the model or of its adapter is starting again, ModelUnresolved (40113)
+ * for everything else.
  */
 export function resolveModel(alias: string | undefined, table: ModelTable): ResolvedModel {
-  if (Object.keys(table.providers).length === 0 && table.contributed.length === 0) throw new AppError(NoProvider)
   const id = nonBlank(alias) ?? defaultAlias(table)
+  const away = id === undefined || Object.hasOwn(table.models, id) ? undefined : table.absence?.(`model ${id}`)
+  if (away) throw away
+  if (Object.keys(table.providers).length === 0 && table.contributed.length === 0) throw new AppError(NoProvider)
   if (id === undefined) throw unresolved('no model was chosen and there is no default model', {})
   if (Object.hasOwn(table.models, id)) return configured(id, table.models[id]!, table)
   const model = table.contributed.find(candidate => candidate.alias === id)
@@ -136,7 +141,7 @@ function ready(adapter: LlmAdapter, model: ResolvedModel, auth: 'none' | undefin
 
 function adapterOf(protocol: string, table: ModelTable, where: Readonly<Record<string, string>>): LlmAdapter {
   const adapter = table.adapters.find(candidate => candidate.protocol === protocol)
-  if (!adapter) throw unresolved(`no adapter speaks the protocol ${protocol}`, where)
+  if (!adapter) throw table.absence?.(`protocol ${protocol}`) ?? unresolved(`no adapter speaks the protocol ${protocol}`, where)
   return adapter
 }
 

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { PassingFailure } from '../../../kernel/index.ts'
 import { waitAtMost } from '../../../kernel/lifecycle/wait.ts'
 import { FramedSocket } from '../../peers/framed.ts'
 import { shownVariables } from '../own-environment.ts'
@@ -13,8 +14,12 @@ import type { Limits } from './options.ts'
 import { type Message, Peer, type Wire } from './peer.ts'
 
 /** The process is over; the message says why. */
-export class ProcessEnded extends Error {
+export class ProcessEnded extends PassingFailure {
   override readonly name = 'ProcessEnded'
+
+  constructor(message: string) {
+    super(message, 0)
+  }
 }
 
 export interface ProcessOptions extends Limits {
