@@ -40,3 +40,25 @@ test('a server that begins to beat removes the beats of servers that are gone, a
   assert.ok(!(await readdir(dir)).includes('MINE'))
   assert.deepEqual(warned, [])
 })
+
+test('who has an index hears that another server took a lease, as long as that server is there and once after it', async () => {
+  const home = await freshDir()
+  const made = (server_id: string) => new Leases({ home, server_id, log: { warn: () => undefined } })
+  const [mine, other] = [made('MINE'), made('OTHER')]
+  const own = await mine.acquire(join(home, 'sessions', 's1'))
+  await utimes(join(home, 'server', 'beats'), new Date(0), new Date(0)) // so that it need not wait for the next tick of the file system
+  const alone = await mine.elsewhere()
+  assert.equal(typeof alone, 'string')
+  assert.equal(await mine.elsewhere(), alone)
+
+  const lease = await other.acquire(join(home, 'sessions', 's2'))
+  assert.equal(await mine.elsewhere(), undefined)
+  await lease?.release()
+  assert.equal(await mine.elsewhere(), undefined)
+  await other.close()
+  const again = await mine.elsewhere()
+  assert.equal(typeof again, 'string')
+  assert.notEqual(again, alone)
+  await own?.release()
+  await mine.close()
+})
