@@ -103,7 +103,7 @@ function model() {
     if (last.includes('flaky'))
       return times(1, 'flaky', [{ status: 503, headers: { 'retry-after': '0' } }]) ?? [{ thinking: 'hm' }, { text: 'again' }]
     if (last.includes('broken') && !answered) return refused
-    if (last.includes('waits') && !answered) return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
+    if (last.includes('standstill') && !answered) return [{ text: 'Wait. ' }, { hang: true }, { text: 'Done.' }]
     if (last.includes('prints') && !answered) return [{ tools: [{ name: 'Bash', id: 'printed', args: { command: 'echo out' } }] }]
     if (last.includes('delegate') && !answered) {
       return [{ tools: [{ name: 'Agent', id: 'delegated', args: { prompt: 'broken', description: 'will fail' } }] }]
@@ -175,13 +175,13 @@ test('every event of the list is seen at a socket, with its fields, in order, by
   await run('do:back:e')
   await watcher.next('task.terminated')
 
-  const waiting = await prompt('waits')
+  const waiting = await prompt('standstill')
   await watcher.next(({ type, payload }) => type === 'assistant.delta' && payload.delta === 'Wait. ')
   const steered = await prompt('do:talk:f')
   await post(`${session}/prompts/${steered}:steer`)
   upstream.release()
   await settled(waiting)
-  const stopped = await prompt('waits again')
+  const stopped = await prompt('standstill again')
   await watcher.next(({ type, payload }) => type === 'turn.started' && payload.promptId === stopped)
   await post(`${session}/prompts/${stopped}:abort`)
   await settled(stopped)
