@@ -190,6 +190,6 @@ async function data(rest: RestClient, path: string): Promise<unknown> {
 
 /** False when nothing came for long. */
 async function within(wait: Promise<unknown>): Promise<boolean> {
-  const limit = new Promise<boolean>(resolve => setTimeout(resolve, 8000, false).unref())
+  const limit = new Promise<boolean>(resolve => setTimeout(resolve, 20_000, false).unref())
   return await Promise.race([wait.then(() => true), limit])
 }

@@ -154,7 +154,7 @@ test('what waits for a process that stands still is bounded', async t => {
   process.kill(owner.pid, 'SIGSTOP')
   const note = 'x'.repeat(1_000_000)
   const puts = Array.from({ length: 80 }, (_, n) => store.put('a', { n, note }))
-  const last = await Promise.race([puts[79], new Promise(resolve => setTimeout(resolve, 5_000, 'waits'))]).catch((error: unknown) => error)
+  const last = await Promise.race([puts[79], new Promise(resolve => setTimeout(resolve, 10_000, 'waits'))]).catch((error: unknown) => error)
   process.kill(owner.pid, 'SIGCONT')
   assert.ok(AppError.is(last) && last.spec === PersistenceFailed)
   const ends = await Promise.allSettled(puts)
