@@ -15,7 +15,8 @@ test('the tests of every example pass with its pack in a process of its own', as
   const hook = fileURLToPath(new URL('../../../helpers/isolate-examples.js', import.meta.url))
   const tests = examples.map(name => exampleFile(name).replace(/pack\.js$/, `${name}.test.js`))
   const text = tests.map(file => `await import(${JSON.stringify(file)})`).join('\n')
-  const run = promisify(execFile)(process.execPath, ['--import', hook, '--test-reporter=tap', '--input-type=module', '-e', text], {
+  const args = [...process.execArgv.filter(word => !word.startsWith('--test')), '--import', hook, '--test-reporter=tap']
+  const run = promisify(execFile)(process.execPath, [...args, '--input-type=module', '-e', text], {
     env: { ...process.env, NODE_TEST_CONTEXT: undefined },
     maxBuffer: 16 * 1_048_576
   })
