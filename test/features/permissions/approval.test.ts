@@ -6,14 +6,16 @@ import { Config } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import { AlreadyResolved, ApprovalMissing, listApprovals, resolveApproval } from '../../../features/interactions/index.ts'
 import interactions from '../../../features/interactions/pack.ts'
+import { type GatePorts, permit } from '../../../features/permissions/gate.ts'
 import { Permissions } from '../../../features/permissions/index.ts'
 import permissionsPack from '../../../features/permissions/pack.ts'
 import { SessionMissing, Sessions } from '../../../features/sessions/index.ts'
-import { listTools, type ToolOutcome, ToolRunner, Tools } from '../../../features/tools/index.ts'
+import { listTools, type ToolCallContext, type ToolOutcome, ToolRunner, Tools } from '../../../features/tools/index.ts'
 import toolsPack from '../../../features/tools/pack.ts'
 import { AppError, definePack, type Pack } from '../../../kernel/index.ts'
 import { startTestKernel, stub } from '../../../kernel/testing.ts'
-import { type FakeAgent, fakeAgent, scripted, type TestLike, temporary } from '../tools/fakes.ts'
+import { latch } from '../../helpers/latch.ts'
+import { type FakeAgent, fakeAgent, scripted, silent, type TestLike, temporary } from '../tools/fakes.ts'
 
 interface Handles {
   runner: ToolRunner
@@ -69,9 +71,17 @@ async function server(
     danger(signal = new AbortController().signal, by: FakeAgent = agent): Promise<readonly ToolOutcome[]> {
       return runner.run({ agent: by, turn_id: 0, calls: [{ id: 'c', name: 'Danger', arguments: '' }], signal, report: () => undefined })
     },
-    async asked(): Promise<string> {
-      const event = await kernel.waitFor(each => each.type === 'event.approval.requested')
-      return (event.payload as { approval_id: string }).approval_id
+    /** Id of the first approval that was asked for behind this one. */
+    async asked(behind = ''): Promise<string> {
+      let passed = behind === ''
+      const idOf = ({ payload }: { readonly payload: unknown }) => (payload as { approval_id: string }).approval_id
+      const event = await kernel.waitFor(each => {
+        if (each.type !== 'event.approval.requested') return false
+        if (passed) return true
+        passed = idOf(each) === behind
+        return false
+      })
+      return idOf(event)
     }
   }
 }
@@ -90,6 +100,49 @@ test('a call waits for its approval over REST, and runs', async t => {
   assert.equal((await outcome)[0]?.result.output, 'Danger ')
   assert.deepEqual(agent.session.told, ['approval +1', 'approval -1'])
   assert.equal((await danger())[0]?.result.output, 'Danger ', 'approved for the session: not asked again')
+})
+
+test('an approval without a scope counts for its call alone', async t => {
+  const { danger, asked, call, params } = await server(t)
+  let approval_id = ''
+  for (const _time of [1, 2]) {
+    const outcome = danger()
+    approval_id = await asked(approval_id)
+    await call(resolveApproval, { params: { ...params, approval_id }, body: { decision: 'approved' } })
+    assert.equal((await outcome)[0]?.result.output, 'Danger ')
+  }
+})
+
+test('a call that is approved for the session runs when that is on record, or cannot be', async t => {
+  for (const refused of [false, true]) {
+    const recorded = latch()
+    const order: string[] = []
+    const ports = {
+      permissions: {
+        mode: async () => 'manual',
+        remember: async () => {
+          await recorded.opened
+          order.push('recorded')
+          if (refused) throw new Error('the disk is full')
+        }
+      },
+      remembered: async () => [],
+      rules: async () => ({ rules: [], unsure: false }),
+      interactions: () => ({ ask: async () => ({ how: 'answered', answer: { decision: 'approved', scope: 'session' } }) }),
+      log: silent,
+      home: '/nowhere'
+    } as unknown as GatePorts // what the gate asks of them
+    const execution = { description: 'danger', accesses: [], run: async () => ({ output: '' }) }
+    const env = { agent: await fakeAgent(t), cwd: '/nowhere', turn_id: 0 }
+    const context = { tool: { name: 'Danger' }, call: { id: 'a' }, args: {}, execution, env, signal: new AbortController().signal }
+    const verdict = await permit(context as unknown as ToolCallContext, ports)
+    assert.ok(verdict.kind === 'ask')
+    const decision = verdict.ask().then(({ kind }) => order.push(kind))
+    await new Promise(setImmediate)
+    recorded.open()
+    await decision
+    assert.deepEqual(order, ['recorded', 'run'])
+  }
 })
 
 test('a rejection with feedback reaches the model as an error', async t => {

@@ -20,6 +20,7 @@ interface Case {
   readonly remembered?: readonly Approval[]
   readonly uncertain?: boolean
   readonly shared?: boolean
+  readonly unsure?: boolean
 }
 
 /** What the chain says of a call, for a working directory inside a git work tree (or not). */
@@ -42,7 +43,7 @@ async function chain(options: { readonly git?: boolean } = {}) {
       home: '/srv/home',
       agent_dir: '/srv/home/sessions/a',
       workTree: () => findWorkTree(cwd),
-      unsure: false,
+      unsure: given.unsure ?? false,
       execution: {
         description: tool,
         accesses,
@@ -69,8 +70,17 @@ test('writing is approved below the working directory of a git work tree only', 
   assert.equal(await watched.judge({ tool: 'Write', path: join(watched.cwd, 'a/b.ts') }), 'approve')
   assert.equal(await watched.judge({ tool: 'Write', path: '/tmp/b.ts' }), 'ask')
   assert.equal(await watched.judge({ tool: 'Other', path: join(watched.cwd, 'b.ts') }), 'ask')
+  assert.equal(await watched.judge({ tool: 'Write', path: join(watched.cwd, 'b.ts'), shared: true }), 'ask', 'a hard link')
   const plain = await chain()
   assert.equal(await plain.judge({ tool: 'Write', path: join(plain.cwd, 'b.ts') }), 'ask')
+})
+
+test('an agent writes its own plans unasked, unless they have another name elsewhere', async () => {
+  const { judge } = await chain()
+  const path = '/srv/home/sessions/a/plans/one.md'
+  assert.equal(await judge({ tool: 'Write', path }), 'approve')
+  assert.equal(await judge({ tool: 'Write', path, shared: true }), 'ask')
+  assert.equal(await judge({ tool: 'Write', path: '/srv/home/sessions/b/plans/one.md' }), 'ask')
 })
 
 test('yolo approves, but not rules, secrets and the files of git', async () => {
@@ -94,6 +104,9 @@ test('deny comes before what was remembered, remembered before ask, ask before a
   const remembered = [{ tool: 'Bash', argument: 'ls' }]
   assert.equal(await judge({ command: 'ls', remembered }), 'approve')
   assert.equal(await judge({ command: 'ls -a', remembered }), 'ask')
+  assert.equal(await judge({ tool: 'Other', command: 'ls', remembered }), 'ask', 'another tool')
+  for (const mode of ['manual', 'yolo', 'auto'] as const)
+    assert.equal(await judge({ command: 'ls', remembered, mode, unsure: true }), 'ask', `unreadable rules, ${mode}`)
   assert.equal(await judge({ command: 'ls', remembered, config: { ask: [{ tool: 'Bash' }] } }), 'approve')
   assert.equal(await judge({ command: 'ls', remembered, config: { deny: [{ tool: 'B*' }] } }), 'deny')
   const both = { allow: [{ tool: 'Bash', match: 'ls*' }], ask: [{ tool: 'Bash', match: '* -a' }] }
