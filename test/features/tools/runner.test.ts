@@ -262,6 +262,22 @@ test('a long result is kept on disk and shortened for the model', async t => {
   assert.equal((await stat(dirname(path))).mode & 0o777, 0o700)
 })
 
+test('a result of exactly 50000 characters goes to the model as it is, one more does not', async t => {
+  const lengths = [50_000, 50_001]
+  const { run } = await scene(
+    t,
+    lengths.map(length => scripted({ name: `Of${length}`, run: () => ({ output: 'x'.repeat(length) }) }))
+  )
+  const results = await run([
+    ['A', 'Of50000'],
+    ['B', 'Of50001']
+  ])
+  assert.deepEqual(
+    results.map(({ truncated = false }) => truncated),
+    [false, true]
+  )
+})
+
 test('a call that was given up has one result: what it says later, and a late end, reach nobody', async t => {
   const control = new AbortController()
   const late = latch()

@@ -44,3 +44,20 @@ test('conflicting jobs keep their order, the others overtake', async () => {
   assert.ok(order.indexOf('write x ends') < order.indexOf('read x begins'))
   assert.ok(order.indexOf('read x ends') < order.indexOf('rewrite x begins'))
 })
+
+test('a job overtakes none that waits and conflicts with it', async () => {
+  const order: string[] = []
+  const held = latch()
+  const job = (name: string, accesses: ToolAccess[], wait?: Promise<void>) => ({
+    accesses,
+    run: async () => {
+      await wait
+      order.push(name)
+    }
+  })
+  const done = schedule([job('x', [write('/x')], held.opened), job('x and y', [write('/x'), write('/y')]), job('y', [write('/y')])])
+  await new Promise(setImmediate)
+  held.open()
+  await done
+  assert.deepEqual(order, ['x', 'x and y', 'y'])
+})
