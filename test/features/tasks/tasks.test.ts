@@ -60,6 +60,8 @@ test('a task in the background is told, listed and makes the session busy; its e
   run.output('one\ntwo\n')
   end()
   await idle(scene, 1)
+  let changes = 0
+  await scene.waitFor(({ type }) => type === 'event.session.work_changed' && ++changes === 4)
 
   assert.deepEqual(
     infos(scene, 'task.terminated').map(({ status, taskId }) => [status, taskId]),
