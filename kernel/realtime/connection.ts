@@ -205,6 +205,8 @@ export class ClientConnection extends SlotHost implements Connection {
     if (!early || (early.length === 0 && !this.#mayReplay(event))) {
       if (event.durable && this.#awaited.has(event.session_id)) return
       if (foreign) this.#offer(event)
+      else if (this.subscribedRemotely(event.session_id))
+        this.#remote?.offer(event) // it came here from there: the subscription follows
       else this.tell(event)
       return
     }
