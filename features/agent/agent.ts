@@ -1,5 +1,5 @@
 /** The engine of one agent: accepts prompts and notices, runs one turn after the other, steers, aborts, and recovers after a crash. */
-import { AppError, type Connection, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type Connection } from '../../kernel/index.ts'
 import type { History, Tracked, WirePart } from '../history/index.ts'
 import type { LlmRequest, ResolvedModel } from '../llm/index.ts'
 import { type AgentHost, SessionBusy } from '../sessions/index.ts'
@@ -403,8 +403,6 @@ export class AgentEngine implements Agent {
     const writing = this.#history.write({ type: 'prompt.accepted', prompt_id: id, content, origin, ...waits }, ...start)
     const looked = begins ? this.#binding.look() : undefined
     const written = await writing
-    const others = yieldToLoop() // what many sent at once is on disk at once
-    if (others) await others
     const known = this.#history.prompt(id)
     let launched: QueuedPrompt['launched']
     const launch = new Promise<Prompt['status']>(resolve => {

@@ -166,8 +166,6 @@ export class Turn implements TurnPorts {
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
     const written = await this.#agent.insist([...before, ...endRecords(end)])
     if (!written) return
-    const others = yieldToLoop() // many may end at once
-    if (others) await others
     this.outcome = outcome() // the last step has been counted
     written.tell(before.length)
     if (result.unsaved.length > 0) this.#agent.measured()

@@ -118,7 +118,10 @@ export interface History {
 }
 
 export interface Written {
-  /** Tells the events of the first `count` records that were given (default: all). Every write must be told to its end. */
+  /**
+   * Tells the events of the first `count` records that were given (default: all). Every write must be told to its end, beginning in the pass in which it
+   * resolved: whatever waits in between lets the events of later records come before its own.
+   */
   tell(count?: number): void
 }
 
