@@ -162,6 +162,8 @@ export class Turn implements TurnPorts {
     this.outcome = outcome()
     const prompt_ids = this.taken().map(item => item.prompt_id)
     this.#agent.ending(this.steered.splice(0), this.consumed)
+    const others = yieldToLoop() // many may end at once
+    if (others) await others
     const before = [...result.unsaved, ...this.#unsaved.splice(0)]
     const end = { turn_id, result, prompt_ids, user_aborted: this.#userAborted, duration_ms: Math.round(duration) }
     const written = await this.#agent.insist([...before, ...endRecords(end)])
