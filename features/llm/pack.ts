@@ -13,7 +13,7 @@ import { priceOf } from './price.ts'
 import type { OauthRef } from './records.ts'
 import { remembered } from './remembered.ts'
 import type { LlmPart, ResolvedModel } from './request.ts'
-import { defaultAlias, type ModelTable, ResolvedModels } from './resolve.ts'
+import { defaultAlias, type ModelTable, resolveModel } from './resolve.ts'
 import { defaultModelSection, llmSections, modelsSection, providersSection, thinkingSection } from './sections.ts'
 import { CredentialRejected, Llm, LlmAdapters, LlmModels, ModelUnresolved, NoCredential, NoProvider } from './service.ts'
 import { withLogin, withToken } from './with-token.ts'
@@ -51,7 +51,6 @@ export default definePack({
     const sampling = { temperature: variables.number('MODEL_TEMPERATURE'), top_p: variables.number('MODEL_TOP_P') }
 
     const headersOf = remembered(extraHeaders)
-    const resolved = new ResolvedModels()
     const table = (): ModelTable => ({
       providers: config.get(providersSection),
       models: config.get(modelsSection),
@@ -85,7 +84,7 @@ export default definePack({
     })
 
     ctx.provide(Llm, {
-      resolve: alias => resolved.of(alias, table()),
+      resolve: alias => resolveModel(alias, table()),
       defaultAlias: () => defaultAlias(table()),
       price: alias => priceOf(alias, table()),
       effort: (model, requested) =>

@@ -50,34 +50,6 @@ export function resolveModel(alias: string | undefined, table: ModelTable): Reso
   return contributed(model, table)
 }
 
-/** What aliases resolve to, kept while nothing that it follows from has changed: a turn asks several times. Whether a login holds is asked each time. */
-export class ResolvedModels {
-  readonly #known = new Map<string | undefined, ResolvedModel>()
-  #table: ModelTable | undefined
-
-  /** See `resolveModel`. */
-  of(alias: string | undefined, table: ModelTable): ResolvedModel {
-    if (!this.#table || !isSame(this.#table, table)) {
-      this.#table = table
-      this.#known.clear()
-    }
-    const known = this.#known.get(alias)
-    if (known) return known
-    let lasting = true
-    const loginStatus: ModelTable['loginStatus'] = (...who) => {
-      lasting = false
-      return table.loginStatus?.(...who) ?? 'unauthenticated'
-    }
-    const model = resolveModel(alias, { ...table, loginStatus })
-    if (lasting) this.#known.set(alias, model)
-    return model
-  }
-}
-
-function isSame({ loginStatus: _, ...one }: ModelTable, other: ModelTable): boolean {
-  return Object.entries(one).every(([name, value]) => other[name as keyof ModelTable] === value)
-}
-
 function configured(alias: string, stored: ModelRecord, table: ModelTable): ResolvedModel {
   const record = withOverrides(stored)
   const provider_id = record.provider

@@ -296,7 +296,7 @@ test('a swarm gives one task to many, takes up again those that the provider ref
   })
   const scene = await start(t, llm)
   await scene.prompt('swarm now')
-  await scene.waitFor(event => event.type === 'turn.ended' && event.subject === 'main')
+  await scene.waitFor(event => event.type === 'prompt.completed' && event.subject === 'main')
   const output = String(scene.of('tool.result')[0]?.output)
   assert.match(output, /^3 of 3 agents completed\./)
   for (const name of ['ann', 'bob', 'cy'])

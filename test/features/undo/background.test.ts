@@ -106,7 +106,11 @@ test('the end of a task that was told in a turn of its own goes with the turn th
   const scene = await start(t, { first: toolCalls(sleep('quick', 'until [ -e go ]; do sleep 0.01; done')) })
   await scene.turn('first')
   await writeFile(join(scene.cwd, 'go'), '')
-  await scene.waitFor(({ type, payload }) => type === 'turn.ended' && (payload as { turnId: number }).turnId === 1)
+  let ended = false // the turn that tells of it
+  await scene.waitFor(({ type, payload }) => {
+    ended ||= type === 'turn.ended' && (payload as { turnId: number }).turnId === 1
+    return ended && type === 'event.session.work_changed' && !(payload as { busy: boolean }).busy
+  })
   assert.equal((await scene.undo()).code, 0)
   await scene.turn('second')
   assert.doesNotMatch(JSON.stringify(scene.llm.requests.at(-1)?.messages), /quick|<notification/)
