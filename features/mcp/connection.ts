@@ -254,12 +254,12 @@ function reasonOf(error: unknown, { signal, limit, trouble, ms }: Circumstances)
 }
 
 /** Rejects when the signal aborts, whatever the work does. */
-async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  return await new Promise((resolve, reject) => {
+function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort)) // however it ends, also when nobody waits any more
+    if (signal.aborted) onAbort()
   })
 }
 
