@@ -133,6 +133,7 @@ export class HttpExchange implements Exchange {
       res.writeHead(status).end()
       return
     }
+    const isRead = req.complete || !this.#hasBody // as of now: a long answer may take longer than the rest of the body
     const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
@@ -141,7 +142,7 @@ export class HttpExchange implements Exchange {
     const finish = (last?: string) => {
       if (keep) res.end(last)
       else if (last !== undefined) res.write(last)
-      if (!req.complete && this.#hasBody) swallow(req, res, keep)
+      if (!isRead) swallow(req, res, keep)
     }
     if (typeof text === 'string') finish(text)
     else void writeInTurn(res, text).then(() => res.destroyed || finish())
