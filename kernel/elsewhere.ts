@@ -58,9 +58,13 @@ export interface RelayedConnection {
 
 /** The other server was not there, or had gone: it has not got what was to be sent. */
 export class Unreached extends Error {
-  constructor(cause?: unknown) {
+  /** Of a subscription: what is left of it, after what the client got of it already. */
+  readonly left: SubscribeWish | undefined
+
+  constructor(cause?: unknown, left?: SubscribeWish) {
     super('the other server cannot be reached', { cause })
     this.name = 'Unreached'
+    this.left = left
   }
 }
 
@@ -108,11 +112,11 @@ export interface Remote {
   sessions(): string[]
   /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
   ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck>
-  /** Rejects with `Unreached`. */
+  /** Rejects with `Unreached`, with what is left. */
   subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
   unsubscribe(session_id: string): Promise<void>
-  /** Subscribes to a session that was here, as soon as another server has it. */
-  follow(session_id: string, filter: readonly string[] | undefined): void
+  /** Subscribes to a session that was here, as soon as another server has it; with what comes after the cursor. */
+  follow(session_id: string, wish: SubscribeWish): void
   /** The session is here now. */
   forget(session_id: string): void
   /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */
@@ -144,7 +148,8 @@ export interface RemotePorts {
   once(type: string, session_id: string, seq: number): string | undefined
   /** Subscribes anew, wherever the session is; with the mark. */
   subscribe(session_id: string, wish: SubscribeWish): Promise<Subscribed>
-  resync(session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void
+  /** `at` undefined: where this server's journal of the session is. */
+  resync(session_id: string, reason: ResyncReason, at: Cursor | undefined): void
 }
 
 export type MakeRemote = (client: RemoteClient, ports: RemotePorts) => Remote

@@ -71,7 +71,9 @@ export class ClientRemote implements Remote {
     const known = this.#subscriptions.get(session_id)
     if (known) known.more = true
     const ack = await link.ask(frame, bytes)
-    if (!known && ack.code === 0) this.#others.set(session_id, link)
+    if (known || ack.code !== 0) return ack
+    if (link.over) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
+    else this.#others.set(session_id, link)
     return ack
   }
 
@@ -111,7 +113,8 @@ export class ClientRemote implements Remote {
       return { found: true, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id), mark }
     } catch (error) {
       this.#drop(kept)
-      throw AppError.is(error) ? new Unreached(error) : error // subscribing twice does no harm
+      // Subscribing twice does no harm.
+      throw AppError.is(error) || error instanceof Unreached ? new Unreached(error, { filter: kept.filter, cursor: kept.cursor }) : error
     }
   }
 
@@ -122,8 +125,8 @@ export class ClientRemote implements Remote {
     await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
   }
 
-  follow(session_id: string, filter: readonly string[] | undefined): void {
-    void this.#goOn({ session_id, filter, cursor: undefined, more: false, streaming: false })
+  follow(session_id: string, { filter, cursor }: SubscribeWish): void {
+    void this.#goOn({ session_id, filter, cursor, more: false, streaming: false })
   }
 
   forget(session_id: string): void {
@@ -212,14 +215,17 @@ export class ClientRemote implements Remote {
     if (cursor) connection.await(session_id)
     try {
       for (;;) {
-        if (!connection.open || this.has(session_id) || connection.subscribed(session_id)) return
+        if (!connection.open) return
+        if (this.has(session_id) || connection.subscribed(session_id)) {
+          if (more) this.#anew(session_id) // it asked for the events itself meanwhile
+          return
+        }
         try {
           const { found, resync, mark } = await this.#ports.subscribe(session_id, { filter, cursor })
           // Between durable events that were missed there may have been streamed text.
           const missed = streaming || (cursor !== undefined && mark !== undefined && !isAt(cursor, mark))
           if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
-          // What else the client had asked for there (terminals, transcripts) is gone: it has to ask anew.
-          else if (found && !resync && (more || missed)) this.#ports.resync(session_id, 'buffer_overflow', mark ?? cursor ?? { seq: 0 })
+          else if (found && !resync && (more || missed)) this.#anew(session_id)
           return
         } catch {
           await delay(pauseMs, undefined, { ref: false }) // nobody has it yet
@@ -228,6 +234,14 @@ export class ClientRemote implements Remote {
     } finally {
       connection.giveUp(session_id)
     }
+  }
+
+  /**
+   * What the client had asked for beside events (terminals, transcripts) is gone, or text that streamed: it has to ask anew. Events may have
+   * come since the subscription was answered, so it is told where the session is now.
+   */
+  #anew(session_id: string): void {
+    this.#ports.resync(session_id, 'buffer_overflow', this.#subscriptions.get(session_id)?.cursor)
   }
 }
 

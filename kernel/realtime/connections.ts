@@ -137,7 +137,7 @@ export class Connections {
       const filter = connection.filterOf(session_id)
       this.#subscriptions.leave(connection, session_id)
       this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at.epoch === '' ? { seq: at.seq } : at)
-      connection.remote?.follow(session_id, filter)
+      connection.remote?.follow(session_id, { filter, ...(at.epoch === '' ? {} : { cursor: at }) })
     }
   }
 
@@ -176,7 +176,8 @@ export class Connections {
             const subscribed = await this.#subscriptions.subscribe(self, session_id, wish)
             return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
           },
-          resync: (session_id, reason, at) => this.#subscriptions.sendResync(self, session_id, reason, at)
+          resync: (session_id, reason, at) =>
+            this.#subscriptions.sendResync(self, session_id, reason, at ?? this.#subscriptions.written(session_id) ?? { seq: 0 })
         }),
       flush: session_id => fanout.flush(session_id),
       subscribe: async (self, session_id, filter) => (await this.#subscriptions.subscribe(self, session_id, { filter })).found,

@@ -4,13 +4,14 @@
  * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
  */
 import type { EventSpec } from '../contract.ts'
-import { atOwner, type Place, type Remote, type Subscribed, type SubscribeWish } from '../elsewhere.ts'
+import { atOwner, type Place, type Remote, type Subscribed, type SubscribeWish, Unreached } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
 import { frameType, onceKey, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
+  type Cursor,
   type Decision,
   decideReplay,
   type Journal,
@@ -48,11 +49,17 @@ export class Subscriptions {
   }
 
   /** Resolves when everything the cursor asked for was sent and the connection is live. */
-  async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
+  async subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
-    const there = await this.elsewhere(connection, session_id, (place, remote) => {
+    let wish = asked
+    const there = await this.elsewhere(connection, session_id, async (place, remote) => {
       if (connection.subscribed(session_id)) this.leave(connection, session_id)
-      return remote.subscribe(place, session_id, wish)
+      try {
+        return await remote.subscribe(place, session_id, wish)
+      } catch (err) {
+        if (err instanceof Unreached) wish = err.left ?? wish
+        throw err
+      }
     })
     if (there) return there
     if (connection.subscribedRemotely(session_id)) connection.remote?.forget(session_id)
@@ -108,7 +115,7 @@ export class Subscriptions {
   }
 
   /** Tells a client to take the snapshot and to go on from there. */
-  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: { seq: number; epoch?: string }): void {
+  sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: Cursor): void {
     const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
     connection.send({ type: 'resync_required', timestamp: this.#env.now().toISOString(), payload })
   }

@@ -167,7 +167,9 @@ test('three servers of one home agree after random work and kills, and a client 
     for (const prompt of prompts) assert.ok(submitted.includes(prompt), `prompt ${prompt} of ${id} is lost`)
     for (const end = Date.now() + 5000; client.cursors.get(id)?.seq !== events.length && Date.now() < end; )
       await new Promise(resolve => setTimeout(resolve, 20))
-    assert.equal(client.cursors.get(id)?.seq, events.length, `the client stands at ${client.cursors.get(id)?.seq} of ${events.length}`)
+    const { seq = 0 } = client.cursors.get(id) ?? {}
+    const missing = events.slice(seq, seq + 3).map(({ type }) => type)
+    assert.equal(seq, events.length, `the client stands at ${seq} of ${events.length} before ${missing.join(', ')}; ${client.faults.slice(0, 5).join('; ')}`)
   }
   assert.deepEqual(client.faults, [])
 })

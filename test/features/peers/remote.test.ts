@@ -1,0 +1,147 @@
+/** What one client has at another server, with messages that come together as a busy machine brings them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ClientRemote } from '../../../features/peers/remote.ts'
+import { type Cursor, type Place, type RelayedClient, type RemoteClient, type SubscribeWish, Unreached } from '../../../kernel/index.ts'
+
+const session_id = 'session_1'
+const epoch = 'ep_1'
+
+interface Asked {
+  readonly id: string
+  readonly type: string
+  readonly payload: { readonly cursors?: Record<string, Cursor>; readonly subjects?: Record<string, readonly string[]> }
+}
+
+/** The other server, as the script of a test answers: what is told in one go comes in one pass of the event loop. */
+class Other {
+  readonly asked: Asked[] = []
+  readonly place: Place
+  #client: RelayedClient | undefined
+  #waiting: (() => void)[] = []
+
+  constructor(id: string) {
+    this.place = {
+      id,
+      relay: () => Promise.reject(new Unreached()),
+      connect: client => {
+        this.#client = client
+        return Promise.resolve({
+          send: data => {
+            this.asked.push(JSON.parse(Buffer.from(data).toString('utf8')) as Asked)
+            for (const resolve of this.#waiting.splice(0)) resolve()
+          },
+          close: () => undefined
+        })
+      }
+    }
+  }
+
+  async next(count: number): Promise<Asked> {
+    while (this.asked.length < count) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    return this.asked[count - 1]!
+  }
+
+  tell(frame: object): void {
+    this.#client?.message(Buffer.from(JSON.stringify(frame)), false)
+  }
+
+  event(seq: number): void {
+    this.tell({ type: 'prompt.submitted', seq, epoch, session_id, timestamp: '2026-01-01T00:00:00.000Z', payload: {} })
+  }
+
+  accept({ id }: Asked, seq: number): void {
+    const payload = { accepted: [session_id], not_found: [], resync_required: [], cursors: { [session_id]: { seq, epoch } } }
+    this.tell({ type: 'ack', id, code: 0, msg: 'success', payload })
+  }
+
+  end(): void {
+    this.#client?.closed(1006, '')
+  }
+}
+
+function scene(first: Other, then: Other) {
+  const got: string[] = []
+  let at = first
+  const client: RemoteClient = {
+    open: true,
+    writable: true,
+    principal: { id: 'p', scopes: [] } as never,
+    info: () => ({ remote_address: null, user_agent: null }),
+    drained: () => Promise.resolve(),
+    write: bytes => {
+      const { type, seq } = JSON.parse(bytes.toString('utf8')) as { type: string; seq?: number }
+      got.push(`${type} ${seq}`)
+    },
+    tell: () => undefined,
+    takes: () => true,
+    shut: () => undefined,
+    subscribed: () => false,
+    await: () => undefined,
+    giveUp: () => undefined
+  }
+  let resynced = () => {}
+  const told = new Promise<void>(resolve => {
+    resynced = resolve
+  })
+  const remote: ClientRemote = new ClientRemote(client, {
+    filterField: () => 'subjects',
+    once: () => undefined,
+    subscribe: (id, wish) => {
+      at = then
+      return remote.subscribe(at.place, id, wish)
+    },
+    resync: (_id, reason, where) => {
+      got.push(`resync ${reason} at ${where?.seq}`)
+      resynced()
+    }
+  })
+  return { remote, got, told }
+}
+
+test('a client that is told to resync after its server went is told where the session is by then, not where it was when it subscribed', async () => {
+  const [dead, next] = [new Other('a'), new Other('b')]
+  const { remote, got, told } = scene(dead, next)
+  const subscribed = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch } })
+  dead.accept(await dead.next(1), 3)
+  await subscribed
+  dead.end()
+  const again = await next.next(1)
+  assert.deepEqual(again.payload.cursors, { [session_id]: { seq: 3, epoch } })
+  next.event(4)
+  next.accept(again, 4)
+  next.event(5)
+  next.event(6)
+  await told
+  assert.deepEqual(got, ['prompt.submitted 4', 'prompt.submitted 5', 'prompt.submitted 6', 'resync buffer_overflow at 6'])
+})
+
+test('a client hears that what it asked for is gone when its server ends right behind the answer', async () => {
+  const dead = new Other('a')
+  const { remote, got } = scene(dead, dead)
+  const answered = remote.ask(dead.place, session_id, { type: 'terminal_attach', payload: { session_id } })
+  const { id } = await dead.next(1)
+  dead.tell({ type: 'ack', id, code: 0, msg: 'success', payload: {} })
+  dead.end()
+  assert.equal((await answered).code, 0)
+  assert.deepEqual(got, ['resync buffer_overflow at 0'])
+})
+
+test('a subscription whose server ends within the replay leaves what comes after the last event, with its filter', async () => {
+  const dead = new Other('a')
+  const { remote } = scene(dead, dead)
+  const first = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch }, filter: ['main'] })
+  dead.accept(await dead.next(1), 3)
+  await first
+  const second = remote.subscribe(dead.place, session_id, { cursor: { seq: 3, epoch } })
+  await dead.next(2)
+  dead.event(4)
+  dead.event(5)
+  dead.end()
+  const left: SubscribeWish = { filter: ['main'], cursor: { seq: 5, epoch } }
+  await assert.rejects(second, (err: unknown) => {
+    assert.ok(err instanceof Unreached)
+    assert.deepEqual(err.left, left)
+    return true
+  })
+})
