@@ -169,7 +169,11 @@ test('three servers of one home agree after random work and kills, and a client 
       await new Promise(resolve => setTimeout(resolve, 20))
     const { seq = 0 } = client.cursors.get(id) ?? {}
     const missing = events.slice(seq, seq + 3).map(({ type }) => type)
-    assert.equal(seq, events.length, `the client stands at ${seq} of ${events.length} before ${missing.join(', ')}; ${client.faults.slice(0, 5).join('; ')}`)
+    assert.equal(
+      seq,
+      events.length,
+      `the client stands at ${seq} of ${events.length} before ${missing.join(', ')}; ${client.faults.slice(0, 5).join('; ')}`
+    )
   }
   assert.deepEqual(client.faults, [])
 })
