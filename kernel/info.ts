@@ -111,6 +111,16 @@ export interface PackReport extends Feature {
   readonly options: Readonly<Record<string, unknown>> | undefined
 }
 
+/** What is to become of several packs at once. */
+export interface PackChange {
+  /** They are unloaded and forgotten. */
+  readonly remove?: readonly string[]
+  /** They are unloaded and activated again, a `Pack` in place of the one of its name. */
+  readonly reload?: readonly (Pack | string)[]
+  /** They are added, or enabled again; a failed pack stays failed: that takes `reload`. Another pack of a name that is there is refused. */
+  readonly load?: readonly (Pack | string)[]
+}
+
 /**
  * Packs come and go while the server runs. One change after the other; each resolves when nothing more follows from it. Not to be awaited in a
  * setup or a clean-up, which is a part of such a change itself.
@@ -119,12 +129,11 @@ export interface PackControl {
   /** Undefined where nobody said where packs come from: then those that are there can be switched. */
   readonly source: PackSource | undefined
   list(): readonly PackReport[]
-  /** See `Kernel`. Throw a DeveloperError: `pack_unknown`, `pack_there`, `pack_mismatch`. */
+  /** See `Kernel`. Throw a DeveloperError, having changed nothing: `pack_unknown`, `pack_there`, `pack_mismatch`. */
+  change(change: PackChange): Promise<void>
   load(...packs: readonly (Pack | string)[]): Promise<void>
   unload(name: string): Promise<void>
   reload(name: string, replacement?: Pack): Promise<void>
-  /** Unloads a pack and forgets it. */
-  remove(name: string): Promise<void>
   /** Other deployment options for a pack, from its next activation on; undefined for none. */
   configure(name: string, options: unknown): void
 }

@@ -10,7 +10,7 @@ import { homeWarnings, makeHome } from './home.ts'
 import type { Inject, InjectInput } from './http/inject.ts'
 import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
-import { type Declarations, type Feature, KernelInfo, PackControl, type PackReport } from './info.ts'
+import { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackReport } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
 import { culprit, textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
@@ -188,9 +188,17 @@ export class Kernel {
     return this.hub.clients.connect(client)
   }
 
-  /** Adds or re-enables packs while requests, sockets and turns go on; those that come together are set up side by side. */
+  /**
+   * Packs go, are swapped and come as one change, while requests, sockets and turns go on: those that do not need each other side by side.
+   * All of it or, when a part is refused, nothing.
+   */
+  change(change: PackChange): Promise<void> {
+    return this.#lifecycle.change(change)
+  }
+
+  /** Adds or re-enables packs. */
   load(...packs: readonly (Pack | string)[]): Promise<void> {
-    return this.#lifecycle.load(...packs)
+    return this.change({ load: packs })
   }
 
   /** Takes a pack and its dependents out; running requests get a grace time. */
@@ -199,8 +207,9 @@ export class Kernel {
   }
 
   /** Unloads and activates again, optionally with a new version of the pack. */
-  reload(name: string, replacement?: Pack): Promise<void> {
-    return this.#lifecycle.reload(name, replacement)
+  async reload(name: string, replacement?: Pack): Promise<void> {
+    if (replacement && replacement.name !== name) throw developerError('pack_mismatch', name, replacement.name)
+    await this.change({ reload: [replacement ?? name] })
   }
 
   /**
@@ -350,10 +359,10 @@ export class Kernel {
     return {
       source: this.#env.options.packSource,
       list: () => this.#reports(),
+      change: change => this.change(change),
       load: (...packs) => this.load(...packs),
       unload: name => this.unload(name),
       reload: (name, replacement) => this.reload(name, replacement),
-      remove: name => this.#lifecycle.remove(name),
       configure: (name, given) => void this.#config.set(name, given)
     }
   }

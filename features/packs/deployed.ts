@@ -1,6 +1,6 @@
 /** Makes the packs of a running server those of its configuration: what differs from what was applied last comes, goes, or is swapped. */
 import { isDeepStrictEqual } from 'node:util'
-import { AppError, type Deployment, type PackControl } from '../../kernel/index.ts'
+import { AppError, type Deployment, type PackChange, type PackControl } from '../../kernel/index.ts'
 import { DeploymentFaulty, PackHeld } from './contract.ts'
 
 export interface Change {
@@ -71,12 +71,13 @@ export class Deployed {
     for (const name of new Set([...Object.keys(this.#last.config), ...Object.keys(next.config)]))
       if (changed(name)) this.#control.configure(name, next.config[name])
     this.#last = next
-    for (const name of unloaded) if (name !== this.#self) await this.#control.remove(name)
-    for (const name of reloaded) if (name !== this.#self) await this.#control.reload(name, after.get(name))
-    for (const name of loaded) if (there.has(name)) await this.#control.reload(name, after.get(name))
-    await this.#control.load(...loaded.filter(name => !there.has(name)).map(name => after.get(name)!))
-    if (unloaded.includes(this.#self)) void this.#control.remove(this.#self)
-    else if (reloaded.includes(this.#self)) void this.#control.reload(this.#self, after.get(this.#self))
+    const change = (mine: (name: string) => boolean): PackChange => {
+      const packsOf = (names: readonly string[]) => names.filter(mine).map(name => after.get(name)!)
+      const reload = packsOf([...reloaded, ...loaded.filter(name => there.has(name))])
+      return { remove: unloaded.filter(mine), reload, load: packsOf(loaded.filter(name => !there.has(name))) }
+    }
+    await this.#control.change(change(name => name !== this.#self))
+    if (unloaded.includes(this.#self) || reloaded.includes(this.#self)) void this.#control.change(change(name => name === this.#self))
     return { loaded, unloaded, reloaded, warnings: next.warnings }
   }
 }

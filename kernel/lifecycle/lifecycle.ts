@@ -1,7 +1,7 @@
 /** Unit table and state machine: Pending, Activating, Active, Unloading, Failed. Transitions run one after another. */
 import type { Environment } from '../environment.ts'
 import { AppError, developerError, PackAway, PassingFailure } from '../errors.ts'
-import type { Feature, PackState } from '../info.ts'
+import type { Feature, PackChange, PackState } from '../info.ts'
 import type { Pack } from '../pack.ts'
 import type { ServiceTable } from './services.ts'
 import { type Registry, Unit } from './unit.ts'
@@ -51,24 +51,51 @@ export class Lifecycle {
   }
 
   /**
-   * Adds (or enables again) packs. A failed pack stays failed: that takes `reload`. A pack that was unloaded gives way to another one of
-   * its name; one that was not is replaced by `reload` only, here it throws `pack_there`.
+   * Several packs go, are swapped and come as one transition: those that do not need each other drain and are set up side by side. Nothing of
+   * it happens when a part is refused (`pack_unknown`, `pack_there`).
    */
-  load(...packs: readonly (Pack | string)[]): Promise<void> {
+  change({ remove = [], reload = [], load = [] }: PackChange): Promise<void> {
     return this.#exclusive(async () => {
-      for (const pack of packs) this.#want(pack)
+      const going = remove.map(name => this.#known(name))
+      const swapped = new Map(reload.map(pack => [this.#known(nameOf(pack)), pack]))
+      const coming = this.#coming(load)
+      await this.#withdraw(...going, ...swapped.keys())
+      for (const unit of going) this.#forget(unit)
+      for (const [unit, pack] of swapped) {
+        if (typeof pack !== 'string') unit.pack = pack
+        unit.wanted = true
+        unit.reset()
+        this.#state(unit, 'Pending')
+      }
+      for (const [unit, pack] of coming) {
+        if (!this.#units.includes(unit)) this.#units.push(unit)
+        unit.pack = pack
+        unit.wanted = true
+      }
       await this.#settle()
     })
   }
 
-  #want(pack: Pack | string): void {
-    if (typeof pack !== 'string' && !this.#find(pack.name)) this.add([pack])
-    const unit = this.#known(typeof pack === 'string' ? pack : pack.name)
-    if (typeof pack !== 'string' && unit.pack !== pack) {
-      if (unit.wanted) throw developerError('pack_there', pack.name)
-      unit.pack = pack
+  /** The units of packs to load, new ones for those that are not known, and what each is to be. */
+  #coming(packs: readonly (Pack | string)[]): Map<Unit, Pack> {
+    const coming = new Map<Unit, Pack>()
+    for (const pack of packs) {
+      const known = [...this.#units, ...coming.keys()].find(unit => unit.name === nameOf(pack))
+      const unit = known ?? (typeof pack === 'string' ? this.#known(pack) : new Unit(pack))
+      const there = coming.get(unit) ?? (unit.wanted ? unit.pack : undefined)
+      const next = typeof pack === 'string' ? (there ?? unit.pack) : pack
+      if (there && there !== next) throw developerError('pack_there', next.name)
+      coming.set(unit, next)
     }
-    unit.wanted = true
+    return coming
+  }
+
+  #forget(unit: Unit): void {
+    unit.wanted = false
+    clearTimeout(unit.again)
+    this.#units.splice(this.#units.indexOf(unit), 1)
+    this.#env.guard.forget(unit.name)
+    this.#dirty = true
   }
 
   /** Takes a pack out, dependents first; they wait as Pending. */
@@ -78,34 +105,6 @@ export class Lifecycle {
       unit.wanted = false
       await this.#withdraw(unit)
       if (unit.state === 'Failed') this.#state(unit, 'Pending')
-      this.#dirty = true
-      await this.#settle()
-    })
-  }
-
-  /** Unloads and activates again; the only way out of Failed. `replacement` brings a new version of the pack. */
-  reload(name: string, replacement?: Pack): Promise<void> {
-    return this.#exclusive(async () => {
-      const unit = this.#known(name)
-      if (replacement && replacement.name !== name) throw developerError('pack_mismatch', name, replacement.name)
-      await this.#withdraw(unit)
-      if (replacement) unit.pack = replacement
-      unit.wanted = true
-      unit.reset()
-      this.#state(unit, 'Pending')
-      await this.#settle()
-    })
-  }
-
-  /** Unloads a pack and forgets it, as if it had never been there. */
-  remove(name: string): Promise<void> {
-    return this.#exclusive(async () => {
-      const unit = this.#known(name)
-      unit.wanted = false
-      clearTimeout(unit.again)
-      await this.#withdraw(unit)
-      this.#units.splice(this.#units.indexOf(unit), 1)
-      this.#env.guard.forget(name)
       this.#dirty = true
       await this.#settle()
     })
@@ -348,10 +347,17 @@ export class Lifecycle {
     return clash === undefined ? undefined : developerError('wire_clash', clash)
   }
 
-  /** Unloads a unit and everything that needs what it provides, dependents first. */
-  async #withdraw(unit: Unit): Promise<void> {
-    if (unit.state !== 'Active') return
-    for (const one of [...this.#dependents(unit, [...unit.provided.keys()]), unit]) await this.#deactivate(one)
+  /** Unloads units and everything that needs what they provide: each when those are gone that need it, side by side otherwise. */
+  async #withdraw(...units: readonly Unit[]): Promise<void> {
+    const active = units.filter(unit => unit.state === 'Active')
+    const leaving = new Set(active.flatMap(unit => [unit, ...this.#dependents(unit, [...unit.provided.keys()])]))
+    const gone = new Map<Unit, Promise<void>>()
+    for (const unit of [...leaving].sort((a, b) => b.activated - a.activated)) {
+      const ids = [...unit.provided.keys()]
+      const first = [...gone].filter(([other]) => other.needs().some(id => ids.includes(id))).map(([, left]) => left)
+      gone.set(unit, first.length === 0 ? this.#deactivate(unit) : Promise.all(first).then(() => this.#deactivate(unit)))
+    }
+    await Promise.all(gone.values())
   }
 
   /** Active packs that need these services of a unit, directly or through others, those that were activated last first. */
@@ -431,6 +437,8 @@ export class Lifecycle {
     this.#parts.onState(unit.name, state)
   }
 }
+
+const nameOf = (pack: Pack | string): string => (typeof pack === 'string' ? pack : pack.name)
 
 /** The path from a unit back to itself, if there is one. */
 function findCycle(start: Unit, next: (unit: Unit) => readonly Unit[]): Unit[] | undefined {

@@ -340,7 +340,7 @@ test('bad packs in a running server: others are served, the culprit is named, an
   }
   for (const [what, row] of Object.entries(rows)) {
     await t.test(what, async each => {
-      each.after(() => held.control?.remove('culprit').catch(() => undefined))
+      each.after(() => held.control?.change({ remove: ['culprit'] }).catch(() => undefined))
       held.control?.configure('culprit', row.options)
       await kernel.load(packOf(row))
       const times = row.state === 'Failed' && row.poke ? 5 : 1

@@ -1,7 +1,7 @@
 /** Setups that take their time run side by side; what follows from their order stays as if they had run one after another. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { definePack, defineRoute, extensionPoint, type Pack, serviceToken, Type } from '../../kernel/index.ts'
+import { definePack, defineRoute, extensionPoint, type Pack, type PackChange, serviceToken, Type } from '../../kernel/index.ts'
 import { createKernel } from '../../kernel/kernel.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 import { latch } from '../helpers/latch.ts'
@@ -121,6 +121,75 @@ test('packs that need one that fails wait, and those beside it run', async t => 
   const singer = definePack({ name: 'singer', needs: { voice: Voice }, setup: () => undefined })
   const { kernel } = await startTestKernel(t, { packs: [broken, singer, word('fine')] })
   assert.deepEqual(states(kernel.features()), { broken: 'Failed', singer: 'Pending', fine: 'Active' })
+})
+
+test('packs that one change swaps go and come side by side', async t => {
+  const begun: string[] = []
+  const names = ['a', 'b', 'c']
+  /** Resolves when all of them have begun. */
+  const meeting = (what: string) => {
+    const all = latch()
+    return (name: string) => {
+      if (begun.push(`${what} ${name}`) % names.length === 0) all.open()
+      return all.opened
+    }
+  }
+  const leave = meeting('-')
+  const come = meeting('+')
+  const before = names.map(name => definePack({ name, setup: ctx => void ctx.own(() => leave(name)) }))
+  const { kernel } = await startTestKernel(t, { packs: before })
+  await kernel.change({ reload: names.map(name => definePack({ name, setup: () => come(name) })) })
+  assert.deepEqual(begun, ['- c', '- b', '- a', '+ a', '+ b', '+ c'])
+  assert.deepEqual(states(kernel.features()), { a: 'Active', b: 'Active', c: 'Active' })
+})
+
+test('of packs that one change swaps, who needs another goes before it and comes after it', async t => {
+  const told: string[] = []
+  const alto = latch()
+  const pack = (name: string, needs: Record<string, typeof Voice>, provides: (typeof Voice)[], until?: Promise<void>) =>
+    definePack({
+      name,
+      needs,
+      provides,
+      setup: async ctx => {
+        told.push(`+ ${name}`)
+        await until
+        for (const token of provides) ctx.provide(token, name)
+        ctx.own(async () => {
+          await new Promise(setImmediate)
+          told.push(`- ${name}`)
+        })
+      }
+    })
+  const singer = pack('singer', { voice: Voice }, [])
+  const { kernel } = await startTestKernel(t, { packs: [singer, pack('voice', {}, [Voice]), pack('alone', {}, [])] })
+  told.length = 0
+  setImmediate(alto.open)
+  await kernel.change({ reload: ['alone', pack('voice', {}, [Voice], alto.opened), 'singer'] })
+  assert.ok(told.indexOf('- singer') < told.indexOf('- voice'), told.join())
+  assert.deepEqual(told.slice(3), ['+ voice', '+ alone', '+ singer'])
+})
+
+test('a change of which a part is refused changes nothing', async t => {
+  const { kernel } = await startTestKernel(t, { packs: [word('one'), word('two')] })
+  await kernel.unload('two')
+  const before = states(kernel.features())
+  const refused: [PackChange, string][] = [
+    [{ load: [word('three'), 'two', word('one')] }, 'pack_there'],
+    [{ load: [word('three'), word('three')] }, 'pack_there'],
+    [{ load: [word('two'), word('two')] }, 'pack_there'],
+    [{ load: ['two', 'nobody'] }, 'pack_unknown'],
+    [{ reload: ['one', word('three')] }, 'pack_unknown'],
+    [{ remove: ['one', 'nobody'] }, 'pack_unknown'],
+    [{ remove: ['one'], reload: ['nobody'], load: ['two'] }, 'pack_unknown']
+  ]
+  for (const [change, code] of refused) {
+    await assert.rejects(kernel.change(change), { code })
+    assert.deepEqual(states(kernel.features()), before)
+  }
+  await assert.rejects(kernel.load(word('three'), word('one')), { code: 'pack_there' })
+  await kernel.load(word('four'))
+  assert.deepEqual(states(kernel.features()), { one: 'Active', four: 'Active' }, 'nor with the next change')
 })
 
 test('a stop goes in the reverse order of the list, whoever was through first', async () => {

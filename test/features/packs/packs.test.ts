@@ -168,25 +168,29 @@ test('an edit of [packs] loads, configures and unloads packs while the server ru
   assert.equal((await call(loadPack, { params: { name: 'meta' } })).data.state, 'Active')
 })
 
-test('packs that come together are set up side by side: one that takes its time holds up no other', async t => {
+test('packs that one edit adds, or changes, are set up side by side: one that takes its time holds up no other', async t => {
   const { call, file, home } = await deployed(t)
-  const met = (own: string, other: string) => `import { definePack } from 'svc-code/kernel'
-    const met = (globalThis.met ??= { first: later(), second: later() })
-    function later() { let resolve; return { promise: new Promise(done => { resolve = done }), resolve } }
-    export default definePack({ name: '${own}', async setup() { met.${own}.resolve(); await met.${other}.promise } })`
+  const met = (own: string, other: string) => `import { definePack, Type } from 'svc-code/kernel'
+    const later = () => { let resolve; return { promise: new Promise(done => { resolve = done }), resolve } }
+    const met = (round, who) => (((globalThis.met ??= {})[round] ??= {})[who] ??= later())
+    export default definePack({ name: '${own}', config: Type.Object({ round: Type.Integer() }),
+      async setup(ctx) { met(ctx.config.round, '${own}').resolve(); await met(ctx.config.round, '${other}').promise } })`
   await writeFile(join(home, 'first.mjs'), met('first', 'second'))
   await writeFile(join(home, 'second.mjs'), met('second', 'first'))
-
-  await writeFile(file, '[packs]\nload = ["./first.mjs", "./second.mjs"]\n')
-  const { items } = (await call(refreshPacks)).data
-
-  assert.deepEqual(
-    items.filter(({ name }) => name === 'first' || name === 'second').map(({ state, error }) => [state, error]),
-    [
-      ['Active', null],
-      ['Active', null]
-    ]
-  )
+  for (const round of [1, 2]) {
+    const config = ['first', 'second'].map(name => `[packs.config.${name}]\nround = ${round}\n`).join('')
+    await writeFile(file, `[packs]\nload = ["./first.mjs", "./second.mjs"]\n${config}`)
+    const { loaded, reloaded, items } = (await call(refreshPacks)).data
+    assert.deepEqual(round === 1 ? loaded : reloaded, ['first', 'second'])
+    const two = items.filter(({ name }) => name === 'first' || name === 'second')
+    assert.deepEqual(
+      two.map(({ state, error }) => [state, error]),
+      [
+        ['Active', null],
+        ['Active', null]
+      ]
+    )
+  }
 })
 
 test('an edit of [packs] moves a pack into a process of its own and back', async t => {
