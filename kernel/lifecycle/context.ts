@@ -139,8 +139,14 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       open()
       return parts.leases.acquire(dir)
     },
-    isExpired: holder => parts.leases.isExpired(holder),
-    leasesElsewhere: () => parts.leases.elsewhere(),
+    isExpired(holder) {
+      use()
+      return parts.leases.isExpired(holder)
+    },
+    leasesElsewhere() {
+      use()
+      return parts.leases.elsewhere()
+    },
     provide<T>(token: ServiceToken<T>, impl: T) {
       open()
       if (!unit.declares().includes(token.id)) throw developerError('service_undeclared', name, token.id)

@@ -69,22 +69,38 @@ test('a handler reads the end of an upload whose client goes away', async t => {
   assert.match((await failure).message, /aborted|ended early/)
 })
 
-test('a client that goes away while its password is checked is not waited for', async t => {
+test('a client that goes away while its password is checked, or in the middle of its body, is not waited for', async t => {
   const http = await startHttp(t, { password: 'secret', level: 'debug' })
-  http.mount([post, () => 1])
-  const socket = connect(http.port, '127.0.0.1')
-  const head = 'Host: localhost\r\nAuthorization: Bearer secret\r\nContent-Type: application/json\r\nContent-Length: 100'
-  socket.write(`POST ${base.path} HTTP/1.1\r\n${head}\r\n\r\n{`)
-  await once(socket, 'connect')
-  const gone = new Promise<void>(resolve => {
-    const look = setInterval(() => {
-      if (!http.logs.some(line => line.includes('the client went away'))) return
-      clearInterval(look)
-      resolve()
-    }, 5)
+  let read: () => void = () => undefined
+  const uploaded = new Promise<void>(resolve => {
+    read = resolve
   })
-  socket.resetAndDestroy()
-  await gone
+  const other = defineRoute({ ...upload, path: '/api/v1/upload' })
+  http.mount([post, () => 1], [get, () => 1], [other, ({ request: { stream } }) => buffer(stream).finally(read)])
+  const begin = async (path: string, credential: string, length: number) => {
+    const socket = connect(http.port, '127.0.0.1')
+    const head = `Host: localhost\r\nAuthorization: Bearer ${credential}\r\nContent-Type: application/json\r\nContent-Length: ${length}`
+    socket.write(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n{`)
+    await once(socket, 'connect')
+    return socket
+  }
+  const gone = (times: number) =>
+    new Promise<void>(resolve => {
+      const look = setInterval(() => {
+        if (http.logs.filter(line => line.includes('the client went away')).length < times) return
+        clearInterval(look)
+        resolve()
+      }, 5)
+    })
+  const checked = [await begin(base.path, 'secret', 100), await begin(other.path, 'secret', 8)]
+  for (const socket of checked) socket.resetAndDestroy()
+  await uploaded
+  await gone(2)
+
+  const sending = await begin(base.path, http.token, 100)
+  for (let round = 0; round < 3; round++) await http.send('GET', base.path) // by now its body is being read
+  sending.resetAndDestroy()
+  await gone(3)
 })
 
 test('a handler that ignores its signal is given up when its pack leaves, and the pack is named', async t => {

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { defineEvent, Type } from '../../kernel/index.ts'
 import type { Frame } from '../../kernel/testing.ts'
 import { startHub } from '../helpers/hub.ts'
+import { memoryJournals } from '../helpers/memory-journals.ts'
 
 const noted = defineEvent({ type: 'note.added', scope: 'session', durable: true, payload: Type.Object({ text: Type.String() }) })
 const typed = defineEvent({ type: 'note.delta', scope: 'session', durable: false, payload: Type.Object({ delta: Type.String() }) })
@@ -39,6 +40,15 @@ test('events beyond what may wait are left out of disk and sockets, and every su
     lines.slice(1).map(line => (JSON.parse(line) as Frame).seq),
     [5001]
   )
+})
+
+test('of what the disk does not take 64 MiB wait, whoever starts the server', async t => {
+  const { hub } = await startHub(t, { journals: memoryJournals() })
+  await hub.open('s1')
+  const large = 'x'.repeat(1024 * 1024)
+  for (let n = 0; n < 70; n++) hub.emit(noted, { text: large }, 's1')
+  const waiting = hub.facts().waiting_bytes
+  assert.ok(waiting > 62 * 1024 * 1024 && waiting < 66 * 1024 * 1024, `${waiting} bytes wait`)
 })
 
 test('no cursor is served across events that were left out', async t => {

@@ -98,6 +98,39 @@ test('an event that comes when its session is closed is journaled, and the journ
   assert.deepEqual(await hub.open('s1'), { seq: 3, epoch })
 })
 
+test('events emitted while a journal opens get the numbers after those that it has', async t => {
+  const { hub, dir } = await withNotes(t, 3)
+  await hub.close('s1')
+  let opened = false
+  const opening = hub.open('s1').then(() => {
+    opened = true
+  })
+  for (let n = 4; !opened; n++) {
+    hub.emit(noted, { n }, 's1')
+    await (n % 2 === 0 ? null : new Promise(resolve => setImmediate(resolve)))
+  }
+  await opening
+  await hub.flushed('s1')
+  const { seq } = hub.watermark('s1') ?? { seq: 0 }
+  assert.ok(seq > 4)
+  const lines = (await readFile(join(dir, 's1.jsonl'), 'utf8')).trimEnd().split('\n').slice(1)
+  assert.deepEqual(
+    lines.map(line => JSON.parse(line) as JournaledEvent).map(event => [event.seq, event.payload.n]),
+    Array.from({ length: seq }, (_, i) => [i + 1, i + 1])
+  )
+})
+
+test('an event that comes when its session was removed, or after the end, goes nowhere and makes no journal', async t => {
+  const { hub, dir } = await withNotes(t, 1)
+  await hub.remove('s1')
+  hub.emit(noted, { n: 2 }, 's1')
+  await hub.stop()
+  hub.emit(noted, { n: 3 }, 's2')
+  assert.deepEqual(hub.facts().streams, [])
+  for (let round = 0; round < 20; round++) await new Promise(resolve => setImmediate(resolve))
+  assert.deepEqual(await readdir(dir), [])
+})
+
 test('events emitted while a journal is taken over get the numbers after what another process wrote', async t => {
   const { hub, dir, epoch } = await withNotes(t, 3)
   await hub.flushed('s1')

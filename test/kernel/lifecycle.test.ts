@@ -242,6 +242,7 @@ test('contributions are collected in the order in which their packs were activat
   const Words = extensionPoint<string>('words')
   let read: () => readonly string[] = () => []
   let whose: () => readonly string[] = () => []
+  const more = new Map<string, () => () => void>()
   const word = (name: string, needs: Record<string, typeof Clock> = {}) =>
     definePack({
       name,
@@ -249,6 +250,7 @@ test('contributions are collected in the order in which their packs were activat
       setup: ctx => {
         ctx.contribute(Words, name)
         ctx.contribute(Words, `${name}, too`)
+        more.set(name, () => ctx.contribute(Words, `${name}, later`))
       }
     })
   const owner = definePack({
@@ -262,6 +264,9 @@ test('contributions are collected in the order in which their packs were activat
   const { kernel } = await startTestKernel(t, { packs: [word('late', { clock: Clock }), word('early'), owner, clock] })
   assert.deepEqual(read(), ['early', 'early, too', 'late', 'late, too'])
   assert.deepEqual(whose(), ['early of early', 'early, too of early', 'late of late', 'late, too of late'])
+  const take = more.get('early')?.()
+  assert.deepEqual(read(), ['early', 'early, too', 'early, later', 'late', 'late, too'])
+  take?.()
   await kernel.reload('early')
   assert.deepEqual(read(), ['late', 'late, too', 'early', 'early, too'])
 })

@@ -44,6 +44,8 @@ test('a slot that two kernels of one process know is closed in the one whose pac
 
   assert.deepEqual(closed, ['one'])
   assert.equal((await two.ask()).payload?.value, 'two')
+  const later = await two.connect()
+  assert.deepEqual((await later.request('touch', {})).payload, { value: 'again' })
 })
 
 test('two slots of one name keep values of their own', async t => {
