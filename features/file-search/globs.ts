@@ -11,6 +11,7 @@ export function globOf(pattern: string): (path: string) => boolean {
 /** Whether one of the globs fits a path, or a directory on the way to it. */
 export function anyGlob(patterns: readonly string[]): (path: string) => boolean {
   const globs = patterns.map(globOf)
+  if (globs.length === 0) return () => false
   return path => {
     for (let end = path.indexOf('/'); ; end = path.indexOf('/', end + 1)) {
       const part = end < 0 ? path : path.slice(0, end)

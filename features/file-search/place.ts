@@ -1,7 +1,7 @@
 /** Where the files of a session are. */
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { AppError } from '../../kernel/index.ts'
+import { AppError, realAt } from '../../kernel/index.ts'
 import { localRuntime, RuntimeMissing, SessionMissing, type Sessions } from '../sessions/index.ts'
 import { PathMissing, type Workspaces } from '../workspaces/index.ts'
 
@@ -14,7 +14,7 @@ export interface Root {
 /** Throws PathMissing (40409) when the directory is gone. */
 export async function rootAt(path: string): Promise<Root> {
   try {
-    return { path, real: await realpath(path) }
+    return { path, real: (await realAt(path)) ?? (await realpath(path)) } // why it has none, the slower call says
   } catch (cause) {
     throw new AppError(PathMissing, { message: `path ${path} does not exist`, cause })
   }

@@ -19,31 +19,36 @@ const AT_ONCE = 256
 /** Looks on this thread before others may have their turn. */
 const SLICE = 64
 
-/** Many things in one directory. A quick disk is asked on this thread, in slices, which takes a fraction; a slow one on others. */
-export async function lstatsOf(dir: string, names: readonly string[]): Promise<(Stats | undefined)[]> {
-  const found: (Stats | undefined)[] = []
-  const at = `${dir}/`
-  while (found.length < names.length) {
+/**
+ * Many things in one directory, each handed over with its place in `names` (kept together they would be copied by the collector of garbage). A
+ * quick disk is asked on this thread, in slices, which takes a fraction; a slow one on others.
+ */
+export async function lstatEach(dir: string, names: readonly string[], use: (stats: Stats | undefined, at: number) => void): Promise<void> {
+  const place = `${dir}/`
+  let at = 0
+  while (at < names.length) {
     const began = performance.now()
-    found.push(await lstatOf(at + names[found.length]!))
+    use(await lstatOf(place + names[at]!), at++)
     let last = performance.now()
     if (last - began > SLOW_MS) {
-      found.push(...(await Promise.all(names.slice(found.length, found.length + AT_ONCE).map(name => lstatOf(at + name)))))
+      const from = at
+      const found = await Promise.all(names.slice(from, from + AT_ONCE).map(name => lstatOf(place + name)))
+      at += found.length
+      for (const [index, stats] of found.entries()) use(stats, from + index)
       continue
     }
-    while (found.length < names.length) {
-      found.push(lstatNow(at + names[found.length]!))
+    while (at < names.length) {
+      use(lstatNow(place + names[at]!), at++)
       const now = performance.now()
       if (now - last > SLOW_MS) break
       last = now
-      if (found.length % SLICE !== 0) continue
+      if (at % SLICE !== 0) continue
       const others = yieldToLoop()
       if (!others) continue
       await others
       last = performance.now()
     }
   }
-  return found
 }
 
 function lstatNow(path: string): Stats | undefined {
@@ -56,8 +61,12 @@ function lstatNow(path: string): Stats | undefined {
 
 /** `place`: where a link can be read. Pipes, sockets and devices show as files without a size. */
 export async function entryOf(path: string, name: string, stats: Stats, place: string): Promise<Entry> {
-  const entry = plainEntry(path, name, stats)
-  const target = stats.isSymbolicLink() ? await linkTarget(place) : undefined
+  return await withTarget(plainEntry(path, name, stats), place)
+}
+
+/** With what it says when it is a link. */
+export async function withTarget(entry: Entry, place: string): Promise<Entry> {
+  const target = entry.kind === 'symlink' ? await linkTarget(place) : undefined
   return target === undefined ? entry : { ...entry, is_symlink_to: target }
 }
 
@@ -78,9 +87,14 @@ const [firstMs, lastMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-
 
 /** Some file systems hold times that no date can show. */
 function timeOf({ mtimeMs }: Stats): string {
-  const at = Math.round(mtimeMs)
-  return new Date(at >= firstMs && at <= lastMs ? at : 0).toISOString()
+  const rounded = Math.round(mtimeMs)
+  const at = rounded >= firstMs && rounded <= lastMs ? rounded : 0
+  const second = Math.floor(at / 1000)
+  if (second !== last.second) last = { second, text: new Date(second * 1000).toISOString().slice(0, -4) }
+  return `${last.text}${String(at - second * 1000).padStart(3, '0')}Z`
 }
+/** Files of one directory were often written in one second; a date takes long to show. */
+let last = { second: Number.NaN, text: '' }
 
 /** One entry. A link stays a link, but one that leads out of the workspace throws PathOutside (41304). */
 export async function entryAt(root: Root, path: string): Promise<Entry> {

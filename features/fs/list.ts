@@ -7,7 +7,7 @@ import { anyGlob, holdsRules, IgnoreRules, isNamed, type Root } from '../file-se
 import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
 import type { Entry, Listing } from './contract.ts'
-import { entryOf, lstatsOf, plainEntry } from './entry.ts'
+import { lstatEach, plainEntry, withTarget } from './entry.ts'
 import type { StatusOf } from './service.ts'
 
 /** Entries of one directory that are looked at; the rest counts as cut. */
@@ -132,18 +132,16 @@ class Lister {
 
   async #fill(candidates: readonly Candidate[], pin: Pin): Promise<void> {
     const left = candidates.filter(candidate => !candidate.entry)
+    const links: Candidate[] = []
     const dir = pin.at
-    const found = await lstatsOf(
-      dir,
-      left.map(({ name }) => name)
-    )
-    for (const [at, stats] of found.entries()) {
-      if (at % SLICE === 0) await yieldToLoop()
+    const names = left.map(({ name }) => name)
+    await lstatEach(dir, names, (stats, at) => {
+      if (!stats) return
       const candidate = left[at]!
-      const { path, name } = candidate
-      if (stats?.isSymbolicLink()) candidate.entry = await entryOf(path, name, stats, `${dir}/${name}`)
-      else if (stats) candidate.entry = plainEntry(path, name, stats)
-    }
+      candidate.entry = plainEntry(candidate.path, candidate.name, stats)
+      if (stats.isSymbolicLink()) links.push(candidate)
+    })
+    for (const link of links) link.entry = await withTarget(link.entry!, `${dir}/${link.name}`)
   }
 
   /** Status and counts, for what is shown only. */

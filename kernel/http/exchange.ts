@@ -126,9 +126,10 @@ export class HttpExchange implements Exchange {
     })
   }
 
-  send(status: number, text: AnswerText | undefined): void {
+  send(status: number, answer: AnswerText | undefined): void {
     const req = this.#req
     const res = this.#res
+    const text = typeof answer === 'string' && answer.length > shortChars ? [Buffer.from(answer)] : answer
     if (text === undefined) {
       res.writeHead(status).end()
       return
@@ -202,6 +203,9 @@ async function writeInTurn(res: ServerResponse, parts: readonly Buffer[]): Promi
     })
   }
 }
+
+/** Longer texts are encoded once; measuring one and leaving it to the connection encodes it twice. */
+const shortChars = 16 * 1024
 
 const lengthOf = (text: AnswerText): number =>
   typeof text === 'string' ? Buffer.byteLength(text) : text.reduce((sum, part) => sum + part.length, 0)

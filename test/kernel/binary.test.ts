@@ -255,4 +255,10 @@ test('ranges and ETags by themselves', () => {
   assert.equal(parseRange(undefined, 5), undefined)
   assert.equal(etagMatches(undefined, 'a'), false)
   assert.equal(fileEtag({ mtimeMs: 36.7, size: 35, ino: 10 }), '10-z-a')
+  for (const [mtimeMs, size, ino] of [
+    [-1, 0, 1],
+    [1_763_856_633_123.9, 2 ** 41, 36 ** 5],
+    [36 ** 5 - 1, 36 ** 10, 36 ** 10 + 36 ** 5 - 1]
+  ] as const)
+    assert.equal(fileEtag({ mtimeMs, size, ino }), [Math.floor(mtimeMs), size, ino].map(n => n.toString(36)).join('-'))
 })

@@ -56,6 +56,20 @@ test('a listing shows directories first, no hidden and no ignored files, and wha
   for (const path of ['b.ts', 'nothing', 'b.ts/x']) assert.equal((await ask('list', { path })).code, 40409, path)
 })
 
+test('times of entries are those of the files, to the millisecond, also before 1970', async t => {
+  const { ask, put, cwd } = await fileScene(t)
+  const times = [-1.5, -0.001, 0, 1000, 1000.007, 1000.999, 1_763_856_633.12]
+  for (const [at, time] of times.entries()) {
+    await put(`f${at}`, '')
+    await utimes(join(cwd, `f${at}`), time, time)
+  }
+  const { data } = await ask('list')
+  for (const { name, modified_at } of data.items) {
+    const { mtimeMs } = await lstat(join(cwd, name))
+    assert.equal(modified_at, new Date(Math.round(mtimeMs)).toISOString(), name)
+  }
+})
+
 test('listings sort by name, time and size; the limit cuts each directory and says so', async t => {
   const { ask, put, cwd } = await fileScene(t)
   await put('a', '333')
