@@ -68,6 +68,16 @@ export class Unreached extends Error {
   }
 }
 
+/**
+ * Another server has taken the session while it was asked for here: a frame, a subscription and a request whose body was not read yet are
+ * passed on to it; to the client of another request it is OwnerSilent, which says that it may try again.
+ */
+export class SessionMoved extends AppError {
+  constructor() {
+    super(OwnerSilent)
+  }
+}
+
 /** An event that reaches everyone, as its server sent it. */
 export interface SharedEvent {
   readonly scope: 'session' | 'global'
@@ -172,6 +182,19 @@ export const Relays = serviceToken<Relays>('relays')
 
 /** So long a session whose server cannot be reached is looked for. */
 const patienceMs = 10_000
+/** So often what met a session that had moved is begun anew. */
+const maxMoves = 5
+
+/** Does something where the session is, and anew when it has moved meanwhile. */
+export async function whereverItIs<T>(work: () => Promise<T>): Promise<T> {
+  for (let moves = 0; ; moves++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof SessionMoved) || moves === maxMoves) throw error
+    }
+  }
+}
 
 /**
  * Does something where the session is, when that is another server; undefined: it is here. What that server cannot have got is done at whoever

@@ -32,6 +32,7 @@ export {
   type RemoteAck,
   type RemoteClient,
   type RemotePorts,
+  SessionMoved,
   type SharedEvent,
   type Subscribed,
   type SubscribeWish,

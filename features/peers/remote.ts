@@ -71,6 +71,7 @@ export class ClientRemote implements Remote {
     const known = this.#subscriptions.get(session_id)
     if (known) known.more = true
     const ack = await link.ask(frame, bytes)
+    if (ack.code === OwnerSilent.code) throw new Unreached() // it has moved on from there: nothing was done
     if (known || ack.code !== 0) return ack
     if (link.over) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
     else this.#others.set(session_id, link)
@@ -100,7 +101,8 @@ export class ClientRemote implements Remote {
       ...(field !== undefined && kept.filter ? { [field]: { [session_id]: kept.filter } } : {})
     }
     try {
-      const { payload: answer } = await link.ask({ type: 'subscribe', payload })
+      const { code, payload: answer } = await link.ask({ type: 'subscribe', payload })
+      if (code === OwnerSilent.code) throw new Unreached() // it has moved on from there
       if (!(answer.accepted as string[] | undefined)?.includes(session_id)) {
         this.#drop(kept)
         return { found: false, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id) }

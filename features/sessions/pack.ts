@@ -93,6 +93,7 @@ export default definePack({
       streams: ctx.streams,
       log: ctx.log,
       lock: dir => ctx.lease(dir),
+      isElsewhere: async id => (await ownerOf(id)) !== undefined,
       isFree: async path => {
         const holder = await lockHolder(path)
         return holder === undefined || (await ctx.isExpired(holder))

@@ -1,7 +1,7 @@
 /** Loads sessions (single-flight, one owner process per session), keeps the used ones, unloads the idle ones. */
 import { rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type Lease, type Logger, type Streams } from '../../kernel/index.ts'
+import { AppError, type Lease, type Logger, SessionMoved, type Streams } from '../../kernel/index.ts'
 import { type Catalog, isThere, waitingFile } from './catalog.ts'
 import { SessionBusy, SessionMissing } from './contract.ts'
 import { LiveSession, type LiveSessionPorts } from './live.ts'
@@ -17,6 +17,8 @@ export interface TablePorts {
   readonly log: Logger
   /** Takes the session's lock; undefined while another live process holds it. */
   readonly lock: (dir: string) => Promise<SessionLock | undefined>
+  /** Whether another server that can be asked has the session. */
+  readonly isElsewhere: (id: string) => Promise<boolean>
   /** Whether the owner of a lock is gone. */
   readonly isFree: (path: string) => Promise<boolean>
   readonly live: Omit<LiveSessionPorts, 'show' | 'save' | 'idle' | 'failed'>
@@ -125,7 +127,8 @@ export class SessionTable {
         const known = await this.#ports.catalog.find(id)
         if (known && (await this.#ports.isFree(join(this.#ports.catalog.dir(known), 'lock')))) await this.load(id)
       } catch (err) {
-        this.#ports.log.error({ err, session_id: id }, 'a session with work that was left could not be loaded')
+        if (!(err instanceof SessionMoved))
+          this.#ports.log.error({ err, session_id: id }, 'a session with work that was left could not be loaded')
       }
     }
   }
@@ -136,7 +139,7 @@ export class SessionTable {
       const known = this.#loading.has(id) ? undefined : await this.#ports.catalog.find(id)
       return this.#loading.has(id) || (known && (await this.#wasLeft(known))) ? await this.load(id) : undefined
     } catch (err) {
-      this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
+      if (!(err instanceof SessionMoved)) this.#ports.log.error({ err, session_id: id }, 'a session that was left open could not be loaded')
       return undefined
     }
   }
@@ -273,6 +276,7 @@ export class SessionTable {
     if (!known) throw new AppError(SessionMissing)
     const dir = this.#ports.catalog.dir(known)
     const lock = await this.#ports.lock(dir)
+    if (!lock && (await this.#ports.isElsewhere(id))) throw new SessionMoved()
     return await this.#open(known, dir, lock, async () => {
       const fresh = await this.#ports.catalog.refresh(known)
       if (!fresh) throw new AppError(SessionMissing)

@@ -81,6 +81,12 @@ export class Audience {
     }
   }
 
+  /** The session is closed: who followed gets events again, as without a transcript. */
+  close(): void {
+    for (const { reveal } of this.#followers.values()) reveal()
+    this.#followers.clear()
+  }
+
   wants(agent_id: string): boolean {
     return [...this.#followers.values()].some(follower => gradeOf(follower, agent_id) !== 'off')
   }

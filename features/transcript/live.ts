@@ -1,5 +1,5 @@
 /** Transcripts of loaded sessions: a stream for each agent, an audience for each session, what events add to both. */
-import { type Connection, defineSlot } from '../../kernel/index.ts'
+import { type Connection, defineSlot, SessionMoved } from '../../kernel/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import { Audience, type AudiencePorts } from './audience.ts'
 import type { Grade } from './contract.ts'
@@ -8,6 +8,8 @@ import { AgentStream, type StreamPorts } from './stream.ts'
 export interface LivePorts extends AudiencePorts, Omit<StreamPorts, 'dispatch' | 'renew' | 'failed' | 'agents'> {
   readonly agents: () => StreamPorts['agents']
   readonly log: (agent: AgentHost, error: unknown) => void
+  /** False: it was closed. */
+  readonly isLoaded: (session: Session) => boolean
 }
 
 export function liveTranscripts(ports: LivePorts) {
@@ -55,10 +57,12 @@ export function liveTranscripts(ports: LivePorts) {
       const audience = session.get(audiences)
       audience.set(connection, grades)
       connection.get(followed).audiences.add(audience)
-      if (!(await connection.subscribe(session.id))) {
-        audience.drop(connection)
-        return false
-      }
+      const found = await connection.subscribe(session.id)
+      // It was closed here meanwhile, or another server has it by now, and with it the audience.
+      const moved = found && (!ports.isLoaded(session) || !connection.subscribed(session.id))
+      if (moved || !found) audience.drop(connection)
+      if (moved) throw new SessionMoved()
+      if (!found) return false
       for (const agent of session.agents()) {
         if (audience.wants(agent.id)) audience.begin(connection, agent, await streamOf(agent), since.get(agent.id) ?? since.get('*'))
       }

@@ -43,6 +43,7 @@ export default definePack({
       histories,
       agents,
       llm,
+      isLoaded: session => sessions.loaded(session.id) === session,
       log: (agent, err) => ctx.log.error({ err, session_id: agent.session.id }, 'the transcript of an agent could not be read'),
       send(connection, session, type, payload) {
         const at = ctx.streams.watermark(session.id)

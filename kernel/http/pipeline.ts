@@ -7,7 +7,7 @@ import { OptionalKind } from '@sinclair/typebox'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
-import { type Asker, atOwner } from '../elsewhere.ts'
+import { type Asker, atOwner, SessionMoved } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import { AppError, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
@@ -102,9 +102,7 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
-    const { session_id } = raw
-    if (session_id !== undefined && this.#hooks.elsewhere.isUsed() && !exchange.relayed && (await this.#relay(session_id, route, exchange)))
-      return
+    if (await this.#relay(raw.session_id, route, exchange)) return
     if (route.activity.closed) throw notThere(route, exchange)
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
@@ -140,6 +138,8 @@ export class Pipeline {
       exchange.send(status, text)
       this.#done(exchange, route, status, code)
     } catch (failed) {
+      // A body that was read cannot be passed on any more: the client tries again.
+      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && (await this.#relay(raw.session_id, route, exchange))) return
       if (!work.signal.aborted || AppError.is(failed)) throw failed
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
       throw notThere(route, exchange)
@@ -149,8 +149,9 @@ export class Pipeline {
     }
   }
 
-  /** False: the session is here. */
-  async #relay(session_id: string, route: MountedRoute, exchange: Exchange): Promise<boolean> {
+  /** False: the session is here, or the request is about none. */
+  async #relay(session_id: string | undefined, route: MountedRoute, exchange: Exchange): Promise<boolean> {
+    if (session_id === undefined || exchange.relayed || !this.#hooks.elsewhere.isUsed()) return false
     const status = await atOwner(
       () => this.#hooks.elsewhere.promise(session_id),
       () => exchange.gone,

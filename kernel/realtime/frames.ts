@@ -1,6 +1,7 @@
 /** Request frames: parsed, strictly one after another per connection, each answered by an ack after everything it caused. */
 import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
+import { whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import { AppError, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
@@ -64,7 +65,11 @@ export class Frames {
     const mounted = core ? undefined : this.#mounted.get(frame.type)
     try {
       if (frame.refused) throw invalid([frame.refused])
-      if (mounted) return (await this.#askElsewhere(mounted, frame, connection)) ?? (await this.#ask(mounted, frame, connection))
+      if (mounted) {
+        return await whereverItIs(
+          async () => (await this.#askElsewhere(mounted, frame, connection)) ?? (await this.#ask(mounted, frame, connection))
+        )
+      }
       if (!core) return unknownFrame(frame)
       requireScope(connection.principal)
       const { code = 0, msg = 'success', payload, close } = await core.answer(checked(core.spec(), frame), connection)

@@ -128,9 +128,11 @@ export class Hub implements Streams {
     if (fence) this.#table.fences.set(session_id, fence)
     else this.#table.fences.delete(session_id)
     const known = this.#table.find(session_id)
-    const changed = known?.watermark !== undefined && (await known.reread())
+    const wasRead = known?.watermark !== undefined
+    if (wasRead) await known.reread()
     const mark = await this.open(session_id)
-    if (changed) this.clients.resync(session_id, mark)
+    // Who followed it while it was only read here follows it anew, with what packs have of it beside events.
+    if (wasRead) this.clients.resync(session_id, mark)
     return mark
   }
 

@@ -115,19 +115,17 @@ export class Stream {
     return new Promise(resolve => this.#waiters.push({ count: this.#accepted, resolve }))
   }
 
-  /** Opens the file anew, because another process has owned it since; true when it holds something else than it did. */
-  async reread(): Promise<boolean> {
+  /** Opens the file anew, because another process has owned it since. */
+  async reread(): Promise<void> {
     const old = await this.open()
     // What is emitted while the file is read gets its number from what the file says, not from what we knew.
     this.#rereading = true
     while (this.#pumping) await this.#pumping
     await old.close()
     const fresh = await this.#table.openJournal(this.id)
-    const changed = fresh.epoch !== old.epoch || fresh.seq !== old.seq
     this.#rereading = false
     this.#opening = Promise.resolve(fresh)
     this.#begin(fresh)
-    return changed
   }
 
   /** Waits for what was pushed and closes the journal. */

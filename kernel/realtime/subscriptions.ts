@@ -4,7 +4,16 @@
  * the cursor is of may be older. Only what comes once (`EventSpec.once`) is left out when the connection was sent it.
  */
 import type { EventSpec } from '../contract.ts'
-import { atOwner, type Place, type Remote, type Subscribed, type SubscribeWish, Unreached } from '../elsewhere.ts'
+import {
+  atOwner,
+  type Place,
+  type Remote,
+  SessionMoved,
+  type Subscribed,
+  type SubscribeWish,
+  Unreached,
+  whereverItIs
+} from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
@@ -49,8 +58,12 @@ export class Subscriptions {
   }
 
   /** Resolves when everything the cursor asked for was sent and the connection is live. */
-  async subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish): Promise<Subscribed> {
+  async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
+    return await whereverItIs(() => this.#subscribe(connection, session_id, wish))
+  }
+
+  async #subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish): Promise<Subscribed> {
     let wish = asked
     const there = await this.elsewhere(connection, session_id, async (place, remote) => {
       if (connection.subscribed(session_id)) this.leave(connection, session_id)
@@ -125,6 +138,7 @@ export class Subscriptions {
     const answer = await this.#options.hooks.attachStream.promise(session_id).then(
       found => found ?? 'unknown',
       err => {
+        if (err instanceof SessionMoved) throw err
         this.#env.log.warn({ err, session_id }, 'a session could not be attached')
         return 'missing'
       }

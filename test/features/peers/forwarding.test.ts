@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Frame, TestKernel } from '../../../kernel/testing.ts'
+import { definePack } from '../../../kernel/index.ts'
+import type { Frame, SocketClient, TestKernel } from '../../../kernel/testing.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
 
 const timeout = 60_000
@@ -151,6 +152,40 @@ test('a client that only follows transcripts elsewhere is told when that server 
   assert.equal((await client.request('subscribe_v2', wish)).code, 0)
   await prompt(second, id, 'hello')
   await client.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload.ops).includes('Hello.'))
+})
+
+test('a client gets what it asked for where the session is, also when another server takes it at that moment', { timeout }, async t => {
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const tapped: (() => void)[] = []
+  const between = definePack({
+    name: 'between',
+    setup(ctx) {
+      const pass = async () => {
+        const now = meanwhile
+        meanwhile = undefined
+        await now?.()
+        return undefined
+      }
+      tapped.push(() => ctx.tap(ctx.hooks.elsewhere, pass))
+    }
+  })
+  const { servers, cwd, more } = await kernels(t, () => [{ text: 'Hello.' }], 2, [between])
+  const [first, second] = servers as [TestKernel, TestKernel]
+  tapped[1]!() // behind the one that finds who has a session
+  for (const ask of [
+    (client: SocketClient, id: string) => client.request('subscribe_v2', { session_id: id, transcript: { '*': 'delta' } }),
+    (client: SocketClient, id: string) => client.request('subscribe', { session_ids: [id] })
+  ]) {
+    const third = await more()
+    const id = await newSession(third, cwd)
+    await third.stop()
+    const client = await second.connect()
+    meanwhile = () => prompt(first, id, 'before')
+    assert.equal((await ask(client, id)).code, 0)
+    assert.equal(meanwhile, undefined)
+    await prompt(first, id, 'hello')
+    await client.next(frame => ['transcript.ops', 'turn.started'].includes(frame.type) && JSON.stringify(frame.payload).includes('hello'))
+  }
 })
 
 test('a session that nobody has loaded is archived at one server and restored at another: each list shows it without a look at the disk', {

@@ -34,6 +34,7 @@ function broken(told: string[]): SessionTable {
       temporary: async () => '/nowhere/~',
       overtaken: false
     }),
+    isElsewhere: async () => false,
     isFree: async () => true,
     live: {} as TablePorts['live'], // nothing changes
     maxIdle: 1,
