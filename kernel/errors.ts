@@ -182,6 +182,7 @@ const mistakes = {
   not_listening: () => 'the server is not listening',
   route_unusable: (what: string, why: string) => `${what}: ${why}`,
   handler_deaf: () => 'did not end when its signal was aborted, and was given up',
+  answer_large: (most: number) => `the answer has more than ${most} values: answer page by page, or with a stream of bytes`,
   setup_threw: (what: string) => what,
   shape_missed: (what: string, details: readonly Detail[]) =>
     `${what} misses its schema: ${details.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')}`,

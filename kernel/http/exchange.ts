@@ -10,7 +10,7 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { limitedStream, readJson } from './body.ts'
 import { type FileReply, type StreamReply, sendBinary } from './bytes.ts'
-import type { AnswerText } from './large-json.ts'
+import { type AnswerText, LargeText } from './large-json.ts'
 
 /** A request with its way back: over a connection, or from inside this process. */
 export interface Exchange extends RequestInfo {
@@ -28,8 +28,8 @@ export interface Exchange extends RequestInfo {
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
   openStream(limit: number | undefined): void
-  /** Answers with the text of an envelope; undefined: no body. */
-  send(status: number, text: AnswerText | undefined): void
+  /** Answers with the text of an envelope; undefined: no body. A promise: it begins, or is given up, when that resolves. */
+  send(status: number, text: AnswerText | undefined): Promise<void> | undefined
   /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
   /** Another server asked for this one's clients: it is not passed on again. */
@@ -42,6 +42,9 @@ export interface Exchange extends RequestInfo {
 
 /** Uploads: time without a single byte after which the connection is cut, ms. */
 const idleMs = 300_000
+
+/** An answer with more characters in long texts has no announced length. */
+const wholeChars = 16 * 1024 * 1024
 
 export class HttpExchange implements Exchange {
   readonly id: string
@@ -126,27 +129,41 @@ export class HttpExchange implements Exchange {
     })
   }
 
-  send(status: number, answer: AnswerText | undefined): void {
+  send(status: number, text: AnswerText | undefined): Promise<void> | undefined {
+    if (text instanceof LargeText) return this.#sendLarge(status, text)
+    if (text === undefined) this.#res.writeHead(status).end()
+    else {
+      const last = text.length > shortChars ? Buffer.from(text) : text
+      this.#begin(status, Buffer.byteLength(last))(last)
+    }
+    return undefined
+  }
+
+  /** Made before it is sent, so that its length can be told; one that would take much memory is made as the client takes it. */
+  async #sendLarge(status: number, text: LargeText): Promise<void> {
+    const whole = text.chars > wholeChars ? undefined : await text.made()
+    if (this.gone) return
+    const length = whole?.reduce((sum, part) => sum + part.length, 0)
+    const finish = this.#begin(status, length)
+    void writeInTurn(this.#res, whole ?? text.parts()).then(() => this.#res.destroyed || finish())
+  }
+
+  /** Sends the headers. What is answered ends the answer, with its last text. */
+  #begin(status: number, length: number | undefined): (last?: string | Buffer) => void {
     const req = this.#req
     const res = this.#res
-    const text = typeof answer === 'string' && answer.length > shortChars ? [Buffer.from(answer)] : answer
-    if (text === undefined) {
-      res.writeHead(status).end()
-      return
-    }
     const isRead = req.complete || !this.#hasBody // as of now: a long answer may take longer than the rest of the body
     const keep = this.#mayKeep
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (!keep) res.setHeader('connection', 'close')
-    res.writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'content-length': lengthOf(text) })
+    const type = { 'content-type': 'application/json; charset=utf-8' }
+    res.writeHead(status, length === undefined ? type : { ...type, 'content-length': length })
     // The connection layer drops the body of a HEAD; text that comes with the end leaves in one write with the headers.
-    const finish = (last?: string) => {
+    return last => {
       if (keep) res.end(last)
       else if (last !== undefined) res.write(last)
       if (!isRead) swallow(req, res, keep)
     }
-    if (typeof text === 'string') finish(text)
-    else void writeInTurn(res, text).then(() => res.destroyed || finish())
   }
 
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number> {
@@ -188,8 +205,8 @@ export class HttpExchange implements Exchange {
 }
 
 /** Part by part, as the other side takes them: one call of the system for all of them would hold up the loop. Never rejects. */
-async function writeInTurn(res: ServerResponse, parts: readonly Buffer[]): Promise<void> {
-  for (const part of parts) {
+async function writeInTurn(res: ServerResponse, parts: readonly Buffer[] | AsyncIterable<Buffer>): Promise<void> {
+  for await (const part of parts) {
     if (res.destroyed) return
     if (res.write(part)) continue
     await new Promise<void>(resolve => {
@@ -206,9 +223,6 @@ async function writeInTurn(res: ServerResponse, parts: readonly Buffer[]): Promi
 
 /** Longer texts are encoded once; measuring one and leaving it to the connection encodes it twice. */
 const shortChars = 16 * 1024
-
-const lengthOf = (text: AnswerText): number =>
-  typeof text === 'string' ? Buffer.byteLength(text) : text.reduce((sum, part) => sum + part.length, 0)
 
 /** Echoed when it has 26 characters of Crockford base 32 in either case; the first of repeated values counts. */
 function requestId(given: string): string | undefined {

@@ -7,7 +7,7 @@ import { type Detail, developerError } from '../errors.ts'
 import { limitedStream } from './body.ts'
 import type { FileReply, StreamReply } from './bytes.ts'
 import type { Exchange } from './exchange.ts'
-import { type AnswerText, wholeText } from './large-json.ts'
+import { type AnswerText, LargeText } from './large-json.ts'
 
 /** The envelope of a route with the HTTP status it came with. */
 export interface Envelope<R extends AnyRoute = AnyRoute> {
@@ -123,8 +123,14 @@ export class InjectedExchange implements Exchange {
     if (limit !== undefined) this.#stream = limitedStream(this.#stream, limit)
   }
 
-  send(status: number, text: AnswerText | undefined): void {
-    const envelope = text === undefined ? { code: 0, msg: 'success', data: null, request_id: this.id } : JSON.parse(wholeText(text))
+  send(status: number, text: AnswerText | undefined): Promise<void> | undefined {
+    if (text instanceof LargeText) return text.whole().then(whole => this.#send(status, whole))
+    this.#send(status, text)
+    return undefined
+  }
+
+  #send(status: number, text: string | undefined): void {
+    const envelope = text === undefined ? { code: 0, msg: 'success', data: null, request_id: this.id } : JSON.parse(text)
     this.#answer = { status, ...(envelope as Omit<Injected, 'status'>) }
   }
 
@@ -147,7 +153,7 @@ export class InjectedExchange implements Exchange {
     }
     const parts: Buffer[] = []
     for await (const part of reply.body) parts.push(part as Buffer)
-    this.send(reply.status, parts.length === 0 ? undefined : Buffer.concat(parts).toString('utf8'))
+    this.#send(reply.status, parts.length === 0 ? undefined : Buffer.concat(parts).toString('utf8'))
     return reply.status
   }
 

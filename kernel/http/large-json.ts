@@ -2,6 +2,7 @@
  * The text of a large answer, made in slices. What makes an answer large is a few long texts (a file, the output of a tool): they never change, so
  * that they can be encoded bit by bit, with other work in between. Everything else is taken at once: an answer says what was true at one moment.
  */
+import { developerError } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 
 /** Texts from here on count, characters. */
@@ -10,6 +11,8 @@ const longChars = 4096
 const largeChars = 512 * 1024
 /** Characters that are encoded without a pause. */
 const sliceChars = 256 * 1024
+/** Objects, lists and what is in them: of more an answer would hold up the loop for seconds. */
+const mostValues = 5_000_000
 
 /** A text that stays in the parts in which it was made: one of them all would be copied in one go when it is first looked at. */
 class PartedText {
@@ -31,49 +34,70 @@ export function partedText(parts: readonly string[]): string {
   return parts.length > 1 ? (new PartedText(parts) as unknown as string) : (parts[0] ?? '')
 }
 
-/** An answer's JSON, whole or in parts. */
-export type AnswerText = string | readonly Buffer[]
+/** An answer's JSON, whole or to be made in parts. */
+export type AnswerText = string | LargeText
 
-export const wholeText = (text: AnswerText): string => (typeof text === 'string' ? text : Buffer.concat(text).toString())
-
-/** Whether an answer is to be made by `largeJson`; it costs a fraction of making it. */
-export function isLarge(value: unknown): boolean {
-  return longTexts(value, 0) >= largeChars
+/** The JSON of a value; one with much text is made when it is asked for. Throws a DeveloperError `answer_large`, and what a `toJSON` throws. */
+export function answerText(value: unknown): AnswerText {
+  return longTexts(value, 0, { left: mostValues }) >= largeChars ? new LargeText(piecesOf(value)) : JSON.stringify(value)
 }
 
-/** As `Buffer.from(JSON.stringify(value))`, in parts. The value is not looked at any more when this returns its promise. */
-export async function largeJson(value: unknown): Promise<Buffer[]> {
-  const parts: Buffer[] = []
-  let since = 0
-  for (const piece of piecesOf(value)) {
-    if (typeof piece === 'string') {
-      parts.push(Buffer.from(piece))
-      continue
-    }
-    const { text } = piece
-    for (let at = 0, end = 0; at < text.length; at = end) {
-      end = Math.min(at + sliceChars, text.length)
-      if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end-- // a pair stays together
-      parts.push(Buffer.from(JSON.stringify(text.slice(at, end)).slice(1, -1)))
-      since += end - at
-      if (since < sliceChars) continue
-      since = 0
-      await yieldToLoop()
-    }
+/** The bytes of a value's JSON, made bit by bit. The value is not looked at any more. */
+export class LargeText {
+  readonly #pieces: readonly Piece[]
+  /** In its long texts. */
+  readonly chars: number
+
+  constructor(pieces: readonly Piece[]) {
+    this.#pieces = pieces
+    this.chars = pieces.reduce((sum, piece) => sum + (typeof piece === 'string' ? 0 : piece.text.length), 0)
   }
-  return parts
+
+  /** Each part is encoded when it is asked for. */
+  async *parts(): AsyncGenerator<Buffer> {
+    let json = ''
+    for (const piece of this.#pieces) {
+      if (typeof piece === 'string') {
+        json += piece
+        continue
+      }
+      const { text } = piece
+      for (let at = 0, end = 0; at < text.length; at = end) {
+        end = Math.min(at + sliceChars, text.length)
+        if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end-- // a pair stays together
+        json += JSON.stringify(text.slice(at, end)).slice(1, -1)
+        if (json.length < sliceChars) continue
+        yield Buffer.from(json)
+        json = ''
+        await yieldToLoop()
+      }
+    }
+    yield Buffer.from(json)
+  }
+
+  /** All parts. */
+  async made(): Promise<Buffer[]> {
+    const parts: Buffer[] = []
+    for await (const part of this.parts()) parts.push(part)
+    return parts
+  }
+
+  async whole(): Promise<string> {
+    return Buffer.concat(await this.made()).toString()
+  }
 }
 
 const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff
 
-/** Characters in the long texts of a value. What is nested deeper than any answer counts as short. */
-function longTexts(value: unknown, depth: number): number {
+/** Characters in the long texts of a value. What is nested deeper than any answer counts as short. Throws when more values than `most` are in it. */
+function longTexts(value: unknown, depth: number, most?: { left: number }): number {
+  if (most && --most.left < 0) throw developerError('answer_large', mostValues)
   if (typeof value === 'string') return value.length >= longChars ? value.length : 0
   if (typeof value !== 'object' || value === null || depth > 40) return 0
   if (value instanceof PartedText) return value.length
   let sum = 0
-  if (Array.isArray(value)) for (const item of value) sum += longTexts(item, depth + 1)
-  else for (const key in value) sum += longTexts((value as Record<string, unknown>)[key], depth + 1)
+  if (Array.isArray(value)) for (const item of value) sum += longTexts(item, depth + 1, most)
+  else for (const key in value) sum += longTexts((value as Record<string, unknown>)[key], depth + 1, most)
   return sum
 }
 

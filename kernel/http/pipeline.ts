@@ -17,7 +17,7 @@ import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../s
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
-import { isLarge, largeJson, wholeText } from './large-json.ts'
+import { answerText } from './large-json.ts'
 import { type MountedRoute, RouteTable, type Target } from './router.ts'
 
 /** How long a handler may still answer after its signal was aborted by an unload whose grace time is over, ms. */
@@ -115,7 +115,7 @@ export class Pipeline {
     if (!work) throw notThere(route, exchange)
     const input = new HandlerInput(params, query, body, exchange, work, spec.bodyCheck === 'late')
     try {
-      let answer: unknown = instead ? instead.data : this.#call(route, input)
+      let answer: unknown = instead ? instead.data : this.#onAccount(route, () => route.handler(input as never)) // the checks made the values fit the spec
       if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
       if (exchange.gone) return
       if (isBinary(answer)) {
@@ -124,18 +124,14 @@ export class Pipeline {
       }
       const { status = 200, successCode: code = 0 } = spec
       const envelope = { code, msg: 'success', data: answer === undefined ? null : answer, request_id: exchange.id }
-      const text = status === 204 ? undefined : isLarge(answer) ? await largeJson(envelope) : JSON.stringify(envelope)
+      const text = status === 204 ? undefined : this.#onAccount(route, () => answerText(envelope), 0)
       if (text !== undefined && this.#env.options.strict) {
-        checkShape(
-          this.#env.options,
-          `reply of ${nameOf(route)}`,
-          spec.data,
-          (JSON.parse(wholeText(text)) as { data: unknown }).data,
-          'data'
-        )
+        const json = typeof text === 'string' ? text : await text.whole()
+        checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(json) as { data: unknown }).data, 'data')
       }
       if (exchange.gone) return
-      exchange.send(status, text)
+      const sending = exchange.send(status, text)
+      if (sending) await sending
       this.#done(exchange, route, status, code)
     } catch (failed) {
       // A body that was read cannot be passed on any more: the client tries again.
@@ -179,7 +175,7 @@ export class Pipeline {
     if (route) checkDeclared(this.#env.options, nameOf(route), error, route.spec.errors ?? [])
     const { status, code, text } = failure(error, exchange.id)
     if (exchange.begun) exchange.cut()
-    else exchange.send(status, text)
+    else void exchange.send(status, text)
     this.#done(exchange, route, status, code)
   }
 
@@ -192,9 +188,9 @@ export class Pipeline {
     }
   }
 
-  #call(route: MountedRoute, input: HandlerInput): unknown {
-    const what = () => `route ${nameOf(route)}`
-    return this.#env.guard.run(route.pack, what, () => route.handler(input as never)) // the checks made the values fit the spec
+  /** How long it takes is put down to the pack of the route. */
+  #onAccount<T>(route: MountedRoute, work: () => T, calls = 1): T {
+    return this.#env.guard.run(route.pack, () => `route ${nameOf(route)}`, work, calls)
   }
 
   /** What the handler answers. One that ignores its signal after an unload is given up: its request ends as unknown. */

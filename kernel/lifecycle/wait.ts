@@ -83,19 +83,25 @@ export function yieldToLoop(): Promise<void> | undefined {
   return isOver() ? nextPass() : undefined
 }
 
+/** Those that wait for their turn: who yields again and again is behind whoever came meanwhile. */
+const waiting: (() => void)[] = []
+
 /** Resolves in the next pass of the event loop; in a later one when those that wait take more than a pass may. */
 export function nextPass(): Promise<void> {
   return new Promise(resolve => {
-    const goOn = () => {
-      if (isOver() && resumed) {
-        setImmediate(goOn)
-        return
-      }
-      resumed = true // the first of a pass goes on, whatever else took its time
-      resolve()
-    }
+    waiting.push(resolve)
     setImmediate(goOn)
   })
+}
+
+/** Runs as often as somebody waits; each time the first of them goes on. */
+function goOn(): void {
+  if (isOver() && resumed) {
+    setImmediate(goOn)
+    return
+  }
+  resumed = true // the first of a pass goes on, whatever else took its time
+  waiting.shift()?.()
 }
 
 /** Resolves behind what goes on in the next pass: for what follows from something, when nobody waits for it as they do for that. */

@@ -1,8 +1,10 @@
 /** Large answers: the same bytes, made in slices. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { defineRoute } from '../../kernel/contract.ts'
-import { isLarge, largeJson, partedText } from '../../kernel/http/large-json.ts'
+import { answerText, LargeText, partedText } from '../../kernel/http/large-json.ts'
 import { Type } from '../../kernel/schema.ts'
 import { startHttp } from './http-fixture.ts'
 
@@ -21,19 +23,20 @@ test('an answer in parts is what JSON says, whatever its texts and shapes are', 
     { list: Array.from({ length: 300 }, (_, n) => ({ n, text: long('tool output ', 5000) })) }
   ]
   for (const [at, value] of values.entries()) {
-    assert.equal(isLarge(value), true, String(at))
-    assert.equal(Buffer.concat(await largeJson(value)).toString(), JSON.stringify(value), String(at))
+    const text = answerText(value)
+    assert.ok(text instanceof LargeText, String(at))
+    assert.equal(await text.whole(), JSON.stringify(value), String(at))
   }
   for (const small of ['', long('a', 1000), { many: Array.from({ length: 5000 }, () => 'short text') }, null, 5, undefined])
-    assert.equal(isLarge(small), false)
+    assert.equal(answerText(small), JSON.stringify(small))
 })
 
 test('a text in parts stands for the text, in a large answer and in a small one', async () => {
   const parts = [long('世"\n'), long('😀'), 'end']
   const whole = { file: { content: parts.join(''), size: 3 }, list: [parts.join('')] }
   const given = { file: { content: partedText(parts), size: 3 }, list: [partedText(parts)] }
-  assert.equal(isLarge(given), true)
-  assert.equal(Buffer.concat(await largeJson(given)).toString(), JSON.stringify(whole))
+  const text = answerText(given)
+  assert.equal(text instanceof LargeText && (await text.whole()), JSON.stringify(whole))
   assert.equal(
     JSON.stringify({ small: partedText(['a', 'b']), empty: partedText([]), one: partedText(['c']) }),
     '{"small":"ab","empty":"","one":"c"}'
@@ -64,4 +67,30 @@ test('an answer in parts is what was true when it was given, and others have the
   assert.deepEqual([data.count, data.list, data.text === answer.text], [1, [1, 2], true])
   const head = await http.send('HEAD', '/api/v1/large')
   assert.equal(head.text, '')
+})
+
+test('an answer with very much text is made as its client takes it, and one that stands still holds up nobody', async t => {
+  const text = long('世"', 20_000_000)
+  const http = await startHttp(t)
+  const route = (path: string, data: unknown) =>
+    [defineRoute({ method: 'GET', path, summary: path, data: Type.Unknown() }), () => data] as const
+  http.mount(route('/api/v1/large', { text }), route('/api/v1/huge', { text: long('x', 60_000_000) }), route('/api/v1/small', 1))
+  assert.ok((JSON.parse((await http.send('GET', '/api/v1/large')).text) as { data: { text: string } }).data.text === text)
+
+  const before = process.memoryUsage().arrayBuffers
+  const asked = get({ port: http.port, path: '/api/v1/huge', headers: { authorization: `Bearer ${http.token}` } })
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  for (let n = 0; n < 50; n++) assert.equal((await http.send('GET', '/api/v1/small')).json.data, 1)
+  const grown = process.memoryUsage().arrayBuffers - before
+  assert.ok(grown < 30_000_000, `${grown} bytes wait for the client`)
+  answer.destroy()
+})
+
+test('an answer with more values than a server should make at once is refused, and put down to its pack', async t => {
+  const http = await startHttp(t)
+  const route = defineRoute({ method: 'GET', path: '/api/v1/values', summary: 'values', data: Type.Unknown() })
+  http.mount([route, () => new Array(5_000_001).fill(0), 'culprit'])
+  const { status, json } = await http.send('GET', '/api/v1/values')
+  assert.deepEqual([status, json.code], [200, 50001])
+  assert.match(http.logs.join('\n'), /"pack":"culprit".*more than 5000000 values: answer page by page/)
 })

@@ -62,3 +62,17 @@ test('who waits goes on in the next pass, also where others use up every pass', 
   for (let n = 0; n < 5; n++) await nextPass()
   open = false
 })
+
+test('who comes later has its turn beside work that yields again and again', async () => {
+  let over = false
+  const long = (async () => {
+    for (let slice = 0; slice < 50; slice++) {
+      for (let n = 0; n < 4; n++) work()
+      await yieldToLoop()
+    }
+    over = true
+  })()
+  for (let n = 0; n < 5; n++) await nextPass()
+  assert.equal(over, false)
+  await long
+})
