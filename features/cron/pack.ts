@@ -1,5 +1,5 @@
 /** Wires scheduled prompts: a table per session, one clock for all of them, the tools of main agents. */
-import { definePack, defineSlot } from '../../kernel/index.ts'
+import { definePack, defineSlot, SessionMoved } from '../../kernel/index.ts'
 import { Agents } from '../agent/index.ts'
 import { Config, ConfigSections } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents, recordTypes } from '../history/index.ts'
@@ -48,8 +48,11 @@ export default definePack({
         const state = await sessions.state(session_id)
         if (!state) return 'gone'
         if (state.archived) return LATER_MS
-        const session = await sessions.load(session_id)
-        if (!session.writable) return LATER_MS
+        const session = await sessions.load(session_id).catch(err => {
+          if (err instanceof SessionMoved) return undefined
+          throw err
+        })
+        if (!session?.writable) return LATER_MS // another server has it, and fires
         if (session.work.main_turn_active) return 0
         const main = session.agent('main')
         if (!main) return 'gone'
