@@ -66,7 +66,7 @@ export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './htt
 export { partedText } from './http/large-json.ts'
 export { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackFacts, type PackReport } from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
-export { guardHook, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
+export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'
 export {
   type Answers,
   type Collection,

@@ -35,14 +35,30 @@ export default definePack({
       default: 'turn',
       description: 'what the offset of text deltas counts over; `step` for clients that count anew with every step'
     }),
-    before_prompt_ms: Type.Integer({ minimum: 1, default: 630_000, description: 'how long a tap of beforePrompt may hold up a prompt' }),
+    before_prompt_ms: Type.Integer({
+      minimum: 1,
+      maximum: 2 ** 31 - 1,
+      default: 630_000,
+      description: 'how long a tap of beforePrompt may hold up a prompt'
+    }),
     hook_ms: Type.Integer({
       minimum: 1,
       maximum: 2 ** 31 - 1,
       default: 3_600_000,
       description: 'how long a tap of a step (compaction is one) or a reminder may hold up a turn'
     }),
-    turn_end_ms: Type.Integer({ minimum: 1, default: 60_000, description: 'how long a tap of turnEnd may hold up the next turn' }),
+    block_ms: Type.Integer({
+      minimum: 1,
+      maximum: 2 ** 31 - 1,
+      default: 30_000,
+      description: 'how long a block of the system prompt, and what it follows from, may hold up a prompt'
+    }),
+    turn_end_ms: Type.Integer({
+      minimum: 1,
+      maximum: 2 ** 31 - 1,
+      default: 60_000,
+      description: 'how long a tap of turnEnd may hold up the next turn'
+    }),
     product: Type.String({ default: 'svc-code', description: 'name the agent gives itself' })
   }),
   setup(ctx, { sessions, histories, llm, runner, config, interactions }) {
@@ -104,7 +120,8 @@ export default definePack({
       product: ctx.config.product,
       blocks: blocks.entries(),
       now: ctx.now,
-      accounts: ctx
+      accounts: ctx,
+      blockMs: ctx.config.block_ms
     })
     const deps: AgentDeps = {
       llm,

@@ -3,7 +3,7 @@
  * logged with the name of its pack and has no say; the turn goes on.
  */
 import { AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable'
-import { silence } from '../../kernel/index.ts'
+import { packOfTap, silence } from '../../kernel/index.ts'
 import type { LlmError, LlmRequest } from '../llm/index.ts'
 import { type PromptInfo, type PromptRefusal, TurnFailure, type TurnHooks, type TurnInfo } from './service.ts'
 import { type Patience, waited } from './waited.ts'
@@ -117,7 +117,7 @@ export class TurnHookCalls {
         if (answered?.(answer) === false) return
       } catch (error) {
         if (error instanceof TurnFailure && name !== 'turnEnd') throw error
-        this.#failed(tap.name, `tap of ${name}`, error)
+        this.#failed(packOfTap(tap), `tap of ${name}`, error)
       }
     }
   }

@@ -129,23 +129,26 @@ async function judge(context: ToolCallContext, changes: Changes, ports: Decision
     if (answer?.kind === 'rewrite' && changes.add(authority, 'the permission decision', answer)) return 'changed'
     return answer?.kind === 'run' || answer?.kind === 'deny' ? answer : UNCLEAR
   }
-  const verdict = await inTime(authority.permit(context), ports.hookLimitMs, 'the permission decision')
+  const verdict = await inTime(authority.permit(context), ports.hookLimitMs, 'the permission decision').catch(undecided)
   if (verdict?.kind !== 'ask') return clear(verdict)
   await checked(context, ports)
-  return clear(await verdict.ask())
+  return clear(await verdict.ask().catch(undecided))
 }
 
 /** One guard after the other, until one objects. Packs need not be typed: what is no answer of a guard refuses the call. */
 async function askGuards(
   context: ToolCallContext,
   changes: Changes,
-  { hooks, hookLimitMs }: DecisionPorts
+  { hooks, hookLimitMs, registry }: DecisionPorts
 ): Promise<ToolDecision | 'changed' | undefined> {
   for (const tap of [...hooks.before.taps]) {
     if (tap.type === 'async') throw new Error(`the tap ${tap.name} must answer with a promise or at once, not through a callback`)
     const asked = tap.fn(context) as ReturnType<typeof hooks.before.promise>
     if (asked === silence) continue
-    const answer = await inTime(asked, hookLimitMs, `the guard ${tap.name}`)
+    const answer = await inTime(asked, hookLimitMs, `the guard ${tap.name}`).catch((error: unknown) => {
+      if (!AppError.is(error)) registry.blameTap(hooks.before, tap, error)
+      return undecided(error)
+    })
     if (answer === undefined) continue
     if (answer.kind === 'deny') return answer
     if (answer.kind !== 'rewrite') return UNCLEAR
@@ -154,11 +157,20 @@ async function askGuards(
   return undefined
 }
 
+/** Who decides about a call failed: the pack of the tool has no part in it. */
+class Undecided extends Error {}
+
+function undecided(error: unknown): never {
+  throw AppError.is(error) || !(error instanceof Error) || error instanceof ToolRefusal
+    ? error
+    : new Undecided(error.message, { cause: error })
+}
+
 /** The result of a call that threw. */
 export function failed(name: string, error: unknown, registry: Registry): ToolResult {
   if (error instanceof ToolRefusal) return failure(error.message)
   if (AppError.is(error) && error.code === PackAway.code) return failure(`The call was not made: ${error.message} in a moment.`)
-  registry.blame(name, error)
+  if (!(error instanceof Undecided)) registry.blame(name, error)
   return failure(`The tool ${name} failed: ${error instanceof Error ? error.message : String(error)}`)
 }
 

@@ -1,5 +1,5 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import { type Accounts, type AppError, type Contribution, defineSlot, type Static } from '../../kernel/index.ts'
+import { type Accounts, type AppError, type Contribution, defineSlot, packOfTap, type Static } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
@@ -118,6 +118,11 @@ export class Registry {
   #absence(name: string): AppError | undefined {
     const owner = this.#owners.get(name)
     return owner && this.#ports.absence(owner.pack)
+  }
+
+  /** Puts a tap that failed, or took too long, down to its pack. */
+  blameTap(hook: { readonly name?: string | undefined }, tap: Parameters<typeof packOfTap>[0], error: unknown): void {
+    this.#ports.accounts.blame(packOfTap(tap), `tap of ${hook.name}`, error)
   }
 
   /** Puts a call that failed in a way that its tool did not expect down to the pack of the tool. */

@@ -1,5 +1,6 @@
 /** Runs the tool calls of one model response: understand and permit all in order, then execute, then finish each. */
 import { setMaxListeners } from 'node:events'
+import { silence } from '../../kernel/index.ts'
 import { abortText, inTime, limited, withGrace } from './abort.ts'
 import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
@@ -147,11 +148,15 @@ class Batch {
   async #finish({ parsed, context, changes, note: said }: Prepared, result: ToolResult): Promise<ToolResult> {
     let finished = result
     if (context) {
-      try {
-        const { hooks, hookLimitMs } = this.#ports
-        finished = await inTime(hooks.after.promise(finished, context), hookLimitMs, 'what follows a call')
-      } catch (error) {
-        this.#ports.log.error({ err: error, tool: parsed.call.name }, 'a hook after a tool call failed')
+      const { hooks, hookLimitMs, registry } = this.#ports
+      for (const tap of [...hooks.after.taps]) {
+        try {
+          if (tap.type === 'async') throw new Error('taps behind a call answer with a promise or at once, not through a callback')
+          const answer = tap.fn(finished, context) as Promise<ToolResult | undefined>
+          if (answer !== silence) finished = (await inTime(answer, hookLimitMs, 'what follows a call')) ?? finished
+        } catch (error) {
+          registry.blameTap(hooks.after, tap, error)
+        }
       }
     }
     const limited = await limitResult(finished, parsed.call, { ...this.#ports, dir: this.#input.agent.dir })

@@ -152,7 +152,7 @@ export class TappedHooks {
       name: this.#names.get(hook) ?? hook.name ?? '',
       of: this.#names.has(hook) ? 'kernel' : 'pack',
       kind: kindOf(hook),
-      taps: hook.taps.map(({ name, fn, stage = 0 }) => ({ pack: owners.get(fn) ?? name, name, stage }))
+      taps: hook.taps.map(({ name, fn, stage = 0 }) => ({ pack: packOfTap({ name, fn }), name, stage }))
     }))
   }
 }
@@ -163,7 +163,10 @@ function kindOf(hook: AnyHook): HookFacts['kind'] {
 }
 
 /** Packs behind taps. */
-const owners = new WeakMap<Fn, string>()
+const owners = new WeakMap<object, string>()
+
+/** Whose tap it is, for a pack that calls the taps of its own hooks; the name of a tap that `ctx.tap` did not make. */
+export const packOfTap = ({ name, fn }: { readonly name: string; readonly fn: unknown }): string => owners.get(fn as Fn) ?? name
 
 export interface TapOwner {
   readonly guard: Guard

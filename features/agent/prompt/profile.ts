@@ -4,6 +4,7 @@ import { arch, platform } from 'node:os'
 import type { Accounts, Contribution } from '../../../kernel/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
 import { type AgentProfile, defaultProfile, type PromptBlock, type PromptWarning } from '../service.ts'
+import { waited } from '../waited.ts'
 import { listDirectory, localDate } from './environment.ts'
 import { gitState } from './git-state.ts'
 import { fillTemplate, readSystemFile, systemFileStamp } from './template.ts'
@@ -71,6 +72,8 @@ export interface PromptPorts {
   readonly blocks: readonly Contribution<PromptBlock>[]
   readonly now: () => Date
   readonly accounts: Accounts
+  /** How long each block may take, ms. */
+  readonly blockMs: number
 }
 
 export interface SystemPrompt {
@@ -83,11 +86,18 @@ export interface SystemPrompt {
 }
 
 /** What the text would follow from now. A block that fails has nothing to say. */
-export async function promptBasis(agent: AgentHost, profile: AgentProfile, { home, blocks, accounts }: PromptPorts): Promise<string> {
+export async function promptBasis(
+  agent: AgentHost,
+  profile: AgentProfile,
+  { home, blocks, accounts, blockMs }: PromptPorts
+): Promise<string> {
   const basisOf = async ({ pack, item: block }: Contribution<PromptBlock>) => {
     const what = `basis of prompt block ${block.name}`
     try {
-      return `${block.name} ${await accounts.onAccountOf(pack, what, () => block.basis?.(agent))}`
+      return `${block.name} ${await waited(
+        accounts.onAccountOf(pack, what, () => block.basis?.(agent)),
+        { limit_ms: blockMs }
+      )}`
     } catch (error) {
       accounts.blame(pack, what, error)
       return ''
@@ -116,7 +126,10 @@ export async function renderPrompt(agent: AgentHost, profile: AgentProfile, port
   for (const { pack, item: block } of ports.blocks) {
     const what = `prompt block ${block.name}`
     try {
-      const said = await ports.accounts.onAccountOf(pack, what, () => block.render(agent))
+      const said = await waited(
+        ports.accounts.onAccountOf(pack, what, () => block.render(agent)),
+        { limit_ms: ports.blockMs }
+      )
       const { text, ...more } = typeof said === 'string' ? { text: said } : said
       blocks.push({ order: block.order, text })
       variables = { ...variables, ...more.variables }

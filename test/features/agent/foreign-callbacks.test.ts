@@ -133,6 +133,28 @@ test('the next turn begins when the hooks of the end of the one before are over'
   assert.deepEqual(heard, ['begin of 0', 'end of 0', 'begin of 1', 'end of 1'])
 })
 
+test('a block of the system prompt that never ends is left out after its time, and so is what it follows from', async t => {
+  const never = () => new Promise<string>(() => undefined)
+  const pack = definePack({
+    name: 'other',
+    setup(ctx) {
+      ctx.contribute(PromptBlocks, { name: 'stuck', order: 700, render: never, basis: never })
+      ctx.contribute(PromptBlocks, { name: 'sound', order: 700, render: () => 'the sound block' })
+    }
+  })
+  const hold = setInterval(() => undefined, 1_000) // the limit alone does not keep the process alive
+  t.after(() => clearInterval(hold))
+  const llm = scriptedLlm('answer')
+  const agent = await startAgent(t, llm, { packs: [pack], config: { agent: { block_ms: 20 } } })
+
+  await agent.prompt('go')
+  await agent.settled(1)
+
+  assert.match(llm.requests[0]?.system ?? '', /the sound block/)
+  const { faults } = agent.kernel.features().find(one => one.name === 'other')?.meta ?? {}
+  assert.match(faults?.last ?? '', /prompt block stuck: took longer than 20 ms/)
+})
+
 test('a hook of the end of a turn that hangs holds up the next turn for a limited time', async t => {
   const pack = definePack({
     name: 'other',

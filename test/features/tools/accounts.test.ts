@@ -1,8 +1,11 @@
-/** What fails of a tool, a set of tools or a policy is put down to the pack that contributed it. */
+/** What fails of a tool, a set of tools, a policy or a hook is put down to the pack that it is of. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failed } from '../../../features/tools/decision.ts'
+import { ToolHooks, Tools } from '../../../features/tools/index.ts'
 import { Registry } from '../../../features/tools/registry.ts'
+import { definePack } from '../../../kernel/index.ts'
+import { scriptedModel, startTestServer, toolCalls } from '../../../testing/index.ts'
 import { contribution, fakeAgent, scripted } from './fakes.ts'
 
 const broken = (): never => {
@@ -28,4 +31,42 @@ test('a tool, a set and a policy that fail are faults of their packs', async t =
   failed('Far', new Error('x'), registry)
 
   assert.deepEqual(blamed, ['three: tool set lost', 'four: tool policy rules', 'one: tool Look', 'two: tool Far'])
+})
+
+test('a hook of a call that fails, or never ends, is a fault of its pack, not of the one with the tool', async t => {
+  const never = () => new Promise<never>(() => undefined)
+  const tools = definePack({
+    name: 'tools-of-mine',
+    setup: ctx => ctx.contribute(Tools, scripted({ name: 'Look', run: async () => ({ output: 'seen' }) }))
+  })
+  const hooked = (name: string, kind: 'before' | 'after', fn: () => Promise<never>) =>
+    definePack({ name, needs: { hooks: ToolHooks }, setup: (ctx, { hooks }) => ctx.tap(hooks[kind] as ToolHooks['before'], fn) })
+  const suffix = definePack({
+    name: 'suffix',
+    needs: { hooks: ToolHooks },
+    setup: (ctx, { hooks }) => ctx.tap(hooks.after, async result => ({ ...result, output: `${result.output}, and more` }), { stage: 1 })
+  })
+  const cases: [name: string, kind: 'before' | 'after', fn: () => Promise<never>, output: RegExp][] = [
+    ['guard-that-fails', 'before', async () => broken(), /The tool Look failed: broken/],
+    ['guard-that-hangs', 'before', never, /The tool Look failed: the guard guard-that-hangs took longer than 50 ms/],
+    ['hook-that-fails', 'after', async () => broken(), /^seen, and more$/],
+    ['hook-that-hangs', 'after', never, /^seen, and more$/]
+  ]
+  for (const [name, kind, fn, output] of cases) {
+    const model = scriptedModel(toolCalls({ name: 'Look', args: {} }), 'done')
+    const server = await startTestServer(t, {
+      packs: [tools, suffix, hooked(name, kind, fn)],
+      model,
+      approvals: 'approved',
+      config: { tools: { hook_limit_ms: 50 } }
+    })
+    const { results } = await server.prompt('look')
+    assert.match(results[0]?.output ?? '', output)
+    const faulty = server.kernel.features().filter(one => one.meta.faults)
+    assert.deepEqual(
+      faulty.map(one => one.name),
+      [name]
+    )
+    assert.match(faulty[0]?.meta.faults?.last ?? '', new RegExp(`^tap of toolCall.${kind}: `))
+  }
 })
