@@ -19,6 +19,7 @@ import {
 } from './engine.ts'
 import { endingGlobs, included } from './globs.ts'
 import { isNamed, VCS_DIRS } from './ignore-rules.ts'
+import { runBehind } from './priority.ts'
 
 function bundledPackage(): Promise<unknown> {
   const bundled = '@vscode/ripgrep' // a variable, so that a missing optional dependency is no build error
@@ -219,6 +220,7 @@ function run(
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const child = spawn(program, args, { cwd, env: searchEnv, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+    runBehind(child)
     const decoder = new StringDecoder('utf8')
     let bytes = 0
     let stderr = ''

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { lstat, readFile, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { AppError, errorSpec } from '../../kernel/index.ts'
+import { runBehind } from '../file-search/index.ts'
 
 export const GitUnavailable = errorSpec('git_unavailable', 40908, 'git is not available here')
 
@@ -130,6 +131,7 @@ export function collect(repository: Repository, args: readonly string[], signal:
       detached: true,
       windowsHide: true
     })
+    runBehind(child)
     const chunks: Buffer[] = []
     let size = 0
     let late = false

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { FileMatches, GrepRequest } from '../../../features/file-search/index.ts'
@@ -159,6 +160,13 @@ test('a gap of one file is none of the next', async t => {
       ]
     }
   ])
+})
+
+test('the program runs behind the server, which it would hold up on all processors', { timeout: 15_000 }, async t => {
+  const { engine, list } = await standIn(t, `until [ "$(nice)" -gt ${getPriority()} ]; do :; done; printf 'found\\000'`)
+  const paths: string[] = []
+  await engine.list(list, path => paths.push(path) > 0, signal)
+  assert.deepEqual(paths, ['found'])
 })
 
 test('the program gets nothing of the environment but what it needs', async t => {
