@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { ToolAuthority, type ToolCallContext, type ToolDenial, ToolHooks, type ToolRewrite, Tools } from '../../features/tools/index.ts'
 import { definePack, type Pack, Type } from '../../kernel/index.ts'
+import { wireOf } from '../features/agent/start.ts'
 import { scripted } from '../features/tools/fakes.ts'
 import { conversation } from '../helpers/conversation.ts'
 import { freshDir } from '../helpers/temp.ts'
@@ -36,7 +37,7 @@ test('a rewritten call is asked for, announced, run and told to the model with i
   const polite = guard('polite', ({ args }) =>
     args.command === 'echo one' ? rewrite({ command: 'echo two' }, 'Two is better.') : undefined
   )
-  const { turn, events, upstream } = await conversation(t, withPacks(polite))
+  const { turn, events, upstream, home } = await conversation(t, withPacks(polite))
 
   const { asked, results } = await turn([['Bash', { command: 'echo one' }]])
 
@@ -45,6 +46,7 @@ test('a rewritten call is asked for, announced, run and told to the model with i
   const started = events.find(({ type }) => type === 'tool.call.started')?.payload as { args: object; display: { command: string } }
   assert.deepEqual(started.args, { command: 'echo two' })
   assert.equal(started.display.command, 'echo two')
+  assert.deepEqual((await wireOf({ home })).find(({ type }) => type === 'tool.begin')?.changed_by, ['polite'])
   const told = JSON.stringify(upstream.requests.at(-1)?.body)
   assert.match(told, /changed by polite to \{.*echo two.*\}\. Two is better\./)
 })

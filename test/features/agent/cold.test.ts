@@ -46,7 +46,7 @@ async function agrees(agent: Started): Promise<void> {
   }
 }
 
-/** Calls are described and shown; one is refused. */
+/** Calls are described and shown; one is changed and refused. */
 const tools = runner(async ({ calls, report }) => {
   const outcomes = []
   for (const [at, call] of calls.entries()) {
@@ -57,7 +57,7 @@ const tools = runner(async ({ calls, report }) => {
       args: { at },
       description: `Running ${call.name}`,
       display,
-      ...(at === 1 ? { refused: true } : {})
+      ...(at === 1 ? { changed_by: ['a guard'], refused: true } : {})
     })
     await report({ type: 'progress', call, update: { kind: 'stdout', text: 'x' } })
     const result = { output: `${call.name} ${at}`, ...(at === 1 ? { is_error: true } : {}), note: 'for the model' }
@@ -85,6 +85,25 @@ test('turns with tools, retries, a queue and a failure', async t => {
   await agent.prompt('three')
   await agent.settled(3)
   await agrees(agent)
+
+  const records = await wireOf(agent)
+  const begins = records.filter(({ type }) => type === 'tool.begin') as (HistoryRecord & Record<string, unknown>)[]
+  const shown = ['Running Echo', { kind: 'command', command: 'Echo' }]
+  assert.deepEqual(
+    begins.map(({ description, display, changed_by, refused }) => [description, display, changed_by, refused]),
+    [
+      [...shown, undefined, undefined],
+      [...shown, ['a guard'], true]
+    ]
+  )
+  const events = eventsFrom(records)
+  const starts = events.filter(({ type }) => type === agentEvents.toolCallStarted.type)
+  assert.deepEqual(
+    starts.map(({ payload }) => [payload.description, payload.display]),
+    [shown, shown]
+  )
+  const { payload } = events.filter(({ type }) => type === agentEvents.stepCompleted.type)[1] ?? {}
+  assert.deepEqual([payload?.finishReason, payload?.providerFinishReason, payload?.rawFinishReason], ['end_turn', 'completed', 'stop'])
 })
 
 test('a prompt that is steered, one that is withdrawn, and an abort', async t => {

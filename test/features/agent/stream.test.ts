@@ -109,9 +109,10 @@ test('a message that streams is in the running turn of the snapshot only, a seal
 })
 
 test('who subscribes after a cursor in the middle of a text is told where it goes on; who heard all of it is told nothing', async t => {
-  const done = latch()
+  const [thought, done] = [latch(), latch()]
   const llm = scriptedLlm([
     { type: 'thinking', text: 'Hm' },
+    { type: 'wait', until: thought.opened },
     { type: 'text', text: 'first' },
     { type: 'wait', until: done.opened },
     { type: 'text', text: ' end' },
@@ -119,22 +120,32 @@ test('who subscribes after a cursor in the middle of a text is told where it goe
   ])
   const agent = await startAgent(t, llm)
   const { session_id } = agent
-  const [listener, newcomer] = [await agent.connect(), await agent.connect()]
+  const [listener, early, newcomer] = [await agent.connect(), await agent.connect(), await agent.connect()]
+  const follow = async (client: typeof listener, next: string) => {
+    const { as_of_seq: seq, epoch } = await snapshotOf(agent)
+    await client.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq, epoch } } })
+    await client.next(next)
+  }
   await listener.request('subscribe', { session_ids: [session_id] })
   await agent.prompt('go')
+  await listener.next(frame => frame.payload?.delta === 'Hm')
+  await follow(early, 'thinking.delta')
+  thought.open()
   await listener.next(frame => frame.payload?.delta === 'first')
-
-  const { as_of_seq: seq, epoch } = await snapshotOf(agent)
-  await newcomer.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq, epoch } } })
-  await newcomer.next('assistant.delta')
+  await follow(newcomer, 'assistant.delta')
   done.open()
-  for (const client of [listener, newcomer]) await client.next('prompt.completed')
+  for (const client of [listener, early, newcomer]) await client.next('prompt.completed')
 
   const told = (client: typeof listener) =>
     client.frames.filter(({ type }) => /\.delta$/.test(type)).map(({ type, offset, payload }) => [type, offset, payload.delta])
   assert.deepEqual(told(newcomer), [
     ['thinking.delta', 2, ''],
     ['assistant.delta', 5, ''],
+    ['assistant.delta', 5, ' end']
+  ])
+  assert.deepEqual(told(early), [
+    ['thinking.delta', 2, ''],
+    ['assistant.delta', 0, 'first'],
     ['assistant.delta', 5, ' end']
   ])
   assert.deepEqual(told(listener), [

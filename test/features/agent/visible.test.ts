@@ -90,24 +90,27 @@ test('what a kill swallowed of the state of a session follows from its journal',
   await agent.settled(1)
   const before = (await agent.call(readSession, { params })).data
   const state = (await readdir(home, { recursive: true })).find(name => name.endsWith('state.json')) ?? ''
-  const later = await copyOfHome(agent.home)
-  await cp(join(home, state), join(later, state))
+  const killed = await copyOfHome(agent.home)
+  await agent.stop() // from here on it is on record that clients were told
+  for (const later of [killed, await copyOfHome(agent.home)]) {
+    await cp(join(home, state), join(later, state))
 
-  const again = await startAgent(t, scriptedLlm('x'), { home: later, session_id })
-  await again.call(listPrompts, { params })
+    const again = await startAgent(t, scriptedLlm('x'), { home: later, session_id })
+    await again.call(listPrompts, { params })
 
-  const { title, last_prompt, last_turn_reason, updated_at } = (await again.call(readSession, { params })).data
-  assert.deepEqual([title, last_prompt, last_turn_reason], [before.title, before.last_prompt, 'completed'])
-  assert.ok(updated_at >= before.updated_at)
-  const { items } = (await again.call(listSessions, { query: { exclude_empty: true } })).data
-  assert.deepEqual(
-    items.map(item => item.id),
-    [session_id]
-  )
-  assert.deepEqual(
-    again.events.map(event => event.type).filter(type => type !== 'agent.status.updated'),
-    []
-  )
+    const { title, last_prompt, last_turn_reason, updated_at } = (await again.call(readSession, { params })).data
+    assert.deepEqual([title, last_prompt, last_turn_reason], [before.title, before.last_prompt, 'completed'])
+    assert.ok(updated_at >= before.updated_at)
+    const { items } = (await again.call(listSessions, { query: { exclude_empty: true } })).data
+    assert.deepEqual(
+      items.map(item => item.id),
+      [session_id]
+    )
+    assert.deepEqual(
+      again.events.map(event => event.type).filter(type => type !== 'agent.status.updated'),
+      []
+    )
+  }
 })
 
 test('after a kill in a turn with a prompt behind it the session is at work without a gap', async t => {
