@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Histories } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { abortPrompt, listPrompts } from '../../../features/prompts/index.ts'
+import { abortPrompt, abortSession, listPrompts } from '../../../features/prompts/index.ts'
 import { type AgentHost, archiveSession, readSession, type Session, Sessions } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
@@ -124,6 +124,24 @@ test('after a crash a subagent is closed and begins nothing, an independent agen
   ])
   assert.equal(again.requests.length, 1)
   assert.equal((await second.call(readSession, { params: { session_id: first.session_id } })).data.busy, false)
+})
+
+test('after a stop an independent agent goes on with what waits, and nobody has to ask for it', async t => {
+  const inside = insider()
+  const llm = scriptedLlm(hanging)
+  const first = await startAgent(t, llm, { packs: [inside.pack] })
+  await first.prompt('main')
+  await llm.arrived(0)
+  await first.call(abortSession, { params: { session_id: first.session_id } })
+  const { id: agent_id } = await child(inside, first, 'independent')
+  await first.prompt('one', { agent_id })
+  const { prompt_id } = await first.prompt('two', { agent_id })
+  await first.stop()
+
+  const { home, session_id } = first
+  const second = await startAgent(t, scriptedLlm('done'), { home, session_id })
+  const { payload } = await second.waitFor(event => event.type === 'prompt.completed' && event.subject === agent_id)
+  assert.equal((payload as { promptId: string }).promptId, prompt_id)
 })
 
 for (const early of [false, true]) {
