@@ -31,6 +31,7 @@ export const providerErrors: readonly ProviderError[] = [
   },
   { who: 'the same without a code', status: 429, body: chat(perMinute, null), means: 'rate' },
   { who: 'the same inside a stream', body: chat(perMinute, 'tokens', 'rate_limit_exceeded'), means: 'rate' },
+  { who: 'a quota that passes, inside a stream and without a code', body: chat(freeTier, null), means: 'transient' },
   { who: 'a day of tokens is used up', status: 429, body: chat(perDay, 'tokens', 'rate_limit_exceeded'), means: 'rate' },
   {
     who: 'one request is over the limit of a minute',
