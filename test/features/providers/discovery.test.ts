@@ -134,7 +134,15 @@ test('lists of real servers are read, whatever they call the window, and models 
     '/local/models': { models: [{ name: 'm' }], data: [{ id: 'm', meta: { n_ctx_train: 8192 } }] },
     '/mistral/models': {
       data: [{ id: 'm', max_context_length: 32000, capabilities: { vision: true, function_calling: false, completion_chat: true } }]
-    }
+    },
+    '/others/models': [
+      { id: 'a', max_context_size: 1000 },
+      { id: 'b', limit: { context: 2000 } },
+      { id: 'c', limits: { max_context_window_tokens: 3000 } },
+      { id: 'd', capabilities: { limits: { max_context_window_tokens: 4000 } } },
+      { id: 'e', model_spec: { availableContextTokens: 5000 } },
+      { id: 'f', meta: { n_ctx: 6000, n_ctx_train: 7000 } }
+    ]
   }
   const { url } = await listServer(t, ({ path }) => lists[path] ?? 404)
   const ids = Object.keys(lists).map(path => path.split('/')[1]!)
@@ -153,7 +161,8 @@ test('lists of real servers are read, whatever they call the window, and models 
       ['router/v/m', 200000, 'thinking image_in tool_use'],
       ['list/m', 4096, 'tool_use'],
       ['local/m', 8192, 'tool_use'],
-      ['mistral/m', 32000, 'image_in']
+      ['mistral/m', 32000, 'image_in'],
+      ...[...'abcdef'].map((id, at) => [`others/${id}`, 1000 * (at + 1), 'tool_use'])
     ]
   )
 })
