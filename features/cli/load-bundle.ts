@@ -75,15 +75,32 @@ function compile(name: string): Body {
   const text = bytes.toString('latin1')
   const digest = createHash('sha1').update(bytes).digest('base64')
   const [start, end, keptDigest] = kept?.[name] ?? [0, 0]
-  const script = new Script(text, {
-    filename: pathToFileURL(join(dir, name)).href,
-    cachedData: keptDigest === digest ? bytesOf(keptFile, empty, empty, start, end) : undefined
-  })
+  const cachedData = keptDigest === digest ? bytesOf(keptFile, empty, empty, start, end) : undefined
+  const script = underUsualFlags(() => new Script(text, { filename: pathToFileURL(join(dir, name)).href, cachedData }))
   scripts.set(name, { script, digest })
   return script.runInThisContext() as Body
 }
 
 const empty = Buffer.alloc(0)
+
+const heapLimit = [...(process.env.NODE_OPTIONS ?? '').split(' '), ...process.execArgv].findLast(word =>
+  /^--max[-_]old[-_]space[-_]size=\d+$/.test(word)
+)
+
+/**
+ * V8 takes kept code only under the flags it was made with, a limit of the heap among them, which says nothing about code. The heap of this thread has
+ * its limit by then; the flag stands again afterwards, for threads to come.
+ */
+function underUsualFlags<T>(work: () => T): T {
+  if (heapLimit === undefined) return work()
+  const { setFlagsFromString } = nodeRequire('node:v8') as typeof import('node:v8')
+  setFlagsFromString('--max-old-space-size=0')
+  try {
+    return work()
+  } finally {
+    setFlagsFromString(heapLimit)
+  }
+}
 
 /**
  * Where files are read to, one after the other: a buffer for each would be garbage that stays until memory is short. Resized for each file,

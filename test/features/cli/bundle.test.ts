@@ -24,7 +24,13 @@ function node(args: string[], home = '/nowhere') {
   return spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 20_000 })
 }
 
-test('the kept code is used for the command line, the kernel and every pack', async () => {
+interface Watched {
+  readonly used: string[]
+  readonly compiled: string[]
+  readonly limit: number
+}
+
+test('the kept code is used for the command line, the kernel and every pack, also where the heap has a limit, which holds', async () => {
   const watched = `
     const vm = require('node:vm')
     const used = [], compiled = []
@@ -36,11 +42,14 @@ test('the kept code is used for the command line, the kernel and every pack', as
       }
     }
     process.stdout.write = text => /listening/.test(text) && process.kill(process.pid, 'SIGTERM')
-    process.on('exit', () => process.stderr.write(JSON.stringify({ used, compiled })))
+    process.on('exit', () => process.stderr.write(JSON.stringify({ used, compiled, limit: require('node:v8').getHeapStatistics().heap_size_limit })))
     process.argv = [process.execPath, 'svc-code', '--port', '0']
     require(${JSON.stringify(join(root, 'dist', 'bundle', 'load.js'))}).load('cli.js')`
-  const { used, compiled } = JSON.parse(node(['-e', watched], await freshDir()).stderr) as { used: string[]; compiled: string[] }
-  for (const name of ['cli', 'base', 'pack']) assert.deepEqual([used.includes(name), compiled.includes(name)], [true, false], name)
+  for (const flags of [[], ['--max-old-space-size=200']]) {
+    const { used, compiled, limit } = JSON.parse(node([...flags, '-e', watched], await freshDir()).stderr) as Watched
+    for (const name of ['cli', 'base', 'pack']) assert.deepEqual([used.includes(name), compiled.includes(name)], [true, false], name)
+    assert.equal(limit < 400 * 2 ** 20, flags.length > 0)
+  }
 })
 
 test('a file that was changed runs as it is now, and without kept code everything runs', async () => {
