@@ -241,14 +241,15 @@ export class Lifecycle {
   async #settle(): Promise<void> {
     const plan = this.#plan()
     const begun = new Map<Unit, Ran | Promise<Ran>>()
-    const begin = (at: number) => {
+    /** `from`: those before it are through. */
+    const begin = (at: number, from: number) => {
       const unit = plan[at] as Unit
-      if (!begun.has(unit) && this.#missing(unit).length === 0 && !this.#mayHave(unit, plan.slice(0, at))) begun.set(unit, this.#run(unit))
+      if (!begun.has(unit) && this.#missing(unit).length === 0 && !this.#mayHave(unit, plan, from, at)) begun.set(unit, this.#run(unit))
       return begun.get(unit)
     }
     for (const [at, unit] of plan.entries()) {
-      const running = begin(at)
-      if (running instanceof Promise) for (let later = at + 1; later < plan.length; later++) void begin(later)
+      const running = begin(at, at)
+      if (running instanceof Promise) for (let later = at + 1; later < plan.length; later++) void begin(later, at)
       if (running) await this.#publish(unit, running instanceof Promise ? await running : running)
     }
     this.#failCycles()
@@ -271,9 +272,14 @@ export class Lifecycle {
   }
 
   /** One of those before it may yet bring a service that the unit can do without. */
-  #mayHave(unit: Unit, before: readonly Unit[]): boolean {
-    const optional = Object.values(unit.pack.optional).map(token => token.id)
-    return optional.length > 0 && before.some(one => one.state === 'Activating' && one.declares().some(id => optional.includes(id)))
+  #mayHave(unit: Unit, plan: readonly Unit[], from: number, at: number): boolean {
+    const optional = Object.values(unit.pack.optional)
+    if (optional.length === 0) return false
+    for (let before = from; before < at; before++) {
+      const one = plan[before] as Unit
+      if (one.state === 'Activating' && one.declares().some(id => optional.some(token => token.id === id))) return true
+    }
+    return false
   }
 
   #flush(): void {
