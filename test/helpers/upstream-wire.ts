@@ -43,10 +43,13 @@ export interface WireReply {
 
 /** Cuts a text into `count` pieces of about equal length, between code points. */
 export function cut(text: string, count: number): string[] {
-  const points = [...text]
+  const place = (i: number) => {
+    const at = Math.floor((i * text.length) / count)
+    return (text.codePointAt(at - 1) ?? 0) > 0xffff ? at + 1 : at
+  }
   const found: string[] = []
   for (let i = 0; i < count; i++) {
-    const piece = points.slice(Math.floor((i * points.length) / count), Math.floor(((i + 1) * points.length) / count)).join('')
+    const piece = text.slice(place(i), place(i + 1))
     if (piece !== '' || count === 1) found.push(piece)
   }
   return found
