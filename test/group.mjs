@@ -7,11 +7,26 @@ import hooks from 'node:async_hooks'
 
 const { createHook } = hooks
 let follow
-hooks.createHook = (...args) => {
-  follow = createHook(...args)
+let forget
+/** Tests and suites that have not ended. */
+let open = []
+hooks.createHook = ({ init, destroy }) => {
+  const noted = []
+  follow = createHook({
+    init(id, type, by, resource) {
+      noted.push(id)
+      if (type === 'Test') open.push(resource)
+      init(id, type, by, resource)
+    },
+    destroy
+  })
+  // Of what begins while the hook is on, the runner would keep the test for good: it never hears of the end.
+  forget = () => {
+    for (const id of noted.splice(0)) destroy(id)
+  }
   return follow
 }
-const { describe } = await import('node:test') // makes its hook now
+const { beforeEach, describe } = await import('node:test') // makes its hook now
 hooks.createHook = createHook
 
 for (const kind of ['uncaughtException', 'unhandledRejection'])
@@ -34,5 +49,23 @@ export function suite(name, url) {
     if (!follow) throw new Error('node:test was loaded before group.mjs, so its hook cannot be switched off')
     await import(url)
     follow.disable()
+    forget()
+    beforeEach(letGo)
   })
+}
+
+/**
+ * The runner keeps every test to the end, and a test what its `after` has closed: whole servers. They are a multiple of all else in the memory of a
+ * group, which every start of a child process has to copy the tables of.
+ */
+function letGo() {
+  open = open.filter(test => {
+    if (test.finished) dropEnds(test)
+    return !test.finished
+  })
+}
+
+function dropEnds({ hooks, subtests }) {
+  hooks.after.length = 0
+  for (const subtest of subtests) dropEnds(subtest)
 }

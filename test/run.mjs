@@ -5,30 +5,35 @@
  * API documents was never seen.
  * `node test/run.mjs [--pack <name>] [--alone] [part of a file name ...]`; `--alone` gives each file a process of its own.
  */
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const groupCount = 9
+const groupCount = 6
 const atOnce = 3
 
-/** Seconds of CPU of files whose size says little about them, their processes included. The others take about one for 8 KB. */
+/** Seconds of CPU of files whose size says little about them, their processes included. The others take about one for 10 KB. */
 const heavy = {
-  'test/contract/supervisor.test.ts': 40,
-  'test/client/converge.test.ts': 25,
-  'test/features/cli/tarball.test.ts': 14,
-  'test/docs/pages.test.ts': 12,
-  'test/features/cli/isolation/faults.test.ts': 12,
-  'test/features/mcp/mcp.test.ts': 11,
+  'test/contract/supervisor.test.ts': 45,
+  'test/client/converge.test.ts': 23,
+  'test/features/cli/tarball.test.ts': 15,
+  'test/features/cli/isolation/faults.test.ts': 11,
+  'test/docs/pages.test.ts': 11,
   'test/features/fs/hostile.test.ts': 10,
-  'test/features/cli/isolation/examples.test.ts': 10,
-  'test/contract/packs-off.test.ts': 10,
-  'test/contract/kill-long-turn.test.ts': 9,
-  'test/suites/pack-hygiene.test.ts': 9,
-  'test/contract/record-and-event.test.ts': 9,
-  'test/contract/damage.test.ts': 8
+  'test/features/cli/isolation/examples.test.ts': 9,
+  'test/features/mcp/mcp.test.ts': 8,
+  'test/contract/leftovers.test.ts': 7,
+  'test/features/cli/pack-command.test.ts': 7,
+  'test/suites/pack-hygiene.test.ts': 7,
+  'test/contract/packs-off.test.ts': 6,
+  'test/contract/record-and-event.test.ts': 6,
+  'test/contract/page-recovery.test.ts': 6,
+  'test/contract/kill-long-turn.test.ts': 6,
+  'test/contract/damage.test.ts': 5,
+  'test/features/cli/server-process.test.ts': 5,
+  'test/client/compiled.test.ts': 5
 }
 
 const { filters, alone } = readArguments(process.argv.slice(2))
@@ -37,7 +42,7 @@ if (wanted.length === 0) fail(`no test matches ${filters.join(' ')}`)
 const missing = wanted.find(name => !existsSync(compiled(name)))
 if (missing) fail(`${compiled(missing)} is missing: run npm run build`)
 
-const place = mkdtempSync(join(tmpdir(), 'svc-code-tests-'))
+const place = temporaryPlace()
 const seen = mkdtempSync(join(tmpdir(), 'svc-code-seen-'))
 // Lines of the sources cost a tenth of the time of all tests: they are for looking at some.
 const maps = filters.length > 0 ? ['--enable-source-maps'] : []
@@ -80,6 +85,29 @@ function readArguments(words) {
   return { filters, alone }
 }
 
+/**
+ * The directory for temporary files: in memory where there is plenty of it and programs run from there, unless TMPDIR says where. Homes come and go
+ * with nearly every test, and what is asked of the disk is the same; that a server writes in time is tested by watching its file calls and by
+ * killing it, not by the medium.
+ */
+function temporaryPlace() {
+  const prefix = 'svc-code-tests-'
+  try {
+    const { bsize, bavail } = statfsSync('/dev/shm')
+    if (!process.env.TMPDIR && Math.min(bsize * bavail, process.availableMemory()) > 4 * 2 ** 30) {
+      const dir = mkdtempSync(join('/dev/shm', prefix))
+      const program = join(dir, 'runs')
+      writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 })
+      const { status } = spawnSync(program)
+      rmSync(status === 0 ? program : dir, { recursive: true })
+      if (status === 0) return dir
+    }
+  } catch {
+    // No such place here.
+  }
+  return mkdtempSync(join(tmpdir(), prefix))
+}
+
 function testSources() {
   return ['test', 'examples']
     .flatMap(dir => readdirSync(dir, { recursive: true }).map(name => join(dir, String(name)).replaceAll('\\', '/')))
@@ -93,7 +121,7 @@ function compiled(name) {
 
 /** The heaviest files first, each into the group that is lightest so far; within a group each file is a suite, in the order of names. */
 function groupFiles(names) {
-  const weighed = names.map(name => ({ name, weight: heavy[name] ?? statSync(name).size / 8192 }))
+  const weighed = names.map(name => ({ name, weight: heavy[name] ?? statSync(name).size / 10_240 }))
   weighed.sort((a, b) => b.weight - a.weight || (a.name < b.name ? -1 : 1))
   const groups = Array.from({ length: Math.min(groupCount, names.length) }, () => ({ weight: 0, names: [] }))
   for (const { name, weight } of weighed) {
