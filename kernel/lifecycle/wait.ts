@@ -85,23 +85,32 @@ export function yieldToLoop(): Promise<void> | undefined {
 
 /** Those that wait for their turn: who yields again and again is behind whoever came meanwhile. */
 const waiting: (() => void)[] = []
+/** So many of them go on in one pass at most: of thousands few have time to. */
+const perPass = 64
+let calls = 0
 
 /** Resolves in the next pass of the event loop; in a later one when those that wait take more than a pass may. */
 export function nextPass(): Promise<void> {
   return new Promise(resolve => {
     waiting.push(resolve)
-    setImmediate(goOn)
+    call()
   })
 }
 
-/** Runs as often as somebody waits; each time the first of them goes on. */
+function call(): void {
+  if (calls >= perPass || calls >= waiting.length) return
+  calls++
+  setImmediate(goOn)
+}
+
+/** The first of those that wait goes on, when there is time. */
 function goOn(): void {
-  if (isOver() && resumed) {
-    setImmediate(goOn)
-    return
+  calls--
+  if (!isOver() || !resumed) {
+    resumed = true // the first of a pass goes on, whatever else took its time
+    waiting.shift()?.()
   }
-  resumed = true // the first of a pass goes on, whatever else took its time
-  waiting.shift()?.()
+  call()
 }
 
 /** Resolves behind what goes on in the next pass: for what follows from something, when nobody waits for it as they do for that. */

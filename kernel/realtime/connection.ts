@@ -60,6 +60,8 @@ interface Message {
   readonly binary: boolean
 }
 
+const soon = Promise.resolve()
+
 export class ClientConnection extends SlotHost implements Connection {
   readonly id: string
   readonly principal: Principal
@@ -302,7 +304,7 @@ export class ClientConnection extends SlotHost implements Connection {
     if (this.#gathering) return
     this.#gathering = true
     this.cork()
-    queueMicrotask(() => {
+    void soon.then(() => {
       this.#gathering = false
       this.uncork()
     })

@@ -78,11 +78,13 @@ export class Sockets {
       socket.destroy()
       return
     }
+    socket.cork() // the answer and the first frame leave together
     server.handleUpgrade(req, socket, head, ws => {
       req.socket.setKeepAlive(true, keepAliveMs)
       endInTurn(socket)
       accept(ws, new SocketTransport(ws, socket), judged, req)
     })
+    socket.uncork()
   }
 
   /** With the first client, so that the server is ready sooner. */
