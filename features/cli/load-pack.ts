@@ -119,7 +119,7 @@ async function loadPack(spec: string, from: string, limitMs: number, isolation: 
     return { spec, from, place, found }
   } catch (cause) {
     const reason = cause instanceof Error ? (cause.message.split('\n', 1)[0] ?? '') : String(cause)
-    const told = reason.startsWith(place) // by the process of the pack
+    const told = reason.startsWith(place) || /^\/\S+:\d+: /.test(reason) // by the process of the pack, or by what erased types
     return { spec, from, place, found: new Error(told ? reason : `${await placeOf(cause, place)}: ${reason}`, { cause }) }
   }
 }
@@ -274,8 +274,8 @@ async function syntaxPlace(entry: string): Promise<string | undefined> {
   for (const file of files) {
     if (files.size > 100 || !existsSync(file)) continue
     const stderr = await new Promise<string>(done => execFile(process.execPath, ['--check', file], (_error, _out, text) => done(text)))
-    const line = /^\S+?:(\d+)$/m.exec(stderr)?.[1]
-    if (line !== undefined) return `${file}:${line}`
+    const [, of = '', line] = /^(\S+?):(\d+)$/m.exec(stderr) ?? []
+    if (basename(of) === basename(file)) return `${file}:${line}`
     for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/\bimport\b[^'"]*['"](\.[^'"]+)['"]|\bfrom\s*['"](\.[^'"]+)['"]/g)) {
       if (path !== '') files.add(resolve(dirname(file), path))
     }

@@ -45,6 +45,11 @@ const faults: Readonly<Record<string, readonly [files: Record<string, string>, e
     { 'outer.mjs': 'import { b } from "./part.mjs"\n', 'part.mjs': '\n\nexport const b = = 2\n' },
     /part\.mjs:3: .*Unexpected token/
   ],
+  'a syntax error in TypeScript': [{ 'typo.ts': 'const a = 1\nconst b: number = = 2\n' }, /^\S+typo\.ts:2: [^/]*xpression expected/],
+  'a syntax error in TypeScript that the pack imports': [
+    { 'outer.ts': 'import { b } from "./part.ts"\n', 'part.ts': '\n\nexport const b: number = = 2\n' },
+    /^\S+part\.ts:3: [^/]*xpression expected/
+  ],
   'a missing file': [{ 'lost.mjs': '\nimport { x } from "./nowhere.mjs"\n' }, /lost\.mjs:2: .*Cannot find module .*nowhere\.mjs/],
   'a missing module': [{ 'lost.mjs': '\n\nimport x from "no-such-module-of-ours"\n' }, /lost\.mjs:3: .*Cannot find package/],
   'a name that a module does not export': [
@@ -60,7 +65,7 @@ for (const [what, [files, error]] of Object.entries(faults)) {
   test(`${what} makes a failed pack with file and line, and the others run`, async () => {
     const [failed, next] = await featuresOf(files)
     assert.equal(failed?.state, 'Failed')
-    assert.equal(failed?.name, Object.keys(files)[0]?.replace('.mjs', ''))
+    assert.equal(failed?.name, Object.keys(files)[0]?.replace(/\.\w+$/, ''))
     assert.match(failed?.meta.error ?? '', error)
     assert.deepEqual(next, { name: 'good', state: 'Active', meta: {} })
   })
