@@ -98,17 +98,16 @@ export class Audience {
     if (!follower || grade === 'off') return
     const missed = since === undefined ? undefined : stream.since(since)
     const had = follower.has.get(agent.id) ?? 'off'
-    follower.has.set(agent.id, grade)
     if (missed?.complete) for (const batch of missed.batches) this.#ops(connection, agent, batch, grade)
     else if (rank[grade] > rank[had] || since !== undefined) this.#reset(connection, agent, stream, grade)
+    // Not before: what waited in the stream is taken into a baseline when one is asked for, and goes out as batches to those who have theirs.
+    follower.has.set(agent.id, grade)
   }
 
   /** An agent that is new, or whose timeline operations cannot describe. */
   beginAll(agent: AgentHost, stream: AgentStream, anew: boolean): void {
-    for (const [connection, follower] of this.#followers) {
-      if (anew) follower.has.delete(agent.id)
-      if (!follower.has.has(agent.id)) this.begin(connection, agent, stream)
-    }
+    if (anew) for (const { has } of this.#followers.values()) has.delete(agent.id)
+    for (const [connection, { has }] of this.#followers) if (!has.has(agent.id)) this.begin(connection, agent, stream)
   }
 
   /** The events of the connection were replayed from a cursor: its transcripts begin anew, too. */

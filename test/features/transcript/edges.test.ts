@@ -1,10 +1,15 @@
 /** What happens seldom: a disk that refuses, a turn too long for memory, more than is kept. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { AgentHost, Session } from '../../../features/sessions/index.ts'
+import { Audience } from '../../../features/transcript/audience.ts'
+import type { Grade } from '../../../features/transcript/contract.ts'
 import { Entities } from '../../../features/transcript/entities.ts'
 import { OpJournal } from '../../../features/transcript/op-journal.ts'
 import transcript from '../../../features/transcript/pack.ts'
+import type { AgentStream } from '../../../features/transcript/stream.ts'
 import { TurnFold } from '../../../features/transcript/turn-fold.ts'
+import type { Connection } from '../../../kernel/index.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, historyOnDisk, startAgent } from '../agent/start.ts'
 import { common, pageOf, TranscriptClient } from './client.ts'
@@ -91,4 +96,41 @@ test('older entities keep their heads when all together are too large', () => {
     ]
   )
   assert.deepEqual(Entities.load(JSON.parse(JSON.stringify(entities.save()))).shown(), entities.shown())
+})
+
+test('what waits in a stream while somebody comes is in the baseline, or goes out before it', () => {
+  const sent: string[] = []
+  const send = (connection: Connection, _session: Session, type: string, payload: object) =>
+    sent.push(`${connection.id} ${type} ${'seq' in payload ? payload.seq : ''}`)
+  const audience = new Audience({ id: 'session_a' } as Session, { pack: 'transcript', send })
+  const agent = { id: 'main' } as AgentHost
+  let seq = 0
+  let waits = 0
+  const settle = () => {
+    while (waits > 0) {
+      waits--
+      audience.dispatch(agent, { seq: ++seq, ops: [{ op: 'meta.merge', meta: {} }] })
+    }
+    return { items: [], hasMoreOlder: false }
+  }
+  const stream = {
+    get seq() {
+      return seq
+    },
+    baseline: settle
+  } as unknown as AgentStream
+  const clientOf = (id: string) => ({ id, suppress: () => () => undefined }) as unknown as Connection
+  const come = (connection: Connection, grade: Grade) => {
+    waits = 1
+    audience.set(connection, new Map([['main', grade]]))
+    audience.begin(connection, agent, stream)
+  }
+  const [a, b] = [clientOf('a'), clientOf('b')]
+  come(a, 'turn')
+  come(b, 'delta')
+  assert.deepEqual(sent.splice(0), ['a transcript.reset 1', 'a transcript.ops 2', 'b transcript.reset 2'])
+
+  waits = 1
+  audience.beginAll(agent, stream, true)
+  assert.deepEqual(sent, ['a transcript.reset 3', 'b transcript.reset 3'])
 })
