@@ -63,7 +63,7 @@ export {
 } from './errors.ts'
 export { type BinaryReply, binary, type FileReply, fileEtag, type StreamReply } from './http/bytes.ts'
 export type { CallInput, Envelope, Inject, Injected, InjectOptions } from './http/inject.ts'
-export { partedText } from './http/large-json.ts'
+export { partedList, partedText } from './http/large-json.ts'
 export { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackFacts, type PackReport } from './info.ts'
 export type { LoopTime } from './lifecycle/guard.ts'
 export { guardHook, packOfTap, silence, type TapOptions, type TapPoint, type TapPoints } from './lifecycle/hooks.ts'

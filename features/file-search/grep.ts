@@ -1,5 +1,5 @@
 /** fs:grep: what the engine finds, within the budgets of the request. */
-import { AppError, type BodyOf, type DataOf, invalid, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, type BodyOf, type DataOf, invalid, partedList, yieldToLoop } from '../../kernel/index.ts'
 import { ToolRefusal } from '../tools/index.ts'
 import { GrepTimeout, type grepFiles, type Match } from './contract.ts'
 import type { FileMatches, GrepRequest, SearchEngine } from './engine.ts'
@@ -34,16 +34,27 @@ export async function grep(
   found.sort((a, b) => (a.path < b.path ? -1 : 1))
   const files: { path: string; matches: Match[] }[] = []
   let left = wanted.max_total_matches
-  for (const [at, file] of found.entries()) {
-    if (at % 100 === 99) await yieldToLoop()
-    const all = matchesOf(file, wanted.context_lines)
-    const matches = all.slice(0, Math.min(wanted.max_matches_per_file, left))
-    if (matches.length < all.length) truncated = true
+  let chars = 0
+  for (const file of found) {
+    const most = Math.min(wanted.max_matches_per_file, left)
+    const matches: Match[] = []
+    let own = 0
+    for (const match of matchesOf(file, wanted.context_lines)) {
+      if (matches.length === most) {
+        truncated = true
+        break
+      }
+      matches.push(match)
+      own += charsOf(match)
+      if (matches.length % 500 === 0) await yieldToLoop()
+    }
     left -= matches.length
-    if (matches.length > 0) files.push({ path: file.path, matches })
+    chars += own
+    if (matches.length > 0) files.push({ path: file.path, matches: partedList(matches, own) })
+    await yieldToLoop()
   }
   return {
-    files,
+    files: partedList(files, chars),
     files_scanned: Math.max(scanned ?? 0, files.length),
     truncated: truncated || partial !== undefined,
     elapsed_ms: Math.round(performance.now() - began)
@@ -69,14 +80,17 @@ function requestOf(root: string, wanted: Wanted, most_ms: number): GrepRequest {
 }
 
 /** Every line with a match, and the neighbours that the engine showed. */
-function matchesOf({ rows }: FileMatches, context: number): Match[] {
-  return rows.flatMap((row, at) => {
-    if (row.col === undefined) return []
+function* matchesOf({ rows }: FileMatches, context: number): Generator<Match> {
+  for (const [at, row] of rows.entries()) {
+    if (row.col === undefined) continue
     const neighbours = (step: -1 | 1) => {
       const texts: string[] = []
       for (let n = 1; n <= context && rows[at + step * n]?.line === row.line + step * n; n++) texts.push(rows[at + step * n]!.text)
       return texts
     }
-    return [{ line: row.line, col: row.col, text: row.text, before: neighbours(-1).reverse(), after: neighbours(1) }]
-  })
+    yield { line: row.line, col: row.col, text: row.text, before: neighbours(-1).reverse(), after: neighbours(1) }
+  }
 }
+
+/** Of its JSON, about. */
+const charsOf = ({ text, before, after }: Match) => [...before, ...after].reduce((sum, { length }) => sum + length + 3, text.length + 50)

@@ -2,7 +2,7 @@
 import type { Dirent } from 'node:fs'
 import { opendir, readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
-import { AppError, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, partedList, yieldToLoop } from '../../kernel/index.ts'
 import { anyGlob, holdsRules, IgnoreRules, isNamed, type Root } from '../file-search/index.ts'
 import { PathMissing } from '../workspaces/index.ts'
 import { type Pin, translated, withPin } from './boundary.ts'
@@ -20,6 +20,8 @@ const ANSWERED = 20_000
 const SORTED = 2_000
 /** Entries of which each takes little, before others may have their turn. */
 const SLICE = 256
+/** An entry as JSON, about. */
+const ENTRY_CHARS = 200
 /** Directories that are counted at a time. */
 const AT_ONCE = 16
 
@@ -89,7 +91,7 @@ class Lister {
       await this.#fill(shown, pin)
       const entries = shown.flatMap(({ entry }) => (entry ? [entry] : [])) // without one it is gone
       this.listed += entries.length
-      return await this.#finish(entries)
+      return partedList(await this.#finish(entries), entries.length * ENTRY_CHARS)
     })
   }
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { defineRoute } from '../../kernel/contract.ts'
-import { answerText, LargeText, partedText } from '../../kernel/http/large-json.ts'
+import { answerText, LargeText, partedList, partedText } from '../../kernel/http/large-json.ts'
 import { Type } from '../../kernel/schema.ts'
 import { startHttp } from './http-fixture.ts'
 
@@ -41,6 +41,46 @@ test('a text in parts stands for the text, in a large answer and in a small one'
     JSON.stringify({ small: partedText(['a', 'b']), empty: partedText([]), one: partedText(['c']) }),
     '{"small":"ab","empty":"","one":"c"}'
   )
+})
+
+test('a list that does not change is made item by item, with lists and texts in it; a short one at once', async () => {
+  const match = (n: number) => ({ line: n, text: `"${n}"`, before: [undefined, '世'], none: undefined })
+  const files = (parted: <T>(items: T[], chars: number) => T[]) => ({
+    files: parted(
+      Array.from({ length: 50 }, (_, n) => ({
+        path: `f${n}`,
+        matches: parted(
+          Array.from({ length: n * 4 }, (_, at) => match(at)),
+          n * 400
+        )
+      })),
+      600_000
+    ),
+    others: parted([undefined, null, [], 'x', long('t'), parted([], 0), { deep: parted([1, [2]], 5) }], 700_000),
+    more: 1
+  })
+  const text = answerText(files(partedList))
+  assert.ok(text instanceof LargeText)
+  assert.equal(await text.whole(), JSON.stringify(files(items => items)))
+  assert.equal(answerText({ few: partedList([1, { a: 2 }], 20) }), '{"few":[1,{"a":2}]}')
+
+  const many = answerText(
+    partedList(
+      Array.from({ length: 100_000 }, (_, n) => match(n)),
+      5_000_000
+    )
+  )
+  assert.ok(many instanceof LargeText)
+  let turns = 0
+  const count = () => {
+    turns++
+    immediate = setImmediate(count)
+  }
+  let immediate = setImmediate(count)
+  const parts = await many.made()
+  clearImmediate(immediate)
+  assert.ok(parts.length > 10 && parts.every(({ length }) => length < 600_000))
+  assert.ok(turns >= 2, `others had ${turns} turns`)
 })
 
 test('an answer in parts is what was true when it was given, and others have their turn while it is made', async t => {
