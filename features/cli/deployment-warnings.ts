@@ -6,8 +6,8 @@ import { defaultPacks, demoPacks, loadDefaultPack } from '../default-packs.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import type { FlagValues } from './flags.ts'
 
-/** One line each; a fault of the file is one of them. */
-export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessEnv): Promise<string[]> {
+/** One line each; a fault of the file is one of them. `served`: the packs that a running server has. */
+export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessEnv, served?: readonly string[]): Promise<string[]> {
   let deployment: Deployment
   try {
     deployment = await readDeployment({ ...(flags.home === undefined ? {} : { home: flags.home }) }, env)
@@ -18,21 +18,26 @@ export async function configuredWarnings(flags: FlagValues, env: NodeJS.ProcessE
   const known = Object.keys({ ...defaultPacks, ...demoPacks })
   const apart = typeof isolate === 'object' ? isolate : []
   // Packs of others are named after their files and packages, as a rule, and `pack add` isolates them by name.
-  const named = load.flatMap(({ spec }) => [basename(spec, extname(spec)).replace(/^svc-code-/, ''), basename(dirname(spec)), ...apart])
+  const guessed = load.flatMap(({ spec }) => [basename(spec, extname(spec)).replace(/^svc-code-/, ''), basename(dirname(spec))])
+  const named = [...guessed, ...(served ?? (load.length > 0 ? apart : []))]
   const lists = { disable, require, config: Object.keys(config) }
   const strangers = Object.entries(lists).flatMap(([key, names]) =>
     names.flatMap(name => ([...known, ...named].includes(name) ? [] : [{ key, name }]))
   )
   const odd = strangers.flatMap(({ key, name }) => {
     const near = nearest(name, known, name.length < 6 ? 1 : 2)
-    if (load.length > 0 && near === undefined) return [] // it may be one of those that are loaded
-    return [`[packs] ${key} in config.toml: no default pack is named '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`]
+    if (load.length > 0 && near === undefined && !served) return [] // it may be one of those that are loaded
+    return [
+      `[packs] ${key} in config.toml: no ${served ? '' : 'default '}pack is named '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`
+    ]
   })
   odd.push(
     ...apart.flatMap(name => {
       if (known.includes(name))
         return [`[packs] isolate in config.toml: '${name}' is a default pack, which runs in the process of the server`]
-      return load.length === 0 ? [`[packs] isolate in config.toml: no pack of load is named '${name}'`] : []
+      return load.length === 0 || (served && !named.includes(name))
+        ? [`[packs] isolate in config.toml: no pack of load is named '${name}'`]
+        : []
     })
   )
   const options = await Promise.all(

@@ -8,6 +8,7 @@ import { CommandError } from './command-error.ts'
 import type { Runner } from './commands.ts'
 import { type Deployment, readDeployment } from './deployment.ts'
 import { deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
+import { configuredWarnings } from './deployment-warnings.ts'
 import { json, table } from './io.ts'
 import { details, disabledRow, type Row, rowOf } from './pack-rows.ts'
 import { type Reached, runningServer } from './servers.ts'
@@ -18,6 +19,13 @@ export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   const server = await runningServer(deployment.home)
   const rows: Row[] = server ? await rowsOf(server, deployment) : await foreseenRows(deployment, text => err(`warning: ${text}\n`))
   if (!server) err(`no server runs on ${deployment.home}: this is what one would load\n`)
+  else
+    for (const text of await configuredWarnings(
+      flags,
+      env,
+      rows.map(({ name }) => name)
+    ))
+      err(`warning: ${text}\n`)
   const [name] = words
   const shown = name === undefined ? rows : rows.filter(row => row.name === name)
   if (name !== undefined && shown.length === 0) throw new CommandError(`no pack '${name}'; svc-code packs lists them`)

@@ -61,10 +61,10 @@ export class Deployed {
     const unloaded = [...before.keys()].filter(name => !after.has(name) && there.has(name))
     const held = unloaded.find(name => there.get(name)?.required)
     if (held !== undefined) throw new AppError(PackHeld, { message: `pack '${held}' is required by this server and cannot be disabled` })
-    const changed = (name: string) => !isDeepStrictEqual(this.#last?.config[name], next.config[name])
+    const changed = (name: string) => !isDeepStrictEqual({ ...(this.#last?.config[name] ?? {}) }, { ...(next.config[name] ?? {}) })
     const reloaded = [...after.keys()].filter(name => {
       const other = before.get(name) !== after.get(name) || changed(name)
-      return other && before.has(name) && there.get(name)?.wanted
+      return other && before.has(name) && there.has(name)
     })
     const loaded = [...after.keys()].filter(name => !before.has(name))
 

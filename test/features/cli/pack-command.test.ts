@@ -139,6 +139,10 @@ test('packs are added by path and as a tarball, and removed, while the server ru
   assert.match(await readFile(join(home, 'config.toml'), 'utf8'), /load = \["svc-code-greeter"\]/)
   assert.doesNotMatch((await command(home, ['packs', 'greeter'])).stdout, /of its own/)
   assert.equal((await command(home, ['pack', 'remove', 'greeter'])).code, 0)
+  await writeFile(join(home, 'config.toml'), '[packs]\nload = ["./nothing.js"]\nrequire = ["geeter"]\nisolate = ["greter"]\n')
+  const { stderr } = await command(home, ['packs'])
+  assert.match(stderr, /warning: \[packs\] require in config\.toml: no pack is named 'geeter'\n/)
+  assert.match(stderr, /warning: \[packs\] isolate in config\.toml: no pack of load is named 'greter'\n/)
   assert.equal(((await rest.json('GET', `/api/v1/sessions/${session.id}`)).data as { id: string }).id, session.id)
 })
 

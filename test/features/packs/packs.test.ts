@@ -193,6 +193,20 @@ test('packs that one edit adds, or changes, are set up side by side: one that ta
   }
 })
 
+test('a pack that was unloaded for this run is back when the file says something else about it, as it says', async t => {
+  const { call, file, said } = await deployed(t)
+  const refresh = async (lines: string) => {
+    await writeFile(file, `[packs]\nload = ["./hello.mjs"]\n${lines}`)
+    return (await call(refreshPacks)).data
+  }
+  await refresh('')
+  await call(unloadPack, { params: { name: 'hello' } })
+  assert.deepEqual((await refresh('[packs.config.meta]\n')).reloaded, [])
+  assert.equal(await said(), 404)
+  assert.deepEqual((await refresh('[packs.config.hello]\nwho = "all"\n')).reloaded, ['hello'])
+  assert.equal(await said(), 'hello all!')
+})
+
 test('an edit of [packs] moves a pack into a process of its own and back', async t => {
   const { call, file, said } = await deployed(t)
   const refresh = async (lines: string) => {
