@@ -7,6 +7,7 @@ import { Tools } from '../../features/tools/index.ts'
 import { definePack } from '../../kernel/index.ts'
 import { scripted } from '../features/tools/fakes.ts'
 import { conversation } from '../helpers/conversation.ts'
+import { freshDir } from '../helpers/temp.ts'
 
 test('an allow rule with a wildcard does not let a second command through', async t => {
   const { turn, cwd } = await conversation(t, { toml: 'permission.rules = [{ decision = "allow", pattern = "Bash(echo *)" }]' })
@@ -264,15 +265,19 @@ test('an approval for the session covers the same argument as a text, whatever c
 })
 
 test('what belongs to the home is off limits by its place, whatever name or root it is asked for by', async t => {
-  const { turn, cwd, home } = await conversation(t)
+  const real = await freshDir()
+  const link = join(await freshDir(), 'home')
+  await symlink(real, link)
+  const { turn, cwd, home } = await conversation(t, { home: link })
   await mkdir(join(home, 'credentials'), { recursive: true })
   await writeFile(join(home, 'credentials/work.json'), '{"token":"needle"}')
   await symlink(join(home, 'config.toml'), join(cwd, 'innocent'))
-  const parent = dirname(home)
   for (const permission_mode of ['manual', 'yolo', 'auto']) {
     const { asked, results } = await turn(
       [
         ['Read', { path: join(home, 'config.toml') }],
+        ['Read', { path: join(real, 'config.toml') }],
+        ['Read', { path: join(real, 'notes').toUpperCase() }],
         ['Read', { path: 'innocent' }],
         ['Read', { path: join(home, 'server.token') }],
         ['Grep', { pattern: 'needle|api_key', path: home, output_mode: 'content' }],
@@ -285,7 +290,7 @@ test('what belongs to the home is off limits by its place, whatever name or root
         ['Read', { path: `/proc/${process.pid}/task/${process.pid}/environ` }],
         [
           'Grep',
-          { pattern: 'needle|api_key', path: parent, output_mode: 'content', include_ignored: true, glob: `**/${basename(home)}/**` }
+          { pattern: 'needle|api_key', path: dirname(real), output_mode: 'content', include_ignored: true, glob: `**/${basename(real)}/**` }
         ]
       ],
       { permission_mode }
@@ -295,6 +300,20 @@ test('what belongs to the home is off limits by its place, whatever name or root
       assert.match(output, /off limits|leads out/, `${permission_mode} ${index}`)
     assert.match(results.at(-1)?.output ?? '', /^No matches found\.\n\(\d+ files? that must not be read left out\)/)
   }
+})
+
+test('what belongs to the home is off limits also where the home is the working directory', async t => {
+  const home = await freshDir()
+  const { turn } = await conversation(t, { home, cwd: home })
+  await writeFile(join(home, 'notes'), 'api_key')
+  const { asked, results } = await turn([
+    ['Read', { path: 'config.toml' }],
+    ['Write', { path: 'packs/new.js', content: '' }],
+    ['Grep', { pattern: 'api_key', path: 'notes' }],
+    ['Bash', { command: 'cat config.toml' }]
+  ])
+  for (const { output } of results.slice(0, -1)) assert.match(output, /off limits/)
+  assert.deepEqual(asked, ['Running: cat config.toml'])
 })
 
 test('a command that names a file of the home is asked for, whatever allows it, and a kept result of the agent can be read', async t => {
