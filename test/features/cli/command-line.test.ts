@@ -119,6 +119,12 @@ test('any fault of a configuration that mentions packs is refused with file, lin
     ['[packs]\nconfig = 5\n', '2:1', /packs\.config must be a table/],
     ['[packs.config]\nx = 1\nagent = 5\n[packs.config.llm]\n', '2:1', /packs\.config\.x must be a table/],
     ['[ packs . replace ]\nvoice = 5\n', '2:1', /packs\.replace\.voice must be the name of a pack/],
+    ['[packs]\nfaults = 5\n', '2:1', /packs\.faults must be a table/],
+    ['[packs.faults]\nlimit = 3\nwithin = 5\n', '3:1', /packs\.faults\.within is unknown/],
+    ['[packs.faults]\nlimit = 0\nwithin_s = 5\n', '2:1', /packs\.faults\.limit must be a whole number of at least 1/],
+    ['[packs]\nisolate = 5\n', '2:1', /packs\.isolate must be true, false or an array of strings/],
+    ['[packs.isolation]\nmemory = 5\n', '2:1', /packs\.isolation\.memory is unknown/],
+    ['[packs.isolation]\n\nhang_s = "5"\n', '3:1', /packs\.isolation\.hang_s must be a whole number/],
     ['[packs]\ndisable = []\n[packs]\nload = []\n', '3:', /cannot be parsed/]
   ]
   for (const [text, place, words] of cases) {

@@ -104,6 +104,12 @@ test('the name of a built-in module is no pack', async () => {
   }
 })
 
+test('a name that no pack has stops the start, in what is disabled as in what is required', async () => {
+  const none = { home: await freshDir(), load: [], disable: [], require: [], replace: {}, config: {} }
+  for (const list of ['disable', 'require'])
+    await assert.rejects(deploymentPacks({ ...none, [list]: ['tool-shell'] }), /unknown pack 'tool-shell' .*Did you mean tools-shell\?/)
+})
+
 test('a server starts without the packs that cannot be imported, says why, and ends when one of them is required', async t => {
   const dir = await freshDir()
   const home = join(dir, 'home')
