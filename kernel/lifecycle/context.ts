@@ -103,7 +103,9 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     log,
     operator: createOperator(log, env.options.onOperatorLine),
     home,
-    signal: scope.signal,
+    get signal() {
+      return scope.signal
+    },
     hooks: parts.hooks,
     streams: whileUsable<Streams>(parts.hub, streamMethods, use),
     hosts: env.hosts,

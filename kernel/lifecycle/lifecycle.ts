@@ -299,7 +299,7 @@ export class Lifecycle {
     const failed = async (error: unknown): Promise<Ran> => {
       const ms = performance.now() - began
       const reason = error instanceof Error ? error : developerError('setup_threw', String(error))
-      await this.#close(unit, reason)
+      await this.#close(unit, () => reason)
       return { ms, error: reason }
     }
     unit.reset()
@@ -329,7 +329,7 @@ export class Lifecycle {
     }
     const clash = unit.error ?? this.#clash(unit)
     if (clash) {
-      await this.#close(unit, clash)
+      await this.#close(unit, () => clash)
       this.#failed(unit, clash)
       return
     }
@@ -390,13 +390,13 @@ export class Lifecycle {
     this.#parts.registry.leaves(unit.registrations)
     const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs, () => this.#absence(unit))
     if (aborted > 0) this.#env.log.warn({ pack: unit.name, requests: aborted }, 'requests were aborted by unloading')
-    await this.#close(unit, developerError('pack_inactive', unit.name))
+    await this.#close(unit, () => developerError('pack_inactive', unit.name))
     this.#state(unit, 'Pending')
   }
 
   /** A clean-up that hangs is given up after the time limit of a setup, so that one pack cannot hold the others. */
-  async #close(unit: Unit, reason: Error): Promise<void> {
-    const errors = await unit.scope.close(reason, this.#env.options.setupTimeoutMs)
+  async #close(unit: Unit, why: () => Error): Promise<void> {
+    const errors = await unit.scope.close(why, this.#env.options.setupTimeoutMs)
     for (const error of errors) this.#env.guard.report(unit.name, 'clean-up', error)
   }
 

@@ -7,6 +7,8 @@ export type Dispose = () => unknown
 /** What an undo is given when the others before it have used up the time of the whole list, ms. */
 const leastMs = 100
 
+const ownerClosed = (): unknown => developerError('owner_closed')
+
 /**
  * A disposal list. `own` registers an undo and returns a function that runs it early (once).
  * `close` runs the remaining undos serially in reverse order, goes on after a failure, and resolves to the errors it met.
@@ -18,7 +20,7 @@ export class Scope {
   /** Made when somebody asks: most scopes are of connections and sessions, whose signals nobody needs. */
   #abort: AbortController | undefined
   /** Why it closes, since it does. */
-  #why: { readonly reason: unknown } | undefined
+  #why: (() => unknown) | undefined
 
   /** Aborts as soon as `close` begins. */
   get signal(): AbortSignal {
@@ -70,15 +72,15 @@ export class Scope {
 
   /**
    * Closes once; later calls return the first result. An undo that is not through after `limitMs` (all together) is given up, and the
-   * next one runs. `reason`: that of the signal; default: the owner is closed.
+   * next one runs. `why`: makes the reason of the signal, when somebody has asked for that; default: the owner is closed.
    */
-  close(reason?: unknown, limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
-    this.#closing ??= this.#run(reason, limitMs)
+  close(why = ownerClosed, limitMs = Number.POSITIVE_INFINITY): Promise<unknown[]> {
+    this.#closing ??= this.#run(why, limitMs)
     return this.#closing
   }
 
-  async #run(reason: unknown, limitMs: number): Promise<unknown[]> {
-    this.#why = { reason }
+  async #run(why: () => unknown, limitMs: number): Promise<unknown[]> {
+    this.#why = why
     this.#tell()
     const errors: unknown[] = []
     const end = performance.now() + limitMs
@@ -96,6 +98,6 @@ export class Scope {
   }
 
   #tell(): void {
-    if (this.#why) this.#abort?.abort(this.#why.reason ?? developerError('owner_closed'))
+    if (this.#why) this.#abort?.abort(this.#why())
   }
 }
