@@ -36,6 +36,7 @@ export default definePack({
       prepare: () => view.prepare()
     })
     ctx.tap(ctx.hooks.started, () => settings.judgeNames())
+    ctx.tap(ctx.hooks.stopping, () => settings.leaveNames())
     const view = new ConfigView(settings)
     const specs = new LiveSpecs(() => settings.sections())
     contributed.onChange(() => {

@@ -34,7 +34,8 @@ export interface SaveOptions {
 export class Settings implements Config {
   readonly #options: SettingsOptions
   readonly #listeners = new Set<(change: ConfigChange) => void>()
-  #byName = new Map<string, ConfigSection>()
+  /** Undefined since sections came or went. */
+  #byName: ReadonlyMap<string, ConfigSection> | undefined
   #clashes: ConfigDiagnostic[] = []
   readonly #values = new Map<ConfigSection, Effective>()
   #table: Table = freeze({})
@@ -68,12 +69,12 @@ export class Settings implements Config {
   }
 
   section(name: string): ConfigSection | undefined {
-    return this.#byName.get(name)
+    return this.#known().get(name)
   }
 
   /** Every domain that is known: contributed ones, then stand-ins. */
   sections(): readonly ConfigSection[] {
-    return [...this.#byName.values()]
+    return [...this.#known().values()]
   }
 
   get<S extends TSchema>(section: ConfigSection<S>): Static<S> {
@@ -110,10 +111,17 @@ export class Settings implements Config {
     return this.sections().flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]))
   }
 
-  /** All sections are there: from now on a top-level key that is none of them is told. */
+  /**
+   * All sections are there: from now on a top-level key that is none of them is told. While packs come up or go down one by one, most sections are
+   * missing: nothing is told then.
+   */
   judgeNames(): void {
     this.#judges = true
     this.#warn()
+  }
+
+  leaveNames(): void {
+    this.#judges = false
   }
 
   #strangers(): ConfigDiagnostic[] {
@@ -130,19 +138,26 @@ export class Settings implements Config {
 
   /** Sections came or went. */
   sectionsChanged(): void {
-    this.#byName = new Map()
+    this.#byName = undefined
+    this.#revision++
+    if (this.#judges) this.#warn()
+  }
+
+  #known(): ReadonlyMap<string, ConfigSection> {
+    if (this.#byName) return this.#byName
+    const known = new Map<string, ConfigSection>()
+    this.#byName = known
     this.#clashes = []
     for (const section of this.#options.sections()) {
-      const first = this.#byName.get(section.name)
-      if (!first) this.#byName.set(section.name, section)
+      const first = known.get(section.name)
+      if (!first) known.set(section.name, section)
       else if (first !== section)
         this.#clashes.push({ domain: section.name, message: `section ${section.name} was contributed twice; the first one counts` })
     }
-    for (const section of this.#options.standIns ?? []) if (!this.#byName.has(section.name)) this.#byName.set(section.name, section)
-    const there = new Set(this.sections())
+    for (const section of this.#options.standIns ?? []) if (!known.has(section.name)) known.set(section.name, section)
+    const there = new Set(known.values())
     for (const section of this.#values.keys()) if (!there.has(section)) this.#values.delete(section)
-    this.#revision++
-    if (this.#judges) this.#warn() // while packs come up one by one, most sections are missing: `judgeNames` tells of all at once
+    return known
   }
 
   /** Takes in what is in the file now; listeners hear of changes. An unparsable file leaves the last good content in force. */
@@ -171,7 +186,7 @@ export class Settings implements Config {
         await yieldToLoop()
         for (const name of changedKeys(before, next)) touched.add(name)
         const details = [...faults]
-        for (const name of touched) details.push(...(await faultsOf(this.#byName.get(name), name, own(before, name), own(next, name))))
+        for (const name of touched) details.push(...(await faultsOf(this.#known().get(name), name, own(before, name), own(next, name))))
         if (details.length > 0) throw invalid(details)
         return touched.size > 0 ? next : undefined
       }

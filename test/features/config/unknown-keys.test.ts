@@ -3,20 +3,21 @@ import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { patchConfig, readConfig } from '../../../features/config/index.ts'
+import { ConfigSections, patchConfig, readConfig } from '../../../features/config/index.ts'
 import config from '../../../features/config/pack.ts'
 import llm from '../../../features/llm/pack.ts'
+import { definePack, type Pack, Type } from '../../../kernel/index.ts'
 import { startTestKernel } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
-async function start(t: TestContext, toml: string) {
+async function start(t: TestContext, toml: string, ...more: readonly Pack[]) {
   const home = await freshDir()
   const path = join(home, 'config.toml')
   const write = (text: string) => writeFile(path, text)
   await write(toml)
   const told: string[] = []
   const kernel = await startTestKernel(t, {
-    packs: [config, llm],
+    packs: [config, llm, ...more],
     home,
     onOperatorLine: ({ level, text }) => told.push(`${level}: ${text}`)
   })
@@ -62,6 +63,18 @@ test('a key that is misspelt while the server runs is told once', async t => {
   await call(readConfig)
   await call(readConfig)
   assert.deepEqual(told, ['warning: config.toml: offlin is unknown; did you mean offline?'])
+})
+
+test('a key whose pack goes with the server is not told, one whose pack is unloaded is', async t => {
+  const section = { name: 'mine', default: {}, schema: Type.Object({ size: Type.Optional(Type.Integer()) }) }
+  const mine = definePack({ name: 'mine', setup: ctx => void ctx.contribute(ConfigSections, section) })
+  const stopped = await start(t, '[mine]\nsize = 1\n', mine)
+  await stopped.stop()
+  assert.deepEqual(stopped.told, [])
+
+  const { told, kernel } = await start(t, '[mine]\nsize = 1\n', mine)
+  await kernel.unload('mine')
+  assert.deepEqual(told, ['warning: config.toml: mine is unknown: nobody reads it'])
 })
 
 test('a patch with a misspelt key is refused as it was sent, with the one that was meant, and writes nothing', async t => {
