@@ -115,7 +115,7 @@ test('a command that is left running goes on without its server and writes on; t
     (await scene.tasks(second)).map(({ id, status }) => [id, status]),
     [[task, 'failed']]
   )
-  while (!(await scene.output(second, task)).includes('tick 2')) await new Promise(setImmediate)
+  while (!(await scene.output(second, task)).includes('tick 2')) await new Promise(resolve => setTimeout(resolve, 2))
   assert.ok(await runs(pid), 'no server ends what was left on purpose')
   await scene.prompt(second, 'and now?')
   assert.match(told(scene.upstream.requests.at(-1)?.body)[0] ?? '', /stopped and left it running/)

@@ -76,7 +76,7 @@ test('a second signal ends at once and takes running commands along', { skip: pr
   const id = await server.open(place)
   await server.prompt(id, 'sleep', { permission_mode: 'yolo' })
   await server.socket.next('tool.call.started')
-  while ((await descendants(server.child.pid ?? 0)).length === 0) await new Promise(resolve => setImmediate(resolve))
+  while ((await descendants(server.child.pid ?? 0)).length === 0) await new Promise(resolve => setTimeout(resolve, 2))
   const children = await descendants(server.child.pid ?? 0)
   server.child.kill('SIGTERM')
   assert.equal((await server.socket.closed).code, 1001)

@@ -179,7 +179,7 @@ test('a database that nobody uses is closed, and opened again with the next requ
   const kv = new SharedKv(server, warnings(), { patienceMs: 10_000, idleMs: 0 })
   t.after(() => kv.close())
   await kv.use(engine => engine.write('n', puts('a', '1'), 'write'))
-  while (await lockHolder(join(server, 'kv.lock'))) await new Promise(resolve => setImmediate(resolve))
+  while (await lockHolder(join(server, 'kv.lock'))) await new Promise(resolve => setTimeout(resolve, 2))
   assert.equal(await kv.use(engine => engine.get('n', 'a')), '1')
   assert.ok(await lockHolder(join(server, 'kv.lock')))
 })

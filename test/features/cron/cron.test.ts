@@ -57,7 +57,7 @@ async function start(t: TestContextLike, clock: Clock, replies: readonly Reply[]
     /** The timer has looked at what is due: nothing else reads the clock of an idle server. Only while there are jobs. */
     async looked() {
       const before = clock.reads ?? 0
-      while ((clock.reads ?? 0) < before + 5) await new Promise(setImmediate)
+      while ((clock.reads ?? 0) < before + 5) await new Promise(resolve => setTimeout(resolve, 2))
     },
     dues: () => readdir(`${home}/packs/cron/due`),
     results: (n = llm.requests.length - 1) =>
@@ -156,7 +156,7 @@ test('a one-shot fires once; a deleted job never', async t => {
   clock.ms = at('08:30:00')
   await scene.fired(1)
   await scene.ended(2)
-  while ((await scene.dues()).length > 0) await new Promise(setImmediate)
+  while ((await scene.dues()).length > 0) await new Promise(resolve => setTimeout(resolve, 2))
   assert.deepEqual(
     scene.fires().map(({ prompt }) => prompt),
     ['once']
@@ -254,7 +254,7 @@ test('a recurring job older than 7 days fires once more as stale, tells so, and 
   assert.deepEqual([fire?.origin.stale, fire?.origin.coalescedCount], [true, 2])
   await scene.ended(2)
   assert.match(JSON.stringify(scene.llm.requests.at(-1)?.messages), /older than 7 days and was deleted/)
-  while ((await scene.dues()).length > 0) await new Promise(setImmediate)
+  while ((await scene.dues()).length > 0) await new Promise(resolve => setTimeout(resolve, 2))
   assert.equal(scene.fires().length, 1)
 })
 

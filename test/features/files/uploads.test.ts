@@ -167,9 +167,9 @@ test('an upload whose client goes away leaves nothing', async t => {
   await new Promise<void>(resolve =>
     socket.write(Buffer.concat([Buffer.from(head), form(file('y'.repeat(200_000))).subarray(0, 150_000)]), () => resolve())
   )
-  while ((await onDisk(kernel)).length === 0) await new Promise(setImmediate)
+  while ((await onDisk(kernel)).length === 0) await new Promise(resolve => setTimeout(resolve, 2))
   socket.destroy()
-  while ((await onDisk(kernel)).length > 0) await new Promise(setImmediate)
+  while ((await onDisk(kernel)).length > 0) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
 test('failures of the disk answer HTTP 500', async t => {
@@ -203,7 +203,7 @@ test('a sweep removes what has expired and what a dead transfer left, and nothin
   const old = new Date(now - 4_000_000)
   await utimes(join(bytes, stray), old, old)
   now += 61_000
-  while ((await onDisk(kernel)).length > 5) await new Promise(setImmediate)
+  while ((await onDisk(kernel)).length > 5) await new Promise(resolve => setTimeout(resolve, 2))
   assert.deepEqual((await onDisk(kernel)).sort(), [kept.id, `${kept.id}.json`, later.id, `${later.id}.json`, `${stray}2`].sort())
 })
 

@@ -44,7 +44,7 @@ test('wherever the journal ends, every end is told once', { timeout: 120_000 }, 
   await scene.prompt('go')
   await llm.arrived(1)
   tasks[1]?.end({ status: 'failed', exit_code: 1 })
-  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(setImmediate)
+  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(resolve => setTimeout(resolve, 2))
   more.open()
   await scene.waitFor(({ type }) => type === 'tool.call.started')
   await new Promise(setImmediate)

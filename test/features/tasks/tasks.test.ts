@@ -103,7 +103,7 @@ test('an end in the middle of a turn joins it', async t => {
   end({ status: 'failed', exit_code: 3 })
   await task.ended
   await scene.waitFor(({ type }) => type === 'task.terminated')
-  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(setImmediate)
+  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(resolve => setTimeout(resolve, 2))
   more.open()
   await scene.settled(1)
   assert.deepEqual(turnsOf(scene), ['user'])

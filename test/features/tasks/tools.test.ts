@@ -105,7 +105,7 @@ test('WaitFor by id for a task that is over tells of it once, also when its noti
   await scene.prompt('go')
   await llm.arrived(0)
   end()
-  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(setImmediate)
+  while (!(await wireOf(scene)).some(({ type }) => type === 'notice.accepted')) await new Promise(resolve => setTimeout(resolve, 2))
   more.open()
   await scene.settled(1)
   assert.match(results(llm)[0] ?? '', /status: completed/)

@@ -108,7 +108,7 @@ test('closing a terminal ends what runs in it, is told at once, and can be done 
       return true
     }
   }
-  while (!gone()) await new Promise(resolve => setImmediate(resolve))
+  while (!gone()) await new Promise(resolve => setTimeout(resolve, 2))
 })
 
 test('a shell that does not lead its session yet is ended, too', async () => {

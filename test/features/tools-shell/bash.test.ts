@@ -69,7 +69,7 @@ async function isGone(pid: number): Promise<boolean> {
 }
 
 async function ended(pid: number): Promise<void> {
-  while (!(await isGone(pid))) await new Promise(setImmediate)
+  while (!(await isGone(pid))) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
 test('the output of both streams is the result, and arrives live', async t => {

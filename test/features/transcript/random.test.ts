@@ -136,5 +136,5 @@ async function promptIn(server: Started, words: string): Promise<{ prompt_id: st
 /** Resolves when the session does nothing. */
 async function idle(server: Started): Promise<void> {
   const busy = async () => (await server.call(readSession, { params: { session_id: server.session_id } })).data.busy
-  while (await busy()) await new Promise(setImmediate)
+  while (await busy()) await new Promise(resolve => setTimeout(resolve, 2))
 }

@@ -23,7 +23,7 @@ const wild = packFile(`
 const act = defineRoute({ method: 'POST', path: '/api/v1/act/{what}', summary: 'Act', params: Type.Object({ what: Type.String() }), data: Type.Unknown() })
 const acts = {
   exit: () => process.exit(0),
-  loop: () => { for (;;); },
+  loop: () => { for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50) },
   heap: () => { const all = []; for (;;) all.push(new Array(10_000).fill({})) },
   bytes: async () => { const all = []; for (;;) { all.push(Buffer.alloc(20_000_000, 1)); await new Promise(done => setTimeout(done, 5)) } },
   throws: () => { setTimeout(() => { throw new Error('boom') }, 0); return new Promise(() => undefined) },
@@ -155,7 +155,10 @@ test('a setup that throws stays failed with its reason; one that ends its proces
   assert.equal(first?.meta.error, 'no licence')
   assert.match(second?.meta.error ?? '', /exit code 3; it starts again in 0\.5 s/)
   await assert.rejects(isolatedText('process.exit(7)'), /exit code 7/)
-  await assert.rejects(isolatedText('for (;;);', { hang_s: 1 }), /answered nothing/)
+  await assert.rejects(
+    isolatedText('for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);', { hang_s: 1 }),
+    /answered nothing/
+  )
   await assert.rejects(isolatedText('throw new Error("at the top")'), /pack\.mjs:2: at the top/)
 })
 
