@@ -2060,6 +2060,7 @@ export interface ListConnectionsData {
   connections: Connection[]
 }
 export interface ListFilesBody {
+  /** relative to the working directory of the session */
   path?: string
   depth?: number
   /** entries per directory */

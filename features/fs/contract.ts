@@ -52,7 +52,10 @@ export const listFiles = defineRoute({
   path: `${base}/fs:list`,
   operationId: 'listFiles',
   summary: 'List a directory',
-  body: Type.Object({ path: Type.String({ minLength: 1, default: '.' }), ...listing }, { default: {} }),
+  body: Type.Object(
+    { path: Type.String({ default: '.', description: 'relative to the working directory of the session' }), ...listing },
+    { default: {} }
+  ),
   data: Type.Object({
     items: Type.Array(Entry),
     children_by_path: Type.Optional(

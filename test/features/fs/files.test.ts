@@ -54,6 +54,7 @@ test('a listing shows directories first, no hidden and no ignored files, and wha
   assert.deepEqual(Object.keys(deep.children_by_path).sort(), ['Zoo', 'Zoo/deep', 'sub', 'sub/keep'])
   assert.deepEqual(names(deep.children_by_path['Zoo/deep']), ['file'])
   for (const path of ['b.ts', 'nothing', 'b.ts/x']) assert.equal((await ask('list', { path })).code, 40409, path)
+  for (const path of ['', '/', '..', 'sub/../sub']) assert.equal((await ask('list', { path })).code, 41304, path)
 })
 
 test('times of entries are those of the files, to the millisecond, also before 1970', async t => {
