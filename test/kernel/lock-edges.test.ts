@@ -141,6 +141,8 @@ test('heartbeats go to the locks that are held: not to a lost one, and not to on
   assert.equal(looked, false)
   const cleared = t.mock.method(globalThis, 'clearInterval')
   await Promise.all([lost?.release(), held?.release()])
-  assert.equal(cleared.mock.callCount(), 1, 'the last one ends the heartbeat')
+  // The last one ends the heartbeat; a file before this one may still be giving a lock back.
+  while (cleared.mock.callCount() === 0) await turn()
+  assert.equal(cleared.mock.callCount(), 1)
   assert.equal(await readFile(join(dir, 'lost'), 'utf8'), elsewhere)
 })
