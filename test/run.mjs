@@ -49,14 +49,7 @@ const maps = filters.length > 0 ? ['--enable-source-maps'] : []
 // Most code runs too seldom in one process to pay for its optimizing, which was a fifth of the CPU of short processes: V8 waits longer with it.
 // Later versions of V8 do not know the option.
 const lazy = Number.parseInt(process.versions.node, 10) < 22 ? ['--interrupt-budget=1000000'] : []
-const args = [
-  ...maps,
-  ...lazy,
-  '--test',
-  '--test-reporter=spec',
-  '--test-timeout=1200000',
-  `--test-concurrency=${atOnce}`
-]
+const args = [...maps, ...lazy, '--test', '--test-reporter=spec', '--test-timeout=1200000', `--test-concurrency=${atOnce}`]
 // Nobody outside is called, and Node reads the certificates of a system at every start of a process: more than all else that it does.
 const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env
 const child = spawn(process.execPath, [...args, ...(alone ? wanted.map(compiled) : groupFiles(wanted))], {

@@ -55,9 +55,17 @@ async function disk(home: string): Promise<Check> {
   return free < noSpace ? failed('disk', text) : free < littleSpace ? warning('disk', text) : ok('disk', text)
 }
 
-export async function portCheck(home: string): Promise<Check> {
+export async function portChecks(home: string): Promise<Check[]> {
   const running = await listInstances(home)
-  if (running.length > 0) return ok('port', `a server of this home listens on ${running.map(one => one.port).join(', ')}`)
+  if (running.length === 0) return [await freePort()]
+  const { silence, silentServers } = await import('./servers.ts')
+  return [
+    ok('port', `a server of this home listens on ${running.map(one => one.port).join(', ')}`),
+    ...(await silentServers(home)).map(one => failed('server', silence(one)))
+  ]
+}
+
+async function freePort(): Promise<Check> {
   const free = await new Promise<boolean>(resolve => {
     const server = createServer()
     server.once('error', () => resolve(false))

@@ -7,7 +7,7 @@ import { Providers, readAuth } from '../providers/index.ts'
 import { why } from './banner.ts'
 import type { Runner } from './commands.ts'
 import { homeOf } from './deployment.ts'
-import { type Check, failed, fileCheck, homeChecks, ok, portCheck, warning } from './doctor-checks.ts'
+import { type Check, failed, fileCheck, homeChecks, ok, portChecks, warning } from './doctor-checks.ts'
 import { json, table } from './io.ts'
 import { withKernel } from './servers.ts'
 
@@ -30,7 +30,7 @@ export const doctor: Runner = async ({ flags }, { env, out }) => {
     return 0
   }
   const home = homeOf(flags, env)
-  const checks = [...(await homeChecks(home)), await portCheck(home), await fileCheck(flags, env, home)]
+  const checks = [...(await homeChecks(home)), ...(await portChecks(home)), await fileCheck(flags, env, home)]
   if (existsSync(home) && checks.every(({ state }) => state !== 'failed')) {
     const remarks: Check[] = []
     const onOperatorLine = (line: { readonly level: string; readonly text: string }) => {

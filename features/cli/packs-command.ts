@@ -2,6 +2,7 @@
 import { unwrap } from '../../client/index.ts'
 import { KernelInfo, type Pack, PackControl, Relays } from '../../kernel/index.ts'
 import { deploymentConfig } from '../../kernel/lifecycle/context.ts'
+import { listInstances } from '../instances/index.ts'
 import { factsOf, type PackItem } from '../packs/index.ts'
 import { why } from './banner.ts'
 import { CommandError } from './command-error.ts'
@@ -11,15 +12,17 @@ import { deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { configuredWarnings } from './deployment-warnings.ts'
 import { json, table } from './io.ts'
 import { details, disabledRow, type Row, rowOf } from './pack-rows.ts'
-import { type Reached, runningServer } from './servers.ts'
+import { type Reached, runningServer, silence } from './servers.ts'
 
 /** Exit code 1 when a pack failed. */
 export const packs: Runner = async ({ flags, words }, { env, out, err }) => {
   const deployment = await readDeployment(flags, env)
   const server = await runningServer(deployment.home)
   const rows: Row[] = server ? await rowsOf(server, deployment) : await foreseenRows(deployment, text => err(`warning: ${text}\n`))
-  if (!server) err(`no server runs on ${deployment.home}: this is what one would load\n`)
-  else
+  if (!server) {
+    const [silent] = await listInstances(deployment.home)
+    err(`${silent ? silence(silent) : `no server runs on ${deployment.home}`}: this is what one would load\n`)
+  } else
     for (const text of await configuredWarnings(
       flags,
       env,

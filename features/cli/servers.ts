@@ -33,14 +33,30 @@ export function clientOf(home: string, instance: Instance): Client {
   return createClient({ url: urlOf(instance), token: () => readToken(home) ?? '', client_id: 'svc-code-cli' })
 }
 
+const answers = (client: Client): Promise<boolean> =>
+  unwrap(client.rest.GET('/api/v1/meta', { signal: AbortSignal.timeout(3_000) })).then(
+    () => true,
+    () => false
+  )
+
 /** The oldest running server of the home that answers. */
 export async function runningServer(home: string): Promise<(Reached & { readonly instance: Instance }) | undefined> {
   for (const instance of await listInstances(home)) {
     const client = clientOf(home, instance)
-    const answers = await unwrap(client.rest.GET('/api/v1/meta', { signal: AbortSignal.timeout(3_000) })).catch(() => undefined)
-    if (answers) return { url: urlOf(instance), client, instance }
+    if (await answers(client)) return { url: urlOf(instance), client, instance }
   }
   return undefined
+}
+
+/** Servers of the home that run and do not answer. */
+export async function silentServers(home: string): Promise<Instance[]> {
+  const all = await listInstances(home)
+  return (await Promise.all(all.map(async one => ((await answers(clientOf(home, one))) ? [] : [one])))).flat()
+}
+
+export function silence(instance: Instance): string {
+  const why = 'its process is stopped, or something in it loops, as a pack in the process of the server may'
+  return `the server at ${urlOf(instance)} (pid ${instance.pid}) does not answer (${why})`
 }
 
 /** As `runningServer`; throws when there is none. */

@@ -81,3 +81,18 @@ test('doctor without a subject checks everything: what is well, what to look at,
   const fresh = await command(join(home, 'none'), ['doctor'])
   assert.deepEqual([fresh.code, /is not there yet/.test(fresh.stdout)], [0, true])
 })
+
+test('a server that runs and does not answer is a failure, and is no server that is not there', async t => {
+  const home = await freshDir()
+  const { child } = await serve(t, home, '--port', '0')
+  const silent = new RegExp(`the server at http://127\\.0\\.0\\.1:\\d+ \\(pid ${child.pid}\\) does not answer`)
+  child.kill('SIGSTOP')
+  try {
+    const [doctor, packs] = await Promise.all([command(home, ['doctor']), command(home, ['packs'])])
+    assert.equal(doctor.code, 1)
+    assert.match(doctor.stdout, new RegExp(`^failed +server +${silent.source}`, 'm'))
+    assert.match(packs.stderr, silent)
+  } finally {
+    child.kill('SIGCONT')
+  }
+})
