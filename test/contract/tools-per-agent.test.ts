@@ -28,9 +28,14 @@ const shown = ({ upstream }: Conversation): Shown[][] =>
 const named = (list: readonly { name: string }[] | undefined, name: string) => list?.find(each => each.name === name)
 
 test('a tool tells every agent what holds for it, and its arguments are checked against just that', async t => {
+  const shared = scripted({ name: 'Shared' })
   const team = ({ session: { cwd } }: AgentHost): Tool[] => {
+    const description = `Works in ${cwd}`
     const parameters = Type.Object({ to: oneOf([`of ${cwd}`]) })
-    return [{ ...scripted({ name: 'Hand', parameters, run: ({ to }) => ({ output: `handed ${to}` }) }), description: `Works in ${cwd}` }]
+    return [
+      { ...scripted({ name: 'Hand', parameters, run: ({ to }) => ({ output: `handed ${to}` }) }), description },
+      { ...shared, description }
+    ]
   }
   const talk = await conversation(t, withPacks(packOf(team)))
   const cwd = await freshDir()
@@ -42,11 +47,12 @@ test('a tool tells every agent what holds for it, and its arguments are checked 
     ['Hand', { to: `of ${cwd}` }]
   ])
 
-  const [first, second] = shown(talk).map(list => named(list, 'Hand'))
-  assert.deepEqual(
-    [first, second].map(tool => (tool as Shown).description),
-    [`Works in ${cwd}`, `Works in ${talk.cwd}`]
-  )
+  const [, second] = shown(talk).map(list => named(list, 'Hand'))
+  for (const name of ['Hand', 'Shared'])
+    assert.deepEqual(
+      [0, 1].map(at => (named(shown(talk)[at] ?? [], name) as Shown).description),
+      [`Works in ${cwd}`, `Works in ${talk.cwd}`]
+    )
   assert.match(JSON.stringify(second), new RegExp(`of ${talk.cwd}`))
   assert.equal(mine.results[0]?.output, `handed of ${talk.cwd}`)
   assert.match(mine.results[1]?.output ?? '', /Invalid arguments for tool Hand/)

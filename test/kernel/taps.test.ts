@@ -84,10 +84,13 @@ test('a pack that comes when the server has started hears of the start once it i
     setup(ctx) {
       ctx.tap(ctx.hooks.started, async () => void heard.push('started'))
       ctx.tap(ctx.hooks.started, () => void heard.push('withdrawn'))()
+      ctx.tap(ctx.hooks.started, async () => Promise.reject(new Error('not now')))
     }
   })
   const { kernel } = await startTestKernel(t, { packs: [] })
   await kernel.load(pack)
   await kernel.reload('late')
+  await new Promise(resolve => setImmediate(resolve))
   assert.deepEqual(heard, ['started', 'started'])
+  assert.deepEqual(kernel.features()[0]?.meta.faults, { count: 1, last: 'tap of started: not now' })
 })

@@ -258,6 +258,7 @@ test('a notice that the disk refuses is not accepted and starts nothing', async 
   broken = true
 
   await assert.rejects(main.inject(notice('lost')), /disk is full/)
+  await assert.rejects(main.inject(notice('lost, too', { admission: 'activeOrNextTurn' })), /disk is full/)
 
   broken = false
   await agent.prompt('one')

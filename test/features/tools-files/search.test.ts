@@ -138,6 +138,21 @@ test('Glob looks at a bounded number of files and stops at the abort, also while
   assert.ok(looks < 100, `${looks} files after the abort`)
 })
 
+test('Grep stops at the abort', async t => {
+  const agent = await fakeAgent(t)
+  const control = new AbortController()
+  const grep: SearchEngine['grep'] = async (_request, _onFile, signal) => {
+    control.abort(new Error('stop'))
+    signal.throwIfAborted()
+    return {}
+  }
+  const files = { ops: nodeFileOps, home: '/srv/home', readable: permissive.readable, signal: new AbortController().signal }
+  const tool = createGrep({ ...files, engine: async () => ({ ...walker, grep }) })
+  const env = { agent, cwd: agent.session.cwd, turn_id: 0, tool_call_id: 'c', now: () => new Date(0), earlier: [] }
+  const execution = await tool.prepare({ pattern: 'x' }, env)
+  await assert.rejects(async () => execution.run(() => undefined, control.signal, Promise.resolve()), /stop/)
+})
+
 test('the built-in search stops at the abort also where it finds no files', async t => {
   const { cwd } = await files(t)
   for (let index = 0; index < 20; index++) await mkdir(join(cwd, `d${index}`))
