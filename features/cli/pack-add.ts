@@ -77,7 +77,9 @@ export async function addPack(word: string, flags: FlagValues, io: Io): Promise<
     })
     await refresh(home, [])
     await undo()
-    throw new CommandError(`${listed ? '' : 'not added: '}${bad.map(row => `${row.name}: ${row.why}`).join('; ')}`)
+    const why = bad.map(row => `${row.name}: ${row.why}`).join('; ')
+    const hint = !inside && /process of its own|another process/.test(why) ? ' (--in-process runs it in that of the server)' : ''
+    throw new CommandError(`${listed ? '' : 'not added: '}${why}${hint}`)
   }
   for (const row of rows) io.out(`${did} ${row.name}, ${row.state}${row.why === '' ? '' : `: ${row.why}`}\n`)
   return 0

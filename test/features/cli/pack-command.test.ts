@@ -123,6 +123,12 @@ test('packs are added by path and as a tarball, and removed, while the server ru
   assert.deepEqual([refused.code, refused.stderr], [1, 'svc-code: not added: greeter: no greeting\n'])
   assert.match((await command(home, ['packs', 'greeter'])).stderr, /no pack 'greeter'/)
 
+  await pack('arguments[0].slot({})')
+  assert.match(
+    (await command(home, ['pack', 'add', place])).stderr,
+    /not added: greeter: ctx\.slot .* own \(--in-process runs it in that of the server\)/
+  )
+
   await pack('')
   assert.equal((await command(home, ['pack', 'add', join(place, 'pack.js')])).stdout, 'added greeter, Active\n')
   assert.match((await state()) ?? '', /^greeter +Active, 1\.2\.3/)
