@@ -45,7 +45,7 @@ export class Roamer {
       url: 'http://server',
       token: fleet.token,
       WebSocket: Roaming as never,
-      retryMs: [2, 160],
+      retryMs: [2, 40],
       fetch: request => fetch(new Request(request.url.replace('http://server', this.#url()), request))
     })
     this.#follower = new Follower(this.#client.rest, session_id)
@@ -130,7 +130,7 @@ export class Roamer {
       () => {
         this.#connecting = undefined
         this.#connection?.close()
-        setTimeout(() => this.#connect(), 80).unref()
+        setTimeout(() => this.#connect(), 20).unref()
       }
     )
   }
