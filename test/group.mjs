@@ -22,7 +22,7 @@ hooks.createHook = ({ init, destroy }) => {
   })
   // Of what begins while the hook is on, the runner would keep the test for good: it never hears of the end.
   forget = () => {
-    for (const id of noted.splice(0)) destroy(id)
+    for (const id of noted.splice(0)) destroy?.(id)
   }
   return follow
 }
@@ -65,7 +65,8 @@ function letGo() {
   })
 }
 
+/** These are inner parts of the runner: where they are called otherwise, everything is kept as it would be without this. */
 function dropEnds({ hooks, subtests }) {
-  hooks.after.length = 0
-  for (const subtest of subtests) dropEnds(subtest)
+  hooks?.after?.splice(0)
+  for (const subtest of subtests ?? []) dropEnds(subtest)
 }
