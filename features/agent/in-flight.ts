@@ -41,7 +41,7 @@ export class InFlight {
   snapshot(steered: NonNullable<InFlightTurn['steered_prompts']>): InFlightTurn {
     const open = this.#openStep()
     // A message is shown in one place: from the moment it is in the history it does not stream any more.
-    const streams = open?.step_id === this.#stepId && !open?.answered
+    const streams = open?.step_id === this.#stepId && !open?.answered && !open?.waits
     const { assistantDelta: assistant, thinkingDelta: thinking } = this.#texts
     // A step that clients hear of before the steering did not take the prompt.
     const steered_prompts = steered.flatMap(({ prompt_id, content }) => (this.#steered.has(prompt_id) ? { prompt_id, content } : []))

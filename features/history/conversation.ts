@@ -143,7 +143,7 @@ export class Conversation {
         this.openCalls.delete(record.tool_call_id)
         break
       case 'step.end':
-        this.openStep = undefined
+        this.openStep = this.openStep && record.retry && !record.interrupted ? { ...this.openStep, waits: true } : undefined
         if (record.usage) this.#spend(record.model ?? '', record.usage)
         break
       case 'turn.ended':

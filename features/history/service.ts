@@ -81,7 +81,7 @@ export interface History {
   usageByModel(): Readonly<Record<string, TokenUsage>>
   /** True when the id was used by a tool call of this agent; rarely also for one that was not. */
   hasToolCall(id: string): boolean
-  /** The step that was begun and not ended, while it runs or after a crash. */
+  /** The step that was begun and not ended, while it runs, waits for its next attempt, or after a crash. */
   openStep(): OpenStep | undefined
   /** Tool calls without a result, in call order. `begun`: it was shown. */
   openCalls(): readonly { readonly call: LlmToolCall; readonly begun: boolean }[]

@@ -65,4 +65,6 @@ export interface OpenStep {
   readonly step_id: string
   /** Its message is on record. */
   readonly answered?: boolean
+  /** It failed, and waits for its next attempt. */
+  readonly waits?: true
 }

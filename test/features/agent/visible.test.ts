@@ -113,6 +113,18 @@ test('what a kill swallowed of the state of a session follows from its journal',
   }
 })
 
+test('a kill while a failed step waits for its next attempt interrupts the step', async t => {
+  const error = { code: 'provider.api_error', name: 'ApiError', message: 'later', retryable: true, retry_after_ms: 60_000 } as const
+  const agent = await startAgent(t, scriptedLlm([{ type: 'error', error }]))
+  const { session_id } = agent
+  await agent.prompt('one')
+  await agent.waitFor(event => event.type === 'turn.step.retrying')
+  const again = await startAgent(t, scriptedLlm('x'), { home: await copyOfHome(agent.home), session_id })
+  await again.call(listPrompts, { params: { session_id } })
+  const types = again.events.map(event => event.type).filter(type => type.startsWith('turn.'))
+  assert.deepEqual(types, ['turn.step.interrupted', 'turn.ended'])
+})
+
 test('after a kill in a turn with a prompt behind it the session is at work without a gap', async t => {
   const never = new Promise<never>(() => undefined)
   const hanging = [
