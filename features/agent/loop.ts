@@ -226,9 +226,11 @@ export async function runTurn(ports: TurnPorts, input: TurnInput, signal: AbortS
       const { outcome, request, give_up } = await ask(ready).finally(() => ready)
       if (outcome.kind === 'aborted') return await cancelled(outcome.content)
       if (outcome.kind === 'error') {
-        if (signal.aborted) return await cancelled()
-        if (!give_up && (await retry(outcome.error))) continue
-        return await failed(errorInfo(outcome.error), outcome.error.code === 'provider.filtered' ? 'filtered' : 'error')
+        const { error, content } = outcome
+        if (signal.aborted) return await cancelled(content)
+        if (!give_up && (await retry(error))) continue
+        // Nothing takes the place of what clients saw.
+        return await failed(errorInfo(error), error.code === 'provider.filtered' ? 'filtered' : 'error', content)
       }
       attempt = 1
       failure = { like: '', same: 0 }

@@ -19,8 +19,8 @@ export type StepOutcome =
       readonly usage?: TokenUsage
       readonly timing: { readonly first_token_ms?: number; readonly stream_ms?: number }
     }
-  /** `begun`: something was already announced. */
-  | { readonly kind: 'error'; readonly error: LlmError; readonly begun: boolean }
+  /** `begun`: something was already announced. `content`: what had been received, as of an aborted one. */
+  | { readonly kind: 'error'; readonly error: LlmError; readonly begun: boolean; readonly content: readonly WirePart[] }
   /** What had been received; half-received tool calls are dropped. */
   | { readonly kind: 'aborted'; readonly content: readonly WirePart[] }
 
@@ -50,6 +50,11 @@ export async function runStep(
   let usage: TokenUsage | undefined
   let finish: Extract<LlmPart, { type: 'finish' }> | undefined
 
+  const received = () => content.filter(part => (part.text ?? part.thinking ?? '') !== '' || part.signature !== undefined)
+  const failed = (error: LlmError): StepOutcome => {
+    deltas.flush()
+    return { kind: 'error', error, begun: content.length + calls.size > 0, content: received() }
+  }
   const grow = (kind: 'text' | 'thinking', text: string) => {
     let part = content.at(-1)
     // A signature seals its part: providers check it against exactly this text.
@@ -100,7 +105,7 @@ export async function runStep(
           finish = part
           break
         case 'error':
-          return { kind: 'error', error: part.error, begun: content.length + calls.size > 0 }
+          return failed(part.error)
       }
     }
     await ready
@@ -108,16 +113,14 @@ export async function runStep(
   } finally {
     deltas.drop()
   }
-  const received = content.filter(part => (part.text ?? part.thinking ?? '') !== '' || part.signature !== undefined)
-  if (signal.aborted) return { kind: 'aborted', content: received }
+  if (signal.aborted) return { kind: 'aborted', content: received() }
   if (!finish) {
-    const error = { code: 'internal', name: 'StreamEndError', message: 'the model stream ended without a finish', retryable: true }
-    return { kind: 'error', error, begun: content.length + calls.size > 0 }
+    return failed({ code: 'internal', name: 'StreamEndError', message: 'the model stream ended without a finish', retryable: true })
   }
   const end = performance.now()
   return {
     kind: 'response',
-    content: received,
+    content: received(),
     // Where all calls come last, as mostly, their place goes without saying.
     calls: [...calls.values()].map(({ after, ...call }) => (after === content.length ? call : { ...call, after })),
     finish: { reason: finish.reason, ...(finish.raw_reason === undefined ? {} : { raw: finish.raw_reason }) },

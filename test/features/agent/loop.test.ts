@@ -117,6 +117,29 @@ test('a failure that is not retryable ends the turn at once', async t => {
   assert.equal(payloads(agent, 'turn.ended')[1]?.reason, 'completed')
 })
 
+test('what was seen of an answer that failed for good stays: as a message, and for the model', async t => {
+  const lost = failure({ retryable: false, status: 400, message: '400 bad' })
+  const llm = scriptedLlm(
+    [{ type: 'thinking', text: 'hm' }, { type: 'text', text: 'half ' }, { type: 'text', text: 'an answer' }, ...lost],
+    'fine'
+  )
+  const agent = await startAgent(t, llm)
+  await agent.prompt('go')
+  await agent.settled(1)
+  const params = { session_id: agent.session_id }
+  const { items } = (await agent.call(listMessages, { params })).data
+  const content = [
+    { type: 'thinking', thinking: 'hm' },
+    { type: 'text', text: 'half an answer' }
+  ]
+  assert.deepEqual(items.find(({ role }) => role === 'assistant')?.content, content)
+  const seen = payloads(agent, 'assistant.delta').map(({ delta }) => delta)
+  assert.equal(seen.join(''), 'half an answer')
+  await agent.prompt('again')
+  await agent.settled(2)
+  assert.match(JSON.stringify(llm.requests[1]?.messages.find(({ role }) => role === 'assistant')?.content), /half an answer/)
+})
+
 test('the step cap fails the turn', async t => {
   let n = 0
   const llm = scriptedLlm(() => toolCalls({ id: `c${n++}`, name: 'Echo', args: { n } }))
