@@ -72,7 +72,10 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       const failed = { name: 'session.work', type: workChanged.type, payload: { last_turn_reason: 'failed' }, ended: 'failed', at } as const
       if (record.turn_id === undefined) return reason === 'blocked' ? [failed, ...told] : told
       const ended = reason === 'aborted' ? 'cancelled' : reason === 'completed' ? reason : 'failed'
-      return [{ name: 'session.work', type: workChanged.type, payload: { last_turn_reason: ended }, ended, at }, ...told]
+      // The end of the turn is what is left of it after a kill: both give the session the same instant.
+      const over_at = before.turn?.ended_at
+      const work = { name: 'session.work', type: workChanged.type, payload: { last_turn_reason: ended }, ended } as const
+      return [{ ...work, at: over_at === undefined ? at : new Date(over_at) }, ...told]
     }
     case 'turn.started': {
       const { turn_id: turnId, origin, prompt_id: promptId } = record
