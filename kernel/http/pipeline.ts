@@ -102,7 +102,7 @@ export class Pipeline {
     if (!route) throw routeMissing(exchange)
     const { spec } = route
     if (!open) requireScope(exchange.principal, spec.scope)
-    if (await this.#relay(raw.session_id, route, exchange)) return
+    if (this.#mayRelay(raw.session_id, exchange) && (await this.#relay(raw.session_id, route, exchange))) return
     if (route.activity.closed) throw notThere(route, exchange)
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
@@ -135,7 +135,9 @@ export class Pipeline {
       this.#done(exchange, route, status, code)
     } catch (failed) {
       // A body that was read cannot be passed on any more: the client tries again.
-      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && (await this.#relay(raw.session_id, route, exchange))) return
+      if (failed instanceof SessionMoved && !spec.body && !exchange.begun && this.#mayRelay(raw.session_id, exchange)) {
+        if (await this.#relay(raw.session_id, route, exchange)) return
+      }
       if (!work.signal.aborted || AppError.is(failed)) throw failed
       this.#env.log.debug({ err: failed, request_id: exchange.id, pack: route.pack }, 'a request ended with its pack')
       throw notThere(route, exchange)
@@ -145,9 +147,12 @@ export class Pipeline {
     }
   }
 
-  /** False: the session is here, or the request is about none. */
-  async #relay(session_id: string | undefined, route: MountedRoute, exchange: Exchange): Promise<boolean> {
-    if (session_id === undefined || exchange.relayed || !this.#hooks.elsewhere.isUsed()) return false
+  #mayRelay(session_id: string | undefined, exchange: Exchange): session_id is string {
+    return session_id !== undefined && !exchange.relayed && this.#hooks.elsewhere.isUsed()
+  }
+
+  /** False: the session is here. */
+  async #relay(session_id: string, route: MountedRoute, exchange: Exchange): Promise<boolean> {
     const status = await atOwner(
       () => this.#hooks.elsewhere.promise(session_id),
       () => exchange.gone,
