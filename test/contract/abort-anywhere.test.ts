@@ -61,7 +61,7 @@ async function start(t: TestContext) {
   const server = await startTestKernel(t, {
     packs: await loadDefaultPacks(),
     home: scene.home,
-    config: { agent: { retry_base_ms: 60 }, compaction: { retry_base_ms: 1 }, subagents: { swarm_spacing_ms: 1 } }
+    config: { agent: { retry_base_ms: 200 }, compaction: { retry_base_ms: 1 }, subagents: { swarm_spacing_ms: 1 } }
   })
   const rest = new RestClient(server.url, server.token)
   t.after(() => rest.close())
