@@ -28,8 +28,11 @@ export interface Exchange extends RequestInfo {
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
   openStream(limit: number | undefined): void
-  /** Answers with the text of an envelope; undefined: no body. A promise: it begins, or is given up, when that resolves. */
-  send(status: number, text: AnswerText | undefined): Promise<void> | undefined
+  /**
+   * Answers with the text of an envelope; undefined: no body. A promise: it begins, or is given up, when that resolves; what fails afterwards
+   * cuts the answer, and is told to `failed`.
+   */
+  send(status: number, text: AnswerText | undefined, failed?: (error: unknown) => void): Promise<void> | undefined
   /** Answers with bytes and resolves to the status. Rejects before anything is sent, or after having cut the answer. */
   sendBytes(reply: FileReply | StreamReply, signal: AbortSignal): Promise<number>
   /** Another server asked for this one's clients: it is not passed on again. */
@@ -129,8 +132,8 @@ export class HttpExchange implements Exchange {
     })
   }
 
-  send(status: number, text: AnswerText | undefined): Promise<void> | undefined {
-    if (text instanceof LargeText) return this.#sendLarge(status, text)
+  send(status: number, text: AnswerText | undefined, failed?: (error: unknown) => void): Promise<void> | undefined {
+    if (text instanceof LargeText) return this.#sendLarge(status, text, failed)
     if (text === undefined) this.#res.writeHead(status).end()
     else {
       const last = text.length > shortChars ? Buffer.from(text) : text
@@ -140,12 +143,18 @@ export class HttpExchange implements Exchange {
   }
 
   /** Made before it is sent, so that its length can be told; one that would take much memory is made as the client takes it. */
-  async #sendLarge(status: number, text: LargeText): Promise<void> {
+  async #sendLarge(status: number, text: LargeText, failed?: (error: unknown) => void): Promise<void> {
     const whole = text.chars > wholeChars ? undefined : await text.made()
     if (this.gone) return
     const length = whole?.reduce((sum, part) => sum + part.length, 0)
     const finish = this.#begin(status, length)
-    void writeInTurn(this.#res, whole ?? text.parts()).then(() => this.#res.destroyed || finish())
+    void writeInTurn(this.#res, whole ?? text.parts()).then(
+      () => this.#res.destroyed || finish(),
+      error => {
+        this.cut()
+        failed?.(error)
+      }
+    )
   }
 
   /** Sends the headers. What is answered ends the answer, with its last text. */
@@ -204,7 +213,7 @@ export class HttpExchange implements Exchange {
   }
 }
 
-/** Part by part, as the other side takes them: one call of the system for all of them would hold up the loop. Never rejects. */
+/** Part by part, as the other side takes them: one call of the system for all of them would hold up the loop. Rejects when a part cannot be made. */
 async function writeInTurn(res: ServerResponse, parts: readonly Buffer[] | AsyncIterable<Buffer>): Promise<void> {
   for await (const part of parts) {
     if (res.destroyed) return

@@ -130,7 +130,7 @@ export class Pipeline {
         checkShape(this.#env.options, `reply of ${nameOf(route)}`, spec.data, (JSON.parse(json) as { data: unknown }).data, 'data')
       }
       if (exchange.gone) return
-      const sending = exchange.send(status, text)
+      const sending = exchange.send(status, text, error => this.#env.guard.report(route.pack, `route ${nameOf(route)}`, error))
       if (sending) await sending
       this.#done(exchange, route, status, code)
     } catch (failed) {

@@ -126,6 +126,14 @@ test('an answer with very much text is made as its client takes it, and one that
   answer.destroy()
 })
 
+test('an answer that fails while its client takes it is cut, and put down to its pack', async t => {
+  const http = await startHttp(t, { strict: false })
+  const route = defineRoute({ method: 'GET', path: '/api/v1/broken', summary: 'broken', data: Type.Unknown() })
+  http.mount([route, () => partedList([long('x', 20_000_000), 1n], 20_000_000), 'culprit'])
+  await assert.rejects(http.send('GET', '/api/v1/broken'), { code: 'ECONNRESET' })
+  assert.match(http.logs.join('\n'), /"pack":"culprit".*BigInt/)
+})
+
 test('an answer with more values than a server should make at once is refused, and put down to its pack', async t => {
   const http = await startHttp(t)
   const route = defineRoute({ method: 'GET', path: '/api/v1/values', summary: 'values', data: Type.Unknown() })
