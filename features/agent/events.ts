@@ -1,5 +1,13 @@
 /** The events that follow from the records of an agent: one pure function, for what happens now and for what a crash left untold. */
-import { type ConversationView, type CoreRecord, coreRecord, type HistoryRecord, isUserInput, type WirePart } from '../history/index.ts'
+import {
+  type ConversationView,
+  type CoreRecord,
+  coreRecord,
+  type HistoryRecord,
+  isUserInput,
+  newestWaiting,
+  type WirePart
+} from '../history/index.ts'
 import { lastPromptOf, sessionMetaUpdated, type TurnReason, workChanged } from '../sessions/index.ts'
 import { type AgentEventName, type AgentEventPayload, type AgentEvents, agentEvents, type ErrorInfo } from './contract.ts'
 import { inputText, ownParts, textOf } from './media.ts'
@@ -131,7 +139,8 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
     }
     case 'context.undone': {
       if (id !== 'main') return []
-      const { last_prompt: text } = record
+      const waiting = newestWaiting(before.prompts)
+      const text = waiting ? inputText(waiting.content, waiting.origin) : record.last_prompt
       const patch = { lastPrompt: lastPromptOf(text ?? '') }
       return [{ name: 'session.undo', type: sessionMetaUpdated.type, payload: { patch }, text, at }]
     }

@@ -1,6 +1,6 @@
 /** After a crash: what is on record and was never told is told, what was left open is closed or withdrawn, and the session gets what it had not saved. */
 import type { Logger, Streams } from '../../kernel/index.ts'
-import { type Histories, type History, type HistoryRecord, isUserInput } from '../history/index.ts'
+import { type Histories, type History, type HistoryRecord, isUserInput, type PromptRecord } from '../history/index.ts'
 import {
   type AgentHost,
   type Session,
@@ -107,15 +107,24 @@ async function catchUpPrompts({ session }: AgentHost, history: History): Promise
   const untold = history.untoldSince()?.toISOString()
   const undo = history.lastUndo()
   const undone = undo ? new Date(undo.time).toISOString() : ''
-  if (undo && undone > saved && (untold === undefined || undone < untold))
-    session.promptsUndone(undo.last_prompt, { announce: false, at: new Date(undo.time) })
+  if (undo && undone > saved && (untold === undefined || undone < untold)) {
+    const waiting = undo.waiting === undefined ? undefined : history.prompt(undo.waiting)
+    const text = (waiting && (await textOfPrompt(history, waiting))) ?? undo.last_prompt
+    session.promptsUndone(text, { announce: false, at: new Date(undo.time) })
+  }
   for (const prompt of history.prompts()) {
     if (prompt.created_at <= undone) continue
     const isOwed = prompt.created_at > saved && (untold === undefined || prompt.created_at < untold)
     if (!isOwed || !isUserInput(prompt.origin)) continue
-    const content = prompt.content.length > 0 ? prompt.content : ((await history.messages.find(prompt.prompt_id))?.content ?? [])
-    session.promptSubmitted(inputText(content, prompt.origin), { announce: false, at: new Date(prompt.created_at) })
+    const text = await textOfPrompt(history, prompt)
+    if (text !== undefined) session.promptSubmitted(text, { announce: false, at: new Date(prompt.created_at) })
   }
+}
+
+/** Nothing is known of one that was aborted before it began. */
+async function textOfPrompt(history: History, { prompt_id, content, origin }: PromptRecord): Promise<string | undefined> {
+  const parts = content.length > 0 ? content : (await history.messages.find(prompt_id))?.content
+  return parts && inputText(parts, origin)
 }
 
 export const workReason = (reason: string | undefined): 'completed' | 'cancelled' | 'failed' =>

@@ -7,7 +7,7 @@ import type { HistoryRecord } from './define.ts'
 import { type MessageFacts, messageFacts, numberOf } from './message.ts'
 import { type CoreRecord, coreRecord } from './records.ts'
 import { estimateMessage } from './tokens.ts'
-import type { OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
+import type { LastUndo, OpenStep, Origin, PromptRecord, TurnRecord } from './types.ts'
 
 /** The position of every so many messages is known; those between are found by reading from there. */
 export const indexStep = 64
@@ -40,6 +40,11 @@ const remindersKept = 16
 export function isUserInput(origin: Origin | undefined): boolean {
   const kind = origin?.kind ?? 'user'
   return kind === 'user' || ((kind === 'skill_activation' || kind === 'plugin_command') && origin?.trigger === 'user-slash')
+}
+
+/** The prompt of the user that came last and waits: an undo leaves it. */
+export function newestWaiting(prompts: ReadonlyMap<string, PromptRecord>): PromptRecord | undefined {
+  return [...prompts.values()].findLast(({ status, origin }) => status === 'queued' && isUserInput(origin))
 }
 
 const noUsage: TokenUsage = { inputOther: 0, output: 0, inputCacheRead: 0, inputCacheCreation: 0 }
@@ -82,7 +87,7 @@ export class Conversation {
   openingsLost = false
   compactions = 0
   /** The newest undo. */
-  undone: { readonly time: number; readonly last_prompt?: string } | undefined
+  undone: LastUndo | undefined
   /** The newest reminders in the context, by variant, oldest first. */
   readonly reminders = new Map<string, readonly Reminder[]>()
   /** Time of the newest message, ms. */
@@ -112,7 +117,7 @@ export class Conversation {
         if (record.id !== undefined) this.named.set(record.id, this.messages - 1)
         if (record.origin?.kind === 'injection') this.#remind(String(record.origin.variant), record.origin)
         if (this.#opens(record)) this.openings.push({ number: this.messages - 1, tokens, prompt: this.prompt })
-        if (record.prompt_id !== undefined && (record.origin?.kind ?? 'user') === 'user') this.prompt = record.prompt_id
+        if (record.prompt_id !== undefined && isUserInput(record.origin)) this.prompt = record.prompt_id
         if (this.openings.length > openingsKept) this.openingsLost = this.openings.shift() !== undefined
         break
       case 'turn.started':
@@ -236,7 +241,8 @@ export class Conversation {
       if (left.length > 0) this.reminders.set(variant, left)
       else this.reminders.delete(variant)
     }
-    this.undone = { time, ...(last_prompt === undefined ? {} : { last_prompt }) }
+    const waiting = newestWaiting(this.prompts)?.prompt_id
+    this.undone = { time, ...(last_prompt === undefined ? {} : { last_prompt }), ...(waiting === undefined ? {} : { waiting }) }
     this.#hide(from, this.messages)
   }
 

@@ -12,7 +12,7 @@ import { MessageLog } from './message-log.ts'
 import { inlined, type Projected } from './project.ts'
 import type { CoreRecord } from './records.ts'
 import type { ContextSize, ConversationView, EventDraft, History, Messages, Takes, Undoable, Written } from './service.ts'
-import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
+import type { HistoryMessage, LastUndo, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export interface HistoryPorts extends Omit<AgentLogPorts, 'states' | 'draft' | 'lastMessage'> {
   readonly session_id: string
@@ -114,7 +114,7 @@ export class AgentHistory implements History {
     return { turns, end: openingsLost || turns.length < openings.length ? 'lost' : compactions > 0 ? 'compaction' : 'beginning' }
   }
 
-  lastUndo(): { readonly time: number; readonly last_prompt?: string } | undefined {
+  lastUndo(): LastUndo | undefined {
     return this.#state.undone
   }
 

@@ -1,7 +1,7 @@
 /** Public face of the history pack. */
 
 export { protocolVersion } from './contract.ts'
-export { isUserInput } from './conversation.ts'
+export { isUserInput, newestWaiting } from './conversation.ts'
 export { defineRecord, type HistoryRecord, type RecordSpec, recordTypes, type StateSpec, type Tracked } from './define.ts'
 export { givenNumber, isMessage, messageTypes, numberOf } from './message.ts'
 export { ContentPart, MediaPart, MediaSource, PromptPart } from './parts.ts'

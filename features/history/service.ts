@@ -4,7 +4,7 @@ import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import type { AgentHost, Session } from '../sessions/index.ts'
 import type { HistoryRecord, LooksAtRecords, StateSpec, Tracked } from './define.ts'
 import type { CoreRecord } from './records.ts'
-import type { HistoryMessage, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
+import type { HistoryMessage, LastUndo, OpenStep, Origin, PromptRecord, TurnRecord, WirePart } from './types.ts'
 
 export type * from './types.ts'
 
@@ -75,8 +75,7 @@ export interface History {
   compactions(): number
   /** Which turns of the user can be taken back. */
   undoable(): Undoable
-  /** The newest undo: its instant in ms, and the text of the newest prompt that was left then. */
-  lastUndo(): { readonly time: number; readonly last_prompt?: string } | undefined
+  lastUndo(): LastUndo | undefined
   /** Usage by model alias, over the agent's life. */
   usageByModel(): Readonly<Record<string, TokenUsage>>
   /** True when the id was used by a tool call of this agent; rarely also for one that was not. */

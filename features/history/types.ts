@@ -58,6 +58,16 @@ export interface PromptRecord {
   readonly origin?: Origin
 }
 
+/** The newest undo. */
+export interface LastUndo {
+  /** In ms. */
+  readonly time: number
+  /** Text of the newest prompt that was left and had begun. */
+  readonly last_prompt?: string
+  /** The newest prompt that waited then. */
+  readonly waiting?: string
+}
+
 /** A step whose end was not recorded. */
 export interface OpenStep {
   readonly turn_id: number

@@ -144,6 +144,22 @@ test('an activation runs a turn with the text of the skill, its arguments filled
   assert.deepEqual([undone.code, undone.data.messages.items.length], [0, 0])
 })
 
+test('a skill that the user called is the last prompt again when what came behind it was taken back', async t => {
+  const scene = await start(t)
+  await scene.skill('.svc-code/skills/greet.md', 'Greet.')
+  await scene.prompt('one')
+  await scene.settled(1)
+  assert.equal((await scene.activate('greet', { args: 'Ann' })).code, 0)
+  await scene.settled(2)
+  await scene.prompt('two')
+  await scene.settled(3)
+
+  const params = { session_id: scene.session_id }
+  assert.equal((await scene.call(undoSession, { params, body: {} })).code, 0)
+
+  assert.equal((await scene.call(readSession, { params })).data.last_prompt, '/greet Ann')
+})
+
 test('arguments that the text does not take follow it', async t => {
   const llm = scriptedLlm('done')
   const scene = await start(t, llm)

@@ -139,6 +139,27 @@ test('a prompt that a hook blocked on its way into the running turn goes with th
   assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'one')
 })
 
+test('a prompt that came while turns were taken back is the last one, also after a kill', async t => {
+  const agent = await start(t, scriptedLlm('answer'))
+  const { session_id } = agent
+  const params = { session_id }
+  await turns(agent, 'one', 'two')
+
+  const [undone] = await Promise.all([agent.undo(), agent.prompt('racing')])
+  await agent.settled(3)
+
+  assert.equal(undone.code, 0)
+  assert.deepEqual(await agent.texts(), ['one', 'answer', 'racing', 'answer'])
+  assert.equal((await agent.call(readSession, { params })).data.last_prompt, 'racing')
+  const patches = agent.events.flatMap(({ type, payload }) =>
+    type === 'session.meta.updated' ? [(payload as { patch: object }).patch] : []
+  )
+  assert.deepEqual(patches.at(-1), { lastPrompt: 'racing' })
+  const again = await start(t, scriptedLlm('answer'), { home: await copyOfHome(agent.home), session_id })
+  assert.equal((await again.texts()).length, 4)
+  assert.equal((await again.call(readSession, { params })).data.last_prompt, 'racing')
+})
+
 test('after a restart what was taken back stays away, and the newest prompt that is left is known', async t => {
   const agent = await start(t, scriptedLlm('answer'))
   const { session_id } = agent
