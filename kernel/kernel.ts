@@ -15,7 +15,7 @@ import { type ContextParts, createContext, deploymentConfig } from './lifecycle/
 import { culprit, textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
-import { PointTable, ServiceTable } from './lifecycle/services.ts'
+import { PointTable, type ServiceTable } from './lifecycle/services.ts'
 import { type Registrations, Registry, type Surface } from './lifecycle/unit.ts'
 import { createOperator, type Logger } from './log/log.ts'
 import type { Pack } from './pack.ts'
@@ -70,7 +70,7 @@ export class Kernel {
   readonly #storage: Storage
   readonly #leases: Leases
   readonly #http: Pipeline
-  readonly #services = new ServiceTable()
+  readonly #services: ServiceTable = new Map()
   readonly #points = new PointTable()
   readonly #tapped = new TappedHooks(this.hooks)
   readonly #registry: Registry
@@ -105,7 +105,6 @@ export class Kernel {
     gate.onRevoked(gone => this.hub.clients.disconnect(one => one.id === gone.id, 'the token was replaced'))
     this.#http = new Pipeline(env, { gate, hooks: this.hooks })
     this.#registry = new Registry(kernelSurface)
-    this.#services.add(KernelInfo.id, 'the kernel', this.#info())
     const relays: Relays = {
       // A server on its way out has lost some of its routes: whoever asked looks where the session is then.
       serve: (req, res, asker) => void (this.#stopping ? req.socket.destroy() : this.#http.serveFor(asker, req, res)),
@@ -116,8 +115,8 @@ export class Kernel {
       onShared: listener => this.hub.fanout.onShared(listener),
       deliver: event => this.hub.deliver(event)
     }
-    this.#services.add(Relays.id, 'the kernel', relays)
-    this.#services.add(PackControl.id, 'the kernel', this.#control())
+    const own = Object.entries({ [KernelInfo.id]: this.#info(), [Relays.id]: relays, [PackControl.id]: this.#control() })
+    for (const [id, impl] of own) this.#services.set(id, { owner: 'the kernel', impl })
     const contexts: ContextParts = {
       storage: this.#storage,
       leases: this.#leases,
@@ -141,7 +140,7 @@ export class Kernel {
         return unit.pack.setup(context, this.#resolve(unit.pack) as never)
       },
       onState: (name, state) => {
-        this.hub.setSubject(this.#services.get(EventSubject.id) as SubjectRule | undefined)
+        this.hub.setSubject(this.#subject)
         this.hooks.packState.call(name, state)
       },
       remount: () => this.#remount()
@@ -262,7 +261,7 @@ export class Kernel {
         .routes()
         .map(route => `${route.spec.method} ${route.spec.path}`)
         .sort(),
-      services: this.#services.ids(),
+      services: [...this.#services.keys()].sort(),
       events: this.#registry
         .events()
         .map(spec => spec.type)
@@ -336,14 +335,18 @@ export class Kernel {
       outFrames: registry.outFrames(),
       systemFrames,
       owners: registry.owners(),
-      subject: this.#services.get(EventSubject.id) as SubjectRule | undefined
+      subject: this.#subject
     }
+  }
+
+  get #subject(): SubjectRule | undefined {
+    return this.#services.get(EventSubject.id)?.impl as SubjectRule | undefined
   }
 
   #resolve(pack: Pack): Record<string, unknown> {
     const resolved: Record<string, unknown> = {}
-    for (const [key, token] of Object.entries(pack.needs)) resolved[key] = this.#services.get(token.id)
-    for (const [key, token] of Object.entries(pack.optional)) resolved[key] = () => this.#services.get(token.id)
+    for (const [key, token] of Object.entries(pack.needs)) resolved[key] = this.#services.get(token.id)?.impl
+    for (const [key, token] of Object.entries(pack.optional)) resolved[key] = () => this.#services.get(token.id)?.impl
     return resolved
   }
 

@@ -128,7 +128,7 @@ export class Lifecycle {
       if (unit.state !== 'Active' || !unit.provided.has(id)) return
       for (const one of this.#dependents(unit, [id])) await this.#deactivate(one)
       unit.provided.delete(id)
-      this.#parts.services.remove(id)
+      this.#parts.services.delete(id)
       await this.#settle()
     })
   }
@@ -336,7 +336,7 @@ export class Lifecycle {
     unit.activeSince = this.#env.now()
     unit.activated = ++this.#sequence
     unit.scope.own(registry.publish(unit.registrations))
-    for (const [id, impl] of unit.provided) services.add(id, unit.name, impl)
+    for (const [id, impl] of unit.provided) services.set(id, { owner: unit.name, impl })
     this.#dirty = true
     this.#state(unit, 'Active')
     for (const publish of unit.staged.splice(0)) publish()
@@ -346,7 +346,7 @@ export class Lifecycle {
   #clash(unit: Unit): Error | undefined {
     const { registry, services } = this.#parts
     for (const id of unit.provided.keys()) {
-      const owner = services.owner(id)
+      const owner = services.get(id)?.owner
       if (owner !== undefined) return developerError('service_clash', id, unit.name, owner)
     }
     const clash = registry.clash(unit.registrations)
@@ -385,7 +385,7 @@ export class Lifecycle {
   async #deactivate(unit: Unit): Promise<void> {
     this.#state(unit, 'Unloading')
     // Whoever asks for an optional neighbour finds none from now on, while its running requests still end.
-    for (const id of unit.provided.keys()) this.#parts.services.remove(id)
+    for (const id of unit.provided.keys()) this.#parts.services.delete(id)
     this.#dirty = true
     this.#parts.registry.leaves(unit.registrations)
     const aborted = await unit.registrations.activity.drain(this.#env.options.graceMs, () => this.#absence(unit))

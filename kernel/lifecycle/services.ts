@@ -46,40 +46,8 @@ export type ResolvedOptional<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends ServiceToken<infer T> ? () => T | undefined : never
 }
 
-interface Provided {
-  readonly owner: string
-  readonly impl: unknown
-}
-
-/** Services by token id. Only what an active pack (or the kernel) provides is here. */
-export class ServiceTable {
-  readonly #provided = new Map<string, Provided>()
-
-  owner(id: string): string | undefined {
-    return this.#provided.get(id)?.owner
-  }
-
-  has(id: string): boolean {
-    return this.#provided.has(id)
-  }
-
-  get(id: string): unknown {
-    return this.#provided.get(id)?.impl
-  }
-
-  ids(): string[] {
-    return [...this.#provided.keys()].sort()
-  }
-
-  /** The lifecycle has checked for a second provider. */
-  add(id: string, owner: string, impl: unknown): void {
-    this.#provided.set(id, { owner, impl })
-  }
-
-  remove(id: string): void {
-    this.#provided.delete(id)
-  }
-}
+/** Services by token id: what active packs and the kernel provide. */
+export type ServiceTable = Map<string, { readonly owner: string; readonly impl: unknown }>
 
 export interface Contribution<T> {
   readonly pack: string

@@ -31,43 +31,36 @@ export interface Surface {
   readonly errors: readonly ErrorSpec[]
 }
 
-/** What an owner takes for itself: no other may have the same. */
-interface Claims {
-  /** Key to its name in words, `route GET /api/v1/meta`. */
-  readonly names: ReadonlyMap<string, string>
-  /** The first that it takes twice, in words. */
-  readonly twice: string | undefined
-  /** Each spec once. */
-  readonly errors: readonly ErrorSpec[]
-  /** The first spec of each code. */
-  readonly codes: ReadonlyMap<number, ErrorSpec>
-  readonly shapes: readonly NamedShape[]
-  /** The first shape of each name. */
-  readonly shapeOf: ReadonlyMap<string, NamedShape>
+/** What an owner takes on the wire. Of an error or a shape others may have a copy that says the same; everything else is for one alone. */
+interface Claim {
+  readonly pack: string
+  readonly key: string
+  readonly what: string | ErrorSpec | NamedShape
 }
 
-function claimsOf(surface: Surface): Claims {
-  const { routes, events, frames, outFrames } = surface
-  const names = new Map<string, string>()
-  let twice: string | undefined
-  const take = (key: string, words: string) => {
-    if (names.has(key)) twice ??= words
-    else names.set(key, words)
+function claimsOf(surface: Surface): Claim[] {
+  const { pack, routes, events, frames, outFrames, errors } = surface
+  const alone = (what: string, key = what): Claim => ({ pack, key, what })
+  return [
+    ...routes.map(spec => alone(`route ${spec.method} ${spec.path}`, `route ${clashKey(spec)}`)),
+    ...events.map(({ type }) => alone(`event type ${type}`)),
+    ...frames.map(({ type }) => alone(`frame type ${type}`)),
+    ...outFrames.map(({ type }) => alone(`sent frame type ${type}`)),
+    ...routes.flatMap(({ operationId: id }) => (id === undefined ? [] : [alone(`operation id ${id}`)])),
+    ...[...new Set(errors)].map(what => ({ pack, key: `error code ${what.code}`, what })),
+    ...shapesOf(surface).map(what => ({ pack, key: `shape ${what.name}`, what }))
+  ]
+}
+
+/** Why two claims to one key cannot both be; undefined when they can. */
+function clashOf({ pack, what }: Claim, other: Claim): string | undefined {
+  if (typeof what === 'string') return `${what} of ${pack} clashes with ${other.pack}`
+  if ('code' in what) {
+    const { name } = other.what as ErrorSpec
+    return what.name === name ? undefined : `error code ${what.code} is '${name}' of ${other.pack} and '${what.name}' of ${pack}`
   }
-  for (const spec of routes) take(`route ${clashKey(spec)}`, `route ${spec.method} ${spec.path}`)
-  for (const { type } of events) take(`event type ${type}`, `event type ${type}`)
-  for (const { type } of frames) take(`frame type ${type}`, `frame type ${type}`)
-  for (const { type } of outFrames) take(`sent frame type ${type}`, `sent frame type ${type}`)
-  for (const { operationId: id } of routes) if (id !== undefined) take(`operation id ${id}`, `operation id ${id}`)
-  const errors = [...new Set(surface.errors)]
-  const shapes = shapesOf(surface)
-  return { names, twice, errors, codes: firsts(errors, spec => spec.code), shapes, shapeOf: firsts(shapes, shape => shape.name) }
-}
-
-function firsts<T, K>(items: readonly T[], key: (item: T) => K): Map<K, T> {
-  const found = new Map<K, T>()
-  for (const item of items) if (!found.has(key(item))) found.set(key(item), item)
-  return found
+  const { shape } = other.what as NamedShape
+  return differ(what.shape, shape) ? `shape ${what.name} of ${pack} differs from that of ${other.pack}` : undefined
 }
 
 /** The named shapes in what an owner has on the wire. */
@@ -90,7 +83,7 @@ export class Registrations {
   readonly facts: PackFacts
   readonly #ownErrors: readonly ErrorSpec[]
   /** Of the lists as they are now. */
-  #claims: Claims | undefined
+  #claims: readonly Claim[] | undefined
 
   /** `errors` of the pack: specs that no route lists. */
   constructor(pack: PackFacts & Pick<Pack, 'errors'>) {
@@ -127,7 +120,7 @@ export class Registrations {
     return { pack, routes, events, frames, outFrames, errors }
   }
 
-  claims(): Claims {
+  claims(): readonly Claim[] {
     this.#claims ??= claimsOf(this.surface())
     return this.#claims
   }
@@ -212,13 +205,13 @@ export class Registry {
 
   /** `kernel`: what the kernel itself answers and sends; packs must not clash with it either. */
   constructor(kernel: Surface) {
-    this.#taken.put(kernel, kernel.pack, claimsOf(kernel))
+    this.#taken.put(kernel, claimsOf(kernel))
   }
 
   /** Text of the first clash with what is mounted, or within the candidate itself. What is mounted was held against the others when it came. */
   clash(candidate: Registrations): string | undefined {
-    for (const entry of this.#active) this.#taken.put(entry, entry.pack, entry.claims())
-    return this.#taken.clash(candidate.pack, candidate.claims())
+    for (const entry of this.#active) this.#taken.put(entry, entry.claims())
+    return this.#taken.clash(candidate.claims())
   }
 
   /** A pack goes, and may come back: until then its routes and frames answer that it is away (`Activity.absence`). */
@@ -235,7 +228,7 @@ export class Registry {
     this.#away.delete(entry.pack)
     const remove = added(this.#active, entry)
     return () => {
-      this.#taken.put(entry, entry.pack, undefined)
+      this.#taken.put(entry, [])
       remove()
     }
   }
@@ -286,67 +279,42 @@ function clashKey(spec: AnyRoute): string {
 
 /** What is taken on the wire, by whom. */
 class Taken {
-  readonly #claims = new Map<object, Claims>()
-  readonly #names = new Claimed<string>()
-  readonly #codes = new Claimed<ErrorSpec>()
-  readonly #shapes = new Claimed<NamedShape>()
+  readonly #of = new Map<object, readonly Claim[]>()
+  /** By key, the first one first. */
+  readonly #claims = new Map<string, Claim[]>()
 
   /** Replaces what an owner had. */
-  put(owner: object, pack: string, claims: Claims | undefined): void {
-    const old = this.#claims.get(owner)
+  put(owner: object, claims: readonly Claim[]): void {
+    const old = this.#of.get(owner)
     if (old === claims) return
-    if (old) this.#each(old, (table, key) => table.remove(key, pack))
-    this.#claims.delete(owner)
-    if (!claims) return
-    this.#each(claims, (table, key, value) => table.add(key, pack, value))
-    this.#claims.set(owner, claims)
+    for (const claim of old ?? []) {
+      const left = this.#claims.get(claim.key)?.filter(other => other !== claim) ?? []
+      if (left.length > 0) this.#claims.set(claim.key, left)
+      else this.#claims.delete(claim.key)
+    }
+    for (const claim of claims) {
+      const others = this.#claims.get(claim.key)
+      if (others) others.push(claim)
+      else this.#claims.set(claim.key, [claim])
+    }
+    if (claims.length > 0) this.#of.set(owner, claims)
+    else this.#of.delete(owner)
   }
 
-  clash(pack: string, { names, twice, errors, codes, shapes, shapeOf }: Claims): string | undefined {
-    for (const [key, words] of names) {
-      const owner = this.#names.other(key, pack)
-      if (owner) return `${words} of ${pack} clashes with ${owner.pack}`
-    }
-    if (twice !== undefined) return `${twice} of ${pack} clashes with ${pack}`
-    for (const { code, name } of errors) {
-      const own = codes.get(code) as ErrorSpec
-      const owner = this.#codes.other(code, pack, other => other.name !== name) ?? (own.name === name ? undefined : { pack, value: own })
-      if (owner) return `error code ${code} is '${owner.value.name}' of ${owner.pack} and '${name}' of ${pack}`
-    }
-    for (const { name, shape } of shapes) {
-      const own = shapeOf.get(name) as NamedShape
-      const owner = this.#shapes.other(name, pack, other => differ(other.shape, shape)) ?? (differ(own.shape, shape) ? { pack } : undefined)
-      if (owner) return `shape ${name} of ${pack} differs from that of ${owner.pack}`
+  /** The first clash of a pack's claims with those of others, or with each other. */
+  clash(claims: readonly Claim[]): string | undefined {
+    const own = new Map<string, Claim>()
+    for (const claim of claims) {
+      for (const other of this.#claims.get(claim.key) ?? []) {
+        const clash = other.pack === claim.pack ? undefined : clashOf(claim, other)
+        if (clash !== undefined) return clash
+      }
+      const before = own.get(claim.key)
+      const clash = before && clashOf(claim, before)
+      if (clash !== undefined) return clash
+      own.set(claim.key, before ?? claim)
     }
     return undefined
-  }
-
-  #each({ names, codes, shapeOf }: Claims, work: <T>(table: Claimed<T>, key: unknown, value: T) => void): void {
-    for (const [key, words] of names) work(this.#names, key, words)
-    for (const [code, spec] of codes) work(this.#codes, code, spec)
-    for (const [name, shape] of shapeOf) work(this.#shapes, name, shape)
-  }
-}
-
-/** Keys, each with those who have it, the first one first. */
-class Claimed<T> {
-  readonly #owners = new Map<unknown, { readonly pack: string; readonly value: T }[]>()
-
-  add(key: unknown, pack: string, value: T): void {
-    const owners = this.#owners.get(key)
-    if (owners) owners.push({ pack, value })
-    else this.#owners.set(key, [{ pack, value }])
-  }
-
-  remove(key: unknown, pack: string): void {
-    const owners = this.#owners.get(key)?.filter(owner => owner.pack !== pack) ?? []
-    if (owners.length > 0) this.#owners.set(key, owners)
-    else this.#owners.delete(key)
-  }
-
-  /** The first other pack that has the key, of those that are `wrong`. */
-  other(key: unknown, pack: string, wrong: (value: T) => boolean = () => true): { readonly pack: string; readonly value: T } | undefined {
-    return this.#owners.get(key)?.find(owner => owner.pack !== pack && wrong(owner.value))
   }
 }
 
