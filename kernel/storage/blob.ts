@@ -1,20 +1,8 @@
 /** Blob store: files of bytes, visible complete or not at all. */
 import { open, readdir, stat } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
-import {
-  ensureDir,
-  type FileCalls,
-  fileOf,
-  idsBelow,
-  nodeFiles,
-  notSaved,
-  removeFile,
-  type StoreParts,
-  type Sync,
-  syncDir,
-  unlessMissing
-} from './files.ts'
+import { ensureDir, fileOf, idsBelow, nodeFiles, removeFile, replaceFile, type StoreParts, storing, unlessMissing } from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
 import { isAbandoned, temporaryName } from './process-life.ts'
 
@@ -27,13 +15,6 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
   const place = (id: string) => fileOf(dir, id, '')
   const inbox = join(dir, '~')
   let swept: Promise<void> | undefined
-  const guard = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work()
-    } catch (error) {
-      throw notSaved(relative(options.home, place(id)), error)
-    }
-  }
   const info = async (file: string) => {
     const { size, mtime } = await stat(file)
     return { size, modified_at: mtime }
@@ -41,22 +22,19 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
   return {
     put: async (id, source, { maxBytes = Number.POSITIVE_INFINITY } = {}) => {
       const file = place(id)
-      return guard(id, async () => {
-        await ensureDir(inbox, files)
-        swept ??= sweep(inbox)
-        await swept
-        const temporary = join(inbox, await temporaryName())
+      return storing(options, file, async () => {
         try {
-          await receive(temporary, source, maxBytes, options.sync, files)
-          await ensureDir(dirname(file), files)
-          await files.rename(temporary, file)
+          await ensureDir(inbox, files)
+          swept ??= sweep(inbox)
+          await swept
+          const temporary = join(inbox, await temporaryName())
+          const confirm = () => ensureDir(dirname(file), files)
+          await replaceFile(file, bounded(source, maxBytes), { sync: options.sync, temporary, confirm, files })
+          return await info(file)
         } catch (error) {
           if (source instanceof Readable) source.destroy()
-          await removeFile(temporary, files).catch(() => undefined) // the first error tells more
           throw error
         }
-        if (options.sync === 'fsync') await syncDir(dirname(file), files)
-        return info(file)
       })
     },
     stat: async id => {
@@ -65,32 +43,26 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
     },
     open: async (id, range) => {
       const file = place(id)
-      const handle = await guard(id, () => unlessMissing(open(file, 'r')))
+      const handle = await storing(options, file, () => unlessMissing(open(file, 'r')))
       if (!handle) throw new BlobMissing(id)
       return handle.createReadStream(range ? { start: range.start, end: range.end } : {})
     },
     delete: async id => {
-      await guard(id, () => removeFile(place(id), files))
+      const file = place(id)
+      await storing(options, file, () => removeFile(file, files))
     },
     ids: () => idsBelow(dir, '')
   }
 }
 
-/** Writes a source to a new file. A source that ends early (an aborted upload) rejects like one that fails. */
-async function receive(file: string, source: Readable | Uint8Array, maxBytes: number, sync: Sync, files: FileCalls): Promise<void> {
-  const handle = await files.open(file, 'wx', 0o600)
-  try {
-    let size = 0
-    const write = async (chunk: Uint8Array) => {
-      size += chunk.length
-      if (size > maxBytes) throw new BlobTooLarge(maxBytes)
-      await handle.appendFile(chunk)
-    }
-    if (source instanceof Uint8Array) await write(source)
-    else for await (const chunk of source) await write(typeof chunk === 'string' ? Buffer.from(chunk) : (chunk as Uint8Array))
-    if (sync === 'fsync') await handle.sync()
-  } finally {
-    await handle.close()
+/** The bytes of a source, as long as they are not too many. One that ends early (an aborted upload) throws like one that fails. */
+async function* bounded(source: Readable | Uint8Array, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const part of source instanceof Uint8Array ? [source] : source) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : (part as Uint8Array)
+    size += bytes.length
+    if (size > maxBytes) throw new BlobTooLarge(maxBytes)
+    yield bytes
   }
 }
 

@@ -9,12 +9,12 @@ import {
   type Fence,
   fileOf,
   idsBelow,
-  notSaved,
   quarantineFile,
   readIfThere,
   removeFile,
   replaceFenced,
   type StoreParts,
+  storing,
   unlessMissing
 } from './files.ts'
 import { type Lock, withLock } from './lock.ts'
@@ -53,7 +53,7 @@ export class Documents {
         }
         this.#waiting += text.length
         const put = guarded
-          ? this.#queue.run(file, () => this.#guard(file, () => replaceFenced(file, text, this.#fence(file), this.#options)))
+          ? this.#queue.run(file, () => storing(this.#options, file, () => replaceFenced(file, text, this.#fence(file), this.#options)))
           : this.#alone(file, lock => this.#replace(file, text, lock))
         await put.finally(() => {
           this.#waiting -= text.length
@@ -72,11 +72,11 @@ export class Documents {
         const file = place(id)
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
         await this.#queue.run(file, async () => {
-          if (await this.#guard(file, () => unlessMissing(access(file).then(() => true))))
-            await this.#guard(file, () => withLock(`${file}.lock`, () => removeFile(file, files), { files }))
+          if (await storing(this.#options, file, () => unlessMissing(access(file).then(() => true))))
+            await storing(this.#options, file, () => withLock(`${file}.lock`, () => removeFile(file, files), { files }))
         })
       },
-      ids: () => this.#guard(dir, () => idsBelow(dir, '.json'))
+      ids: () => storing(this.#options, dir, () => idsBelow(dir, '.json'))
     }
   }
 
@@ -87,7 +87,7 @@ export class Documents {
 
   #alone<T>(file: string, work: (lock: Lock) => Promise<T>): Promise<T> {
     const { files } = this.#options
-    return this.#queue.run(file, () => this.#guard(file, () => withLock(`${file}.lock`, work, { files })))
+    return this.#queue.run(file, () => storing(this.#options, file, () => withLock(`${file}.lock`, work, { files })))
   }
 
   /** A process that stood still until its lock was taken over must not put an old value over a newer one. */
@@ -109,7 +109,7 @@ export class Documents {
   }
 
   async #read<V>(file: string, codec: Codec<V>): Promise<{ value?: V; damaged?: string }> {
-    const text = await this.#guard(file, () => readIfThere(file, this.#options.files))
+    const text = await storing(this.#options, file, () => readIfThere(file, this.#options.files))
     if (text === undefined) return {}
     const decoded = codec.decode(text)
     if (decoded.kind === 'value') return { value: decoded.value }
@@ -118,16 +118,7 @@ export class Documents {
     throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: ${decoded.reason}` })
   }
 
-  /** Errors of the file system become PersistenceFailed; bugs (a bad id or value, a throwing change) stay what they are. */
-  async #guard<T>(file: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw notSaved(this.#name(file), error)
-    }
-  }
-
   #name(file: string): string {
-    return relative(this.#options.home, file) || '.'
+    return relative(this.#options.home, file)
   }
 }

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { type BigIntStats, closeSync, fstatSync, fsync, openSync, readFileSync, utimesSync, writevSync } from 'node:fs'
 import * as node from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
@@ -181,7 +181,7 @@ async function writeTemporary(
   const handle = options.temporary ? await files.open(temporary, 'wx', mode) : await openFresh(temporary, mode, files)
   try {
     try {
-      if (typeof content === 'string') await writeText(handle, content, files)
+      if (typeof content === 'string') await writeBytes(handle, [Buffer.from(content)], files)
       else for await (const chunk of content) await handle.writeFile(chunk)
       if (like) {
         await handle.chown(like.uid, like.gid).catch(() => undefined) // only root may give files away
@@ -198,11 +198,29 @@ async function writeTemporary(
   }
 }
 
-/** Writes a text into a file that was opened for it. */
-export async function writeText(handle: node.FileHandle, text: string, files: FileCalls): Promise<void> {
-  const bytes = Buffer.from(text)
-  const taken = bytes.length <= ThisThread.bytes && here.isQuick ? (here.run(() => files.writeNow?.(handle, [bytes])) ?? 0) : 0
-  if (taken < bytes.length) await handle.writeFile(bytes.subarray(taken))
+/** Writes where an open file is: few bytes on this thread while it is quick, others, and what is left of them, by another one. */
+export async function writeBytes(handle: node.FileHandle, parts: readonly Uint8Array[], files: FileCalls, thread = here): Promise<void> {
+  let left = parts.reduce((sum, part) => sum + part.length, 0)
+  let rest = parts
+  const took = (bytes: number) => {
+    if (bytes === 0) throw new AppError(PersistenceFailed, { message: 'the file takes no bytes' })
+    left -= bytes
+    if (left > 0) rest = without(rest, bytes)
+  }
+  if (left > 0 && left <= ThisThread.bytes && thread.isQuick) {
+    const taken = thread.run(() => files.writeNow?.(handle, rest))
+    if (taken !== undefined) took(taken)
+  }
+  while (left > 0) took((await handle.writev([...rest])).bytesWritten)
+}
+
+/** What follows the bytes that were taken. */
+function without(parts: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
+  const rest = [...parts]
+  let left = bytes
+  while (rest[0] && rest[0].length <= left) left -= rest.shift()?.length ?? 0
+  if (rest[0] && left > 0) rest[0] = rest[0].subarray(left)
+  return rest
 }
 
 /** What a crash left there goes: it may have been made with other rights. */
@@ -379,6 +397,15 @@ export function jsonOf(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined // torn, damaged, or of somebody else
+  }
+}
+
+/** Does work of a store with a file (or directory) of the home; its failures are told as `notSaved` does. */
+export async function storing<T>({ home }: Pick<StoreParts, 'home'>, file: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw notSaved(relative(home, file) || '.', error)
   }
 }
 

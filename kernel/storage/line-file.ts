@@ -19,7 +19,8 @@ import {
   replaceFenced,
   syncDir,
   ThisThread,
-  unlessMissing
+  unlessMissing,
+  writeBytes
 } from './files.ts'
 import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
@@ -97,8 +98,7 @@ export class LineFiles {
       const fence = this.#options.fenceOf?.(file)
       const opened = await this.#get(file, known, fence)
       try {
-        const rest = this.#writeNow(opened.handle, lines)
-        if (rest.length > 0) await writeAll(opened.handle, rest)
+        await writeBytes(opened.handle, lines, this.#files, this.#here)
         if (this.#options.flush === 'each') await opened.handle.datasync()
         await fence?.check()
       } catch (error) {
@@ -176,11 +176,6 @@ export class LineFiles {
     await opened?.handle.close().catch(() => undefined) // nothing in it counts any more
   }
 
-  /** Resolves when what was asked for a file is done. */
-  async settled(file: string): Promise<void> {
-    if (this.#queue.isBusy(file)) await this.#queue.run(file, async () => undefined)
-  }
-
   /** Closes a file; what waits for the medium is flushed first. */
   release(file: string): Promise<void> {
     return this.#queue.run(file, () => this.#close(file))
@@ -245,13 +240,6 @@ export class LineFiles {
         await reader.close()
       }
     })
-  }
-
-  /** Answers what is left to write. */
-  #writeNow(handle: FileHandle, lines: readonly Uint8Array[]): readonly Uint8Array[] {
-    if (!this.#here.isQuick || lines.reduce((sum, line) => sum + line.length, 0) > ThisThread.bytes) return lines
-    const taken = this.#here.run(() => this.#files.writeNow?.(handle, lines))
-    return taken === undefined ? lines : without(lines, taken)
   }
 
   #acknowledged(file: string): number | undefined {
@@ -382,21 +370,4 @@ async function repairTail(handle: FileHandle, size: number): Promise<number> {
   const { end, lacksNewline } = await goodEnd(handle, size)
   if (lacksNewline) await handle.appendFile('\n')
   return end
-}
-
-async function writeAll(handle: FileHandle, lines: readonly Uint8Array[]): Promise<void> {
-  for (let rest = lines; rest.length > 0; ) {
-    const { bytesWritten } = await handle.writev([...rest])
-    rest = without(rest, bytesWritten)
-  }
-}
-
-/** What follows the bytes that were taken. */
-function without(lines: readonly Uint8Array[], bytes: number): readonly Uint8Array[] {
-  if (bytes === 0) throw new AppError(PersistenceFailed, { message: 'the file takes no bytes' })
-  const rest = [...lines]
-  let left = bytes
-  while (rest[0] && rest[0].length <= left) left -= rest.shift()?.length ?? 0
-  if (rest[0] && left > 0) rest[0] = rest[0].subarray(left)
-  return rest
 }

@@ -7,7 +7,18 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
-import { ensureDir, type FileCalls, isMissing, jsonOf, nodeFiles, readSmall, removeFile, touch, unlessMissing, writeText } from './files.ts'
+import {
+  ensureDir,
+  type FileCalls,
+  isMissing,
+  jsonOf,
+  nodeFiles,
+  readSmall,
+  removeFile,
+  touch,
+  unlessMissing,
+  writeBytes
+} from './files.ts'
 import { lookAt } from './look.ts'
 import { isAbandoned, ownProcess, type ProcessIdentity, stateOf, temporaryName } from './process-life.ts'
 
@@ -346,7 +357,7 @@ async function writeMine(file: string, holder: LockHolder, files: FileCalls): Pr
     return make()
   })
   try {
-    await writeText(handle, text, files)
+    await writeBytes(handle, [Buffer.from(text)], files)
   } finally {
     await handle.close()
   }

@@ -4,7 +4,7 @@ import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type Codec, codecOf, type Decoded } from './codec.ts'
-import { fileOf, idsBelow, notSaved, type StoreParts } from './files.ts'
+import { fileOf, idsBelow, notSaved, type StoreParts, storing } from './files.ts'
 import { LineFiles } from './line-file.ts'
 import { isCompleteRecord, type Line, maxLineBytes } from './line-reader.ts'
 import type { LogEntry, LogPositions, LogRange, LogStore } from './ports.ts'
@@ -57,10 +57,9 @@ export class Logs {
         )
       },
       read: async id => {
-        const file = place(id)
-        // What was appended before this call is seen; what comes later does not wait for the reading.
-        await this.#after(file, () => this.#lines.settled(file))
-        return this.#read(file, codec)
+        const records: V[] = []
+        for await (const { value } of this.#scan(() => place(id), codec, {})) records.push(value)
+        return records
       },
       scan: (id, range = {}) => this.#scan(() => place(id), codec, range),
       rewrite: async (id, records) => {
@@ -129,33 +128,11 @@ export class Logs {
   async #after<T>(file: string, work: () => Promise<T>): Promise<T> {
     if (this.#closing) throw this.#refused('storage is closed')
     this.#groups.delete(file)
-    try {
-      return await work()
-    } catch (error) {
-      throw notSaved(this.#name(file), error)
-    }
+    return await storing(this.#options, file, work)
   }
 
   #refused(message: string): AppError {
     return new AppError(PersistenceFailed, { message })
-  }
-
-  async #read<V>(file: string, codec: Codec<V>): Promise<V[]> {
-    const records: V[] = []
-    let newer = 0
-    try {
-      await this.#lines.read(file, line => {
-        const decoded = decode(codec, line)
-        if (decoded?.kind === 'damaged') return decoded.reason
-        if (decoded?.kind === 'newer') newer++
-        if (decoded?.kind === 'value') records.push(decoded.value)
-        return undefined
-      })
-    } catch (error) {
-      throw notSaved(this.#name(file), error)
-    }
-    this.#tellNewer(file, newer)
-    return records
   }
 
   async *#scan<V>(placed: () => string, codec: Codec<V>, range: LogRange): AsyncGenerator<LogEntry<V>, void> {
