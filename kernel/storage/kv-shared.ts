@@ -1,13 +1,11 @@
 /**
- * One kv database per home, used by one server process of it after the other: whoever holds `<home>/server/kv.lock` has it open. It is given
- * back after a second without use, and soon when another process waits for it, which leaves `kv.wanted` beside; a process that dies
- * loses it at once.
- *
- * Within a process there is one object per directory, whatever number of kernels use it: a second open of a LevelDB directory inside one
- * process, although refused, drops the process's file lock and lets another process write beside it.
+ * One kv database per home, used by one server of it after the other: whoever holds `<home>/server/kv.lock` has it open. It is given back
+ * after a second without use, and soon when another one waits for it, which leaves `kv.wanted` beside; a process that dies loses it at once.
+ * Two kernels of one process take turns as well: a second open of a LevelDB directory inside one process, although refused, would drop the
+ * process's own file lock.
  */
 import { existsSync } from 'node:fs'
-import { realpath, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, PersistenceFailed } from '../errors.ts'
@@ -67,6 +65,7 @@ export class SharedKv {
    * happened or not. `chars`: what the request holds in memory meanwhile.
    */
   async use<T>(work: (engine: KvEngine) => Promise<T>, chars = 0): Promise<T> {
+    if (this.#closed) throw new AppError(PersistenceFailed, { message: 'storage is closed' })
     if (this.#waiting > 0 && this.#waiting + chars > waitingChars) {
       throw new AppError(PersistenceFailed, { message: 'kv database: the disk does not keep up' })
     }
@@ -92,9 +91,10 @@ export class SharedKv {
     }
   }
 
-  /** Answers what was asked, and lets the next process have it. */
+  /** Answers what was asked, and lets the next process have it. Later requests are refused. */
   async close(): Promise<void> {
     this.#closed = true
+    await Promise.allSettled(this.#holding?.users ?? []) // with patience, should another process have it
     this.#giveBack()
     await this.#leaving
   }
@@ -124,7 +124,6 @@ export class SharedKv {
       const lock = await acquireLock(join(this.#dir, 'kv.lock'))
       if (lock && said) await removeFile(this.#wantedPath).catch(() => undefined) // then it is given back once for nobody
       if (lock) return this.#openUnder(lock)
-      if (this.#closed) throw new AppError(PersistenceFailed, { message: 'storage is closed' })
       if (performance.now() - holding.usedAt > this.#times.patienceMs)
         throw new AppError(PersistenceFailed, { message: 'another server does not give the kv database back' })
       if (!this.#isWanted) await writeFile(this.#wantedPath, '', { mode: 0o600 })
@@ -172,57 +171,4 @@ export class SharedKv {
   get #isWanted(): boolean {
     return existsSync(this.#wantedPath)
   }
-}
-
-interface Entry {
-  readonly kv: SharedKv
-  users: number
-  closing?: Promise<void>
-}
-
-/** On `globalThis`, so that two copies of this module in one process (a pack with its own dependency) still share it. */
-const entries: Map<string, Entry> = globalSingleton(Symbol.for('kernel.kv'), () => new Map())
-
-/** A process's share in the database of a home. */
-export interface KvClaim {
-  readonly kv: SharedKv
-  /** The last release in the process closes the database. */
-  release(): Promise<void>
-}
-
-/** Claims the database below `<home>/server`; it is opened at the first request. */
-export async function claimKv(home: string, log: Pick<Logger, 'warn'>): Promise<KvClaim> {
-  const made = join(home, 'server')
-  await ensureDir(made)
-  // The lock of a LevelDB belongs to the directory, not to the path that a link gave it.
-  const dir = await realpath(made)
-  for (let entry = entries.get(dir); entry?.closing; entry = entries.get(dir)) await entry.closing
-  const entry = entries.get(dir) ?? { kv: new SharedKv(dir, log), users: 0 }
-  entries.set(dir, entry)
-  entry.users++
-  let released: Promise<void> | undefined
-  const release = async () => {
-    entry.users--
-    if (entry.users > 0) return
-    const closing = entry.kv.close()
-    entry.closing = closing
-      .catch(() => undefined) // the one who released hears of it
-      .then(() => {
-        entries.delete(dir)
-      })
-    await closing
-  }
-  return {
-    kv: entry.kv,
-    release: () => {
-      released ??= release()
-      return released
-    }
-  }
-}
-
-function globalSingleton<T>(key: symbol, make: () => T): T {
-  const place = globalThis as unknown as Record<symbol, T | undefined> // globalThis has no index signature
-  place[key] ??= make()
-  return place[key]
 }

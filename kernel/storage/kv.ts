@@ -1,11 +1,12 @@
 /** Kv store: typed records on the home's shared database, each store in a namespace of its own. */
+import { join } from 'node:path'
 import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import { type Codec, codecOf } from './codec.ts'
-import { notSaved, type StoreParts } from './files.ts'
-import { type KvEngine, type RawOp, sizeOf } from './kv-engine.ts'
-import { claimKv, type KvClaim } from './kv-shared.ts'
+import type { StoreParts } from './files.ts'
+import { type RawOp, sizeOf } from './kv-engine.ts'
+import { SharedKv } from './kv-shared.ts'
 import type { KeyRange, KvStore } from './ports.ts'
 
 const maxKeyBytes = 4096
@@ -13,15 +14,14 @@ const maxValueBytes = 1024 * 1024
 const maxBatchBytes = 4 * 1024 * 1024
 const sliceMs = 5
 
-/** All kv stores of one Storage share it. The database is claimed at the first request and released by `close`. */
+/** All kv stores of one Storage share it. The database is opened at the first request. */
 export class Kvs {
   readonly #options: StoreParts
-  readonly #pending = new Set<Promise<unknown>>()
-  #claim: Promise<KvClaim> | undefined
-  #closing = false
+  readonly #kv: SharedKv
 
   constructor(options: StoreParts) {
     this.#options = options
+    this.#kv = new SharedKv(join(options.home, 'server'), options.log)
   }
 
   /**
@@ -35,12 +35,12 @@ export class Kvs {
     const encode = (key: string, value: V): RawOp => ({ type: 'put', key: checkKey(key), value: codec.encode(value) })
     const write = async (ops: readonly RawOp[]) => {
       checkSize(ops)
-      if (ops.length > 0) await this.#use(engine => engine.write(ns, ops, this.#options.sync), sizeOf(ops))
+      if (ops.length > 0) await this.#kv.use(engine => engine.write(ns, ops, this.#options.sync), sizeOf(ops))
     }
-    const read = (range: KeyRange = {}, values = true) => this.#use(engine => engine.range(ns, range, values))
+    const read = (range: KeyRange = {}, values = true) => this.#kv.use(engine => engine.range(ns, range, values))
     const get = async (key: string) => {
       checkKey(key)
-      const text = await this.#use(engine => engine.get(ns, key))
+      const text = await this.#kv.use(engine => engine.get(ns, key))
       return text === undefined ? undefined : this.#decode(codec, ns, key, text, true)
     }
     const entriesOf = async (range?: KeyRange): Promise<[string, V][]> => {
@@ -68,31 +68,9 @@ export class Kvs {
     }
   }
 
-  /** Waits for what was asked for, then gives the claim back. Later calls throw. */
-  async close(): Promise<void> {
-    this.#closing = true
-    await Promise.allSettled(this.#pending)
-    const claim = await this.#claim?.catch(() => undefined) // those who asked heard of it
-    await claim?.release()
-  }
-
-  #use<T>(work: (engine: KvEngine) => Promise<T>, chars?: number): Promise<T> {
-    if (this.#closing) return Promise.reject(new AppError(PersistenceFailed, { message: 'storage is closed' }))
-    this.#claim ??= this.#makeClaim()
-    const running = this.#claim.then(claim => claim.kv.use(work, chars))
-    this.#pending.add(running)
-    const forget = () => this.#pending.delete(running)
-    running.then(forget, forget)
-    return running
-  }
-
-  async #makeClaim(): Promise<KvClaim> {
-    try {
-      return await claimKv(this.#options.home, this.#options.log)
-    } catch (error) {
-      this.#claim = undefined
-      throw notSaved('kv database', error)
-    }
+  /** Waits for what was asked for. Later calls throw. */
+  close(): Promise<void> {
+    return this.#kv.close()
   }
 
   /** Undefined for what cannot be used: a damaged record is set aside; one of a newer program stays, and asking for it alone throws. */
@@ -102,7 +80,7 @@ export class Kvs {
     const { reason } = decoded
     if (decoded.kind === 'damaged') {
       this.#options.log.warn({ store: ns, key, reason }, 'damaged kv record set aside')
-      await this.#use(engine => engine.aside(ns, key, text))
+      await this.#kv.use(engine => engine.aside(ns, key, text))
     } else if (alone) throw new AppError(PersistenceFailed, { message: `store ${ns}: ${reason}` })
     else this.#options.log.warn({ store: ns, key, reason }, 'kv record of a newer version skipped')
     return undefined
