@@ -117,19 +117,6 @@ export class Kernel {
     }
     const own = Object.entries({ [KernelInfo.id]: this.#info(), [Relays.id]: relays, [PackControl.id]: this.#control() })
     for (const [id, impl] of own) this.#services.set(id, { owner: 'the kernel', impl })
-    const contexts: ContextParts = {
-      storage: this.#storage,
-      leases: this.#leases,
-      hub: this.hub,
-      hooks: tapPoints(this.hooks),
-      hasStarted: () => this.#hasStarted,
-      tapped: this.#tapped,
-      points: this.#points,
-      remount: added => this.#remount(added),
-      withdraw: (unit, id) => this.#lifecycle.withdrawService(unit, id),
-      fail: (unit, error) => this.#takeOut(unit.name, error),
-      absence: unit => this.#lifecycle.absence(unit.name)
-    }
     this.#lifecycle = new Lifecycle(env, {
       services: this.#services,
       registry: this.#registry,
@@ -145,6 +132,18 @@ export class Kernel {
       },
       remount: () => this.#remount()
     })
+    const contexts: ContextParts = {
+      storage: this.#storage,
+      leases: this.#leases,
+      hub: this.hub,
+      hooks: tapPoints(this.hooks),
+      hasStarted: () => this.#hasStarted,
+      tapped: this.#tapped,
+      points: this.#points,
+      lifecycle: this.#lifecycle,
+      remount: added => this.#remount(added),
+      fail: (pack, error) => this.#takeOut(pack, error)
+    }
     this.#lifecycle.add(options.packs)
     env.guard.onLimit((pack, error) => this.#takeOut(pack, error))
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
 import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec, StoreSpec } from '../contract.ts'
 import type { Environment } from '../environment.ts'
-import { type AppError, developerError } from '../errors.ts'
+import { developerError } from '../errors.ts'
 import { assertRoute } from '../http/router.ts'
 import { createOperator } from '../log/log.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
@@ -13,6 +13,7 @@ import { problems, tidy } from '../schema.ts'
 import type { Leases } from '../storage/lease.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import type { Dispose } from './scope.ts'
 import type { Contribution, ExtensionPoint, PointTable, ServiceToken } from './services.ts'
 import type { AnySlot } from './slot.ts'
@@ -30,14 +31,11 @@ export interface ContextParts {
   readonly hasStarted: () => boolean
   readonly tapped: TappedHooks
   readonly points: PointTable
+  readonly lifecycle: Pick<Lifecycle, 'withdrawService' | 'absence'>
   /** Puts registrations made after activation on the wire. Throws, with the clash named, when they cannot go there. */
   readonly remount: (added?: Registrations) => void
-  /** Takes a service of an active pack back, its dependents first. */
-  readonly withdraw: (unit: Unit, id: string) => Promise<void>
   /** Takes an active pack out as Failed. */
-  readonly fail: (unit: Unit, error: Error) => void
-  /** What is answered for a pack that is away for a while. */
-  readonly absence: (unit: Unit) => AppError | undefined
+  readonly fail: (pack: string, error: Error) => void
 }
 
 export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
@@ -157,7 +155,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       provided.set(token.id, impl)
       return async () => {
         if (unit.state === 'Activating') provided.delete(token.id)
-        else if (unit.provided === provided) await parts.withdraw(unit, token.id)
+        else if (unit.provided === provided) await parts.lifecycle.withdrawService(unit, token.id)
       }
     },
     contribute: <T>(point: ExtensionPoint<T>, item: T) => publish(() => parts.points.add(point.id, name, unit.activated, item)),
@@ -186,7 +184,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return scope.own(() => env.hosts.withdraw(slot))
     },
     tap(hook: Tappable, fn: unknown, options: TapOptions = {}) {
-      const absence = () => parts.absence(unit)
+      const absence = () => parts.lifecycle.absence(name)
       const owner = { guard: env.guard, pack: name, tapped: parts.tapped, notifyMs: setupTimeoutMs, answerMs: frameTimeoutMs, absence }
       return publish(() => {
         const undo = ownedTap(hook, fn as (...args: never[]) => unknown, options, owner)
@@ -215,7 +213,7 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     fail(error) {
       if (unit.scope !== scope || scope.closed) return
       if (unit.state === 'Activating') unit.error = error
-      else if (unit.state === 'Active') parts.fail(unit, error)
+      else if (unit.state === 'Active') parts.fail(name, error)
     },
     background(work) {
       open()

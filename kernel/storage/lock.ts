@@ -32,22 +32,7 @@ export interface LockHolder extends ProcessIdentity {
 }
 
 /** A lock that this process holds. */
-export interface Lock {
-  readonly path: string
-  /**
-   * Fencing number: higher than that of every holder before, so that whatever is guarded can refuse those who lost the lock without
-   * noticing. Made from the clock (microseconds): after a clean release it must not have been set back. Between sections of `withLock` in
-   * different processes it is told apart by the millisecond only.
-   */
-  readonly fence: number
-  /** Rejects with PersistenceFailed when the lock was lost: this process stood still for so long that another one took over. */
-  confirm(): Promise<void>
-  /**
-   * Gives the lock back; a second call does nothing. Never rejects: what cannot be removed right now is tried again until it is gone, and
-   * counts as free for this process meanwhile.
-   */
-  release(): Promise<void>
-}
+export type Lock = Pick<HeldLock, 'path' | 'fence' | 'confirm' | 'release'>
 
 export interface LockOptions {
   /** Public to whoever can read the owner-only files of the directory: no secrets. */
@@ -134,7 +119,7 @@ export async function withLock<T>(
       try {
         return await fn(lock)
       } finally {
-        await lock.giveBack()
+        await lock.release({ soon: true })
       }
     }
     if (performance.now() >= deadline) {
@@ -144,8 +129,13 @@ export async function withLock<T>(
   }
 }
 
-export class HeldLock implements Lock {
+export class HeldLock {
   readonly path: string
+  /**
+   * Fencing number: higher than that of every holder before, so that whatever is guarded can refuse those who lost the lock without
+   * noticing. Made from the clock (microseconds): after a clean release it must not have been set back. Between sections of `withLock` in
+   * different processes it is told apart by the millisecond only.
+   */
   readonly fence: number
   /** The holder before did not give it back. */
   readonly wasHeld: boolean
@@ -169,11 +159,10 @@ export class HeldLock implements Lock {
     beating ??= setInterval(beat, beatMs).unref()
   }
 
+  /** Rejects with PersistenceFailed when the lock was lost: this process stood still for so long that another one took over. */
   async confirm(): Promise<void> {
     if (performance.now() - this.#seenAt < sureMs) return
-    if ((await readSmall(this.path, this.#files)) !== this.#text) {
-      throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
-    }
+    if (!(await this.isOurs())) throw new AppError(PersistenceFailed, { message: `lock ${this.path} was lost` })
     this.#seenAt = performance.now()
   }
 
@@ -182,14 +171,12 @@ export class HeldLock implements Lock {
     return (await readSmall(this.path, this.#files)) === this.#text
   }
 
-  release(): Promise<void> {
-    this.#released ??= this.#release()
-    return this.#released
-  }
-
-  /** Releases without a look at the clock. */
-  giveBack(): Promise<void> {
-    this.#released ??= this.#giveBack()
+  /**
+   * Gives the lock back; a second call does nothing. Never rejects: what cannot be removed right now is tried again until it is gone, and
+   * counts as free for this process meanwhile. `soon`: without a look at the clock.
+   */
+  release({ soon = false } = {}): Promise<void> {
+    this.#released ??= this.#release(soon)
     return this.#released
   }
 
@@ -204,13 +191,9 @@ export class HeldLock implements Lock {
     }
   }
 
-  async #release(): Promise<void> {
+  async #release(soon: boolean): Promise<void> {
     // The next holder's number comes from the clock: it must have moved on. A clock that was set back is not waited for.
-    for (let wait = 0; clock() <= this.fence && wait < 10; wait++) await delay(1)
-    await this.#giveBack()
-  }
-
-  async #giveBack(): Promise<void> {
+    for (let wait = 0; !soon && clock() <= this.fence && wait < 10; wait++) await delay(1)
     held.delete(this)
     if (held.size === 0) {
       clearInterval(beating)
@@ -237,17 +220,15 @@ export class HeldLock implements Lock {
 
   /** Someone may have removed the file by hand, or taken over, and another process may hold the path by now. */
   async #remove(): Promise<void> {
-    const guard = this.#guarded && (await this.isOurs()) ? await acquireLock(`${this.path}~take`, { files: this.#files }) : undefined
-    if (this.#guarded && !guard && (await this.isOurs())) throw new AppError(PersistenceFailed, { message: 'somebody looks at the lock' })
+    if (!(await this.isOurs())) return
+    const guard = this.#guarded ? await acquireLock(`${this.path}~take`, { files: this.#files }) : undefined
     try {
-      await this.#removeOurs()
+      if (this.#guarded && !(await this.isOurs())) return
+      if (this.#guarded && !guard) throw new AppError(PersistenceFailed, { message: 'somebody looks at the lock' })
+      await removeFile(this.path, this.#files)
     } finally {
       await guard?.release()
     }
-  }
-
-  async #removeOurs(): Promise<void> {
-    if ((await readSmall(this.path, this.#files)) === this.#text) await removeFile(this.path, this.#files)
   }
 }
 
