@@ -58,13 +58,13 @@ export interface RelayedConnection {
 
 /** The other server was not there, or had gone: it has not got what was to be sent. */
 export class Unreached extends Error {
-  /** Of a subscription: what is left of it, after what the client got of it already. */
-  readonly left: SubscribeWish | undefined
+  /** It is there and says nothing: trying again at once is in vain. */
+  readonly silent: boolean
 
-  constructor(cause?: unknown, left?: SubscribeWish) {
+  constructor(cause?: unknown, silent = false) {
     super('the other server cannot be reached', { cause })
     this.name = 'Unreached'
-    this.left = left
+    this.silent = silent
   }
 }
 
@@ -99,11 +99,11 @@ export interface RemoteAck {
   readonly details?: never
 }
 
-/** What a subscription asks for. */
+/** What a subscription asks for; while it is tried, what is left of that. */
 export interface SubscribeWish {
   /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
-  readonly filter?: readonly string[] | null | undefined
-  readonly cursor?: Cursor | undefined
+  filter?: readonly string[] | null | undefined
+  cursor?: Cursor | undefined
 }
 
 export interface Subscribed {
@@ -113,6 +113,12 @@ export interface Subscribed {
   readonly resync: boolean
   /** Where the session's journal was when the subscription was through; always there for a session of another server. */
   readonly mark?: Watermark | undefined
+  /** Its server is silent: the subscription begins, and serves the cursor, as soon as anybody has the session. */
+  readonly later?: boolean
+}
+
+export interface Followed extends SubscribeWish {
+  readonly more: boolean
 }
 
 /** What one client of this server has at others. Its messages go to the client as they come. */
@@ -122,11 +128,16 @@ export interface Remote {
   sessions(): string[]
   /** Asks with a frame that is about a session. Rejects with `Unreached` when it was not sent. */
   ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck>
-  /** Rejects with `Unreached`, with what is left. */
+  /** Rejects with `Unreached`; the wish is what is left then. */
   subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
   unsubscribe(session_id: string): Promise<void>
-  /** Subscribes to a session that was here, as soon as another server has it; with what comes after the cursor. */
-  follow(session_id: string, wish: SubscribeWish): void
+  /**
+   * Subscribes as soon as somebody has the session. Who missed something by then is told to resync. `more`: the client had asked for more of
+   * the session than events.
+   */
+  follow(session_id: string, wish: SubscribeWish, more?: boolean): void
+  /** Ends `follow`: what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
+  stop(session_id: string): Promise<Followed | undefined>
   /** The session is here now. */
   forget(session_id: string): void
   /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */
@@ -156,8 +167,8 @@ export interface RemotePorts {
   filterField(): string | undefined
   /** See `onceKey`. */
   once(type: string, session_id: string, seq: number): string | undefined
-  /** Subscribes anew, wherever the session is; with the mark. */
-  subscribe(session_id: string, wish: SubscribeWish): Promise<Subscribed>
+  /** Subscribes anew, wherever the session is; with the mark. Rejects with OwnerSilent, soon when its server is silent or it is not `wanted` any more. */
+  subscribe(session_id: string, wish: SubscribeWish, wanted: () => boolean): Promise<Subscribed>
   /** `at` undefined: where this server's journal of the session is. */
   resync(session_id: string, reason: ResyncReason, at: Cursor | undefined): void
 }
@@ -202,7 +213,7 @@ export async function whereverItIs<T>(work: () => Promise<T>): Promise<T> {
  */
 export async function atOwner<T>(
   find: () => Promise<Place | undefined>,
-  gone: () => boolean,
+  gone: (cause: Unreached) => boolean,
   work: (place: Place) => Promise<T>
 ): Promise<T | undefined> {
   const deadline = performance.now() + patienceMs
@@ -213,7 +224,7 @@ export async function atOwner<T>(
       return await work(place)
     } catch (cause) {
       if (!(cause instanceof Unreached)) throw cause
-      if (performance.now() > deadline || gone()) throw new AppError(OwnerSilent, { cause })
+      if (performance.now() > deadline || gone(cause)) throw new AppError(OwnerSilent, { cause })
       await delay(pause)
     }
   }

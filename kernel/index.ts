@@ -22,6 +22,7 @@ export {
 export {
   type Asker,
   atOwner,
+  type Followed,
   type Place,
   type RelayedClient,
   type RelayedConnection,

@@ -58,7 +58,10 @@ export async function listenToChannels(
   return { server, port: typeof address === 'object' && address !== null ? address.port : 0 }
 }
 
-/** A socket to a listener. Rejects when nobody is there, or not who was meant, within 2 s. The socket is paused. */
+/** Somebody listens there and says nothing. */
+export class NoAnswer extends Error {}
+
+/** A socket to a listener. Rejects when nobody is there, or not who was meant, within 2 s, and with `NoAnswer` after that. The socket is paused. */
 export async function dialChannel(port: number, secret: string, name: ChannelName): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   socket.on('error', () => undefined) // followed by close
@@ -113,7 +116,7 @@ function say(socket: Socket, message: object): void {
 }
 
 async function within<T>(socket: Socket, work: () => Promise<T>): Promise<T> {
-  const limit = setTimeout(() => socket.destroy(), handshakeMs)
+  const limit = setTimeout(() => socket.destroy(new NoAnswer()), handshakeMs)
   try {
     return await work()
   } finally {
@@ -126,7 +129,7 @@ function hear(socket: Socket): Promise<Record<string, unknown>> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = []
     let length = 0
-    const over = () => reject(new Error('the other side is gone'))
+    const over = () => reject(socket.errored ?? new Error('the other side is gone'))
     const take = (data: Buffer) => {
       const at = data.indexOf(10)
       parts.push(at < 0 ? data : data.subarray(0, at))

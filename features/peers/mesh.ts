@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Logger, type Place, type Relays, type SharedEvent, Unreached } from '../../kernel/index.ts'
 import { clientOver, takeClient } from './clients.ts'
 import { Directory, type Entry } from './directory.ts'
-import { dialChannel, homeSecret, listenToChannels } from './handshake.ts'
+import { dialChannel, homeSecret, listenToChannels, NoAnswer } from './handshake.ts'
 import { Link } from './link.ts'
 import { ClientRemote } from './remote.ts'
 import { answering, Requests } from './requests.ts'
@@ -29,6 +29,8 @@ interface Peer {
   readonly entry: Entry
   readonly requests: Requests
   link: Link | undefined
+  /** It did not answer when it was dialled, and is not linked since. */
+  deaf: boolean
   dialing: boolean
   /** Clients of this server that have a session there. */
   readonly clients: Set<Socket>
@@ -104,7 +106,7 @@ export class Mesh {
     const peer = this.#peers.get(id)
     if (!peer) return undefined
     const refuse = () => {
-      if (peer.link?.silent) throw new Unreached()
+      if (peer.link ? peer.link.silent : peer.deaf) throw new Unreached(undefined, true)
     }
     return {
       id,
@@ -114,7 +116,7 @@ export class Mesh {
       },
       connect: async client => {
         refuse()
-        const socket = await this.#dial(peer.entry, 'client')
+        const socket = await this.#dial(peer, 'client')
         peer.clients.add(socket)
         socket.once('close', () => peer.clients.delete(socket))
         return clientOver(socket, client)
@@ -148,8 +150,9 @@ export class Mesh {
   #found(entry: Entry): void {
     const peer: Peer = {
       entry,
-      requests: new Requests(() => this.#dial(entry, 'http')),
+      requests: new Requests(() => this.#dial(peer, 'http')),
       link: undefined,
+      deaf: false,
       dialing: false,
       clients: new Set()
     }
@@ -181,7 +184,7 @@ export class Mesh {
     peer.dialing = true
     while (!this.#closed && this.#peers.get(server_id) === peer && !peer.link) {
       try {
-        this.#linked(peer, await this.#dial(peer.entry, `${linkPurpose}${this.#ports.server_id}`))
+        this.#linked(peer, await this.#dial(peer, `${linkPurpose}${this.#ports.server_id}`))
       } catch {
         if (await this.#directory.isGone(peer.entry)) void this.look()
         await new Promise(resolve => setTimeout(resolve, againMs).unref())
@@ -222,15 +225,20 @@ export class Mesh {
       }
     })
     peer.link = link
+    peer.deaf = false
     old?.close()
     if (this.#closed) link.close()
     else this.#each(topic => topic.joined?.(server_id))
   }
 
-  #dial({ port, server_id: id }: Entry, purpose: string): Promise<Socket> {
-    return dialChannel(port, this.#secret, { purpose, id }).catch(cause => {
-      throw new Unreached(cause)
-    })
+  async #dial(peer: Peer, purpose: string): Promise<Socket> {
+    const { port, server_id: id } = peer.entry
+    try {
+      return await dialChannel(port, this.#secret, { purpose, id })
+    } catch (cause) {
+      if (cause instanceof NoAnswer) peer.deaf = true
+      throw new Unreached(cause, cause instanceof NoAnswer)
+    }
   }
 
   #take(socket: Socket, purpose: string): void {

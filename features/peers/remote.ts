@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   AppError,
   type Cursor,
+  type Followed,
   OwnerSilent,
   type Place,
   type RelayedEnd,
@@ -38,10 +39,20 @@ interface Subscription {
   settled: boolean
 }
 
+/** A session whose subscription begins as soon as somebody has it. */
+interface Following extends Followed {
+  readonly session_id: string
+  more: boolean
+  /** See `Subscription`. */
+  readonly streaming: boolean
+  /** What is being tried; true: it stands, or there is no such session. */
+  attempt: Promise<boolean> | undefined
+}
+
 const eventHead =
   /^\{"type":"((?:[^"\\]|\\.)*)","seq":(\d+),"epoch":"([^"]*)","session_id":"((?:[^"\\]|\\.)*)","timestamp":"[^"]*"(,"volatile":true)?/
 const headBytes = 600
-const pauseMs = 1000
+const maxPauseMs = 500
 /** Held events beyond these are let go: the client has not subscribed for so long that it reads the state anew anyway. */
 const maxHeld = 1000
 
@@ -50,6 +61,8 @@ export class ClientRemote implements Remote {
   readonly #ports: RemotePorts
   readonly #links = new Map<string, Promise<Link>>()
   readonly #subscriptions = new Map<string, Subscription>()
+  /** Sessions that it waits for until anybody has them. */
+  readonly #following = new Map<string, Following>()
   /** Sessions of which the client asked for something else there, without a subscription. */
   readonly #others = new Map<string, Link>()
 
@@ -59,11 +72,11 @@ export class ClientRemote implements Remote {
   }
 
   has(session_id: string): boolean {
-    return this.#subscriptions.has(session_id)
+    return this.#subscriptions.has(session_id) || this.#following.has(session_id)
   }
 
   sessions(): string[] {
-    return [...this.#subscriptions.keys()]
+    return [...new Set([...this.#subscriptions.keys(), ...this.#following.keys()])]
   }
 
   async ask(place: Place, session_id: string, frame: object, bytes?: Uint8Array): Promise<RemoteAck> {
@@ -115,25 +128,41 @@ export class ClientRemote implements Remote {
       return { found: true, resync: ((answer.resync_required as string[] | undefined) ?? []).includes(session_id), mark }
     } catch (error) {
       this.#drop(kept)
-      // Subscribing twice does no harm.
-      throw AppError.is(error) || error instanceof Unreached ? new Unreached(error, { filter: kept.filter, cursor: kept.cursor }) : error
+      wish.filter = kept.filter
+      wish.cursor = kept.cursor
+      throw AppError.is(error) ? new Unreached(error) : error // subscribing twice does no harm
     }
   }
 
   async unsubscribe(session_id: string): Promise<void> {
+    const followed = await this.stop(session_id)
+    if (followed?.cursor) this.#connection.giveUp(session_id)
+    await this.#leave(session_id)
+  }
+
+  follow(session_id: string, { filter, cursor }: SubscribeWish, more = false): void {
+    void this.#goOn({ session_id, filter, cursor, more, streaming: false })
+  }
+
+  async stop(session_id: string): Promise<Followed | undefined> {
+    const known = this.#following.get(session_id)
+    if (!known) return undefined
+    this.#following.delete(session_id)
+    if (known.cursor) this.#connection.await(session_id)
+    if (!(await known.attempt)) return known
+    if (known.cursor) this.#connection.giveUp(session_id)
+    return undefined
+  }
+
+  forget(session_id: string): void {
+    void this.#leave(session_id)
+  }
+
+  async #leave(session_id: string): Promise<void> {
     const known = this.#subscriptions.get(session_id)
     if (!known) return
     this.#drop(known)
     await known.link.ask({ type: 'unsubscribe', payload: { session_ids: [session_id] } }).catch(() => undefined) // gone with its server
-  }
-
-  follow(session_id: string, { filter, cursor }: SubscribeWish): void {
-    void this.#goOn({ session_id, filter, cursor, more: false, streaming: false })
-  }
-
-  forget(session_id: string): void {
-    const known = this.#subscriptions.get(session_id)
-    if (known) void this.unsubscribe(session_id)
   }
 
   offer(event: SharedEvent): void {
@@ -147,6 +176,7 @@ export class ClientRemote implements Remote {
 
   close(): void {
     this.#subscriptions.clear()
+    this.#following.clear()
     this.#others.clear()
     for (const link of this.#links.values()) link.then(open => open.close()).catch(() => undefined) // then there is none
     this.#links.clear()
@@ -204,37 +234,42 @@ export class ClientRemote implements Remote {
     for (const [session_id, at] of this.#others) {
       if (at !== link) continue
       this.#others.delete(session_id)
-      if (!this.has(session_id)) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
+      const following = this.#following.get(session_id)
+      if (following) following.more = true
+      else if (!this.has(session_id)) this.#ports.resync(session_id, 'buffer_overflow', { seq: 0 })
     }
     for (const known of [...this.#subscriptions.values()]) if (known.link === link && known.settled) void this.#goOn(known)
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
-  async #goOn(known: Pick<Subscription, 'session_id' | 'filter' | 'cursor' | 'more' | 'streaming'>): Promise<void> {
-    const { session_id, filter, cursor, more, streaming } = known
+  async #goOn({ session_id, filter, cursor, more, streaming }: Pick<Subscription, keyof Following & keyof Subscription>): Promise<void> {
     const connection = this.#connection
+    const known: Following = { session_id, filter, cursor, more, streaming, attempt: undefined }
     this.#subscriptions.delete(session_id)
+    this.#following.set(session_id, known)
     if (cursor) connection.await(session_id)
+    const isWanted = () => connection.open && this.#following.get(session_id) === known
+    for (let pause = 10; isWanted(); pause = Math.min(pause * 2, maxPauseMs)) {
+      known.attempt = this.#attempt(known, cursor, isWanted)
+      if (await known.attempt) break
+      await delay(pause, undefined, { ref: false })
+    }
+    if (this.#following.get(session_id) === known) this.#following.delete(session_id)
+    if (cursor) connection.giveUp(session_id)
+  }
+
+  /** False while nobody has the session. `from`: where the client was. */
+  async #attempt(known: Following, from: Cursor | undefined, isWanted: () => boolean): Promise<boolean> {
+    const { session_id, streaming } = known
     try {
-      for (;;) {
-        if (!connection.open) return
-        if (this.has(session_id) || connection.subscribed(session_id)) {
-          if (more) this.#anew(session_id) // it asked for the events itself meanwhile
-          return
-        }
-        try {
-          const { found, resync, mark } = await this.#ports.subscribe(session_id, { filter, cursor })
-          // Between durable events that were missed there may have been streamed text.
-          const missed = streaming || (cursor !== undefined && mark !== undefined && !isAt(cursor, mark))
-          if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
-          else if (found && !resync && (more || missed)) this.#anew(session_id)
-          return
-        } catch {
-          await delay(pauseMs, undefined, { ref: false }) // nobody has it yet
-        }
-      }
-    } finally {
-      connection.giveUp(session_id)
+      const { found, resync, mark } = await this.#ports.subscribe(session_id, known, isWanted)
+      // Between durable events that were missed there may have been streamed text.
+      const missed = streaming || !from || (mark !== undefined && !isAt(from, mark))
+      if (!found && !resync) this.#ports.resync(session_id, 'session_recreated', { seq: 0 })
+      else if (found && !resync && (known.more || missed)) this.#anew(session_id)
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -247,8 +282,8 @@ export class ClientRemote implements Remote {
   }
 }
 
-function isAt(cursor: Cursor, mark: Watermark): boolean {
-  return cursor.seq === mark.seq && cursor.epoch === mark.epoch
+function isAt({ seq, epoch = '' }: Cursor, mark: Watermark): boolean {
+  return seq === mark.seq && (epoch === '' || epoch === mark.epoch)
 }
 
 function isAfter(cursor: Cursor | undefined, mark: Watermark): boolean {

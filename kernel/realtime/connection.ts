@@ -1,6 +1,6 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
-import type { Remote, SharedEvent } from '../elsewhere.ts'
+import type { Followed, Remote, SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
@@ -76,8 +76,8 @@ export class ClientConnection extends SlotHost implements Connection {
   readonly #filters = new Map<string, ReadonlySet<string> | undefined>()
   /** Rules by session and pack. */
   readonly #hidden = new Map<string, Map<string, Hide>>()
-  /** Sessions whose replay is due. */
-  readonly #awaited = new Set<string>()
+  /** Sessions whose replay is due, with the number of those who bring one. */
+  readonly #awaited = new Map<string, number>()
   /** Events for everyone that wait for the first frame; undefined: it came, or takes too long. */
   #early: { readonly event: SharedEvent; readonly foreign: boolean }[] | undefined = []
   /** Sessions that began under its eyes, until then: it has no cursor of them. */
@@ -166,6 +166,11 @@ export class ClientConnection extends SlotHost implements Connection {
     return this.#remote
   }
 
+  /** See `Remote.stop`. */
+  stopFollowing(session_id: string): Promise<Followed | undefined> | undefined {
+    return this.#remote?.stop(session_id)
+  }
+
   /** The session that it subscribed to is at another server. */
   subscribedRemotely(session_id: string): boolean {
     return this.#remote?.has(session_id) === true
@@ -193,19 +198,18 @@ export class ClientConnection extends SlotHost implements Connection {
   remember(session_id: string, filter: readonly string[] | null | undefined): void {
     const kept = filter === undefined ? this.#filters.get(session_id) : undefined
     this.#filters.set(session_id, filter && filter.length > 0 ? new Set(filter) : kept)
-    this.#awaited.delete(session_id)
   }
 
-  /** The session's durable events come by a replay from here until `remember` or `giveUp`. A subscription that runs goes on. */
+  /** The session's durable events come by a replay from here until `giveUp`. A subscription that runs goes on. */
   await(session_id: string): void {
-    if (!this.subscribed(session_id)) this.#awaited.add(session_id)
+    this.#awaited.set(session_id, (this.#awaited.get(session_id) ?? 0) + 1)
   }
 
   /** Takes an event that reaches everyone. One that a replay brings is left to that. `foreign`: it comes from another server. */
   broadcast(event: SharedEvent, foreign = false): void {
     const early = this.#early
     if (!early || (early.length === 0 && !this.#mayReplay(event))) {
-      if (event.durable && this.#awaited.has(event.session_id)) return
+      if (event.durable && this.#awaited.has(event.session_id) && !this.subscribed(event.session_id)) return
       if (foreign) this.#offer(event)
       else if (this.subscribedRemotely(event.session_id))
         this.#remote?.offer(event) // it came here from there: the subscription follows
@@ -249,9 +253,11 @@ export class ClientConnection extends SlotHost implements Connection {
     for (const { event, foreign } of early) this.broadcast(event, foreign)
   }
 
-  /** No replay will come. */
+  /** The replay has come, or none will: once for each `await`. */
   giveUp(session_id: string): void {
-    this.#awaited.delete(session_id)
+    const left = (this.#awaited.get(session_id) ?? 1) - 1
+    if (left > 0) this.#awaited.set(session_id, left)
+    else this.#awaited.delete(session_id)
   }
 
   /** Forgets a subscription with its filter and hiding rules. */

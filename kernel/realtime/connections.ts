@@ -172,8 +172,8 @@ export class Connections {
         this.makeRemote?.(self, {
           filterField: () => this.#options.subject()?.filter,
           once: (type, session_id, seq) => onceKey(this.#options.spec(type), session_id, seq),
-          subscribe: async (session_id, wish) => {
-            const subscribed = await this.#subscriptions.subscribe(self, session_id, wish)
+          subscribe: async (session_id, wish, wanted) => {
+            const subscribed = await this.#subscriptions.attempt(self, session_id, wish, cause => cause.silent || !wanted())
             return { ...subscribed, mark: subscribed.mark ?? this.#subscriptions.written(session_id) }
           },
           resync: (session_id, reason, at) =>

@@ -113,10 +113,8 @@ export interface CoreFrame {
   /** As it is now; the payload is checked against it. */
   spec(): FrameSpec
   readonly answer: CoreHandler
-  /** The frame came, with a payload that nobody has checked; it may wait for its turn. */
-  arrived?(payload: unknown, connection: ClientConnection): void
-  /** It was answered, or refused. */
-  over?(payload: unknown, connection: ClientConnection): void
+  /** The frame came, with a payload that nobody has checked; it may wait for its turn. What this answers is called when the frame was answered, or refused. */
+  arrived?(payload: unknown, connection: ClientConnection): () => void
 }
 
 /** The kernel's own frames by type. */
@@ -127,18 +125,19 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     const filters = rule ? asFields(payload[rule.filter]) : {}
     const not_found = new Set<string>()
     const resync_required: string[] = []
+    const later = new Set<string>()
     const marks: Record<string, Watermark> = {}
-    for (const id of cursors.keys()) connection.await(id)
     for (const id of new Set(ids)) {
       const wish = { filter: asStrings(Object.hasOwn(filters, id) ? filters[id] : undefined), cursor: cursors.get(id) }
-      const { found, resync, mark } = await subscriptions.subscribe(connection, id, wish)
-      if (mark) marks[id] = mark
-      if (!found) not_found.add(id)
-      if (resync) resync_required.push(id)
-      connection.giveUp(id)
+      const subscribed = await subscriptions.subscribe(connection, id, wish, true)
+      if (subscribed.mark) marks[id] = subscribed.mark
+      if (!subscribed.found) not_found.add(id)
+      if (subscribed.resync) resync_required.push(id)
+      if (subscribed.later) later.add(id)
     }
     const accepted = ids.filter(id => !not_found.has(id))
     for (const id of accepted) {
+      if (later.has(id)) continue
       const mark = marks[id] ?? subscriptions.written(id)
       if (mark) marks[id] = mark
     }
@@ -146,13 +145,13 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
   }
 
   // Clients drop numbers below the last one they saw, so no event of these sessions may overtake the replay.
-  const replays = (given: unknown, each: (id: string) => void) => {
+  const arrived: CoreFrame['arrived'] = (given, connection) => {
     const payload = asFields(given)
-    for (const id of cursorsOf(asStrings(payload.subscriptions ?? payload.session_ids), asFields(payload.cursors)).keys()) each(id)
-  }
-  const awaiting: Pick<CoreFrame, 'arrived' | 'over'> = {
-    arrived: (payload, connection) => replays(payload, id => connection.await(id)),
-    over: (payload, connection) => replays(payload, id => connection.giveUp(id))
+    const ids = [...cursorsOf(asStrings(payload.subscriptions ?? payload.session_ids), asFields(payload.cursors)).keys()]
+    for (const id of ids) connection.await(id)
+    return () => {
+      for (const id of ids) connection.giveUp(id)
+    }
   }
 
   const handlers: readonly (readonly [spec: FrameSpec, answer: CoreHandler])[] = [
@@ -179,7 +178,7 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
   return new Map(
     handlers.map(([{ type }, answer]) => [
       type,
-      { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer, ...(type === unsubscribe.type ? {} : awaiting) }
+      { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer, ...(type === unsubscribe.type ? {} : { arrived }) }
     ])
   )
 }

@@ -54,9 +54,9 @@ export class Frames {
     this.#mounted = new Map(frames.map(frame => [frame.spec.type, frame]))
   }
 
-  /** A frame came, and may wait for others before it is answered. */
-  arrived(frame: RequestFrame, connection: ClientConnection): void {
-    if (!frame.refused) this.#core.get(frame.type)?.arrived?.(frame.payload, connection)
+  /** See `CoreFrame.arrived`. */
+  arrived(frame: RequestFrame, connection: ClientConnection): (() => void) | undefined {
+    return frame.refused ? undefined : this.#core.get(frame.type)?.arrived?.(frame.payload, connection)
   }
 
   /** Undefined: no ack. */
@@ -80,8 +80,6 @@ export class Frames {
       if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
       else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')
       return { code: InternalError.code, msg: InternalError.message, payload: {} }
-    } finally {
-      if (!frame.refused) core?.over?.(frame.payload, connection)
     }
   }
 
@@ -142,7 +140,7 @@ export class FrameQueue {
   readonly #frames: Frames
   readonly #connection: ClientConnection
   readonly #transport: Transport
-  readonly #waiting: { readonly frame: RequestFrame; readonly size: number }[] = []
+  readonly #waiting: { readonly frame: RequestFrame; readonly size: number; readonly over: (() => void) | undefined }[] = []
   #bytes = 0
   #running = false
   #paused = false
@@ -157,9 +155,9 @@ export class FrameQueue {
   /** Takes a message. What is no frame is answered in its turn, too; the connection lives on. */
   receive(data: Buffer, binary: boolean): void {
     const frame = (binary ? withBytes(data) : undefined) ?? parseFrame(data)
-    this.#frames.arrived(frame, this.#connection)
+    const over = this.#frames.arrived(frame, this.#connection)
     this.#connection.listen()
-    this.#waiting.push({ frame, size: data.length })
+    this.#waiting.push({ frame, size: data.length, over })
     this.#bytes += data.length
     if (this.#waiting.length > maxWaiting || this.#bytes > maxWaitingBytes) this.#pause(true)
     if (!this.#running) void this.#run()
@@ -173,14 +171,15 @@ export class FrameQueue {
       const others = yieldToLoop() // after a drop all clients say hello at once
       if (others) await others
       if (!this.#connection.open) break
-      await this.#handle(next.frame)
+      await this.#handle(next.frame, next.over)
     }
     this.#running = false
   }
 
-  async #handle(frame: RequestFrame): Promise<void> {
+  async #handle(frame: RequestFrame, over: (() => void) | undefined): Promise<void> {
     try {
       const ack = await this.#frames.answer(frame, this.#connection)
+      over?.()
       if (!ack) return
       const { code, msg, payload, details } = ack
       this.#connection.send({ type: 'ack', id: frame.id, code, msg, payload, ...(details === undefined ? {} : { details }) })

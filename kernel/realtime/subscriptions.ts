@@ -11,10 +11,11 @@ import {
   SessionMoved,
   type Subscribed,
   type SubscribeWish,
-  Unreached,
+  type Unreached,
   whereverItIs
 } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
+import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
@@ -46,6 +47,9 @@ interface Replay {
   readonly release: () => void
 }
 
+/** Nobody waits for a server that could not be reached. */
+type Gone = (cause: Unreached) => boolean
+
 type Start = Replay | Exclude<Decision, { kind: 'replay' }> | { readonly kind: 'gone' }
 
 export class Subscriptions {
@@ -57,23 +61,41 @@ export class Subscriptions {
     this.#options = options
   }
 
-  /** Resolves when everything the cursor asked for was sent and the connection is live. */
-  async subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish): Promise<Subscribed> {
+  /**
+   * Resolves when everything the cursor asked for was sent and the connection is live. Rejects with OwnerSilent; with `orLater` the session is
+   * followed instead, at once when its server is silent.
+   */
+  async subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish, orLater = false): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
-    return await whereverItIs(() => this.#subscribe(connection, session_id, wish))
+    const before = await connection.stopFollowing(session_id)
+    const wish = { filter: asked.filter === undefined ? before?.filter : asked.filter, cursor: asked.cursor ?? before?.cursor }
+    try {
+      const subscribed = await this.attempt(connection, session_id, wish, cause => orLater && cause.silent)
+      if (!before?.more || subscribed.resync) return subscribed
+      this.sendResync(connection, session_id, 'buffer_overflow', subscribed.mark ?? this.written(session_id) ?? { seq: 0 })
+      return { ...subscribed, resync: true }
+    } catch (err) {
+      const remote = (orLater || before) && !connection.relayed ? connection.remote : undefined
+      if (!remote || !AppError.is(err) || err.spec !== OwnerSilent) throw err
+      remote.follow(session_id, wish, before?.more)
+      if (!orLater) throw err
+      return { found: true, resync: false, later: true }
+    } finally {
+      if (before?.cursor) connection.giveUp(session_id)
+    }
   }
 
-  async #subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish): Promise<Subscribed> {
-    let wish = asked
-    const there = await this.elsewhere(connection, session_id, async (place, remote) => {
+  /** Subscribes beside what the connection follows. `wish` is what is left when it rejects with OwnerSilent, soon when `gone` says so. */
+  async attempt(connection: ClientConnection, session_id: string, wish: SubscribeWish, gone: Gone): Promise<Subscribed> {
+    return await whereverItIs(() => this.#subscribe(connection, session_id, wish, gone))
+  }
+
+  async #subscribe(connection: ClientConnection, session_id: string, wish: SubscribeWish, gone: Gone): Promise<Subscribed> {
+    const subscribe = (place: Place, remote: Remote) => {
       if (connection.subscribed(session_id)) this.leave(connection, session_id)
-      try {
-        return await remote.subscribe(place, session_id, wish)
-      } catch (err) {
-        if (err instanceof Unreached) wish = err.left ?? wish
-        throw err
-      }
-    })
+      return remote.subscribe(place, session_id, wish)
+    }
+    const there = await this.elsewhere(connection, session_id, subscribe, gone)
     if (there) return there
     if (connection.subscribedRemotely(session_id)) connection.remote?.forget(session_id)
     if (!(await this.#attach(session_id))) return { found: false, resync: false }
@@ -95,14 +117,15 @@ export class Subscriptions {
   async elsewhere<T>(
     connection: ClientConnection,
     session_id: string,
-    work: (place: Place, remote: Remote) => Promise<T>
+    work: (place: Place, remote: Remote) => Promise<T>,
+    gone?: Gone
   ): Promise<T | undefined> {
     const { elsewhere } = this.#options.hooks
     const remote = connection.relayed || !elsewhere.isUsed() ? undefined : connection.remote
     if (!remote) return undefined
     return await atOwner(
       () => elsewhere.promise(session_id),
-      () => !connection.open,
+      cause => !connection.open || gone?.(cause) === true,
       place => work(place, remote)
     )
   }

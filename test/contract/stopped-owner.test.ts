@@ -26,7 +26,12 @@ test('a server that is stopped loses its session to another one and, when it goe
   const hung = (await prompt(second.rest, 'hang')).data as { prompt_id: string }
   for (const socket of [here, there]) await socket.next('assistant.delta')
 
+  const mine = ((await second.rest.json('POST', '/api/v1/sessions', { metadata: { cwd: place } })).data as { id: string }).id
   process.kill(first.child.pid!, 'SIGSTOP')
+  const late = await SocketClient.open(second.url, second.token)
+  const ids = [id, mine]
+  const hello = await late.request('client_hello', { subscriptions: ids, cursors: Object.fromEntries(ids.map(each => [each, { seq: 0 }])) })
+  assert.deepEqual([hello.code, hello.payload.accepted_subscriptions, Object.keys(hello.payload.cursors)], [0, ids, [mine]])
   let accepted = await prompt(second.rest, 'talk now')
   while (accepted.code === 50005) accepted = await prompt(second.rest, 'talk now')
   assert.equal(accepted.code, 0, accepted.msg)
@@ -40,7 +45,8 @@ test('a server that is stopped loses its session to another one and, when it goe
   const last = await prompt(first.rest, 'talk again')
   assert.equal(last.code, 0, last.msg)
   const last_id = (last.data as { prompt_id: string }).prompt_id
-  for (const socket of [here, there]) await socket.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === last_id)
+  for (const socket of [here, there, late])
+    await socket.next(frame => frame.type === 'prompt.completed' && frame.payload.promptId === last_id)
 
   const after = await journal(second.url, second.token, id)
   assert.deepEqual(after.slice(0, before.length), before)
@@ -55,9 +61,11 @@ test('a server that is stopped loses its session to another one and, when it goe
   )
   const submitted = after.filter(frame => frame.type === 'prompt.submitted').map(frame => frame.payload.promptId)
   assert.deepEqual(submitted, [hung.prompt_id, prompt_id, last_id])
-  const seen = there.frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile).map(frame => frame.seq)
-  assert.deepEqual(
-    seen,
-    seen.map((_, at) => at + 1)
-  )
+  for (const { frames } of [there, late]) {
+    const seen = frames.filter(frame => frame.session_id === id && frame.seq !== undefined && !frame.volatile).map(frame => frame.seq)
+    assert.deepEqual(
+      seen,
+      seen.map((_, at) => at + 1)
+    )
+  }
 })

@@ -16,6 +16,7 @@ test('an event for everyone of a session that moved here is offered to a subscri
     subscribe: () => Promise.resolve({ found: true, resync: false }),
     unsubscribe: () => Promise.resolve(),
     follow: () => undefined,
+    stop: () => Promise.resolve(undefined),
     forget: () => undefined,
     offer: event => void offered.push(event),
     close: () => undefined
