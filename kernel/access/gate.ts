@@ -93,8 +93,7 @@ export class Gate {
 
   /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
   authenticate(req: IncomingMessage): Identified {
-    const found = this.#identify(takeAuthorization(req))
-    return found && !(found instanceof Promise) ? found : this.#counted(req, found)
+    return this.#counted(req, this.#identify(takeAuthorization(req)))
   }
 
   /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts failures. */

@@ -1,6 +1,6 @@
 /** Credentials: the token file `<home>/server.token`, shared by all servers of a home, and the optional password beside it. */
 import { createHash, createHmac, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
-import { statSync } from 'node:fs'
+import { type BigIntStats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DeveloperError, developerError } from '../errors.ts'
 import { makeHome, readRegularFile } from '../home.ts'
@@ -45,12 +45,7 @@ function newToken(): string {
 }
 
 /** What tells one version of the file from another. */
-interface Version {
-  readonly mtimeNs: bigint
-  readonly ino: bigint
-  readonly size: bigint
-  readonly mode: bigint
-}
+type Version = Pick<BigIntStats, 'mtimeNs' | 'ino' | 'size' | 'mode'>
 
 /** How often the file is looked at for the sake of what is open, ms. */
 const watchMs = 1_000

@@ -2,10 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket, WebSocketServer } from 'ws'
-import type { Gate } from '../access/gate.ts'
+import type { Gate, GateRefusal } from '../access/gate.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Environment } from '../environment.ts'
-import { type ErrorSpec, HostRefused, InternalError, Unauthorized } from '../errors.ts'
+import { HostRefused, InternalError, Unauthorized } from '../errors.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { Transport } from './connection.ts'
 
@@ -32,11 +32,6 @@ const reasons: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   429: 'Too Many Requests',
   500: 'Internal Server Error'
-}
-
-interface Refusal {
-  readonly spec: ErrorSpec
-  readonly message: string
 }
 
 export class Sockets {
@@ -101,7 +96,7 @@ export class Sockets {
     })
   }
 
-  async #judge(req: IncomingMessage): Promise<Principal | Refusal> {
+  async #judge(req: IncomingMessage): Promise<Principal | GateRefusal> {
     const { gate } = this.#options
     try {
       const { refusal, origin } = gate.check(req)
@@ -114,7 +109,7 @@ export class Sockets {
     }
   }
 
-  #refuse(socket: Duplex, { spec, message }: Refusal): void {
+  #refuse(socket: Duplex, { spec, message }: GateRefusal): void {
     const body = JSON.stringify({ code: spec.code, msg: message, data: null, request_id: this.#env.newId() })
     const headers = {
       ...this.#options.gate.securityHeaders,
