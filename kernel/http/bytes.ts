@@ -1,4 +1,5 @@
 /** Byte replies: files with single ranges and ETags, streams with back-pressure, and an end when the client goes away. */
+import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -115,29 +116,11 @@ async function sendStream(reply: StreamReply, req: IncomingMessage, res: ServerR
   return 200
 }
 
-/** Waits until the stream has something to say, so that an early failure can still become an envelope. */
-function firstByte(stream: Readable, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (stream.errored) return reject(stream.errored)
-    if (stream.readableLength > 0 || stream.readableEnded) return resolve()
-    const settle = (act: () => void) => {
-      stream.off('readable', ready)
-      stream.off('end', ready)
-      stream.off('close', ready)
-      stream.off('error', failed)
-      signal.removeEventListener('abort', aborted)
-      act()
-    }
-    const ready = () => settle(resolve)
-    const failed = (error: Error) => settle(() => reject(error))
-    const aborted = () => settle(() => reject(signal.reason))
-    stream.once('readable', ready)
-    stream.once('end', ready)
-    stream.once('close', ready)
-    stream.once('error', failed)
-    signal.addEventListener('abort', aborted)
-    if (signal.aborted) aborted()
-  })
+/** Waits until the stream has something to say, or nothing any more, so that an early failure can still become an envelope. */
+async function firstByte(stream: Readable, signal: AbortSignal): Promise<void> {
+  if (stream.errored) throw stream.errored
+  if (stream.readableLength > 0 || stream.readableEnded) return
+  await Promise.race([once(stream, 'readable', { signal }), once(stream, 'close', { signal })])
 }
 
 async function describe(reply: FileReply | StreamReply, type: string, res: ServerResponse): Promise<void> {

@@ -75,26 +75,25 @@ export class Pipeline {
   }
 
   /** Answers what another server passes on: see `Relays.serve`. Never rejects. */
-  async serveFor(asker: Asker, req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const exchange = new HttpExchange(req, res, this.#env, asker)
-    const target = this.#table.find(exchange.method, exchange.url)
-    try {
-      await this.#serve(target, exchange)
-    } catch (error) {
-      this.#fail(error, exchange, target.route)
-    }
+  serveFor(asker: Asker, req: IncomingMessage, res: ServerResponse): Promise<void> {
+    return this.#serveInside(new HttpExchange(req, res, this.#env, asker))
   }
 
   /** Asks a route without a socket; see `Kernel.inject`. */
   async inject<R extends AnyRoute>(route: R, input: InjectInput): Promise<Injected<R>> {
     const exchange = new InjectedExchange(this.#env.newId(), route, input)
+    await this.#serveInside(exchange)
+    return exchange.answer() as Injected<R> // the pipeline answered as the route declares
+  }
+
+  /** Of a request that has passed a gate already, or needs none. */
+  async #serveInside(exchange: Exchange): Promise<void> {
     const target = this.#table.find(exchange.method, exchange.url)
     try {
       await this.#serve(target, exchange)
     } catch (error) {
       this.#fail(error, exchange, target.route)
     }
-    return exchange.answer() as Injected<R> // the pipeline answered as the route declares
   }
 
   async #serve({ route, error, open, params: raw }: Target, exchange: Exchange): Promise<void> {
@@ -107,13 +106,13 @@ export class Pipeline {
     const instead = this.#hooks.beforeRequest.isUsed() ? await this.#before(exchange, spec) : undefined
     const params = spec.params ? checked(spec.params, coerce(spec.params, raw), 'params') : raw
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
-    const given = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec, exchange) : undefined
-    const body = spec.bodyCheck === 'late' ? given : given?.()
+    const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec.body, exchange, spec.bodyLimit) : undefined
+    if (spec.bodyCheck !== 'late') body?.()
     const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
 
     const work = route.activity.enter()
     if (!work) throw notThere(route, exchange)
-    const input = new HandlerInput(params, query, body, exchange, work, spec.bodyCheck === 'late')
+    const input = new HandlerInput(params, query, body, exchange, work)
     try {
       let answer: unknown = instead ? instead.data : this.#onAccount(route, () => route.handler(input as never)) // the checks made the values fit the spec
       if (isPromise(answer)) answer = await this.#untilGivenUp(answer, route, exchange, work)
@@ -207,15 +206,16 @@ export class Pipeline {
     })
   }
 
-  /** Reads the body; the answer checks it. */
-  async #body(spec: AnyRoute, exchange: Exchange): Promise<() => unknown> {
-    const schema = spec.body!
-    const body = await exchange.body(spec.bodyLimit ?? this.#env.options.bodyLimitBytes)
+  /** Reads the body; the answer checks it, once. */
+  async #body(schema: TSchema, exchange: Exchange, limit = this.#env.options.bodyLimitBytes): Promise<() => unknown> {
+    let body = await exchange.body(limit)
+    let isChecked = body === undefined && OptionalKind in schema
     return () => {
-      if (body === undefined && OptionalKind in schema) return undefined
+      if (isChecked) return body
       // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
-      const filled = fillDefaults(schema, body)
-      return stripUnknown(schema, checked(schema, filled, 'body'))
+      body = stripUnknown(schema, checked(schema, fillDefaults(schema, body), 'body'))
+      isChecked = true
+      return body
     }
   }
 
@@ -239,26 +239,24 @@ export class Pipeline {
 class HandlerInput {
   readonly params: unknown
   readonly query: unknown
-  readonly #body: unknown
-  readonly #late: boolean
+  readonly #body: (() => unknown) | undefined
   readonly #exchange: Exchange
   readonly #work: Work
   #request: RequestInfo | undefined
   #abort: AbortController | undefined
   #undo: (() => void) | undefined
 
-  /** `late`: `body` is a function that checks it. */
-  constructor(params: unknown, query: unknown, body: unknown, exchange: Exchange, work: Work, late: boolean) {
+  /** `body` checks it, once. */
+  constructor(params: unknown, query: unknown, body: (() => unknown) | undefined, exchange: Exchange, work: Work) {
     this.params = params
     this.query = query
     this.#body = body
-    this.#late = late
     this.#exchange = exchange
     this.#work = work
   }
 
   get body(): unknown {
-    return this.#late ? (this.#body as (() => unknown) | undefined)?.() : this.#body
+    return this.#body?.()
   }
 
   get request(): RequestInfo {

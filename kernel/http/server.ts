@@ -1,4 +1,5 @@
 /** The listening socket: server options, port retry, orderly close. */
+import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,6 +7,12 @@ import { developerError } from '../errors.ts'
 
 /** How long a connection whose request was refused as a whole may take to read the reason, ms. */
 const lastWordMs = 1_000
+
+/** What is answered to bytes that are no request that could be read. */
+const refusals: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout'
+}
 
 /** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
 const connections = new WeakMap<Server, Set<Socket>>()
@@ -29,13 +36,7 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
       socket.destroy()
       return
     }
-    const status =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? '431 Request Header Fields Too Large'
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? '408 Request Timeout'
-          : '400 Bad Request'
-    socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    socket.end(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
     // The client gets to read this; one that does not close its side is not kept for it.
     const cut = setTimeout(() => socket.destroy(), lastWordMs).unref()
     socket.once('close', () => clearTimeout(cut))
@@ -106,7 +107,8 @@ export async function listen(server: Server, options: ListenOptions): Promise<{ 
   const last = port === 0 ? 0 : Math.min(port + retries, 65_535)
   for (let attempt = port; ; attempt++) {
     try {
-      await bind(server, host, attempt)
+      server.listen(host === '' ? { port: attempt } : { host, port: attempt }) // an empty host means all addresses, as the library does without one
+      await once(server, 'listening')
       return { host, port: (server.address() as AddressInfo).port }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
@@ -116,23 +118,6 @@ export async function listen(server: Server, options: ListenOptions): Promise<{ 
       }
     }
   }
-}
-
-function bind(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: Error) => {
-      server.off('listening', bound)
-      reject(error)
-    }
-    const bound = () => {
-      server.off('error', failed)
-      resolve()
-    }
-    server.once('error', failed)
-    server.once('listening', bound)
-    // An empty host means all addresses, as the library does without one.
-    server.listen(host === '' ? { port } : { host, port })
-  })
 }
 
 /** Stops listening, lets running replies finish for at most `graceMs`, then cuts what is left. */
