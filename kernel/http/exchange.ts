@@ -1,6 +1,5 @@
 /** One request with its way back: what the pipeline asks of it, and the one that came over a connection. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { parse } from 'node:querystring'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { anonymous, type Principal } from '../access/principal.ts'
@@ -22,8 +21,6 @@ export interface Exchange extends RequestInfo {
   readonly begun: boolean
   /** Calls once when the asker goes away before the answer is complete; returns the undo. */
   onGone(listener: () => void): () => void
-  /** Values of the query string; repeated keys become arrays. */
-  query(): Readonly<Record<string, unknown>>
   /** The JSON body; undefined without one. Rejects with a 40001. */
   body(limit: number): Promise<unknown>
   /** Makes `stream` ready for the handler of a `bodyType: 'stream'` route. Throws a 40001 for a body announced larger than `limit`. */
@@ -58,12 +55,13 @@ export class HttpExchange implements Exchange {
   /** Nobody until the gate has found out. */
   principal: Principal = anonymous
   readonly relayed: boolean
-  readonly #remote: string | null
+  readonly headers: IncomingHttpHeaders
+  readonly remote_address: string | null
+  stream: Readable
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   /** Bytes of an unread body up to which the connection is kept. */
   readonly #keepBytes: number
-  #stream: Readable | undefined
 
   /** `asker`: who asked the server that passes this on. */
   constructor(req: IncomingMessage, res: ServerResponse, env: Environment, asker?: Asker) {
@@ -73,22 +71,12 @@ export class HttpExchange implements Exchange {
     this.url = req.url ?? ''
     this.relayed = asker !== undefined
     if (asker) this.principal = asker.principal
-    this.#remote = asker ? asker.remote_address : (req.socket.remoteAddress ?? null)
+    this.headers = req.headers
+    this.remote_address = asker ? asker.remote_address : (req.socket.remoteAddress ?? null)
+    this.stream = req
     this.#req = req
     this.#res = res
     this.#keepBytes = env.options.bodyLimitBytes
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.#req.headers
-  }
-
-  get remote_address(): string | null {
-    return this.#remote
-  }
-
-  get stream(): Readable {
-    return this.#stream ?? this.#req
   }
 
   get gone(): boolean {
@@ -109,18 +97,12 @@ export class HttpExchange implements Exchange {
     return () => res.off('close', closed)
   }
 
-  query(): Readonly<Record<string, unknown>> {
-    const target = this.url.split('#', 1)[0]!
-    const start = target.indexOf('?')
-    return start < 0 ? {} : parse(target.slice(start + 1))
-  }
-
   body(limit: number): Promise<unknown> {
     return readJson(this.#req, limit)
   }
 
   openStream(limit: number | undefined): void {
-    if (limit !== undefined) this.#stream = limitedStream(this.#req, limit)
+    if (limit !== undefined) this.stream = limitedStream(this.#req, limit)
     const { socket } = this.#req
     // A stalled upload does not hold its connection for ever; one that makes progress may take as long as it needs.
     const cut = () => socket.destroy()

@@ -69,7 +69,7 @@ export class InjectedExchange implements Exchange {
   readonly relayed = false
   readonly began = performance.now()
   readonly #input: InjectInput
-  #stream: Readable
+  stream: Readable
   #answer: Injected | undefined
 
   constructor(id: string, route: AnyRoute, input: InjectInput) {
@@ -78,7 +78,7 @@ export class InjectedExchange implements Exchange {
     this.url = fillPath(route.path, input.params ?? {}) + queryString(input.query ?? {})
     this.headers = input.headers ?? {}
     this.principal = input.principal ?? inProcess
-    this.#stream = input.stream ?? Readable.from([])
+    this.stream = input.stream ?? Readable.from([])
     this.#input = input
   }
 
@@ -86,10 +86,6 @@ export class InjectedExchange implements Exchange {
   answer(): Injected {
     if (!this.#answer) throw this.#input.signal?.reason ?? developerError('request_unanswered')
     return this.#answer
-  }
-
-  get stream(): Readable {
-    return this.#stream
   }
 
   get gone(): boolean {
@@ -107,12 +103,6 @@ export class InjectedExchange implements Exchange {
     return () => signal?.removeEventListener('abort', listener)
   }
 
-  /** As a query string carries them: texts, and arrays of texts. */
-  query(): Readonly<Record<string, unknown>> {
-    const given = Object.entries(this.#input.query ?? {}).filter(([, value]) => value !== undefined)
-    return Object.fromEntries(given.map(([key, value]) => [key, Array.isArray(value) ? value.map(String) : String(value)]))
-  }
-
   /** A copy, as JSON carries it: handler and caller share nothing. */
   async body(): Promise<unknown> {
     const { body } = this.#input
@@ -120,7 +110,7 @@ export class InjectedExchange implements Exchange {
   }
 
   openStream(limit: number | undefined): void {
-    if (limit !== undefined) this.#stream = limitedStream(this.#stream, limit)
+    if (limit !== undefined) this.stream = limitedStream(this.stream, limit)
   }
 
   send(status: number, text: AnswerText | undefined): Promise<void> | undefined {

@@ -3,6 +3,7 @@
  * reply and log.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parse } from 'node:querystring'
 import { OptionalKind } from '@sinclair/typebox'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
@@ -108,7 +109,7 @@ export class Pipeline {
     if (spec.bodyType === 'stream') exchange.openStream(spec.bodyLimit)
     const body = spec.body && spec.bodyType !== 'stream' ? await this.#body(spec.body, exchange, spec.bodyLimit) : undefined
     if (spec.bodyCheck !== 'late') body?.()
-    const query = spec.query ? checked(spec.query, coerce(spec.query, exchange.query()), 'query') : {}
+    const query = spec.query ? checked(spec.query, coerce(spec.query, queryOf(exchange.url)), 'query') : {}
 
     const work = route.activity.enter()
     if (!work) throw notThere(route, exchange)
@@ -305,6 +306,13 @@ function failure(error: unknown, request_id: string): { readonly status: number;
 /** The face of an exchange that packs see. */
 function factsOf({ id, method, url, headers, remote_address, principal, stream }: Exchange): RequestInfo {
   return { id, method, url, headers, remote_address, principal, stream }
+}
+
+/** Values of the query string; repeated keys become arrays. */
+function queryOf(url: string): Readonly<Record<string, unknown>> {
+  const target = url.split('#', 1)[0]!
+  const start = target.indexOf('?')
+  return start < 0 ? {} : parse(target.slice(start + 1))
 }
 
 /** HTTP 404 with an envelope; the contract names no code for it. */

@@ -1,6 +1,6 @@
 /** The listening socket: server options, port retry, orderly close. */
 import { once } from 'node:events'
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { developerError } from '../errors.ts'
@@ -8,11 +8,8 @@ import { developerError } from '../errors.ts'
 /** How long a connection whose request was refused as a whole may take to read the reason, ms. */
 const lastWordMs = 1_000
 
-/** What is answered to bytes that are no request that could be read. */
-const refusals: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout'
-}
+/** What is answered to bytes that are no request; 400 for other reasons. */
+const refusals: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
 
 /** Open connections by server. Node itself counts a connection that never sent a byte (browsers keep spare ones) as busy. */
 const connections = new WeakMap<Server, Set<Socket>>()
@@ -36,7 +33,8 @@ export function createServer(handler: (req: IncomingMessage, res: ServerResponse
       socket.destroy()
       return
     }
-    socket.end(`HTTP/1.1 ${refusals[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    const status = refusals[error.code ?? ''] ?? 400
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
     // The client gets to read this; one that does not close its side is not kept for it.
     const cut = setTimeout(() => socket.destroy(), lastWordMs).unref()
     socket.once('close', () => clearTimeout(cut))

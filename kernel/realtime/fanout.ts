@@ -70,9 +70,9 @@ export class Fanout {
 
   #toOne(frame: EventFrame, only: Connection): void {
     const audience = this.#audiences.get(frame.session_id)
-    const receiver = [...(audience?.receivers ?? [])].find(connection => connection === only)
-    if (!receiver?.wants(frame.session_id, frame.spec.type, frame.subject)) return
-    audience?.flush()
+    const receiver = only as ClientConnection // the only class of connections
+    if (!audience?.receivers.has(receiver) || !receiver.wants(frame.session_id, frame.spec.type, frame.subject)) return
+    audience.flush()
     receiver.write(frame.wire ?? alone(frame))
   }
 

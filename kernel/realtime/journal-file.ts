@@ -103,17 +103,11 @@ export class JournalFile implements Journal {
 
   async reader(): Promise<JournalReader> {
     for (;;) {
-      const generation = this.#generation
       const file = this.#shared()
-      try {
-        const ino = await file.enter()
-        if (ino === this.#ino && generation === this.#generation) return this.#readerOf(file)
-      } catch (error) {
-        await file.leave()
-        throw error
-      }
+      const ino = await file.enter()
+      if (ino === this.#ino && file.generation === this.#generation) return this.#readerOf(file)
       await file.leave()
-      if (generation !== this.#generation) continue
+      if (file.generation !== this.#generation) continue
       if (this.#isOwned) throw failed('the journal file was replaced by somebody else')
       await this.#load()
     }
@@ -267,9 +261,8 @@ export class JournalFile implements Journal {
 
   /** The file as it is open for others at this time, or opened for them now. Whoever has a view looks what lies at the path. */
   #shared(): SharedFile {
-    const { closed = true, generation } = this.#file ?? {}
-    if (closed || generation !== this.#generation || !this.#isOwned) this.#file = undefined
-    this.#file ??= new SharedFile(this.#path, this.#generation)
+    const isOpen = this.#file?.closed === false && this.#file.generation === this.#generation && this.#isOwned
+    if (!this.#file || !isOpen) this.#file = new SharedFile(this.#path, this.#generation)
     return this.#file
   }
 

@@ -15,9 +15,10 @@ interface Block {
 export class SharedFile {
   /** Of the journal's offsets. */
   readonly generation: number
-  readonly #opened: Promise<{ readonly handle: FileHandle; readonly ino: number }>
+  readonly #opened: ReturnType<typeof opened>
   #users = 0
-  #closed = false
+  /** The last one has left: nobody may enter. */
+  closed = false
   /** What was read last: 256 KiB at most, or one line. */
   #block: Block | undefined
 
@@ -26,20 +27,20 @@ export class SharedFile {
     this.#opened = opened(path)
   }
 
-  /** The last one has left: nobody may enter. */
-  get closed(): boolean {
-    return this.#closed
-  }
-
-  /** Resolves to the number of the file, when it is open. Who enters leaves, also when this rejects. */
+  /** Resolves to the number of the file, when it is open. Who has entered leaves. */
   async enter(): Promise<number> {
     this.#users++
-    return (await this.#opened).ino
+    try {
+      return (await this.#opened).ino
+    } catch (error) {
+      await this.leave()
+      throw error
+    }
   }
 
   async leave(): Promise<void> {
     if (--this.#users > 0) return
-    this.#closed = true
+    this.closed = true
     this.#block = undefined
     const file = await this.#opened.catch(() => undefined) // whoever entered has heard of it
     await file?.handle.close()

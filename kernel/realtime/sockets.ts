@@ -1,5 +1,5 @@
 /** WebSockets: the way from an HTTP upgrade to an authenticated connection (contract 3, Connection; contract 1, Authentication). */
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { WebSocket, WebSocketServer } from 'ws'
 import type { Gate, GateRefusal } from '../access/gate.ts'
@@ -25,13 +25,6 @@ export interface SocketsOptions {
   accept(ws: WebSocket, transport: SocketTransport, principal: Principal, req: IncomingMessage): void
   /** True when no new connection may begin. */
   closing(): boolean
-}
-
-const reasons: Readonly<Record<number, string>> = {
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error'
 }
 
 export class Sockets {
@@ -119,7 +112,7 @@ export class Sockets {
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     socket.once('finish', () => socket.destroy())
-    socket.end([`HTTP/1.1 ${spec.status} ${reasons[spec.status] ?? 'Refused'}`, ...lines, '', body].join('\r\n'))
+    socket.end([`HTTP/1.1 ${spec.status} ${STATUS_CODES[spec.status]}`, ...lines, '', body].join('\r\n'))
   }
 }
 
