@@ -22,9 +22,6 @@ export interface GateVerdict {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Undefined: the credential is missing or wrong. */
-export type Identified = Principal | undefined | Promise<Principal | undefined>
-
 const bearer = 'Bearer '
 const masked = 'Bearer ***'
 const bypassed: Principal = { id: 'bypass', kind: 'bypass', scopes: 'all' }
@@ -92,20 +89,19 @@ export class Gate {
   }
 
   /** Who the `Authorization` header says it is, masked in `req`; undefined for nobody, which counts for the ban. */
-  authenticate(req: IncomingMessage): Identified {
-    return this.#counted(req, this.#identify(takeAuthorization(req)))
+  authenticate(req: IncomingMessage): Promise<Principal | undefined> {
+    return this.#counted(req, takeAuthorization(req))
   }
 
   /** Upgrade: the header decides when it carries a bearer token, else the first `<product>.bearer.<token>` subprotocol. Counts failures. */
-  authenticateSocket(req: IncomingMessage): Identified {
+  authenticateSocket(req: IncomingMessage): Promise<Principal | undefined> {
     const fromHeader = takeAuthorization(req)
-    return this.#counted(req, this.#identify(fromHeader === null ? undefined : fromHeader || offeredToken(req, this.bearerProtocol)))
+    return this.#counted(req, fromHeader === null ? undefined : fromHeader || offeredToken(req, this.bearerProtocol))
   }
 
   /** Is this text a valid token or the password? Does not count for the ban. */
-  checkToken(token: string): boolean | Promise<boolean> {
-    const found = this.#identify(token)
-    return found instanceof Promise ? found.then(Boolean) : found !== undefined
+  async checkToken(token: string): Promise<boolean> {
+    return (await this.#identify(token)) !== undefined
   }
 
   /** Hears, within a second, of principals whose credential is no longer valid. One listener, until `close`. */
@@ -119,18 +115,15 @@ export class Gate {
     this.#unwatch?.()
   }
 
-  #identify(credential: string | null | undefined): Identified {
+  /** Undefined: the credential is missing or wrong. */
+  async #identify(credential: string | null | undefined): Promise<Principal | undefined> {
     if (this.bypass) return bypassed
     if (!credential) return undefined
-    const byToken = this.#token.identify(credential)
-    if (byToken || !this.#password) return byToken
-    const verified = this.#password.verify(credential)
-    if (verified instanceof Promise) return verified.then(right => (right ? byPassword : undefined))
-    return verified ? byPassword : undefined
+    return this.#token.identify(credential) ?? ((await this.#password?.verify(credential)) ? byPassword : undefined)
   }
 
-  #counted(req: IncomingMessage, found: Identified): Identified {
-    if (found instanceof Promise) return found.then(principal => this.#counted(req, principal))
+  async #counted(req: IncomingMessage, credential: string | null | undefined): Promise<Principal | undefined> {
+    const found = await this.#identify(credential)
     if (!found) this.#bans?.fail(peer(req), this.#time())
     return found
   }

@@ -186,14 +186,10 @@ export class Password {
   }
 
   /** At most two hashes run at once; beyond a short queue the answer is no. */
-  verify(candidate: string): boolean | Promise<boolean> {
+  async verify(candidate: string): Promise<boolean> {
     if (candidate.length > maxCredential) return false
     const digest = createHmac('sha256', this.#key).update(candidate).digest()
     if (this.#proven) return timingSafeEqual(digest, this.#proven)
-    return this.#prove(candidate, digest)
-  }
-
-  async #prove(candidate: string, digest: Buffer): Promise<boolean> {
     while (this.#running >= hashing) {
       if (this.#queue.length >= waiting) return false
       await new Promise<void>(resolve => this.#queue.push(resolve))

@@ -52,7 +52,8 @@ export type AnswerText = string | LargeText
 
 /** The JSON of a value; one with much text is made when it is asked for. Throws a DeveloperError `answer_large`, and what a `toJSON` throws. */
 export function answerText(value: unknown): AnswerText {
-  return longTexts(value, 0, { left: mostValues }) >= largeChars ? new LargeText(piecesOf(value)) : JSON.stringify(value)
+  const chars = longTexts(value, 0, { left: mostValues })
+  return chars >= largeChars ? new LargeText(piecesOf(value), chars) : JSON.stringify(value)
 }
 
 /** The bytes of a value's JSON, made bit by bit. Of the value nothing else is looked at any more than texts and parted lists. */
@@ -61,9 +62,9 @@ export class LargeText {
   /** In its long texts and parted lists. */
   readonly chars: number
 
-  constructor(pieces: readonly Piece[]) {
+  constructor(pieces: readonly Piece[], chars: number) {
     this.#pieces = pieces
-    this.chars = pieces.reduce((sum, piece) => sum + (typeof piece === 'string' ? 0 : charsOf(piece.long)), 0)
+    this.chars = chars
   }
 
   /** Each part is encoded when it is asked for. */
@@ -112,7 +113,6 @@ function* slicesOf(text: string): Generator<string> {
   }
 }
 
-const charsOf = (long: string | readonly unknown[]) => (typeof long === 'string' ? long.length : (lists.get(long) ?? 0))
 const isHighSurrogate = (code: number) => code >= 0xd800 && code <= 0xdbff
 
 /** Characters in the long texts and parted lists of a value. What is nested deeper than any answer counts as short. Throws when more values than `most` are in it. */

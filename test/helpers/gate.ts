@@ -13,8 +13,8 @@ export function openGate(parts: Partial<Gate> = {}): Gate {
   const open = {
     bypass: true,
     check: () => ({ origin: 'none' as const }),
-    authenticate: () => everyone,
-    authenticateSocket: () => everyone
+    authenticate: async () => everyone,
+    authenticateSocket: async () => everyone
   }
   return Object.assign(new Gate(testEnvironment(), token, undefined), open, parts)
 }

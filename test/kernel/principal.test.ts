@@ -44,7 +44,7 @@ test('a route is served to principals with its scope only, open routes to everyo
   const http = await startHttp(t)
   http.mount(who, admin, open)
   const limited = (...scopes: string[]) => {
-    http.gate.authenticate = () => ({ id: 'limited', kind: 'token', scopes })
+    http.gate.authenticate = async () => ({ id: 'limited', kind: 'token', scopes })
   }
   const ask = async (path: string) => {
     const { status, json } = await http.send('GET', path)
