@@ -17,7 +17,7 @@ export interface Place {
   readonly id: string
   /**
    * Asks it. `body`: unread; undefined without one. `signal`: nobody waits for the answer any more. Rejects with `Unreached` when it cannot have
-   * got the request; then the caller looks anew for who has the session.
+   * got the request, or has lost the session (`movedStatus`) and there is no body; then the caller looks anew for who has the session.
    */
   relay(request: Omit<RequestInfo, 'stream'>, body: Readable | undefined, signal: AbortSignal): Promise<RelayedReply>
   /** Connects a client there. Rejects with `Unreached`. */
@@ -77,6 +77,9 @@ export class SessionMoved extends AppError {
     super(OwnerSilent)
   }
 }
+
+/** What a server answers another one's request with when the session has moved on and nothing was done: 421, Misdirected Request (RFC 9110, 15.5.20). */
+export const movedStatus = 421
 
 /** An event that reaches everyone, as its server sent it. */
 export interface SharedEvent {

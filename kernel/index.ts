@@ -23,6 +23,7 @@ export {
   type Asker,
   atOwner,
   type Followed,
+  movedStatus,
   type Place,
   type RelayedClient,
   type RelayedConnection,

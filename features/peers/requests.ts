@@ -3,7 +3,16 @@ import { Agent, createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, type Asker, OwnerSilent, type Place, type RelayedReply, type Relays, Unreached } from '../../kernel/index.ts'
+import {
+  AppError,
+  type Asker,
+  movedStatus,
+  OwnerSilent,
+  type Place,
+  type RelayedReply,
+  type Relays,
+  Unreached
+} from '../../kernel/index.ts'
 
 /** Who asks, as the server that was asked has found out. */
 const askerHeader = 'x-relayed-asker'
@@ -75,6 +84,11 @@ export class Requests {
       asked.once('response', reply => {
         settle()
         asked.on('error', () => undefined) // the body ends with it
+        if (reply.statusCode === movedStatus) {
+          reply.resume()
+          reject(body ? new AppError(OwnerSilent) : new Unreached())
+          return
+        }
         resolve({ status: reply.statusCode ?? 502, headers: passable(reply.headers), body: reply })
       })
     })

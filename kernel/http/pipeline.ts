@@ -8,7 +8,7 @@ import { OptionalKind } from '@sinclair/typebox'
 import { type Gate, takeAuthorization } from '../access/gate.ts'
 import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
-import { type Asker, atOwner, SessionMoved } from '../elsewhere.ts'
+import { type Asker, atOwner, movedStatus, SessionMoved } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import { AppError, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
@@ -168,6 +168,11 @@ export class Pipeline {
     if (exchange.gone) {
       log.debug({ err: error, request_id: exchange.id, path: route?.spec.path ?? null }, 'the client went away')
       exchange.cut()
+      return
+    }
+    if (exchange.relayed && error instanceof SessionMoved && !exchange.begun) {
+      void exchange.send(movedStatus, undefined)
+      this.#done(exchange, route, movedStatus)
       return
     }
     const expected = AppError.is(error)

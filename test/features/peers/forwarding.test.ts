@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Peers } from '../../../features/peers/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import type { Frame, SocketClient, TestKernel } from '../../../kernel/testing.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
@@ -186,6 +187,38 @@ test('a client gets what it asked for where the session is, also when another se
     await prompt(first, id, 'hello')
     await client.next(frame => ['transcript.ops', 'turn.started'].includes(frame.type) && JSON.stringify(frame.payload).includes('hello'))
   }
+})
+
+test('a request that reaches a server which has lost the session goes to the one that has it, unless its body was read', {
+  timeout
+}, async t => {
+  const known: Peers[] = []
+  let astray: string | undefined
+  const guide = definePack({
+    name: 'guide',
+    needs: { peers: Peers },
+    setup(ctx, { peers }) {
+      const at = known.push(peers) - 1
+      const once = async () => {
+        const wrong = astray !== undefined && at === 1 ? peers.place(astray) : undefined
+        astray = wrong ? undefined : astray
+        return wrong
+      }
+      ctx.tap(ctx.hooks.elsewhere, once, { stage: -1 })
+    }
+  })
+  const { servers, cwd } = await kernels(t, [[{ text: 'Hello.' }]], 3, [guide])
+  const [first, second] = servers as [TestKernel, TestKernel]
+  const id = await newSession(first, cwd)
+  const ask = async (method: string, path: string, body?: unknown) => {
+    astray = known[2]!.server_id
+    const { code } = await second.rest.json(method, `/api/v1/sessions/${id}${path}`, body)
+    assert.equal(astray, undefined)
+    return code
+  }
+  assert.equal(await ask('GET', '/messages'), 0)
+  assert.equal(await ask('POST', ':abort'), 0)
+  assert.equal(await ask('POST', '/prompts', { content: [{ type: 'text', text: 'hi' }] }), 50005)
 })
 
 test('a session that nobody has loaded is archived at one server and restored at another: each list shows it without a look at the disk', {
