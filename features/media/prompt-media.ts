@@ -26,11 +26,25 @@ interface Source {
   readonly file_id?: string
   readonly media_type?: string
   readonly data?: string
+  readonly url?: string
 }
 const sourceOf = (part: WirePart): Source => (part.source ?? {}) as Source
 
 /** How an image becomes a medium. */
 type Form = Pick<NewAttachment, 'media_type' | 'shown' | 'note' | 'unfit'>
+
+/** Also in the alphabet of URLs, without padding, over several lines. */
+const base64 = /^[\w+/\-\s]+={0,2}$/
+
+/** Throws 40001 for what no model could look at: it would be sent with every later request of the session. */
+function checkSource({ kind, data = '', url = '' }: Source, path: string): void {
+  if (kind === 'base64' && !base64.test(data.trim())) throw invalid([{ path: `${path}.data`, message: 'expected base64' }])
+  if (kind === 'url' && (!URL.canParse(url) || new URL(url).protocol === 'file:'))
+    throw invalid([{ path: `${path}.url`, message: 'expected an address on the network, or a data URL' }])
+}
+
+/** As models read it. */
+const plain = (source: Source): Source => ({ ...source, data: Buffer.from(source.data ?? '', 'base64').toString('base64') })
 
 const isShown = (type: string): boolean => (shownTypes as readonly string[]).includes(type)
 
@@ -102,7 +116,7 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
     const bytes = Buffer.from(data, 'base64')
     const form = await formOf(bytes, declared)
     const { media_type } = form
-    if (!form.shown && !form.unfit) return { ...part, source: { kind: 'base64', media_type, data } }
+    if (!form.shown && !form.unfit) return { ...part, source: { kind: 'base64', media_type, data: bytes.toString('base64') } }
     const file_id = `f_${newId()}`
     await histories.attach(agent, { file_id, name: `image.${/\/(\w+)/.exec(media_type)?.[1] ?? 'bin'}`, source: bytes, ...form })
     return { ...part, source: { kind: 'session_media', file_id, media_type } }
@@ -113,6 +127,7 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
       for (const [at, part] of content.entries()) {
         const { kind, file_id = '', data = '', media_type = '' } = sourceOf(part)
         const path = `body.content.${at}`
+        checkSource(sourceOf(part), `${path}.source`)
         if (part.type === 'file') await find(String(part.file_id))
         else if (kind === 'file') {
           const upload = await find(file_id)
@@ -133,7 +148,8 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
       for (const part of content) {
         const { kind } = sourceOf(part)
         if (part.type === 'file' || kind === 'file') parts.push(await commitUpload(agent, part))
-        else parts.push(kind === 'base64' && part.type === 'image' ? await commitInline(agent, part) : part)
+        else if (kind !== 'base64') parts.push(part)
+        else parts.push(part.type === 'image' ? await commitInline(agent, part) : { ...part, source: plain(sourceOf(part)) })
       }
       return parts
     }

@@ -57,6 +57,29 @@ test('references that lead nowhere, or to another kind, are refused before anyth
   assert.ok(!scene.events.some(event => event.type === 'prompt.submitted' || event.type === 'agent.created'))
 })
 
+test('what is no base64 and what is no address of a network is refused', async t => {
+  const scene = await mediaScene(t, ['image_in'], ['x'])
+  const inline = (data: string, type = 'image') => ({ type, source: { kind: 'base64', media_type: `${type}/png`, data } })
+  const linked = (url: string) => ({ type: 'image', source: { kind: 'url', url } })
+  for (const [part, path] of [
+    [inline('!!!'), 'data'],
+    [inline(''), 'data'],
+    [inline('data:image/png;base64,AAAA', 'video'), 'data'],
+    [linked('a.png'), 'url'],
+    [linked('file:///a.png'), 'url']
+  ] as const) {
+    const { code, details } = await scene.submit(asked, part)
+    assert.deepEqual([code, (details as { path: string }[])[0]?.path], [40001, `body.content.1.source.${path}`], JSON.stringify(part))
+  }
+  assert.ok(!scene.events.some(event => event.type === 'prompt.submitted'))
+
+  const bytes = png(30, 30)
+  const lines = bytes.toString('base64url').replace(/.{60}/g, '$&\n')
+  assert.equal((await scene.submit(asked, inline(lines), linked('data:image/png;base64,AAAA'))).code, 0)
+  await scene.settled(1)
+  assert.deepEqual(shownTo(scene.llm.requests[0]?.messages)[1], { type: 'image', media_type: 'image/png', data: bytes.toString('base64') })
+})
+
 test('a file is a notice with a path that Read may read, and stays a file for clients', async t => {
   const scene = await mediaScene(
     t,

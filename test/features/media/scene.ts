@@ -15,7 +15,9 @@ import { type Started, type StartOptions, startAgent } from '../agent/start.ts'
 export interface MediaScene extends Started {
   readonly llm: ScriptedLlm
   upload(bytes: Buffer | string, name: string, type: string): Promise<UploadObject>
-  submit(...content: readonly unknown[]): Promise<{ code: number; msg: string; data: { prompt_id: string; content: { type: string }[] } }>
+  submit(
+    ...content: readonly unknown[]
+  ): Promise<{ code: number; msg: string; details?: unknown; data: { prompt_id: string; content: { type: string }[] } }>
   /** A medium of the session over HTTP. */
   medium(file_id: string, headers?: Record<string, string>): Promise<Response>
 }
