@@ -1,6 +1,6 @@
 /** The manifest of a plugin: what it says about itself and what it brings, checked against its files. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
-import { join, relative, sep } from 'node:path'
+import { isAbsolute, join, relative, sep } from 'node:path'
 import { checker, problems, type Static, Type } from '../../kernel/index.ts'
 import { hooksSection } from '../config/index.ts'
 import { isInside } from '../tools/index.ts'
@@ -206,13 +206,13 @@ class Loader {
     return table
   }
 
-  /** A command is a program of PATH or a file of the plugin, which also is where it runs. */
+  /** A command is a program of the machine, by its name or absolute path, or a file of the plugin, which also is where it runs. */
   async #serverProblem(name: string, config: unknown): Promise<string | undefined> {
     if (typeof config !== 'object' || config === null || Array.isArray(config)) return 'is no table'
     if (!/^[\w.-]{1,100}$/.test(name)) return 'has a name that is none'
     const { command, cwd, url } = config as Record<string, unknown>
     if (command === undefined && url === undefined) return 'has neither command nor url'
-    if (typeof command === 'string' && (command.includes('/') || command.includes('\\'))) {
+    if (typeof command === 'string' && !isAbsolute(command) && /[/\\]/.test(command)) {
       if (!(await this.#inside(`mcpServers.${name}.command`, command))) return 'its command is no program of the plugin'
     }
     if (cwd !== undefined && (typeof cwd !== 'string' || !(await this.#inside(`mcpServers.${name}.cwd`, cwd)))) {

@@ -31,7 +31,11 @@ const plugin = () =>
           command: 'test -f "$SVC_PLUGIN_ROOT/svc.plugin.json" && test -n "$SVC_CODE_HOME" && echo "kit was asked in $PWD"'
         }
       ],
-      mcpServers: { db: { command: 'node', args: ['./server.mjs'] }, web: { url: 'https://example.com/mcp' } }
+      mcpServers: {
+        db: { command: 'node', args: ['./server.mjs'] },
+        web: { url: 'https://example.com/mcp' },
+        absolute: { command: process.execPath }
+      }
     }),
     'skills/welcome.md': 'Welcome words.',
     'skills/other/SKILL.md': '---\nname: other\ndescription: Other\n---\nOther words.',
@@ -117,7 +121,8 @@ test('servers of plugins that are on are offered by their own names, and changes
     servers().map(({ name, server, plugin_id }) => [name, server, plugin_id]),
     [
       ['plugin-kit:db', 'db', 'kit'],
-      ['plugin-kit:web', 'web', 'kit']
+      ['plugin-kit:web', 'web', 'kit'],
+      ['plugin-kit:absolute', 'absolute', 'kit']
     ]
   )
   assert.equal(servers()[0]?.root, join(scene.home, 'plugins', 'managed', 'kit'))

@@ -80,7 +80,7 @@ test('a source that is no plugin is refused with the reason, and leaves nothing'
     [await directory(manifest('a', { skills: '../x' })), 40001, /begin with/],
     [await directory(manifest('a', { skills: './none' })), 40001, /not there/],
     [await directory(manifest('a', { hooks: [{ event: 'Never', command: 'x' }] })), 40001, /hooks/],
-    [await directory(manifest('a', { mcpServers: { s: { command: '/bin/sh' } } })), 40001, /mcpServers/],
+    [await directory(manifest('a', { mcpServers: { s: { command: 'bin/sh' } } })), 40001, /mcpServers/],
     [await directory(manifest('a', { systemPrompt: 'x'.repeat(33 * 1024) })), 40001, /systemPrompt/],
     [link, 40001, /leads out/],
     [inside, 40001, /leads out/],
