@@ -232,7 +232,10 @@ export class Kernel {
    * is unknown. `contained`: the server may go on.
    */
   escaped(error: unknown, exception: boolean): { readonly pack: string | undefined; readonly contained: boolean } {
-    const found = culprit(error, this.#lifecycle.packs())
+    const found = culprit(
+      error,
+      this.#lifecycle.units().map(({ unit }) => unit.pack)
+    )
     if (!found) return { pack: undefined, contained: !exception }
     this.#env.guard.report(found.pack, exception ? 'a callback' : 'a promise that nobody waited for', error)
     const contained = !exception || found.alone
@@ -254,22 +257,13 @@ export class Kernel {
   }
 
   inspect(): Inspection {
-    const hooks = Object.values(this.hooks)
+    const { routes, events, frames } = this.#registry.wire()
     return {
-      routes: this.#registry
-        .routes()
-        .map(route => `${route.spec.method} ${route.spec.path}`)
-        .sort(),
+      routes: routes.map(({ spec }) => `${spec.method} ${spec.path}`).sort(),
       services: [...this.#services.keys()].sort(),
-      events: this.#registry
-        .events()
-        .map(spec => spec.type)
-        .sort(),
-      frames: this.#registry
-        .frames()
-        .map(frame => frame.spec.type)
-        .sort(),
-      taps: hooks.reduce((sum, hook) => sum + hook.taps.length, 0),
+      events: events.map(spec => spec.type).sort(),
+      frames: frames.map(({ spec }) => spec.type).sort(),
+      taps: Object.values(this.hooks).reduce((sum, hook) => sum + hook.taps.length, 0),
       items: this.#points.size()
     }
   }
@@ -317,23 +311,22 @@ export class Kernel {
   #remount(added?: Registrations): void {
     const clash = added && this.#registry.clash(added)
     if (clash !== undefined) throw developerError('wire_clash', clash)
-    const away = this.#registry.away()
-    this.#http.mount([...this.#registry.routes(), ...away.routes])
-    this.hub.clients.mount([...this.#registry.frames(), ...away.frames])
-    this.hub.setEvents(this.#registry.events())
+    const { routes, frames, events } = this.#registry.wire()
+    this.#http.mount(routes)
+    this.hub.clients.mount(frames)
+    this.hub.setEvents(events)
     this.#declarations = undefined
   }
 
   #declared(): Declarations {
-    const registry = this.#registry
-    const away = registry.away() // what comes back stays in the documents
+    const { routes, frames, events, outFrames } = this.#registry.wire() // what comes back stays in the documents
     return {
-      routes: [...registry.routes(), ...away.routes].flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
-      events: registry.events(),
-      frames: [...this.hub.frames(), ...[...registry.frames(), ...away.frames].map(frame => frame.spec)],
-      outFrames: registry.outFrames(),
+      routes: routes.flatMap(({ spec }) => (spec.fallback ? [] : [spec])),
+      events,
+      frames: [...this.hub.frames(), ...frames.map(({ spec }) => spec)],
+      outFrames,
       systemFrames,
-      owners: registry.owners(),
+      owners: this.#registry.owners(),
       subject: this.#subject
     }
   }
@@ -350,9 +343,11 @@ export class Kernel {
   }
 
   #checkRequired(): void {
+    const packs = this.features()
     const failed = this.#env.options.required.flatMap(name => {
-      const error = this.#lifecycle.failure(name)
-      return error ? [`${name}: ${error.message}`] : []
+      const { state, meta } = packs.find(pack => pack.name === name) ?? { meta: { error: 'no such pack' } }
+      if (state === 'Active') return []
+      return [`${name}: ${meta.error ?? `waiting for ${meta.waiting_for?.join(', ') ?? 'nothing'}`}`]
     })
     if (failed.length > 0) throw developerError('packs_required', failed)
   }

@@ -196,19 +196,6 @@ export class Lifecycle {
     }
   }
 
-  packs(): Pack[] {
-    return this.#units.map(unit => unit.pack)
-  }
-
-  /** Failure of a pack, with its cause, for the start-up error. */
-  failure(name: string): Error | undefined {
-    const unit = this.#find(name)
-    if (!unit) return developerError('pack_missing')
-    if (unit.state === 'Failed') return unit.error
-    if (unit.state !== 'Active') return developerError('pack_waiting', this.#missing(unit))
-    return undefined
-  }
-
   #find(name: string): Unit | undefined {
     return this.#units.find(unit => unit.name === name)
   }

@@ -73,6 +73,14 @@ function shapesOf({ routes, events, frames, outFrames }: Surface): NamedShape[] 
   return [...new Set(schemas.flatMap(schema => (schema ? shapesIn(schema) : [])))]
 }
 
+/** What packs have on the wire, as it is answered. */
+interface Wire {
+  readonly routes: readonly MountedRoute[]
+  readonly frames: readonly MountedFrame[]
+  readonly events: readonly EventSpec[]
+  readonly outFrames: readonly OutFrameSpec[]
+}
+
 /** Everything one pack has registered and not yet taken back. Each registration returns its undo. */
 export class Registrations {
   readonly routes: MountedRoute[] = []
@@ -233,32 +241,22 @@ export class Registry {
     }
   }
 
-  routes(): MountedRoute[] {
-    return this.#active.flatMap(entry => entry.routes)
-  }
-
-  frames(): MountedFrame[] {
-    return this.#active.flatMap(entry => entry.frames)
-  }
-
-  /** What is asked for of packs that are away, where nobody else has taken its place. */
-  away(): { readonly routes: readonly MountedRoute[]; readonly frames: readonly MountedFrame[] } {
+  /** What is on the wire now. Of packs that are away what is asked of them, where nobody else has taken its place. */
+  wire(): Wire {
+    const routes = this.#active.flatMap(entry => entry.routes)
+    const frames = this.#active.flatMap(entry => entry.frames)
+    const events = this.#active.flatMap(entry => entry.events)
+    const outFrames = this.#active.flatMap(entry => entry.outFrames)
     for (const [pack, { routes, frames }] of this.#away) if (!(routes[0] ?? frames[0])?.activity.absence) this.#away.delete(pack)
-    if (this.#away.size === 0) return { routes: [], frames: [] }
-    const taken = new Set([...this.routes().map(({ spec }) => clashKey(spec)), ...this.frames().map(({ spec }) => spec.type)])
-    const left = [...this.#away.values()]
+    if (this.#away.size === 0) return { routes, frames, events, outFrames }
+    const taken = new Set([...routes.map(({ spec }) => clashKey(spec)), ...frames.map(({ spec }) => spec.type)])
+    const away = [...this.#away.values()]
     return {
-      routes: left.flatMap(({ routes }) => routes).filter(({ spec }) => !taken.has(clashKey(spec))),
-      frames: left.flatMap(({ frames }) => frames).filter(({ spec }) => !taken.has(spec.type))
+      routes: [...routes, ...away.flatMap(({ routes }) => routes).filter(({ spec }) => !taken.has(clashKey(spec)))],
+      frames: [...frames, ...away.flatMap(({ frames }) => frames).filter(({ spec }) => !taken.has(spec.type))],
+      events,
+      outFrames
     }
-  }
-
-  events(): EventSpec[] {
-    return this.#active.flatMap(entry => entry.events)
-  }
-
-  outFrames(): OutFrameSpec[] {
-    return this.#active.flatMap(entry => entry.outFrames)
   }
 
   owners(): Map<object, PackFacts> {
