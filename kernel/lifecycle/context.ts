@@ -40,6 +40,7 @@ export interface ContextParts {
 
 export function createContext(env: Environment, unit: Unit, config: unknown, parts: ContextParts): PackContext<never> {
   const { scope, name, registrations, staged, provided } = unit // of this activation: the unit gets new ones for the next
+  const { activity } = registrations
   const { home, graceMs, setupTimeoutMs, frameTimeoutMs } = env.options
   const log = env.log.child({ pack: name })
   const starter = { pack: name, guard: env.guard, scope }
@@ -111,11 +112,11 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
     newId: env.newId,
     route(spec: AnyRoute, handler: unknown) {
       assertRoute(spec)
-      return mount(() => registrations.route(spec, handler as RouteHandler<never>))
+      return mount(() => registrations.add('routes', { pack: name, spec, handler: handler as RouteHandler<never>, activity }))
     },
     event(spec: EventSpec) {
       let live = true
-      const remove = mount(() => registrations.event(spec))
+      const remove = mount(() => registrations.add('events', spec))
       const emit = (payload: unknown, target?: string | EventTarget) => {
         use()
         if (!live) throw developerError('event_withdrawn', spec.type)
@@ -131,8 +132,8 @@ export function createContext(env: Environment, unit: Unit, config: unknown, par
       return publish(() => parts.hub.on(spec.type, listener as Listener<EventSpec>, name))
     },
     frame: (spec: FrameSpec, handler: unknown, before?: FrameCheck) =>
-      mount(() => registrations.frame(spec, handler as FrameHandler<never>, before)),
-    outFrame: (spec: OutFrameSpec) => mount(() => registrations.outFrame(spec)),
+      mount(() => registrations.add('frames', { pack: name, spec, handler: handler as FrameHandler<never>, before, activity })),
+    outFrame: (spec: OutFrameSpec) => mount(() => registrations.add('outFrames', spec)),
     store: (spec, place) => storeAt(spec, place ? join(home, place.dir) : join(home, 'packs', name, spec.name)),
     storeAt,
     lease(dir) {

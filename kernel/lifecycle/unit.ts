@@ -7,7 +7,7 @@ import type { AnyRoute, EventSpec, FrameSpec, OutFrameSpec } from '../contract.t
 import type { ErrorSpec } from '../errors.ts'
 import { type MountedRoute, routeKey } from '../http/router.ts'
 import type { PackFacts, PackState } from '../info.ts'
-import type { FrameCheck, FrameHandler, Pack, RouteHandler } from '../pack.ts'
+import type { FrameCheck, FrameHandler, Pack } from '../pack.ts'
 import { type NamedShape, shapesIn } from '../schema.ts'
 import { Activity } from './activity.ts'
 import { Scope } from './scope.ts'
@@ -103,20 +103,14 @@ export class Registrations {
     return this.facts.name
   }
 
-  route(spec: AnyRoute, handler: RouteHandler<never>): () => void {
-    return this.#added(this.routes, { pack: this.pack, spec, handler, activity: this.activity })
-  }
-
-  frame(spec: FrameSpec, handler: FrameHandler<never>, before?: FrameCheck): () => void {
-    return this.#added(this.frames, { pack: this.pack, spec, handler, before, activity: this.activity })
-  }
-
-  event(spec: EventSpec): () => void {
-    return this.#added(this.events, spec)
-  }
-
-  outFrame(spec: OutFrameSpec): () => void {
-    return this.#added(this.outFrames, spec)
+  /** Puts something on one of the lists; returns its undo. */
+  add<L extends 'routes' | 'frames' | 'events' | 'outFrames'>(list: L, item: Registrations[L][number]): () => void {
+    this.#claims = undefined
+    const remove = added<unknown>(this[list], item)
+    return () => {
+      this.#claims = undefined
+      remove()
+    }
   }
 
   surface(): Surface {
@@ -131,15 +125,6 @@ export class Registrations {
   claims(): readonly Claim[] {
     this.#claims ??= claimsOf(this.surface())
     return this.#claims
-  }
-
-  #added<T>(list: T[], item: T): () => void {
-    this.#claims = undefined
-    const remove = added(list, item)
-    return () => {
-      this.#claims = undefined
-      remove()
-    }
   }
 }
 
