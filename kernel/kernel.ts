@@ -12,7 +12,7 @@ import { Pipeline } from './http/pipeline.ts'
 import { closeServer, createServer, listen, onUpgrade } from './http/server.ts'
 import { type Declarations, type Feature, KernelInfo, type PackChange, PackControl, type PackReport } from './info.ts'
 import { type ContextParts, createContext, deploymentConfig } from './lifecycle/context.ts'
-import { culprit, textOf } from './lifecycle/guard.ts'
+import { textOf } from './lifecycle/guard.ts'
 import { createKernelHooks, type KernelHooks, TappedHooks, tapPoints } from './lifecycle/hooks.ts'
 import { Lifecycle } from './lifecycle/lifecycle.ts'
 import { PointTable, type ServiceTable } from './lifecycle/services.ts'
@@ -226,21 +226,19 @@ export class Kernel {
     return this.#lifecycle.features()
   }
 
+  /** Every pack, also of those that were unloaded. */
+  packs(): Pack[] {
+    return this.#lifecycle.units().map(({ unit }) => unit.pack)
+  }
+
   /**
-   * Puts what escaped from a callback down to the pack that its stack names, see `Pack.source`. `exception`: it was thrown, not a rejected
-   * promise that nobody waited for. A pack that an exception ran through, and through nothing else, is Failed from then on: its own state
-   * is unknown. `contained`: the server may go on.
+   * Puts an error that nobody caught down to a pack. `exception`: it was thrown, not a rejected promise that nobody waited for. A pack that one ran
+   * through, and through nothing else (`alone`), is Failed from then on: its own state is unknown. Answers whether the server may go on.
    */
-  escaped(error: unknown, exception: boolean): { readonly pack: string | undefined; readonly contained: boolean } {
-    const found = culprit(
-      error,
-      this.#lifecycle.units().map(({ unit }) => unit.pack)
-    )
-    if (!found) return { pack: undefined, contained: !exception }
-    this.#env.guard.report(found.pack, exception ? 'a callback' : 'a promise that nobody waited for', error)
-    const contained = !exception || found.alone
-    if (exception && contained) this.#takeOut(found.pack, developerError('exception_escaped', textOf(error)))
-    return { pack: found.pack, contained }
+  escaped({ pack, alone }: { readonly pack: string; readonly alone: boolean }, error: unknown, exception: boolean): boolean {
+    this.#env.guard.report(pack, exception ? 'a callback' : 'a promise that nobody waited for', error)
+    if (exception && alone) this.#takeOut(pack, developerError('exception_escaped', textOf(error)))
+    return !exception || alone
   }
 
   #takeOut(pack: string, error: Error): void {

@@ -11,6 +11,7 @@ import { isOfflineEnvironment } from '../llm/index.ts'
 import { banner } from './banner.ts'
 import { assertBind } from './bind.ts'
 import type { Runner } from './commands.ts'
+import { escaped } from './culprit.ts'
 import { type Deployment, listOf, readDeployment } from './deployment.ts'
 import { deploymentConfig, deploymentPacks, deploymentWarnings } from './deployment-packs.ts'
 import { type FlagValues, logLevels } from './flags.ts'
@@ -140,10 +141,10 @@ function onSignals(kernel: Kernel, say: (text: string) => void): () => void {
 function onFaults(kernel: Kernel) {
   let fatal = false
   const rejected = (err: unknown) => {
-    if (kernel.escaped(err, false).pack === undefined) kernel.log.error({ err }, notHandled)
+    if (escaped(kernel, err, false).pack === undefined) kernel.log.error({ err }, notHandled)
   }
   const thrown = (err: unknown) => {
-    const { pack, contained } = kernel.escaped(err, true)
+    const { pack, contained } = escaped(kernel, err, true)
     if (contained) return
     kernel.log.fatal({ err, ...(pack === undefined ? {} : { pack }) }, 'an exception was not handled; the server stops')
     const where = pack === undefined ? '' : ` in pack ${pack}`

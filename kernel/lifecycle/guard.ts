@@ -1,9 +1,4 @@
-/**
- * Calls what packs hand in (listeners, rules, taps, handlers, undos): caught, bounded in time, and put down to the pack that owns it. What nobody
- * caught is put down by the files that its stack names.
- */
-import { basename, dirname, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+/** Calls what packs hand in (listeners, rules, taps, handlers, undos): caught, bounded in time, and put down to the pack that owns it. */
 import { developerError } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
 import { late, waitAtMost } from './wait.ts'
@@ -164,59 +159,4 @@ export class Guard {
 
 export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-export interface Culprit {
-  readonly pack: string
-  /** No other file than those of the pack is in the stack: whoever else has state was not in the middle of something. */
-  readonly alone: boolean
-}
-
-const frame = /(?:^|[\s(])(file:\/\/[^\s)]+|\/[^\s)]+|[A-Za-z]:\\[^\s)]+):\d+:\d+\)?$/
-
-/** Where this program is installed: its own files are of no pack from elsewhere, though they may lie below its folder. */
-const here = dirname(fileURLToPath(import.meta.url))
-const ownFolder = here.includes(`${sep}dist${sep}`) ? here.slice(0, here.lastIndexOf(`${sep}dist${sep}`)) : dirname(dirname(here))
-
-/** Undefined: the stack, and those of its causes, name no file of a pack. */
-export function culprit(
-  error: unknown,
-  packs: readonly { readonly name: string; readonly source?: string | undefined }[]
-): Culprit | undefined {
-  const known: { name?: string; source?: string; folder: string }[] = packs.flatMap(({ name, source }) =>
-    source === undefined ? [] : [{ name, source, folder: folderOf(source) }]
-  )
-  if (known.length === 0) return undefined
-  known.push({ folder: ownFolder })
-  for (let one = error, depth = 0; one instanceof Error && depth < 8; one = one.cause, depth++) {
-    const owners = filesOf(one.stack ?? '').map(file => {
-      const within = known.filter(({ folder }) => file.startsWith(folder + sep))
-      const deepest = within.filter(({ folder }) => within.every(other => other.folder.length <= folder.length))
-      // Packs that lie side by side are told apart by their own files; what else is in the folder may be of each of them.
-      return known.find(({ source }) => source === file)?.name ?? (deepest.length === 1 ? deepest[0]?.name : undefined)
-    })
-    const pack = owners.find(owner => owner !== undefined)
-    if (pack !== undefined) return { pack, alone: depth === 0 && owners.every(owner => owner === pack) }
-  }
-  return undefined
-}
-
-/** Files of a stack, the innermost first, without those of Node itself. */
-function filesOf(stack: string): string[] {
-  return stack.split('\n').flatMap(line => {
-    const place = /^\s+at /.test(line) ? frame.exec(line)?.[1] : undefined
-    if (place === undefined) return []
-    const file = place.replace(/[?#].*$/, '')
-    try {
-      return [file.startsWith('file:') ? fileURLToPath(file) : file]
-    } catch {
-      return [file]
-    }
-  })
-}
-
-/** The folder that a pack has for itself: of its file, or the one above, when that is where code is built to. */
-function folderOf(source: string): string {
-  const folder = dirname(source)
-  return ['dist', 'build', 'lib', 'src'].includes(basename(folder)) ? dirname(folder) : folder
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { escaped } from '../../features/cli/culprit.ts'
 import { type Accounts, definePack, defineRoute, extensionPoint, KernelInfo, Type } from '../../kernel/index.ts'
 import { startTestKernel } from '../../kernel/testing.ts'
 
@@ -123,22 +124,22 @@ test('what escaped from a pack is put down to it by the files of its stack; an e
   const timer = 'listOnTimeout (node:internal/timers:581:17)'
   const ours = `run (${pathToFileURL(import.meta.filename).href}:1:1)`
 
-  assert.deepEqual(kernel.escaped(thrown(`f (${pathToFileURL('/packs/two.mjs').href}:3:4)`, timer), false), {
+  assert.deepEqual(escaped(kernel, thrown(`f (${pathToFileURL('/packs/two.mjs').href}:3:4)`, timer), false), {
     pack: 'two',
     contained: true
   })
-  assert.deepEqual(kernel.escaped(thrown('/packs/shared.mjs:1:2', timer), false), { pack: undefined, contained: true })
-  assert.deepEqual(kernel.escaped(thrown('async Timeout.f [as x] (/node_modules/built/lib/a.js:1:2)'), false), {
+  assert.deepEqual(escaped(kernel, thrown('/packs/shared.mjs:1:2', timer), false), { pack: undefined, contained: true })
+  assert.deepEqual(escaped(kernel, thrown('async Timeout.f [as x] (/node_modules/built/lib/a.js:1:2)'), false), {
     pack: 'built',
     contained: true
   })
-  assert.deepEqual(kernel.escaped('no error', true), { pack: undefined, contained: false })
-  assert.deepEqual(kernel.escaped(thrown(ours, '/packs/one.mjs:1:2', timer), true), { pack: 'one', contained: false })
+  assert.deepEqual(escaped(kernel, 'no error', true), { pack: undefined, contained: false })
+  assert.deepEqual(escaped(kernel, thrown(ours, '/packs/one.mjs:1:2', timer), true), { pack: 'one', contained: false })
   assert.deepEqual(
     kernel.features().map(one => one.state),
     ['Active', 'Active', 'Active']
   )
-  assert.deepEqual(kernel.escaped(thrown('/packs/one.mjs:1:2', timer), true), { pack: 'one', contained: true })
+  assert.deepEqual(escaped(kernel, thrown('/packs/one.mjs:1:2', timer), true), { pack: 'one', contained: true })
   await kernel.load('two') // after the change before it
   assert.deepEqual(metaOf(kernel, 'one')?.state, 'Failed')
   assert.deepEqual(metaOf(kernel, 'two'), {

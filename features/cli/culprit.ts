@@ -1,0 +1,70 @@
+/** Which pack an error comes from that nobody caught: by the files that its stack names. */
+import { basename, dirname, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Pack } from '../../kernel/index.ts'
+import type { Kernel } from '../../kernel/kernel.ts'
+
+/**
+ * Puts what escaped from a callback down to the pack that its stack names, see `Pack.source`. `exception`: it was thrown, not a rejected
+ * promise that nobody waited for. `contained`: the server may go on.
+ */
+export function escaped(
+  kernel: Kernel,
+  error: unknown,
+  exception: boolean
+): { readonly pack: string | undefined; readonly contained: boolean } {
+  const found = culprit(error, kernel.packs())
+  return { pack: found?.pack, contained: found ? kernel.escaped(found, error, exception) : !exception }
+}
+
+interface Culprit {
+  readonly pack: string
+  /** No other file than those of the pack is in the stack: whoever else has state was not in the middle of something. */
+  readonly alone: boolean
+}
+
+const frame = /(?:^|[\s(])(file:\/\/[^\s)]+|\/[^\s)]+|[A-Za-z]:\\[^\s)]+):\d+:\d+\)?$/
+
+/** Where this program is installed: its own files are of no pack from elsewhere, though they may lie below its folder. */
+const here = dirname(fileURLToPath(import.meta.url))
+const ownFolder = here.includes(`${sep}dist${sep}`) ? here.slice(0, here.lastIndexOf(`${sep}dist${sep}`)) : dirname(dirname(here))
+
+/** Undefined: the stack, and those of its causes, name no file of a pack. */
+function culprit(error: unknown, packs: readonly Pick<Pack, 'name' | 'source'>[]): Culprit | undefined {
+  const known: { name?: string; source?: string; folder: string }[] = packs.flatMap(({ name, source }) =>
+    source === undefined ? [] : [{ name, source, folder: folderOf(source) }]
+  )
+  if (known.length === 0) return undefined
+  known.push({ folder: ownFolder })
+  for (let one = error, depth = 0; one instanceof Error && depth < 8; one = one.cause, depth++) {
+    const owners = filesOf(one.stack ?? '').map(file => {
+      const within = known.filter(({ folder }) => file.startsWith(folder + sep))
+      const deepest = within.filter(({ folder }) => within.every(other => other.folder.length <= folder.length))
+      // Packs that lie side by side are told apart by their own files; what else is in the folder may be of each of them.
+      return known.find(({ source }) => source === file)?.name ?? (deepest.length === 1 ? deepest[0]?.name : undefined)
+    })
+    const pack = owners.find(owner => owner !== undefined)
+    if (pack !== undefined) return { pack, alone: depth === 0 && owners.every(owner => owner === pack) }
+  }
+  return undefined
+}
+
+/** Files of a stack, the innermost first, without those of Node itself. */
+function filesOf(stack: string): string[] {
+  return stack.split('\n').flatMap(line => {
+    const place = /^\s+at /.test(line) ? frame.exec(line)?.[1] : undefined
+    if (place === undefined) return []
+    const file = place.replace(/[?#].*$/, '')
+    try {
+      return [file.startsWith('file:') ? fileURLToPath(file) : file]
+    } catch {
+      return [file]
+    }
+  })
+}
+
+/** The folder that a pack has for itself: of its file, or the one above, when that is where code is built to. */
+function folderOf(source: string): string {
+  const folder = dirname(source)
+  return ['dist', 'build', 'lib', 'src'].includes(basename(folder)) ? dirname(folder) : folder
+}
