@@ -144,7 +144,6 @@ export class Kernel {
       remount: added => this.#remount(added),
       fail: (pack, error) => this.#takeOut(pack, error)
     }
-    this.#lifecycle.add(options.packs)
     env.guard.onLimit((pack, error) => this.#takeOut(pack, error))
   }
 

@@ -32,14 +32,11 @@ export class Lifecycle {
   #sequence = 0
   #dirty = false
 
+  /** Throws on a second pack of one name. */
   constructor(env: Environment, parts: LifecycleParts) {
     this.#env = env
     this.#parts = parts
-  }
-
-  /** Adds packs without activating them. Throws on a second pack of one name. */
-  add(packs: readonly Pack[]): void {
-    for (const pack of packs) {
+    for (const pack of env.options.packs) {
       if (this.#find(pack.name)) throw developerError('pack_twice', pack.name)
       this.#units.push(new Unit(pack))
     }

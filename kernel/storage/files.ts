@@ -159,15 +159,23 @@ export async function makeFile(file: string, content: FileContent, options: Repl
   const { files = nodeFiles } = options
   const { temporary } = await writeTemporary(file, content, { ...options, unserialised: true })
   try {
-    await files.link(temporary, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
+    if (!(await linkIfFree(temporary, file, files))) return false
   } finally {
     await removeFile(temporary, files).catch(() => undefined) // the outcome is decided
   }
   if (options.sync !== 'write') await syncDir(dirname(file), files)
   return true
+}
+
+/** Gives a file a second name. False: something has that name already. */
+export async function linkIfFree(file: string, name: string, files: FileCalls): Promise<boolean> {
+  try {
+    await files.link(file, name)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
 }
 
 async function writeTemporary(

@@ -1,8 +1,8 @@
 /** Kv store: typed records on the home's shared database, each store in a namespace of its own. */
 import { join } from 'node:path'
-import { setImmediate as nextLoop } from 'node:timers/promises'
 import type { StoreSpec } from '../contract.ts'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
+import { yieldToLoop } from '../lifecycle/wait.ts'
 import { type Codec, codecOf } from './codec.ts'
 import type { StoreParts } from './files.ts'
 import { type RawOp, sizeOf } from './kv-engine.ts'
@@ -12,7 +12,6 @@ import type { KeyRange, KvStore } from './ports.ts'
 const maxKeyBytes = 4096
 const maxValueBytes = 1024 * 1024
 const maxBatchBytes = 4 * 1024 * 1024
-const sliceMs = 5
 
 /** All kv stores of one Storage share it. The database is opened at the first request. */
 export class Kvs {
@@ -45,14 +44,11 @@ export class Kvs {
     }
     const entriesOf = async (range?: KeyRange): Promise<[string, V][]> => {
       const entries: [string, V][] = []
-      let start = performance.now()
       for (const [key, text] of await read(range)) {
         const value = await this.#decode(codec, ns, key, text, false)
         if (value !== undefined) entries.push([key, value])
-        if (performance.now() - start > sliceMs) {
-          await nextLoop()
-          start = performance.now()
-        }
+        const others = yieldToLoop()
+        if (others) await others
       }
       return entries
     }

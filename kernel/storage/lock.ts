@@ -12,6 +12,7 @@ import {
   type FileCalls,
   isMissing,
   jsonOf,
+  linkIfFree,
   nodeFiles,
   readSmall,
   removeFile,
@@ -343,14 +344,4 @@ async function writeMine(file: string, holder: LockHolder, files: FileCalls): Pr
     await handle.close()
   }
   return text
-}
-
-async function linkIfFree(from: string, to: string, files: FileCalls): Promise<boolean> {
-  try {
-    await files.link(from, to)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
 }
