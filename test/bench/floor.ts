@@ -1,6 +1,7 @@
 /** The floor: bare polka and bare ws in a process of their own, doing the same job without us. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 import polka from 'polka'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -40,11 +41,29 @@ app.get('/print/:file', async (req, res) => {
   pty.onExit(() => res.end('{}'))
 })
 
+const loop = monitorEventLoopDelay({ resolution: 1 })
+loop.enable()
+app.get('/loop', (_req, res) => {
+  const { max } = loop
+  loop.reset()
+  res.end(JSON.stringify(Math.max(0, max / 1e6 - 1))) // the monitor's own period is part of what it reports
+})
+
 const server = createServer(app.handler as never)
 const wss = new WebSocketServer({ server, perMessageDeflate: false })
-wss.on('connection', socket => {
+wss.on('connection', (socket, { url }) => {
   sockets.add(socket)
+  if (url === '/api/v1/ws') greet(socket)
   socket.on('error', () => socket.terminate())
   socket.on('close', () => sockets.delete(socket))
 })
 server.listen(0, '127.0.0.1', () => process.stdout.write(`listening on http://127.0.0.1:${(server.address() as AddressInfo).port}\n`))
+
+/** The least that a client of ours gets: a hello, and an answer to its own. */
+function greet(socket: WebSocket): void {
+  socket.send('{"type":"server_hello"}')
+  socket.on('message', data => {
+    const { id } = JSON.parse(String(data)) as { id: string }
+    socket.send(JSON.stringify({ type: 'ack', id }))
+  })
+}

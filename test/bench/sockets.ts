@@ -1,7 +1,7 @@
 /** 1,000 sockets: they connect and subscribe, drop while events flow, and come back with their cursors. Every event is counted at each of them. */
 import { WebSocket } from 'ws'
 import type { Frame } from '../../kernel/testing.ts'
-import { type BenchServer, startServer } from './processes.ts'
+import { type BenchServer, startFloor, startServer } from './processes.ts'
 import { median, type Row, spread } from './table.ts'
 
 const count = 1000
@@ -18,12 +18,12 @@ class Client {
   cursor: Cursor
   /** Events that were missed or came twice. */
   faults = 0
-  readonly #server: BenchServer
+  readonly #server: Pick<BenchServer, 'url' | 'token'>
   readonly #session: string
   #socket: WebSocket | undefined
   #waiter: { readonly seq: number; readonly reached: () => void } | undefined
 
-  constructor(server: BenchServer, session: string, cursor: Cursor) {
+  constructor(server: Pick<BenchServer, 'url' | 'token'>, session: string, cursor: Cursor) {
     this.#server = server
     this.#session = session
     this.cursor = cursor
@@ -73,6 +73,7 @@ class Client {
 }
 
 export async function manySockets(runs: number): Promise<Row[]> {
+  const floor = await bareSockets(runs)
   const server = await startServer()
   try {
     const sessions = await Promise.all(Array.from({ length: count / perSession }, () => server.session()))
@@ -112,10 +113,17 @@ export async function manySockets(runs: number): Promise<Row[]> {
       for (const session of sessions) marks.set(session, { seq: end, epoch: (marks.get(session) as Cursor).epoch })
       for (const client of clients) client.drop()
     }
-    const delay = (what: string, ms: number): Row => ({ what, ours: ms, unit: 'ms', budget: '< 20', holds: ms < 20 })
+    const delay = (what: string, ours: number, bare: number): Row => ({
+      what,
+      ours,
+      floor: bare,
+      unit: 'ms',
+      budget: '< 20',
+      holds: ours < 20
+    })
     return [
       { what: `${count} sockets connect and subscribe`, ours: median(connecting), spread: spread(connecting), unit: 'ms', budget: '' },
-      delay('loop delay meanwhile', delays.connecting),
+      delay('loop delay meanwhile (floor: ws alone)', delays.connecting, floor.connecting),
       {
         what: `${count} sockets come back, ${facts} events each`,
         ours: median(returning),
@@ -123,10 +131,37 @@ export async function manySockets(runs: number): Promise<Row[]> {
         unit: 'ms',
         budget: ''
       },
-      delay('loop delay meanwhile', delays.returning),
+      delay('loop delay meanwhile (floor: ws alone)', delays.returning, floor.returning),
       { what: 'events lost or doubled', ours: faults, unit: '', budget: '0', holds: faults === 0 }
     ]
   } finally {
     await server.stop()
+  }
+}
+
+/** Loop delay of the library alone, which greets as many clients, hears from them, and loses them. */
+async function bareSockets(runs: number): Promise<{ readonly connecting: number; readonly returning: number }> {
+  const { url, stop } = await startFloor()
+  const loop = async () => Number(await (await fetch(`${url}/loop`)).text())
+  const delays = { connecting: 0, returning: 0 }
+  try {
+    const open = async (many: number) => {
+      const clients = Array.from({ length: many }, () => new Client({ url, token: '' }, '', { seq: 0, epoch: '' }))
+      await Promise.all(clients.map(client => client.connect()))
+      return clients
+    }
+    for (const client of await open(count / perSession)) client.drop()
+    await loop()
+    for (let run = 0; run < runs; run++) {
+      const clients = await open(count)
+      delays.connecting = Math.max(delays.connecting, await loop())
+      for (const client of clients) client.drop()
+      const back = await open(count)
+      delays.returning = Math.max(delays.returning, await loop())
+      for (const client of back) client.drop()
+    }
+    return delays
+  } finally {
+    await stop()
   }
 }
