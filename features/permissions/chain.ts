@@ -7,7 +7,7 @@ import { sep } from 'node:path'
 import { isInside, isProtected, plansDir, type Surroundings, type ToolAccess, type ToolExecution } from '../tools/index.ts'
 import type { Approval, PermissionMode } from './contract.ts'
 import { isControlFile, type WorkTree } from './control-files.ts'
-import { allows, argumentRule, meansPath, type Rule, ruleFor } from './rules.ts'
+import { allows, mayConcern, meansPath, type Rule, ruleFor } from './rules.ts'
 
 /** What a policy sees of a call. */
 export interface CallFacts extends Surroundings {
@@ -59,7 +59,7 @@ const rememberedApproval: Policy = ({ remembered, tool, execution }) =>
   remembered.some(approval => approval.tool === tool && approval.argument === execution.approval_argument) ? approve : undefined
 
 /** A command that does not tell what it runs may run what a rule denies. */
-const uncertainUnderDenyRule: Policy = facts => (facts.execution.uncertain && argumentRule(facts, 'deny') ? ask : undefined)
+const uncertainUnderDenyRule: Policy = facts => (mayConcern(facts, 'deny') ? ask : undefined)
 
 /** An agent's plans are its own: writing them changes nothing else. */
 const ownPlan: Policy = facts => {
@@ -73,7 +73,7 @@ const ownPlan: Policy = facts => {
 const autoMode: Policy = ({ mode }) => (mode === 'auto' ? approve : undefined)
 
 /** The user's ask rules: asked in manual and in yolo mode. */
-const askRule: Policy = facts => (ruleFor(facts, 'ask') || (facts.execution.uncertain && argumentRule(facts, 'ask')) ? ask : undefined)
+const askRule: Policy = facts => (ruleFor(facts, 'ask') || mayConcern(facts, 'ask') ? ask : undefined)
 
 /** The user's allow rules: together they cover every part of the call. */
 const allowRules: Policy = facts => (allows(facts) ? approve : undefined)

@@ -53,13 +53,19 @@ export function allows({ tool, execution, rules }: RuledCall): boolean {
   const allowing = rules.filter(({ decision, pattern }) => decision === 'allow' && matchText(pattern.tool, tool)).map(rule => rule.pattern)
   const parts = partsOf(execution)
   const covered = (part: RulePart) =>
-    allowing.some(({ args, not }) => args !== undefined && (not ? !execution.uncertain && !part.names(args) : part.covers(args)))
+    allowing.some(
+      ({ args, not }) =>
+        args !== undefined && (not ? !execution.uncertain && !part.names(args) && !part.suspects?.(args) : part.covers(args))
+    )
   return allowing.some(({ args }) => args === undefined) || (parts.length > 0 && parts.every(covered))
 }
 
-/** Whether a rule of this kind looks at what the call does. */
-export function argumentRule({ tool, rules }: RuledCall, decision: Decision): boolean {
-  return rules.some(rule => rule.decision === decision && rule.pattern.args !== undefined && matchText(rule.pattern.tool, tool))
+/** Whether the call may be meant by a rule of this kind: it does not tell what it does, or something in it may be what the rule means. */
+export function mayConcern({ tool, execution, rules }: RuledCall, decision: 'deny' | 'ask'): boolean {
+  return rules.some(({ decision: kind, pattern: { tool: name, args, not } }) => {
+    if (kind !== decision || args === undefined || !matchText(name, tool)) return false
+    return execution.uncertain || (!not && partsOf(execution).some(part => part.suspects?.(args)))
+  })
 }
 
 /** Whether a pattern means a file as this tool would touch it. */

@@ -1,129 +1,128 @@
-/** What is known of programs: which ones run others, and which of their words run or write something else than the name says. */
-import { baseOf } from './words.ts'
+/** Which programs run others, and where in their words. What the flags of programs do besides is in `flags.ts`. */
+import { leads, riskOf } from './flags.ts'
+import { baseOf, list } from './words.ts'
 
-/** How the words of a program begin that runs the rest of them. */
-interface Carrier {
-  /** Letters of the flags that take the next word. */
-  readonly valued?: string
-  /** Words between the flags and the carried command. */
-  readonly operands?: number
-}
+/** Programs that run the rest of their words: `name:flags that take the next word:words between flags and command`. */
+const carriers = new Map(
+  list(`aa-exec:np arch builtin bunx busybox bwrap caffeinate catchsegv ccache choom:np chroot::1 chrt:DPT:1 command dbus-run-session distcc doas:Cu
+    dumb-init entr env:CSu exec:a fakeroot firejail flock:Ew:1 gosu::1 i386 ionice:cn ld-linux-aarch64.so.1 ld-linux-x86-64.so.2 ld.so linux32
+    linux64 ltrace:aeolnpsux nice:n nohup npx:cp nsenter:tGS numactl:CNPilmpw pkexec pnpx:p prlimit:p proxychains proxychains4 rlwrap runuser:cgGu setarch::1
+    setpriv setsid ssh:BbcDEeFIiJLlmOopQRSWw:1 start-stop-daemon stdbuf:eio strace:abeEIOopPsSuUX sudo:CDghpRrTtUu systemd-run:EHMpu taskset::1 time:fo timeout:ks:1 tini
+    torify torsocks toybox unbuffer unshare:RwSG uvx:p valgrind watch:n x86_64 xargs:adEILnPs xvfb-run:efnps`).map(entry => {
+    const [name = '', valued = '', operands = '0'] = entry.split(':')
+    return [name, { valued, operands: Number(operands) }]
+  })
+)
 
-const carriers: Readonly<Record<string, Carrier>> = {
-  'aa-exec': { valued: 'np' },
-  arch: {},
-  builtin: {},
-  busybox: {},
-  bwrap: {},
-  caffeinate: {},
-  catchsegv: {},
-  ccache: {},
-  choom: { valued: 'np' },
-  chroot: { operands: 1 },
-  chrt: { valued: 'DPT', operands: 1 },
-  command: {},
-  'dbus-run-session': {},
-  distcc: {},
-  doas: { valued: 'Cu' },
-  'dumb-init': {},
-  entr: {},
-  env: { valued: 'CSu' },
-  exec: { valued: 'a' },
-  fakeroot: {},
-  firejail: {},
-  flock: { valued: 'Ew', operands: 1 },
-  gosu: { operands: 1 },
-  i386: {},
-  ionice: { valued: 'cn' },
-  'ld-linux-aarch64.so.1': {},
-  'ld-linux-x86-64.so.2': {},
-  'ld.so': {},
-  linux32: {},
-  linux64: {},
-  ltrace: { valued: 'aeolnpsux' },
-  nice: { valued: 'n' },
-  nohup: {},
-  nsenter: { valued: 'tGS' },
-  numactl: { valued: 'CNPilmpw' },
-  pkexec: {},
-  prlimit: { valued: 'p' },
-  proxychains: {},
-  proxychains4: {},
-  rlwrap: {},
-  runuser: { valued: 'cgGu' },
-  setarch: { operands: 1 },
-  setpriv: {},
-  setsid: {},
-  'start-stop-daemon': {},
-  stdbuf: { valued: 'eio' },
-  strace: { valued: 'abeEIOopPsSuUX' },
-  sudo: { valued: 'CDghpRrTtUu' },
-  'systemd-run': { valued: 'EHMpu' },
-  taskset: { operands: 1 },
-  time: { valued: 'fo' },
-  timeout: { valued: 'ks', operands: 1 },
-  tini: {},
-  torify: {},
-  torsocks: {},
-  toybox: {},
-  unbuffer: {},
-  unshare: { valued: 'RwSG' },
-  valgrind: {},
-  watch: { valued: 'n' },
-  x86_64: {},
-  'xvfb-run': { valued: 'efnps' }
-}
+/** Those that are called for nothing else than to run what follows: a wildcard after their name stands for it. */
+const chosen = new Set(['bunx', 'npx', 'pnpx', 'ssh', 'uvx'])
 
 /** Commands that carry each other in one line; the last one of more has no room left for its own. */
 const CARRIED = 20
 
 /** Programs and builtins that run what stands somewhere in their words: no wildcard of a rule stands for any of it. */
 const runners = new Set(
-  '. alias at batch bind capsh compgen complete coproc crontab enable eval fc hash history mapfile parallel readarray script source su trap xargs'.split(
-    ' '
-  )
+  list(`. alias at batch bind capsh compgen complete coproc crontab enable eval fc hash history mapfile parallel readarray screen script source su
+    tmux trap`)
 )
-const shells = new Set('ash bash csh dash fish ksh mksh rbash sh tcsh zsh'.split(' '))
-/** Programs that run others only with certain words; `risky` knows these. */
-const sometimes = new Set(['bunx', 'fd', 'fdfind', 'find', 'jobs', 'npx', 'pnpx', 'ssh', 'uvx'])
+const shells = new Set(list('ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'))
+/** Programs that run others only with certain words; `riskOf` knows these. */
+const sometimes = new Set(['fd', 'fdfind', 'find', 'jobs'])
 
 /** Builtins that assign to variables or compute with their words (`a[$(...)]` runs a command there). */
-const assigning = new Set('declare export getopts let local printf read readonly set shopt test typeset unset wait ['.split(' '))
+const assigning = new Set(list('declare export getopts let local printf read readonly set shopt test typeset unset wait ['))
+/** Those of them that are harmless without one of their flags. */
+const flagged = new Set(['printf', 'test', '[', 'wait'])
 
 /** Programs whose words after one of the second kind are a command, or the text of one. */
-const launchers = new Set(
-  'bun bundle cargo conda direnv docker kubectl nix-shell npm perf pipenv pnpm podman poetry screen tmux uv yarn'.split(' ')
-)
-const launching = /^(?:exec|x|run|dlx|stat|record|new(?:-.*)?|split-window|-c|-d?m|--call|--command|--run|--)$/
+const launchers = new Set(list('bun bundle conda direnv docker kubectl nix nix-shell npm perf pipenv pnpm podman poetry uv yarn'))
+const launching = /^(?:exec|x|run|dlx|stat|record|-c|--call|--command|--run|--)$/
+/** Launchers whose `run` runs what the project names; those whose first word after a mark names a container. */
+const scripted = new Set(['bun', 'npm', 'pnpm', 'yarn'])
+const containers = new Set(['docker', 'kubectl', 'podman'])
 
 /** Interpreters of other languages, and programs whose texts may begin commands: what stands in their words is looked through for commands. */
-const interpreters = /^(?:deno|ed|emacs|ex|expect|g?make|gdb|lua|node(?:js)?|n?vim?|osascript|perl|php|python|ruby|tclsh|view)[\d.]*$/
+const interpreters =
+  /^(?:deno|ed|emacs|ex|expect|g?make|gdb|less|lua(?:jit)?|more|node(?:js)?|n?vim?|osascript|perl|php|pypy|python|ruby|sqlite|tclsh|view)[\d.]*$/
+
+const isAwk = /^[gmn]?awk$/
 
 /** Programs that give another name to a program. */
 const namers = new Set(['cp', 'install', 'link', 'ln', 'mv'])
 
-/** Index of the first word that may begin a command in `launcher run ... <command>`; undefined: there is none. */
-export function launchedAt(words: readonly string[]): number | undefined {
-  const at = launchers.has(baseOf(words[0] ?? '')) ? words.findIndex(word => launching.test(word)) : -1
-  return at < 0 || at + 1 >= words.length ? undefined : at + 1
+/** Programs that run none of their words. Those that nothing is known of may run any. */
+const inert = new Set(
+  list(`: [[ adb apk apt apt-get aws base64 basename biome brew bzip2 cal cat cd chgrp chmod chown cksum clang clear cmp code column comm cut date dd
+    df diff dig dirname dnf du echo egrep eslint export expr false fgrep file flake8 fold free g++ gcc gh glab go grep groups gunzip gzip head
+    help host hostname id info jest join jq kill killall ln ls lsof md5sum mkdir mktemp mocha mvn mypy netstat nl nproc open openssl pacman paste
+    patch pgrep pip pip3 pkill popd prettier printenv ps pushd pwd pytest readlink realpath rev rg rm rmdir ruff rustc seq sha1sum sha256sum sleep
+    stat strings stty sync tac tail tee terraform top touch tr true truncate tsc tty type umask uname unlink unzip uptime vitest wc wget
+    whereis which who whoami winget xxd xz yes zcat zypper`)
+)
+
+/** Index of the first word that may begin a command that the first one runs; undefined: there is none. */
+export function commandsBegin(words: readonly string[]): number | undefined {
+  const name = baseOf(words[0] ?? '')
+  const at = name === 'command' && !carriedAt(words) ? 0 : runsOthers(name) ? 1 : launchMark(words) + 1
+  return at > 0 && at < words.length ? at : undefined
+}
+
+/** Index of the word after which words of a launcher are a command; -1: there is none. */
+function launchMark(words: readonly string[]): number {
+  const name = baseOf(words[0] ?? '')
+  if (!launchers.has(name)) return -1
+  return words.findIndex((word, index) => launching.test(word) && (!scripted.has(name) || (word !== '--' && leads(index, words))))
+}
+
+/** Whether words of the program that nothing is said of here may begin a command. */
+export function isUnknown(name: string): boolean {
+  if (inert.has(name) || runsOthers(name)) return false
+  return !assigning.has(name) && !launchers.has(name) && !interpreters.test(name) && !namers.has(name) && !riskOf(name)
 }
 
 /** Words that hold the text of a program that may run commands: all of an interpreter, of others those after or in flags that run something. */
 export function programTexts(words: readonly string[]): string[] {
   const name = baseOf(words[0] ?? '')
-  const risk = name === 'git' ? undefined : riskOf(name)
+  const risk = riskOf(name)
   if (interpreters.test(name)) return words.slice(1)
   return words.filter(
     (word, index) => index > 0 && (risk?.(word, index, words) || (index > 1 && risk?.(words[index - 1]!, index - 1, words)))
   )
 }
 
+/** Index of the word that is the text of a program in another language. */
+export function programAt(words: readonly string[]): number | undefined {
+  const name = baseOf(words[0] ?? '')
+  const at = interpreters.test(name)
+    ? words.findIndex(word => /^-\w*[ceEpr]$|^--(?:eval|print)$/.test(word)) + 1
+    : isAwk.test(name) && !words.some(word => /^(?:-f|--file)/.test(word))
+      ? words.findIndex((word, index) => index > 0 && !word.startsWith('-') && !/^-[Fv]$/.test(words[index - 1]!))
+      : 0
+  return at > 0 && at < words.length ? at : undefined
+}
+
 /** Whether its program may come from its input. */
 export function readsProgram(words: readonly string[]): boolean {
   const name = baseOf(words[0] ?? '')
+  const rest = words.slice(1)
+  if (rest.some(word => /^(?:-|\/dev\/(?:stdin|fd\/.*))$/.test(word)))
+    return interpreters.test(name) || (isAwk.test(name) && rest.includes('-f'))
+  if (!interpreters.test(name) || /^g?make$|vi|^emacs$|^less$|^more$/.test(name)) return false
+  return name === 'ed' || name === 'ex' || rest.every(word => word.startsWith('-') && !/^(?:-[hvV]|--(?:help|test|version))$/.test(word))
+}
+
+const timers = ['at', 'batch', 'crontab']
+/** Whether its commands may come from its input, in the language of the shell. */
+export function readsScript(name: string): boolean {
+  return shells.has(name) || ['su', 'source', '.', ...timers].includes(name)
+}
+
+/** Whether it runs what comes from its input, of which a rule says nothing. */
+export function readsInput(words: readonly string[]): boolean {
+  const name = baseOf(words[0] ?? '')
   return (
-    interpreters.test(name) &&
-    (words.length === 1 ? !/^g?make$|vi|^emacs$/.test(name) : words.some(word => /^(?:-|\/dev\/(?:stdin|fd\/.*))$/.test(word)))
+    readsProgram(words) ||
+    (readsScript(name) && words.every((word, at) => at === 0 || /^(?:[-+](?!-(?:help|version)$)|\/(?:dev|proc)\/)/.test(word)))
   )
 }
 
@@ -141,6 +140,9 @@ export function takesCommands(words: readonly string[]): boolean {
     return commands.some(own => commandsFrom(own).some(at => own[at] === '{}'))
   }
   if (name !== 'xargs' && name !== 'parallel') return false
+  const flags = words.slice(0, carriedAt(words) ?? words.length)
+  const command = words[flags.length]
+  if (command !== undefined && (command.includes('{}') || flags.some(flag => flag.replace(/^-[^-]*[IJ]/, '') === command))) return true
   const at = words.findIndex((word, index) => index > 0 && runsOthers(baseOf(word)))
   if (at < 0) return name === 'parallel' && words.length === 1
   const own = words.slice(at)
@@ -151,34 +153,41 @@ export function takesCommands(words: readonly string[]): boolean {
 
 export const isShell = (name: string): boolean => shells.has(name)
 /** Whether words after the name may be a command, or the text of one. */
-export const runsOthers = (name: string): boolean =>
-  Object.hasOwn(carriers, name) || runners.has(name) || shells.has(name) || sometimes.has(name)
+export const runsOthers = (name: string): boolean => carriers.has(name) || runners.has(name) || shells.has(name) || sometimes.has(name)
 export const computes = (name: string): boolean => assigning.has(name) || runners.has(name)
+
+/** Whether the words after the first are rather arguments of a script than commands. */
+export function runsScript(words: readonly string[]): boolean {
+  const name = baseOf(words[0] ?? '')
+  if (shells.has(name)) return takesScript(name, words).length === 0
+  return scripted.has(name) && words[launchMark(words)] === 'run'
+}
 
 /** Indexes of the words that are the text of a script: after `-c` of a shell, the handler of `trap`. */
 export function takesScript(name: string, words: readonly string[]): number[] {
   if (name === 'trap') return words.length > 2 && !words[1]!.startsWith('-') ? [1] : []
-  if (!shells.has(name) && !['capsh', 'flock', 'runuser', 'script', 'su'].includes(name)) return []
-  const at = words.findIndex((word, index) => index > 0 && /^-\w*c$/.test(word)) + 1
+  if (!shells.has(name) && !chosen.has(name) && !['capsh', 'flock', 'runuser', 'script', 'su'].includes(name)) return []
+  const at = words.findIndex((word, index) => index > 0 && /^-\w*[cC]$|^--(?:call|command|init-command)$/.test(word)) + 1
   return at > 0 && at < words.length ? [at] : []
 }
 
 /** Index of the command that the first word runs; undefined when there is none, or no telling. */
 export function carriedAt(words: readonly string[]): number | undefined {
   const name = baseOf(words[0] ?? '')
-  const carrier = Object.hasOwn(carriers, name) ? carriers[name] : undefined
-  if (!carrier) return undefined
-  let at = 1
+  const mark = containers.has(name) ? -1 : launchMark(words)
+  const carrier = carriers.get(name) ?? (mark > 0 ? { valued: 'p', operands: 0 } : undefined)
+  if (!carrier || (name === 'command' && /^-\w*[vV]/.test(words[1] ?? ''))) return undefined // asks where a program is
+  let at = Math.max(mark, 0) + 1
   for (let word = words[at]; word !== undefined; word = words[at]) {
     if (word === '--') {
       at++
       break
     }
-    if (/^-./.test(word)) at += word.length === 2 && carrier.valued?.includes(word[1]!) ? 2 : 1
+    if (/^-./.test(word)) at += word.length === 2 && carrier.valued.includes(word[1]!) ? 2 : 1
     else if (/^[A-Za-z_]\w*=/.test(word)) at++
     else break
   }
-  at += carrier.operands ?? 0
+  at += carrier.operands
   return at < words.length ? at : undefined
 }
 
@@ -190,7 +199,9 @@ export function mustSpell(words: readonly string[]): ReadonlySet<number> {
     const name = baseOf(own[0]!)
     const whole = alwaysWhole(name, own)
     const risk = riskOf(name)
+    const mark = launchMark(own)
     if (from > 0) found.add(from)
+    if (mark > 0 && !runsScript(own)) found.add(from + mark)
     for (const [index, word] of own.entries()) if (whole || (index > 0 && risk?.(word, index, own))) found.add(from + index)
     if (whole) break
   }
@@ -199,26 +210,26 @@ export function mustSpell(words: readonly string[]): ReadonlySet<number> {
 
 /** Whether a file pattern among the words could come out as a flag that matters. */
 export function hasRiskyFlags(words: readonly string[]): boolean {
-  return commandsFrom(words).some(from => riskOf(baseOf(words[from]!)) !== undefined || flagged.has(baseOf(words[from]!)))
+  return commandsFrom(words).some(from => isRisky(baseOf(words[from]!)))
 }
+
+const isRisky = (name: string): boolean => riskOf(name) !== undefined || flagged.has(name)
 
 /** Where commands begin: at the first word, and where one carries another. */
 function commandsFrom(words: readonly string[]): number[] {
   const found = [0]
-  for (let at = carriedAt(words); at !== undefined && found.length < CARRIED; ) {
+  for (let at = chosenAt(words); at !== undefined && found.length < CARRIED; ) {
     const from: number = found.at(-1)! + at
     found.push(from)
-    at = carriedAt(words.slice(from))
+    at = chosenAt(words.slice(from))
   }
   return found
 }
 
-function riskOf(name: string): Risk | undefined {
-  return Object.hasOwn(risky, name) ? risky[name] : undefined
+/** As `carriedAt`, where the rule has to name the command. */
+function chosenAt(words: readonly string[]): number | undefined {
+  return carriers.has(baseOf(words[0]!)) && !chosen.has(baseOf(words[0]!)) ? carriedAt(words) : undefined
 }
-
-/** Builtins that are harmless without one of their flags. */
-const flagged = new Set(['printf', 'test', '[', 'wait'])
 
 /** Whether nothing but the whole command may be allowed. */
 function alwaysWhole(name: string, words: readonly string[]): boolean {
@@ -226,66 +237,10 @@ function alwaysWhole(name: string, words: readonly string[]): boolean {
   if (name === 'test' || name === '[') return words.some(word => word === '-v' || word === '-R')
   if (name === 'wait') return words.some(word => word.startsWith('-') && word.includes('p'))
   if (name === 'source' || name === '.') return /^\/(?:dev|proc)\//.test(words[1] ?? '')
+  if (name === 'xargs') {
+    // what comes from its input may be a flag of the command
+    const carried = baseOf(words[carriedAt(words) ?? words.length] ?? 'echo')
+    return isRisky(carried) || runsOthers(carried) || assigning.has(carried)
+  }
   return assigning.has(name) || runners.has(name)
-}
-
-type Risk = (word: string, index: number, words: readonly string[]) => boolean
-const flags =
-  (pattern: RegExp): Risk =>
-  word =>
-    pattern.test(word)
-
-/** Long options may be shortened, short ones put together: better one too many than one missed. */
-const risky: Readonly<Record<string, Risk>> = {
-  awk: word => /system|getline|[|>@]/.test(word) || /^(?:-[dfiopDElv]|--[a-z])/.test(word),
-  curl: flags(/^(?:-[^-]*[cDJKoOTE]|--(?:alt|conf|coo|cert|dump|eng|etag-s|hsts|lib|out|rem|stderr|trace|upload))|%output/),
-  env: flags(/^(?:-[^-]*S|--s)/),
-  fd: flags(/^(?:-[^-]*[xX]|--ex)/),
-  find: flags(/^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/),
-  git: (word, _index, words) =>
-    /^(?:-[cCOx]|-[^-]*O|--(?:conf|exec|ext|git-d|op|ou|rec|send|sep|smtp|te|to|up|work-t)|config$|daemon$|difftool$|filter-branch$|foreach$|instaweb$|mergetool$)/.test(
-      word
-    ) ||
-    /^[\w-]+::/.test(word) ||
-    (word === 'run' && words.includes('bisect')) ||
-    (/^-u/.test(word) && words.includes('clone')) ||
-    (/^-o/.test(word) && words.some(other => other === 'archive' || other === 'format-patch')),
-  jobs: flags(/^-[^-]*x/),
-  man: flags(/^(?:-[^-]*[CHP]|--(?:pag|html|conf))/),
-  rg: flags(/^--(?:pre|host)/),
-  rsync: flags(/^(?:-[^-]*e|--(?:rsh|rsync|daemon|log|write|partial-dir|temp))/),
-  sed: (word, index, words) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word) || !isHarmlessSed(word, index, words),
-  shuf: flags(/^(?:-[^-]*o|--o)/),
-  sort: flags(/^(?:-[^-]*[oT]|--(?:o|c|te|f))/),
-  split: flags(/^--f/),
-  ssh: flags(/^-[^-]*[oEFSw]/),
-  tar: (word, index) => /^(?:-[^-]*[FI]|--(?:use|to-c|ch|rsh|rmt|info|new|in))/.test(word) || (index === 1 && /^[a-zA-Z]*[FI]/.test(word)),
-  tree: flags(/^-[^-]*o/),
-  uniq: (word, index, words) => !word.startsWith('-') && words.slice(1, index).some(other => !other.startsWith('-')),
-  yq: flags(/^(?:-[^-]*[is]|--(?:in|sp))/),
-  zip: flags(/^(?:-[^-]*T|--u)/)
-}
-const aliases: Readonly<Record<string, string>> = {
-  fdfind: 'fd',
-  gawk: 'awk',
-  mawk: 'awk',
-  nawk: 'awk',
-  gsed: 'sed',
-  scp: 'ssh',
-  sftp: 'ssh'
-}
-for (const [name, known] of Object.entries(aliases)) (risky as Record<string, Risk>)[name] = risky[known]!
-
-/** Printing, deleting and replacing; `w` writes files, `e` runs commands, and what is not understood may do either. */
-const sedText = (mark: string) => `(?:[^${mark}\\\\\\n]|\\\\.)*${mark}`
-const sedReplacements = ['/', '|', '#', ','].map(mark => `s\\${mark}${sedText(`\\${mark}`).repeat(2)}[gpiI\\d]*`)
-const sedCommand = `[\\s\\d,$!~+]*(?:/${sedText('/')}I?[ \\t]*)?(?:[pdqDPgGhHnNx=]|${sedReplacements.join('|')})[ \\t]*(?:[;\\n]|$)`
-const harmlessSed = new RegExp(`^(?:${sedCommand})+$`)
-
-function isHarmlessSed(word: string, index: number, words: readonly string[]): boolean {
-  if (word.startsWith('-')) return !/^(?:-[^-]*e.|--e)/.test(word)
-  const marked = words[index - 1] === '-e' || /^-[^-]*e$/.test(words[index - 1] ?? '')
-  const first = words.findIndex((other, at) => at > 0 && !other.startsWith('-')) === index
-  const script = marked || (first && !words.some(other => /^-[^-]*e/.test(other)))
-  return !script || harmlessSed.test(word)
 }

@@ -5,7 +5,6 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import {
-  type Assignment,
   type Command,
   forEachChild,
   type ParsedScript,
@@ -13,13 +12,14 @@ import {
   type Redirect,
   type Redirection,
   type SyntaxNode,
+  type TestExpression,
   type Word
 } from 'unbash'
 import { realAt } from '../../kernel/index.ts'
 import { compilePathGlob, isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
-import { CommandsIn, LEVELS } from './commands-in.ts'
-import { hasRiskyFlags, mustSpell } from './programs.ts'
-import { isPlain, literal, mayBeFlag, unquoted } from './words.ts'
+import { CommandsIn, DARK, LEVELS } from './commands-in.ts'
+import { hasRiskyFlags, mustSpell, readsInput } from './programs.ts'
+import { climbs, isPlain, literal, mayBeFlags, unquoted } from './words.ts'
 
 export interface ShellLine {
   /** The line as rules see it: in another directory than the session's, `cd '<cwd>' && <line>`. */
@@ -54,7 +54,7 @@ export async function readLine(line: string, cwd: string, base: string, isOwn: (
   const read = (node: SyntaxNode, pieces: readonly Piece[]) => {
     const commands = new CommandsIn(parse)
     commands.visit(node)
-    return { part: partOf(pieces, [...commands.forms], subject), uncertain: commands.uncertain }
+    return { part: partOf(pieces, commands, subject), uncertain: commands.uncertain }
   }
   const found = nodes.map(node => read(node, piecesOf(node, line, files)))
   if (found.length === 0) found.push(read(script, [{ text: line, spelled: true }]))
@@ -101,21 +101,27 @@ function leavesOf(node: SyntaxNode): SyntaxNode[] {
 interface Piece {
   readonly text: string
   readonly spelled: boolean
+  /** A rule may leave it out. */
+  readonly free?: boolean
+  /** No words follow: a rule that means some by a wildcard means none, too. */
+  readonly bare?: boolean
 }
 
 function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
+  if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
   if (node.type !== 'Command' || !node.name) return [{ text: line.slice(node.pos, node.end), spelled: true }]
   const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? each.value : each.text))]
   const spelled = mustSpell(words)
   const flags = hasRiskyFlags(words)
-  const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
-  const leads = literal(node.name) === undefined || node.name.value.includes('/../')
-  const name = { text: node.name.text, spelled: spelled.has(0) || leads }
+  const reads = readsInput(words)
+  const prefix = node.prefix.map(each => pieceOf(each, line, files, reads || each.type === 'Assignment'))
+  const leads = literal(node.name) === undefined || climbs(node.name.value)
+  const name = { text: node.name.text, spelled: spelled.has(0) || leads, bare: node.suffix.length === 0 && !reads }
   let index = 0
   const suffix = node.suffix.map(each => {
-    if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, false)
-    const hidden = flags && each.type === 'Word' && mayBeFlag(each)
-    return pieceOf(each, line, files, spelled.has(++index) || hidden || files.own.has(each))
+    if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, reads)
+    const hidden = each.type === 'Word' && (climbs(each.value) || (flags && mayBeFlags(each, files.moves)))
+    return pieceOf(each, line, files, spelled.has(++index) || hidden || reads || files.own.has(each))
   })
   return [...prefix, name, ...suffix].filter(piece => piece !== undefined)
 }
@@ -131,20 +137,38 @@ function pieceOf(
   switch (node.type) {
     case 'Word':
       return { text, spelled: spelled || !isPlain(node) }
-    case 'Assignment':
-      return { text, spelled: spelled || !isPlainAssignment(node) }
+    case 'Assignment': {
+      const plain = node.index === undefined && node.value.type === 'Word' && isPlain(node.value)
+      return { text, spelled: spelled || !plain, free: plain && harmless.test(text) }
+    }
     case 'Redirect':
-      return isHarmless(node) ? undefined : { text, spelled: node.operator !== '<' || !files.mayRead(node) }
+      return isHarmless(node) ? undefined : { text, spelled: node.operator !== '<' || spelled || !files.mayRead(node) }
     case 'HereString':
-      return { text, spelled: !node.target || !isPlain(node.target) }
+      return { text, spelled: spelled || !node.target || !isPlain(node.target) }
     case 'HereDoc':
-      return { text, spelled: !isPlain(node.body) }
+      return { text, spelled: spelled || !isPlain(node.body) }
   }
 }
 
-function isPlainAssignment({ value, index }: Assignment): boolean {
-  return index === undefined && value.type === 'Word' && isPlain(value)
+/** A condition that neither computes nor assigns. */
+function onlyLooks(expression: TestExpression): boolean {
+  switch (expression.type) {
+    case 'TestUnary':
+      return !/^-[vR]$/.test(expression.operator) && isPlain(expression.operand)
+    case 'TestBinary':
+      return !/^-(?:eq|ne|lt|le|gt|ge)$/.test(expression.operator) && isPlain(expression.left) && isPlain(expression.right)
+    case 'TestLogical':
+      return expression.operands.every(onlyLooks)
+    case 'TestNot':
+      return onlyLooks(expression.operand)
+    case 'TestGroup':
+      return onlyLooks(expression.expression)
+  }
 }
+
+/** Variables that programs are told by how to print and where they run, and that name no program or file to load. */
+const harmless =
+  /^(?:CARGO_TERM_COLOR|CI|CLICOLOR(?:_FORCE)?|COLUMNS|DEBUG|FORCE_COLOR|GOARCH|GOOS|LANG|LC_[A-Z]+|LINES|LOG_LEVEL|NODE_ENV|NO_COLOR|PORT|PYTHONUNBUFFERED|RAILS_ENV|RUST_BACKTRACE|RUST_LOG|TERM|TZ|VERBOSE)=[\w.,:@*-]*$/
 
 /** A redirection to or from nowhere, or between descriptors. `&>` is none: other shells than bash read a `&` there. */
 function isHarmless(node: Redirection): boolean {
@@ -159,6 +183,8 @@ interface Files {
   readonly own: ReadonlyMap<SyntaxNode, FileAccess>
   /** By redirection; those whose target the line does not tell are missing. */
   readonly known: ReadonlyMap<Redirect, FileAccess>
+  /** The line goes to another directory. */
+  readonly moves: boolean
   /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
   mayRead(node: Redirect): boolean
 }
@@ -203,6 +229,7 @@ async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) 
   return {
     known,
     own,
+    moves,
     mayRead(node) {
       const access = known.get(node)
       return access?.kind === 'read' && !moves && isInside(access.path, root)
@@ -235,16 +262,27 @@ function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {
   return operator === '<>' ? 'readwrite' : 'write'
 }
 
-function partOf(pieces: readonly Piece[], forms: readonly string[], subject: string): RulePart {
-  const text = pieces.map(piece => piece.text).join(' ')
-  const spelled = pieces.flatMap(piece => [...new Array<boolean>(piece.text.length).fill(piece.spelled), false])
+function partOf(given: readonly Piece[], { forms, suspected }: CommandsIn, subject: string): RulePart {
+  const readings = [given, given.filter(piece => !piece.free)].flatMap(pieces => {
+    const text = pieces.map(piece => piece.text).join(' ')
+    const spelled = pieces.flatMap(piece => [...new Array<boolean>(piece.text.length).fill(piece.spelled), false])
+    return (pieces.at(-1)?.bare ? ['', ' '] : ['']).map(blank => ({ text: text + blank, fixed: (at: number) => spelled[at] === true }))
+  })
   return {
     covers(pattern) {
       if (/^\*+$/.test(pattern)) return true
-      if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return matchText(pattern, text, at => spelled[at] === true)
-      return matchText(pattern, subject) || matchText(pattern, text)
+      if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return readings.some(({ text, fixed }) => matchText(pattern, text, fixed))
+      return matchText(pattern, subject) || readings.some(({ text }) => matchText(pattern, text))
     },
-    // `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs)
-    names: pattern => forms.some(form => matchText(pattern, form) || matchText(pattern, `${form} `))
+    names: pattern => [...forms].some(form => meansForm(pattern, form)),
+    suspects(pattern) {
+      const subcommand = /^\S+ (\w[\w-]*)/.exec(pattern)?.[1] ?? DARK
+      return [...suspected].some(form => meansForm(pattern, form.replace(DARK, subcommand)))
+    }
   }
+}
+
+/** `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs). */
+function meansForm(pattern: string, form: string): boolean {
+  return matchText(pattern, form) || matchText(pattern, `${form} `)
 }

@@ -37,12 +37,24 @@ function isVariable(part: WordPart | DoubleQuotedChild): boolean {
 }
 
 function isEcho(name: string): boolean {
-  return name === '_' || name.startsWith('BASH_')
+  return name === '_' || name.startsWith('BASH_') || name === 'IFS'
 }
 
-/** A file pattern that may come out as a flag or a subcommand: names of files stand in its place. */
-export function mayBeFlag({ value, parts }: Word): boolean {
-  return (parts ?? []).some(part => part.type === 'Glob') && (/^[-*?[]/.test(value) || !value.includes('/'))
+/**
+ * A word that may come out as a flag or a subcommand: names of files stand in the place of a pattern, and what a variable without quotes
+ * holds may end in a blank (`a$PS4-delete`). `moves`: the line goes to a directory, whose name has any.
+ */
+export function mayBeFlags({ value, parts = [] }: Word, moves: boolean): boolean {
+  if (parts.some(part => part.type === 'Glob') && (/^[-*?[]/.test(value) || !value.includes('/'))) return true
+  return parts.some((part, at) => {
+    if (part.type !== 'SimpleExpansion' && part.type !== 'ParameterExpansion') return false
+    return /^-/.test(parts[at + 1]?.text.replace(/^['"\\]+/, '') ?? '') || (moves && /^\$\{?(?:OLDPWD|PWD|DIRSTACK)\b/.test(part.text))
+  })
+}
+
+/** A path that goes down and up again: what a wildcard of a rule stands for lies below what the rule names. */
+export function climbs(path: string): boolean {
+  return /\/\.(?:\.|[^/]*[*?[][^/]*)(?:\/|$)/.test(path.replace(/^(?:\.\.?\/+)+/, ''))
 }
 
 /** The last segment of a program's path. */
@@ -53,4 +65,9 @@ export function baseOf(name: string): string {
 /** The text of a word, roughly: without its quotes. */
 export function unquoted(text: string): string {
   return text.replace(/['"]/g, '')
+}
+
+/** Names in a text, separated by blanks. */
+export function list(text: string): string[] {
+  return text.split(/\s+/).filter(name => name !== '')
 }

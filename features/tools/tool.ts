@@ -70,6 +70,8 @@ export interface RulePart {
   covers(pattern: string): boolean
   /** Wide reading, for rules that deny or ask: the argument pattern means this part, or something in it. */
   names(pattern: string): boolean
+  /** It may do what the pattern means, but need not: under a denying or asking rule it is asked for. Absent: no. */
+  suspects?(pattern: string): boolean
 }
 
 /** A call that was understood: what it will do, before anything happens and whatever the world looks like. */

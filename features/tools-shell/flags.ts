@@ -1,0 +1,151 @@
+/**
+ * Words that make a program run, read or write something else than its name says: no wildcard of a rule stands for them. Better one too many
+ * than one missed: short flags may be put together, long ones shortened.
+ */
+import { list } from './words.ts'
+
+/** Whether a word of a program is one; `words[0]` is the program. */
+export type Risk = (word: string, index: number, words: readonly string[]) => boolean
+
+/** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
+function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {
+  const long = list(names)
+  const free = new Set(list(harmless))
+  return word => {
+    if (others?.test(word)) return true
+    if (!word.startsWith('-')) return false
+    const name = word.replace(/^--?|=.*$/gs, '')
+    if (word.startsWith('--')) return name !== '' && !free.has(name) && long.some(full => full.startsWith(name))
+    return [...name].some(letter => letters.includes(letter))
+  }
+}
+
+/** Flags count until the first operand: what follows belongs to the script. A word behind a flag may be its value. */
+function own(letters: string, names = '', others?: RegExp): Risk {
+  const risk = flags(letters, names, '', others)
+  return (word, index, words) => leads(index, words) && risk(word, index, words)
+}
+
+/** Whether only flags, and what may be their values, come before the word. */
+export function leads(index: number, words: readonly string[]): boolean {
+  return words.slice(1, index).every((word, at) => /^[-+]/.test(word) || (at > 0 && /^[-+]/.test(words[at]!)))
+}
+
+/** The second operand is written. */
+const secondOperand: Risk = (word, index, words) => !word.startsWith('-') && words.slice(1, index).some(other => !other.startsWith('-'))
+
+const gitFlags = flags(
+  'O',
+  `cc-cmd config config-env config-file exec exec-path export-marks ext-diff extcmd git-dir header-cmd import-marks open-files-in-pager output
+    output-directory receive-pack sendmail-cmd separate-git-dir smtp-server template textconv to-cmd tool unsafe-paths upload-pack work-tree`,
+  'text',
+  /(?:^|=)[\w-]+::|^(?:bundle|checkout-index|config|credential|daemon|difftool|filter-branch|foreach|instaweb|mergetool|remote-(?:ext|fd)|web--browse)$/
+)
+const git: Risk = (word, index, words) =>
+  gitFlags(word, index, words) ||
+  (/^-[cC]/.test(word) && leads(index, words)) ||
+  (word === 'run' && words.includes('bisect')) ||
+  (/^-[cu]/.test(word) && words.some(other => other === 'clone' || other === 'shell')) ||
+  (/^-x/.test(word) && words.some(other => other === 'rebase' || other === 'difftool')) ||
+  (/^-o/.test(word) && words.some(other => /^(?:archive|bugreport|diagnose|format-patch|mailsplit)$/.test(other)))
+
+const tarFlags = flags(
+  'FI',
+  'checkpoint-action info-script new-volume-script rmt-command rsh-command to-command use-compress-program',
+  'checkpoint'
+)
+const tar: Risk = (word, index, words) => tarFlags(word, index, words) || (index === 1 && /^[a-zA-Z]*[FI]/.test(word))
+
+const sed: Risk = (word, index, words) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word) || !isHarmlessSed(word, index, words)
+
+/** Some work elsewhere, some name programs. */
+const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-shell shell userconfig')
+const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
+
+const risks: readonly (readonly [string, Risk])[] = [
+  ['awk gawk mawk nawk', word => /system|getline|@|printf?.*[>|]/s.test(word) || /^(?:-[dfiopDEl]|--[a-z])/.test(word)],
+  ['ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh', own('cs', 'command init-command init-file rcfile')],
+  ['bun node nodejs', own('epr', 'env-file eval experimental-loader import loader preload print require', /^-$/)],
+  ['cargo', flags('', 'config manifest-path')],
+  [
+    'curl',
+    flags(
+      'cDEJKoOT',
+      `abstract-unix-socket cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
+        remote-header-name remote-name remote-name-all stderr trace trace-ascii unix-socket upload-file`,
+      'proto',
+      /%output|^file:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=</i
+    )
+  ],
+  ['deno', flags('', '', '', /^eval$/)],
+  ['env', flags('S', 'split-string')],
+  ['fd fdfind', flags('xX', 'exec exec-batch')],
+  ['find', word => /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/.test(word)],
+  ['gdb', word => /^--?(?:e|x|command|iex|ix|init)/.test(word)],
+  ['git', git],
+  [
+    'go',
+    (word, _index, words) => /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)/.test(word) || (word === '-w' && words[1] === 'env')
+  ],
+  ['jobs', flags('x')],
+  ['less more', flags('kOoT', 'lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
+  ['lua luajit', own('eil')],
+  ['make gmake', flags('CEfI', 'directory eval file include-dir makefile', '', /^[\w.]+(?:!=|[:+?]*=(?![\w.,-]*$))|^\.?(?:SHELL|MAKEF)/)],
+  ['man', flags('CHlP', 'config-file html local-file pager')],
+  ['npm pnpm yarn', npm],
+  ['npx pnpx bunx', flags('c', 'call')],
+  ['osascript', own('el')],
+  ['perl', own('eEiImM')],
+  ['php', own('BdERrz')],
+  ['python pypy', own('c', '', /^-$/)],
+  ['rg', flags('', 'hostname-bin pre')],
+  [
+    'rsync',
+    flags(
+      'eM',
+      'backup-dir daemon log-file only-write-batch partial-dir remote-option rsh rsync-path temp-dir write-batch',
+      'backup partial'
+    )
+  ],
+  ['ruby', own('eiIr')],
+  ['sed gsed', sed],
+  ['shuf', flags('o', 'output')],
+  ['sort', flags('oT', 'compress-program files0-from output temporary-directory')],
+  ['split', flags('', 'filter')],
+  ['ssh scp sftp', flags('EFoSw')],
+  ['tar', tar],
+  ['tcpdump', flags('Vwz')],
+  ['tree', flags('o')],
+  ['uniq xxd', secondOperand],
+  ['vim nvim vi view ex', word => /^(?:\+|-[cSsuUwWi]|--cmd|--startuptime)/.test(word)],
+  [
+    'wget',
+    flags(
+      'aeioOP',
+      `append-output body-file config directory-prefix execute hsts-file input-file output-document output-file post-file rejected-log
+        save-cookies use-askpass warc-file`
+    )
+  ],
+  ['yq', flags('is', 'inplace split-exp')],
+  ['zip', flags('T', 'unzip-command')]
+]
+const byName = new Map(risks.flatMap(([names, risk]) => list(names).map(name => [name, risk] as const)))
+
+/** What is known of a program; a version in its name does not count. Undefined: nothing. */
+export function riskOf(name: string): Risk | undefined {
+  return byName.get(name) ?? byName.get(name.replace(/[\d.]+$/, ''))
+}
+
+/** Printing, deleting and replacing; `w` writes files, `e` runs commands, and what is not understood may do either. */
+const sedText = (mark: string) => `(?:[^${mark}\\\\\\n]|\\\\.)*${mark}`
+const sedReplacements = ['/', '|', '#', ','].map(mark => `s\\${mark}${sedText(`\\${mark}`).repeat(2)}[gpiI\\d]*`)
+const sedCommand = `[\\s\\d,$!~+]*(?:/${sedText('/')}I?[ \\t]*)?(?:[pdqDPgGhHnNx=]|${sedReplacements.join('|')})[ \\t]*(?:[;\\n]|$)`
+const harmlessSed = new RegExp(`^(?:${sedCommand})+$`)
+
+function isHarmlessSed(word: string, index: number, words: readonly string[]): boolean {
+  if (word.startsWith('-')) return !/^(?:-[^-]*e.|--e)/.test(word)
+  const marked = words[index - 1] === '-e' || /^-[^-]*e$/.test(words[index - 1] ?? '')
+  const first = words.findIndex((other, at) => at > 0 && !other.startsWith('-')) === index
+  const script = marked || (first && !words.some(other => /^-[^-]*e/.test(other)))
+  return !script || harmlessSed.test(word)
+}
