@@ -130,11 +130,11 @@ export class HttpExchange implements Exchange {
     if (this.gone) return
     const length = whole?.reduce((sum, part) => sum + part.length, 0)
     const finish = this.#begin(status, length)
-    void writeInTurn(this.#res, whole ?? text.parts()).then(
-      () => this.#res.destroyed || finish(),
+    void pipeline(whole ?? text.parts(), this.#res, { end: false }).then(
+      () => this.gone || finish(),
       error => {
+        if (!this.gone) failed?.(error)
         this.cut()
-        failed?.(error)
       }
     )
   }
@@ -192,23 +192,6 @@ export class HttpExchange implements Exchange {
 
   cut(): void {
     this.#res.destroy()
-  }
-}
-
-/** Part by part, as the other side takes them: one call of the system for all of them would hold up the loop. Rejects when a part cannot be made. */
-async function writeInTurn(res: ServerResponse, parts: readonly Buffer[] | AsyncIterable<Buffer>): Promise<void> {
-  for await (const part of parts) {
-    if (res.destroyed) return
-    if (res.write(part)) continue
-    await new Promise<void>(resolve => {
-      const over = () => {
-        res.off('drain', over)
-        res.off('close', over)
-        resolve()
-      }
-      res.on('drain', over)
-      res.on('close', over)
-    })
   }
 }
 

@@ -22,36 +22,34 @@ export interface SubjectRule {
 /** Provided by the pack that knows whom events are about. */
 export const EventSubject = serviceToken<SubjectRule>('event-subject')
 
-/** An emitted event before it has a number. */
-export interface Draft {
+/** Which event it is, and whose. */
+interface Addressed {
   readonly spec: EventSpec
-  /** The pack that emitted it. */
-  readonly pack: string
+  readonly session_id: string
+  readonly subject: string
   /** It reaches every connection, whatever that subscribed to. */
   readonly everyone: boolean
   /** The only subscriber that gets it; undefined: all. */
   readonly only: Connection | undefined
-  readonly session_id: string
-  readonly subject: string
+  /** Another server of the home told it. */
+  readonly foreign?: boolean
+}
+
+/** An emitted event before it has a number. */
+export interface Draft extends Addressed {
+  /** The pack that emitted it. */
+  readonly pack: string
   readonly timestamp: string
   readonly offset: number | undefined
   /** The wire payload; a shallow copy of what the owner passed. */
   readonly fields: Readonly<Record<string, unknown>>
   /** Its JSON text, taken at emission. */
   readonly text: string
-  /** Another server of the home told it. */
-  readonly foreign?: boolean
 }
 
-interface Numbered {
-  readonly spec: EventSpec
-  readonly session_id: string
-  readonly subject: string
-  readonly everyone: boolean
-  readonly only: Connection | undefined
+interface Numbered extends Addressed {
   readonly seq: number
   readonly epoch: string
-  readonly foreign: boolean
   /** About what it takes in memory, in bytes. */
   readonly size: number
 }

@@ -165,10 +165,8 @@ export class Hub implements Streams {
     this.clients.endSubscriptions(session_id)
     if (!isStreamId(session_id)) return
     this.#removed.add(session_id)
-    for (const oldest of this.#removed) {
-      if (this.#removed.size <= maxRemoved) break
-      this.#removed.delete(oldest)
-    }
+    const [oldest = ''] = this.#removed
+    if (this.#removed.size > maxRemoved) this.#removed.delete(oldest)
     await this.#table.remove(session_id)
   }
 

@@ -25,8 +25,6 @@ interface JournalHeader {
   readonly first_seq?: number
 }
 
-export type JournalFileEnvironment = Pick<EngineEnvironment, 'log' | 'now' | 'newId'>
-
 /** A file with more events or bytes is rewritten with the newest `replayLimit`. */
 const rewriteEvents = 4000
 const rewriteBytes = 32 * 1024 * 1024
@@ -36,7 +34,7 @@ const pauseMs = 1000
 const copyBytes = 256 * 1024
 
 export class JournalFile implements Journal {
-  readonly #env: JournalFileEnvironment
+  readonly #env: EngineEnvironment
   readonly #path: string
   readonly #lines: LineFiles
   #header: JournalHeader
@@ -59,7 +57,7 @@ export class JournalFile implements Journal {
   #file: SharedFile | undefined
   #onClosed: () => void = () => undefined
 
-  private constructor(env: JournalFileEnvironment, path: string, lines: LineFiles) {
+  private constructor(env: EngineEnvironment, path: string, lines: LineFiles) {
     this.#env = env
     this.#path = path
     this.#lines = lines
@@ -67,7 +65,7 @@ export class JournalFile implements Journal {
   }
 
   /** See `Journals.open`. `onClosed`: everything is written, and it was let go. */
-  static async open(env: JournalFileEnvironment, path: string, lines: LineFiles, onClosed: () => void): Promise<JournalFile> {
+  static async open(env: EngineEnvironment, path: string, lines: LineFiles, onClosed: () => void): Promise<JournalFile> {
     const journal = new JournalFile(env, path, lines)
     journal.#onClosed = onClosed
     const open = async () => {
@@ -83,7 +81,7 @@ export class JournalFile implements Journal {
   }
 
   /** See `Journals.find`. */
-  static async find(env: JournalFileEnvironment, path: string, lines: LineFiles): Promise<JournalView | undefined> {
+  static async find(env: EngineEnvironment, path: string, lines: LineFiles): Promise<JournalView | undefined> {
     const journal = new JournalFile(env, path, lines)
     journal.#isOwned = false
     return (await journal.#load()) && journal.#state !== 'replace' ? journal : undefined

@@ -347,22 +347,21 @@ export class StreamTable {
     const stream = this.#streams.get(id)
     if (!stream) return this.#closing.get(id) ?? Promise.resolve()
     this.#streams.delete(id)
-    const closing = stream.close().finally(() => {
-      if (this.#closing.get(id) === closing) this.#closing.delete(id)
-    })
-    this.#closing.set(id, closing)
-    return closing
+    return this.#untilClosed(id, stream.close())
   }
 
   /** Closes the stream and deletes its journal; whoever opens the stream meanwhile waits for that. */
   remove(id: string): Promise<void> {
-    const removing = this.close(id)
-      .then(() => this.#journals.remove(id))
-      .finally(() => {
-        if (this.#closing.get(id) === removing) this.#closing.delete(id)
-      })
-    this.#closing.set(id, removing)
-    return removing
+    const removed = this.close(id).then(() => this.#journals.remove(id))
+    return this.#untilClosed(id, removed)
+  }
+
+  #untilClosed(id: string, work: Promise<void>): Promise<void> {
+    const closing = work.finally(() => {
+      if (this.#closing.get(id) === closing) this.#closing.delete(id)
+    })
+    this.#closing.set(id, closing)
+    return closing
   }
 
   async closeAll(): Promise<void> {
