@@ -107,6 +107,8 @@ export interface SubscribeWish {
   /** Subjects to show; null shows all, undefined keeps the filter of an earlier subscription. */
   filter?: readonly string[] | null | undefined
   cursor?: Cursor | undefined
+  /** The client had asked for more of the session than events, and has lost that: it is told to resync. */
+  more?: boolean | undefined
 }
 
 export interface Subscribed {
@@ -120,10 +122,6 @@ export interface Subscribed {
   readonly later?: boolean
 }
 
-export interface Followed extends SubscribeWish {
-  readonly more: boolean
-}
-
 /** What one client of this server has at others. Its messages go to the client as they come. */
 export interface Remote {
   has(session_id: string): boolean
@@ -134,13 +132,10 @@ export interface Remote {
   /** Rejects with `Unreached`; the wish is what is left then. */
   subscribe(place: Place, session_id: string, wish: SubscribeWish): Promise<Subscribed>
   unsubscribe(session_id: string): Promise<void>
-  /**
-   * Subscribes as soon as somebody has the session. Who missed something by then is told to resync. `more`: the client had asked for more of
-   * the session than events.
-   */
-  follow(session_id: string, wish: SubscribeWish, more?: boolean): void
-  /** Ends `follow`: what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
-  stop(session_id: string): Promise<Followed | undefined>
+  /** Subscribes as soon as somebody has the session. Who missed something by then is told to resync. */
+  follow(session_id: string, wish: SubscribeWish): void
+  /** Ends `follow`; answers what was not subscribed yet. Its replay stays awaited when it has a cursor, until the caller gives it up. */
+  stop(session_id: string): Promise<SubscribeWish | undefined>
   /** The session is here now. */
   forget(session_id: string): void
   /** An event that reaches everyone came another way: it is the client's unless a subscription has brought it, or will. */

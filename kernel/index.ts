@@ -22,7 +22,6 @@ export {
 export {
   type Asker,
   atOwner,
-  type Followed,
   movedStatus,
   type Place,
   type RelayedClient,

@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   AppError,
   type Cursor,
-  type Followed,
   OwnerSilent,
   type Place,
   type RelayedEnd,
@@ -40,9 +39,8 @@ interface Subscription {
 }
 
 /** A session whose subscription begins as soon as somebody has it. */
-interface Following extends Followed {
+interface Following extends SubscribeWish {
   readonly session_id: string
-  more: boolean
   /** See `Subscription`. */
   readonly streaming: boolean
   /** What is being tried; true: it stands, or there is no such session. */
@@ -130,6 +128,7 @@ export class ClientRemote implements Remote {
       this.#drop(kept)
       wish.filter = kept.filter
       wish.cursor = kept.cursor
+      wish.more ||= kept.more
       throw AppError.is(error) ? new Unreached(error) : error // subscribing twice does no harm
     }
   }
@@ -140,11 +139,19 @@ export class ClientRemote implements Remote {
     await this.#leave(session_id)
   }
 
-  follow(session_id: string, { filter, cursor }: SubscribeWish, more = false): void {
-    void this.#goOn({ session_id, filter, cursor, more, streaming: false })
+  follow(session_id: string, { filter, cursor, more }: SubscribeWish): void {
+    const live = this.#subscriptions.get(session_id)
+    void this.#leave(session_id)
+    void this.#goOn({
+      session_id,
+      filter: filter === undefined ? live?.filter : filter,
+      cursor: cursor ?? live?.cursor,
+      more: more || live?.more,
+      streaming: live?.streaming ?? false
+    })
   }
 
-  async stop(session_id: string): Promise<Followed | undefined> {
+  async stop(session_id: string): Promise<SubscribeWish | undefined> {
     const known = this.#following.get(session_id)
     if (!known) return undefined
     this.#following.delete(session_id)
@@ -185,6 +192,7 @@ export class ClientRemote implements Remote {
   #link(place: Place): Promise<Link> {
     const known = this.#links.get(place.id)
     if (known) return known
+    if (!this.#connection.open) return Promise.reject(new Unreached()) // nobody would close it
     const link = Link.open(place, this.#connection, {
       event: (seq, epoch, session_id, durable) => this.#event(seq, epoch, session_id, durable),
       once: this.#ports.once,
@@ -242,7 +250,7 @@ export class ClientRemote implements Remote {
   }
 
   /** Subscribes anew after the last event that came, as soon as somebody has the session. */
-  async #goOn({ session_id, filter, cursor, more, streaming }: Pick<Subscription, keyof Following & keyof Subscription>): Promise<void> {
+  async #goOn({ session_id, filter, cursor, more, streaming }: Omit<Following, 'attempt'>): Promise<void> {
     const connection = this.#connection
     const known: Following = { session_id, filter, cursor, more, streaming, attempt: undefined }
     this.#subscriptions.delete(session_id)

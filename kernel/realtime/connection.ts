@@ -1,6 +1,6 @@
 /** One client: what it subscribed to, what is hidden from it, and its way out with one order, a byte budget and a hold for replays. */
 import type { Principal } from '../access/principal.ts'
-import type { Followed, Remote, SharedEvent } from '../elsewhere.ts'
+import type { Remote, SharedEvent, SubscribeWish } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import { SlotHost } from '../lifecycle/slot.ts'
@@ -167,7 +167,7 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   /** See `Remote.stop`. */
-  stopFollowing(session_id: string): Promise<Followed | undefined> | undefined {
+  stopFollowing(session_id: string): Promise<SubscribeWish | undefined> | undefined {
     return this.#remote?.stop(session_id)
   }
 

@@ -68,16 +68,33 @@ export class Subscriptions {
   async subscribe(connection: ClientConnection, session_id: string, asked: SubscribeWish, orLater = false): Promise<Subscribed> {
     if (!isStreamId(session_id)) return { found: false, resync: false }
     const before = await connection.stopFollowing(session_id)
-    const wish = { filter: asked.filter === undefined ? before?.filter : asked.filter, cursor: asked.cursor ?? before?.cursor }
+    const { filter = before?.filter, cursor = before?.cursor } = asked
+    return await this.#instead(connection, session_id, before, { filter, cursor, more: before?.more }, orLater)
+  }
+
+  /** What the connection waits for of a session is subscribed before it asks for more of it. Rejects with OwnerSilent. */
+  async catchUp(connection: ClientConnection, session_id: string): Promise<void> {
+    const before = await connection.stopFollowing(session_id)
+    if (before) await this.#instead(connection, session_id, before, before, false)
+  }
+
+  /** Subscribes instead of following. */
+  async #instead(
+    connection: ClientConnection,
+    session_id: string,
+    before: SubscribeWish | undefined,
+    wish: SubscribeWish,
+    orLater: boolean
+  ): Promise<Subscribed> {
     try {
       const subscribed = await this.attempt(connection, session_id, wish, cause => orLater && cause.silent)
-      if (!before?.more || subscribed.resync) return subscribed
+      if (!wish.more || !subscribed.found || subscribed.resync) return subscribed
       this.sendResync(connection, session_id, 'buffer_overflow', subscribed.mark ?? this.written(session_id) ?? { seq: 0 })
       return { ...subscribed, resync: true }
     } catch (err) {
       const remote = (orLater || before) && !connection.relayed ? connection.remote : undefined
       if (!remote || !AppError.is(err) || err.spec !== OwnerSilent) throw err
-      remote.follow(session_id, wish, before?.more)
+      remote.follow(session_id, wish)
       if (!orLater) throw err
       return { found: true, resync: false, later: true }
     } finally {

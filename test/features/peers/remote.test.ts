@@ -140,5 +140,5 @@ test('a subscription whose server ends within the replay leaves what comes after
   dead.event(5)
   dead.end()
   await assert.rejects(second, Unreached)
-  assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 5, epoch } })
+  assert.deepEqual(wish, { filter: ['main'], cursor: { seq: 5, epoch }, more: false })
 })

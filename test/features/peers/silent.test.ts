@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { definePack, type Place, Unreached } from '../../../kernel/index.ts'
 import type { Frame, SocketClient, TestKernel } from '../../../kernel/testing.ts'
+import { randomSource } from '../../helpers/random.ts'
 import { kernels, newSession, prompt, until } from './kernels.ts'
 
 const timeout = 60_000
@@ -140,4 +141,123 @@ test('what a server tells everyone goes to a client again after it took back wha
   await client.request('unsubscribe', { session_ids: [id] })
   await work(id)
   await client.next(frame => frame.type === 'event.session.work_changed' && frame.session_id === id)
+})
+
+test('who asks for more of a session than events gets first what it waits for', { timeout }, async t => {
+  const { first, second, silent, cwd, work } = await scene(t)
+  const id = await newSession(first, cwd)
+  await work(id)
+  const { as_of_seq } = (await first.rest.json('GET', `/api/v1/sessions/${id}/snapshot`)).data as { as_of_seq: number }
+  silent.add(id)
+  const client = await second.connect()
+  assert.equal((await client.request('subscribe', { session_ids: [id], cursors: { [id]: { seq: 0 } } })).code, 0)
+  const asked = client.request('subscribe_v2', { session_id: id, transcript: { '*': 'delta' } })
+  silent.delete(id)
+  assert.equal((await asked).code, 0)
+  assert.deepEqual(seqs(client, id), upTo(as_of_seq))
+  assert.ok(client.frames.some(({ type }) => type === 'transcript.reset'))
+})
+
+const everyone = new Set(['event.session.created', 'event.session.work_changed', 'session.meta.updated', 'event.session.status_changed'])
+
+/** A client that notes what came twice, out of order, or without being asked for. */
+class Watcher {
+  readonly last = new Map<string, number>()
+  readonly wanted = new Set<string>()
+  readonly faults: string[] = []
+  /** Asks for what it has already: then events may come twice. */
+  readonly isImpatient: boolean
+  #socket: SocketClient | undefined
+
+  constructor(isImpatient: boolean) {
+    this.isImpatient = isImpatient
+  }
+
+  async connect(server: TestKernel): Promise<void> {
+    this.#socket?.terminate()
+    const socket = await server.connect()
+    this.#socket = socket
+    socket.ws.on('message', (data: Buffer) => this.#socket === socket && this.#take(JSON.parse(String(data)) as Frame))
+    await this.#ask('client_hello', 'subscriptions', [...this.wanted])
+  }
+
+  async subscribe(ids: readonly string[]): Promise<void> {
+    const fresh = this.isImpatient ? ids : ids.filter(id => !this.wanted.has(id))
+    for (const id of fresh) this.wanted.add(id)
+    await this.#ask('subscribe', 'session_ids', fresh)
+  }
+
+  async unsubscribe(id: string): Promise<void> {
+    await this.#socket?.request('unsubscribe', { session_ids: [id] })
+    this.wanted.delete(id)
+  }
+
+  async #ask(type: string, field: string, ids: readonly string[]): Promise<void> {
+    const cursors = Object.fromEntries(ids.map(id => [id, { seq: this.last.get(id) ?? 0 }]))
+    const { code } = (await this.#socket?.request(type, { [field]: ids, cursors })) ?? {}
+    if (code !== 0) this.faults.push(`${type}: ${code}`)
+  }
+
+  #take({ type, session_id: id, seq, volatile, payload }: Frame): void {
+    const last = this.last.get(id ?? payload.session_id) ?? 0
+    if (type === 'resync_required' && payload.current_seq > last) this.faults.push(`resync at ${payload.current_seq} after ${last}`)
+    if (id === undefined || id === '__global__' || seq === undefined || volatile) return
+    if (!everyone.has(type)) {
+      if (!this.wanted.has(id)) this.faults.push(`${type} ${seq} was not asked for`)
+      if (seq > last + 1 || (seq <= last && !this.isImpatient)) this.faults.push(`${type} ${seq} after ${last}`)
+    }
+    if (seq === last + 1) this.last.set(id, seq)
+  }
+}
+
+test('whatever clients ask for while servers fall silent and speak again, nothing is lost, comes twice or in vain', {
+  timeout
+}, async t => {
+  const seed = Number(process.env.SVC_CODE_TEST_SEED ?? Date.now() % 1_000_000)
+  t.diagnostic(`seed ${seed}`)
+  const random = randomSource(seed)
+  const pick = <T>(all: readonly T[]) => all[Math.floor(random() * all.length)] as T
+  const { first, second, silent, cwd } = await scene(t)
+  const theirs = [await newSession(first, cwd), await newSession(first, cwd)]
+  const ids = [...theirs, await newSession(second, cwd)]
+  const clients = [false, false, true, true].map(isImpatient => new Watcher(isImpatient))
+  for (const client of clients) await client.connect(second)
+  const some = () => ids.filter(() => random() < 0.6)
+  const acts: ((client: Watcher) => unknown)[] = [
+    () => silent.add(pick(theirs)),
+    () => silent.delete(pick(theirs)),
+    () => silent.clear(),
+    () => prompt(first, pick(theirs), 'hi'),
+    () => prompt(second, ids[2]!, 'hi'),
+    client => client.subscribe(some()),
+    client => client.subscribe(some()),
+    client => client.unsubscribe(pick(ids)),
+    client => client.connect(second)
+  ]
+  const busy = new Map(clients.map(client => [client, Promise.resolve()]))
+  for (let step = 0; step < 150; step++) {
+    const client = pick(clients)
+    const act = pick(acts)
+    if (act.length === 0) await act(client)
+    else
+      busy.set(
+        client,
+        busy.get(client)!.then(() => act(client) as Promise<void>)
+      )
+    if (random() < 0.3) await new Promise(resolve => setTimeout(resolve, random() * 30))
+  }
+  silent.clear()
+  await Promise.all(busy.values())
+  for (const client of clients) await client.subscribe(ids)
+  for (const id of ids) {
+    const at = () => first.rest.json('GET', `/api/v1/sessions/${id}/snapshot`)
+    await until(
+      async () => (await at()).data as { as_of_seq: number; session: { busy: boolean } },
+      ({ as_of_seq, session }) => !session.busy && clients.every(({ last }) => last.get(id) === as_of_seq)
+    )
+  }
+  assert.deepEqual(
+    clients.map(({ faults }) => faults),
+    clients.map(() => [])
+  )
 })
