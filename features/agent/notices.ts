@@ -1,6 +1,6 @@
 /** Notices for the model (of tasks, goals, schedules, hooks) that wait for a step: on record until their message is, or until they are void. */
 import { oneOf, Type } from '../../kernel/index.ts'
-import { coreRecord, defineRecord, type Origin, recordTypes, type StateSpec, type WirePart } from '../history/index.ts'
+import { coreRecord, defineRecord, type Origin, recordTypes, type StateSpec, sessionForked, type WirePart } from '../history/index.ts'
 import type { Admission } from './service.ts'
 
 /** A notice that was accepted and whose message did not come at once. */
@@ -36,7 +36,7 @@ export interface Notice {
 export const noticeState: StateSpec<readonly Notice[]> = {
   name: 'agent.notices',
   version: 1,
-  records: recordTypes(noticeAccepted, noticeDropped, 'message', 'turn.ended'),
+  records: recordTypes(noticeAccepted, noticeDropped, sessionForked, 'message', 'turn.ended'),
   initial: () => [],
   reduce(state, record) {
     if (noticeAccepted.is(record)) {
@@ -45,6 +45,8 @@ export const noticeState: StateSpec<readonly Notice[]> = {
     }
     if (state.length === 0) return state
     if (noticeDropped.is(record)) return state.filter(notice => !record.notice_ids.includes(notice.notice_id))
+    // What they would have begun goes on in the session that was copied.
+    if (sessionForked.is(record)) return state.filter(notice => !startsTurn(notice))
     const core = coreRecord(record)
     if (core?.type === 'message') return state.filter(notice => notice.notice_id !== core.id)
     if (core?.type === 'turn.ended') return state.filter(notice => !notice.turn_scoped)

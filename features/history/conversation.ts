@@ -170,6 +170,11 @@ export class Conversation {
       case 'context.undone':
         this.#undo(record)
         break
+      case 'session.forked':
+        // They wait where they came; the map may lose entries while it is walked through.
+        for (const { prompt_id, status } of this.prompts.values())
+          if (status === 'queued' || status === 'steered') this.prompts.delete(prompt_id)
+        break
       case 'tokens.spent':
         this.#count(record.model, record.usage)
         break

@@ -248,8 +248,8 @@ export default definePack({
       load: id => table.load(id),
       loaded: id => table.loaded(id),
       async copy(source, copy, fill) {
+        const state = copiedState(source.state, newSessionId(), copy, ctx.now()) // as it is now: what comes from here on is not copied
         for (const check of checks.items()) await check.check()
-        const state = copiedState(source.state, newSessionId(), copy, ctx.now())
         await catalog.createFilled(state, fill)
         return announce(await table.load(state.id))
       },

@@ -301,6 +301,12 @@ export class Entities {
     if (this.meta.goal) this.#merge({ goal: null })
     for (const task of [...this.tasks.values()]) if (task.state === 'running') this.#task({ ...task, state: 'lost', endedAt: at })
     for (const each of [...this.interactions.values()]) if (each.state === 'pending') this.#interaction({ ...each, state: 'cancelled' })
+    // Nobody was told of them here.
+    for (const { promptId, finishedAt } of this.prompts.values()) {
+      if (finishedAt !== undefined) continue
+      this.prompts.delete(promptId)
+      this.#contents.delete(promptId)
+    }
   }
 
   #spend(model: string, usage: Usage, isStep: boolean): void {

@@ -8,10 +8,12 @@ import { readGoal } from '../../../features/goals/index.ts'
 import goals from '../../../features/goals/pack.ts'
 import { defineRecord, Histories, HistoryStates, type StateSpec, sessionForked } from '../../../features/history/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
-import { submitPrompt } from '../../../features/prompts/index.ts'
+import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
-import { archiveSession, listChildren, listSessions, readSession, updateProfile } from '../../../features/sessions/index.ts'
+import { archiveSession, listChildren, listSessions, readSession, SessionChecks, updateProfile } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
+import { readTranscript } from '../../../features/transcript/index.ts'
+import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
@@ -107,6 +109,49 @@ test('a fork is announced once, with a journal of its own; nothing of the source
   await agent.kernel.load('sessions')
   assert.equal((await agent.messages(data.id)).length, 3)
   assert.ok(!agent.events.slice(before + 1).some(({ type }) => /^(turn|prompt)\./.test(type)))
+})
+
+test('prompts and notices that come while files are copied are for the source alone', async t => {
+  const llm = scriptedLlm('answer')
+  const [copying, go] = [latch(), latch()]
+  const slow = definePack({
+    name: 'slow',
+    setup: ctx =>
+      ctx.contribute(SessionChecks, {
+        name: 'slow',
+        async check() {
+          if (!asked) return
+          copying.open()
+          await go.opened
+        }
+      })
+  })
+  let asked = false
+  const agent = await start(t, llm, { packs: [transcript, slow] })
+  const { session_id } = agent
+  await agent.prompt('one')
+  await agent.settled(1)
+  const main = await agent.inside.main(agent)
+  const notice = { content: 'news', origin: { kind: 'task' }, admission: 'activeOrNewTurn' } as const
+
+  asked = true
+  const forking = agent.fork()
+  await copying.opened
+  await agent.say(session_id, 'two')
+  await main.inject(notice)
+  await agent.say(session_id, 'three')
+  go.open()
+  const { data: copy } = await forking
+  await agent.ended(session_id, 3)
+
+  const params = { session_id: copy.id }
+  assert.equal(copy.last_prompt, 'one')
+  assert.deepEqual((await agent.call(listPrompts, { params })).data, { active: null, queued: [] })
+  assert.equal((await agent.messages(copy.id)).length, 3)
+  const page = (await agent.call(readTranscript, { params, query: { agent_id: 'main' } })).data
+  assert.deepEqual([page.items.length, page.prompts.map(({ status }) => status)], [1, ['completed']])
+  assert.equal((await agent.call(readSession, { params })).data.busy, false)
+  assert.equal(llm.requests.length, 3)
 })
 
 test('children of any depth are listed under the session they were made of; plain forks and archived children are not', async t => {
