@@ -29,12 +29,15 @@ interface Peer {
   readonly entry: Entry
   readonly requests: Requests
   link: Link | undefined
-  /** It did not answer when it was dialled, and is not linked since. */
+  /** It did not answer when it was dialled, and has not been linked since. */
   deaf: boolean
   dialing: boolean
   /** Clients of this server that have a session there. */
   readonly clients: Set<Socket>
 }
+
+/** One that is linked and speaks may only be slow to answer. */
+const isSilent = ({ link, deaf }: Peer) => (link ? link.silent : deaf)
 
 export class Mesh {
   readonly #ports: MeshPorts
@@ -106,7 +109,7 @@ export class Mesh {
     const peer = this.#peers.get(id)
     if (!peer) return undefined
     const refuse = () => {
-      if (peer.link ? peer.link.silent : peer.deaf) throw new Unreached(undefined, true)
+      if (isSilent(peer)) throw new Unreached(undefined, true)
     }
     return {
       id,
@@ -237,7 +240,7 @@ export class Mesh {
       return await dialChannel(port, this.#secret, { purpose, id })
     } catch (cause) {
       if (cause instanceof NoAnswer) peer.deaf = true
-      throw new Unreached(cause, cause instanceof NoAnswer)
+      throw new Unreached(cause, isSilent(peer))
     }
   }
 
