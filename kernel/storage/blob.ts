@@ -29,7 +29,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
           await swept
           const temporary = join(inbox, await temporaryName())
           const confirm = () => ensureDir(dirname(file), files)
-          await replaceFile(file, bounded(source, maxBytes), { sync: options.sync, temporary, confirm, files })
+          await replaceFile(file, bounded(source, maxBytes), { temporary, confirm, files })
           return await info(file)
         } catch (error) {
           if (source instanceof Readable) source.destroy()

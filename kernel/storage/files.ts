@@ -14,31 +14,12 @@ import type { Logger } from '../log/log.ts'
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
   /** Writes on this thread; answers how many bytes were taken, or undefined where only another thread can write. */
   readonly writeNow?: (handle: node.FileHandle, lines: readonly Uint8Array[]) => number | undefined
-  /** Reads a small file on this thread. */
-  readonly readNow?: (file: string) => string
-  /** Sets both times of a file on this thread. */
-  readonly touchNow?: (file: string, at: Date) => void
-  /** Flushes the entries of a directory. */
-  readonly flushDir?: (dir: string) => Promise<void>
 }
 
 const flushed = promisify(fsync)
 
 /** The calls of Node. */
-export const nodeFiles: FileCalls = {
-  ...node,
-  writeNow: (handle, lines) => writevSync(handle.fd, lines),
-  readNow: file => readFileSync(file, 'utf8'),
-  touchNow: (file, at) => utimesSync(file, at, at),
-  async flushDir(dir) {
-    const fd = openSync(dir, 'r') // of the three calls only the flush takes its time
-    try {
-      await flushed(fd)
-    } finally {
-      closeSync(fd)
-    }
-  }
-}
+export const nodeFiles: FileCalls = { ...node, writeNow: (handle, lines) => writevSync(handle.fd, lines) }
 
 const quickMs = 5
 const longestSlowMs = 10_000
@@ -71,15 +52,11 @@ export class ThisThread {
 /** Of whole files. */
 const here = new ThisThread()
 
-/** `fsync` survives power loss; `write` survives `kill -9` only and is cheaper. */
-export type Sync = 'fsync' | 'write'
-
 /** What the stores on files of one home share. */
 export interface StoreParts {
   /** Texts of logs and errors name files relative to it. */
   readonly home: string
   readonly log: Pick<Logger, 'warn'>
-  readonly sync: Sync
   /** Default: those of Node. */
   readonly files?: FileCalls | undefined
   /** Leases that guard files. */
@@ -87,8 +64,8 @@ export interface StoreParts {
 }
 
 export interface ReplaceOptions {
-  /** Default `fsync`: content and name are on the medium when the promise resolves. */
-  readonly sync?: Sync | undefined
+  /** Default `fsync`: content and name are on the medium when the promise resolves. `write` survives `kill -9` only and is cheaper. */
+  readonly sync?: 'fsync' | 'write' | undefined
   /** Rights of the file; default 0600, less what the umask takes. */
   readonly mode?: number
   /** The file takes over these rights exactly and, where the system allows it, this owner. */
@@ -341,12 +318,12 @@ function beginSync(dir: string): Promise<void> {
 
 async function flushDir(dir: string, files: FileCalls): Promise<void> {
   try {
-    if (files.flushDir) return await files.flushDir(dir)
-    const handle = await files.open(dir, 'r')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
+    if (files === nodeFiles) {
+      const fd = openSync(dir, 'r') // of the three calls only the flush takes its time
+      await flushed(fd).finally(() => closeSync(fd))
+    } else {
+      const handle = await files.open(dir, 'r')
+      await handle.sync().finally(() => handle.close())
     }
   } catch (error) {
     if (!cannotSyncDirs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
@@ -387,15 +364,14 @@ export function readIfThere(file: string, files: FileCalls = nodeFiles): Promise
 
 /** The same of a file that is known to be small, as a lock is. */
 export function readSmall(file: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
-  const { readNow } = files
-  return readNow && here.isQuick ? unlessMissing((async () => here.run(() => readNow(file)))()) : readIfThere(file, files)
+  if (files !== nodeFiles || !here.isQuick) return readIfThere(file, files)
+  return unlessMissing((async () => here.run(() => readFileSync(file, 'utf8')))())
 }
 
 /** Sets both times of a file to now. */
 export async function touch(file: string, files: FileCalls): Promise<void> {
-  const { touchNow } = files
   const at = new Date()
-  if (touchNow && here.isQuick) here.run(() => touchNow(file, at))
+  if (files === nodeFiles && here.isQuick) here.run(() => utimesSync(file, at, at))
   else await files.utimes(file, at, at)
 }
 

@@ -3,29 +3,23 @@ import { resolve } from 'node:path'
 import type { StoreSpec } from '../contract.ts'
 import { openBlobs } from './blob.ts'
 import { Documents } from './document.ts'
-import type { Fences, FileCalls, StoreParts, Sync } from './files.ts'
+import type { Fences, FileCalls, StoreParts } from './files.ts'
 import { Kvs } from './kv.ts'
 import { Logs } from './log.ts'
 import type { EngineEnvironment, Storage, StoreOf } from './ports.ts'
 
-export interface StorageOptions {
-  /** What "on disk" means: `fsync` (default) survives power loss, `write` only the end of the process (`kill -9`). */
-  readonly sync?: Sync
-  /** Default: those of Node. The kv database goes its own way. */
-  readonly files?: FileCalls
-}
-
 /**
- * The storage on files below `home` (made when missing). Nothing is touched before the first call of a store. Document, log and blob
+ * The storage on files below `home` (made when missing): what a store acknowledges survives a power loss. Nothing is touched before the first call of a store. Document, log and blob
  * stores hold no state of their own (queues and handles are kept per file and forgotten when idle), so opening one per session and agent
  * costs nothing.
  */
 export function createStorage(
   env: { readonly home: string; readonly log: Pick<EngineEnvironment['log'], 'warn'>; readonly fences?: Fences },
-  options: StorageOptions = {}
+  /** Default: those of Node. The kv database goes its own way. */
+  options: { readonly files?: FileCalls } = {}
 ): Storage {
   const home = resolve(env.home)
-  const parts: StoreParts = { home, log: env.log, sync: options.sync ?? 'fsync', files: options.files, fences: env.fences }
+  const parts: StoreParts = { home, log: env.log, files: options.files, fences: env.fences }
   const documents = new Documents(parts)
   const logs = new Logs(parts)
   const kvs = new Kvs(parts)

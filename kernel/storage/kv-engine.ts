@@ -1,7 +1,7 @@
 /** The LevelDB behind all kv stores of a home: raw texts under namespaced keys. Only who holds the home's kv lock opens it. */
 import type { Level } from 'level'
 import type { Logger } from '../log/log.ts'
-import { quarantineFile, type Sync } from './files.ts'
+import { quarantineFile } from './files.ts'
 import type { KeyRange } from './ports.ts'
 
 export type RawOp =
@@ -14,7 +14,6 @@ interface Write {
   /** A function looks at what is stored when it is its turn. */
   readonly batch: Batch | (() => Promise<Batch>)
   readonly bytes: number
-  readonly sync: Sync
   resolve(): void
   reject(error: unknown): void
 }
@@ -79,9 +78,9 @@ export class KvEngine {
     return entries
   }
 
-  /** All or nothing. */
-  write(ns: string, ops: readonly RawOp[], sync: Sync): Promise<void> {
-    return this.#queue(toBatch(ns, ops), sizeOf(ops), sync)
+  /** All or nothing, on the medium. */
+  write(ns: string, ops: readonly RawOp[]): Promise<void> {
+    return this.#queue(toBatch(ns, ops), sizeOf(ops))
   }
 
   /** Moves a damaged text out of the way (namespace `<ns>~damaged`) unless it was replaced meanwhile. */
@@ -93,7 +92,7 @@ export class KvEngine {
         { type: 'put', key: fullKey(`${ns}~damaged`, key), value: text }
       ]
     }
-    return this.#queue(batch, text.length, 'write')
+    return this.#queue(batch, text.length)
   }
 
   /** Finishes the writes and closes the database. */
@@ -102,9 +101,9 @@ export class KvEngine {
     await this.#db.close()
   }
 
-  #queue(batch: Write['batch'], bytes: number, sync: Sync): Promise<void> {
+  #queue(batch: Write['batch'], bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#writes.push({ batch, bytes, sync, resolve, reject })
+      this.#writes.push({ batch, bytes, resolve, reject })
       // Collects what is asked for in this turn and while a write is under way: one flush to disk serves them all.
       this.#writer ??= Promise.resolve().then(() => this.#write())
     })
@@ -116,7 +115,7 @@ export class KvEngine {
       try {
         const batch: Batch = []
         for (const write of group) batch.push(...(typeof write.batch === 'function' ? await write.batch() : write.batch))
-        if (batch.length > 0) await this.#db.batch(batch, { sync: group.some(write => write.sync === 'fsync') })
+        if (batch.length > 0) await this.#db.batch(batch, { sync: true })
         for (const write of group) write.resolve()
       } catch (error) {
         for (const write of group) write.reject(error)

@@ -34,7 +34,7 @@ export class Kvs {
     const encode = (key: string, value: V): RawOp => ({ type: 'put', key: checkKey(key), value: codec.encode(value) })
     const write = async (ops: readonly RawOp[]) => {
       checkSize(ops)
-      if (ops.length > 0) await this.#kv.use(engine => engine.write(ns, ops, this.#options.sync), sizeOf(ops))
+      if (ops.length > 0) await this.#kv.use(engine => engine.write(ns, ops), sizeOf(ops))
     }
     const read = (range: KeyRange = {}, values = true) => this.#kv.use(engine => engine.range(ns, range, values))
     const get = async (key: string) => {

@@ -26,8 +26,8 @@ import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
 
 export interface LineFilesOptions {
-  /** When lines are put on the medium: before `append` resolves, within a second and at closing, or when the system likes. */
-  readonly flush: 'each' | 'later' | 'never'
+  /** When lines are put on the medium: before `append` resolves, or within a second and at closing. */
+  readonly flush: 'each' | 'later'
   /** Files kept open between writes; the least recently used are closed. */
   readonly handles: number
   readonly files?: FileCalls | undefined
@@ -118,12 +118,11 @@ export class LineFiles {
     })
   }
 
-  /** Replaces the whole file, on the medium unless `flush` is never. */
+  /** Replaces the whole file, on the medium. */
   replace(file: string, content: FileContent): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
-      const sync = this.#options.flush === 'never' ? 'write' : 'fsync'
-      await replaceFenced(file, content, this.#options.fenceOf?.(file), { files: this.#files, sync })
+      await replaceFenced(file, content, this.#options.fenceOf?.(file), { files: this.#files })
       this.#cutTo.delete(file)
     })
   }

@@ -35,7 +35,7 @@ export class Logs {
   constructor(options: StoreParts) {
     this.#options = options
     this.#lines = new LineFiles({
-      flush: options.sync === 'fsync' ? 'each' : 'never',
+      flush: 'each',
       handles: openFiles,
       files: options.files,
       fenceOf: file => options.fences?.of(file),

@@ -147,13 +147,14 @@ export async function fill(
   size: number,
   behind: readonly { type: string; [field: string]: unknown }[] = []
 ): Promise<number> {
-  const storage = createStorage({ home: dirname(file), log: { warn: () => undefined } }, { sync: 'write' })
+  const storage = createStorage({ home: dirname(file), log: { warn: () => undefined } })
   const log = storage.open(wireStore, { namespace: '', dir: '.' })
   let number = 2 // the prompt that made the session, and its answer
   let time = Date.now() - 100_000_000
   let told: { type: string; [field: string]: unknown } = { type: 'told' }
-  for (let turn_id = 1; (await stat(file)).size < size * 1024 * 1024; turn_id++) {
-    const records = turnOf(turn_id, () => number++)
+  for (let turn_id = 0; (await stat(file)).size < size * 1024 * 1024; ) {
+    const records: ReturnType<typeof turnOf>[number][] = []
+    while (records.length < 100) records.push(...turnOf(++turn_id, () => number++)) // each append is flushed
     const { end } = await log.append('wire', ...records.map(record => ({ ...record, time: time++ })))
     told = { type: 'told', at: end, seq: turn_id, epoch: 'bench' }
   }

@@ -45,10 +45,10 @@ test('a database that refuses a write refuses all that share it, in the words of
   assert.deepEqual(await store.entries(), [['a', { n: 1 }]])
 })
 
-test('a write that asks for the medium gets it, whoever shares it', async t => {
+test('writes that come together are put on the medium together', async t => {
   const { engine } = await anEngine(t)
   const batch = t.mock.method(Level.prototype, 'batch')
-  await Promise.all([engine.write('n', puts('a', '1'), 'write'), engine.write('n', puts('b', '1'), 'fsync')])
+  await Promise.all([engine.write('n', puts('a', '1')), engine.write('n', puts('b', '1'))])
   assert.deepEqual(
     batch.mock.calls.map(call => call.arguments.at(-1)),
     [{ sync: true }]
@@ -57,8 +57,8 @@ test('a write that asks for the medium gets it, whoever shares it', async t => {
 
 test('a text is moved away by what is stored then, not by what was stored when the write before it began', async t => {
   const { engine } = await anEngine(t)
-  await engine.write('n', puts('a', 'damaged'), 'write')
-  await Promise.all([engine.write('n', puts('a', 'good'), 'write'), engine.aside('n', 'a', 'damaged')])
+  await engine.write('n', puts('a', 'damaged'))
+  await Promise.all([engine.write('n', puts('a', 'good')), engine.aside('n', 'a', 'damaged')])
   assert.equal(await engine.get('n', 'a'), 'good')
   await engine.aside('n', 'a', 'good')
   assert.equal(await engine.get('n', 'a'), undefined)
@@ -69,8 +69,8 @@ test('a range is what it was at one moment, however long it is', async t => {
   const { engine } = await anEngine(t)
   const value = 'x'.repeat(700)
   const ops = Array.from({ length: 2500 }, (_, n) => ({ type: 'put', key: String(n).padStart(5, '0'), value }) as const)
-  await engine.write('n', ops, 'write')
-  const [entries] = await Promise.all([engine.range('n', {}, true), engine.write('n', puts('02400', 'later'), 'write')])
+  await engine.write('n', ops)
+  const [entries] = await Promise.all([engine.range('n', {}, true), engine.write('n', puts('02400', 'later'))])
   assert.deepEqual([entries.length, entries[2400]], [2500, ['02400', value]])
   assert.equal((await engine.range('n', { limit: 1001 }, false)).length, 1001)
   assert.deepEqual(await engine.range('n', { limit: 0 }, true), [])
@@ -84,7 +84,7 @@ test('a database that cannot be opened for another reason than damage is left as
 
 test('a database that cannot be repaired is set aside whole, and a new one begins', async t => {
   const { dir, engine, log } = await anEngine(t)
-  await engine.write('n', puts('a', '1'), 'write')
+  await engine.write('n', puts('a', '1'))
   await engine.close()
   for (const name of await readdir(dir)) if (name.startsWith('MANIFEST')) await writeFile(join(dir, name), 'rubbish')
   t.mock.method(Level as unknown as { repair(): Promise<void> }, 'repair', () => Promise.reject(new Error('no')))
@@ -164,7 +164,7 @@ test('a request ends within its time while a process that stands still has the d
   const owner = startChild(t, 'storage', 'own', home)
   await owner.atLeast(1)
   process.kill(owner.pid, 'SIGSTOP')
-  const put = (kv: SharedKv) => kv.use(engine => engine.write('n', puts('a', '2'), 'write'))
+  const put = (kv: SharedKv) => kv.use(engine => engine.write('n', puts('a', '2')))
   const hasty = new SharedKv(join(home, 'server'), warnings(), { patienceMs: 300, idleMs: 1000 })
   await assert.rejects(put(hasty), error => notSaved(error) && /300 ms/.test((error as Error).message))
   await hasty.close()
@@ -178,7 +178,7 @@ test('a database that nobody uses is closed, and opened again with the next requ
   const server = join(await freshDir(), 'server')
   const kv = new SharedKv(server, warnings(), { patienceMs: 10_000, idleMs: 0 })
   t.after(() => kv.close())
-  await kv.use(engine => engine.write('n', puts('a', '1'), 'write'))
+  await kv.use(engine => engine.write('n', puts('a', '1')))
   while (await lockHolder(join(server, 'kv.lock'))) await new Promise(resolve => setTimeout(resolve, 2))
   assert.equal(await kv.use(engine => engine.get('n', 'a')), '1')
   assert.ok(await lockHolder(join(server, 'kv.lock')))

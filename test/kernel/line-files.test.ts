@@ -18,7 +18,7 @@ const long = 'x'.repeat(100)
 async function aLog(t: TestContext) {
   const home = await freshDir()
   const disk = new WatchedDisk()
-  const storage = createStorage({ home, log: warnings() }, { files: disk.files, sync: 'write' })
+  const storage = createStorage({ home, log: warnings() }, { files: disk.files })
   t.after(() => storage.close())
   const store = storage.open(logSpec, { namespace: 'test', dir: 'test' })
   const numbers = async () => (await store.read('a')).map(item => item.n)

@@ -14,7 +14,7 @@ const note = 'x'.repeat(1_000_000)
 
 async function opened(t: TestContext) {
   const disk = new WatchedDisk()
-  const storage = createStorage({ home: await freshDir(), log: warnings() }, { files: disk.files, sync: 'write' })
+  const storage = createStorage({ home: await freshDir(), log: warnings() }, { files: disk.files })
   t.after(() => storage.close())
   return { disk, storage }
 }

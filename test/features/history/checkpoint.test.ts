@@ -17,7 +17,7 @@ const filler = (n: number): CoreRecord => ({ type: 'message', role: 'user', cont
 
 /** A log on disk, whose positions are bytes. */
 async function aLog(t: TestContext): Promise<MemoryLog> {
-  const storage = createStorage({ home: await freshDir(), log: warnings() }, { sync: 'write' })
+  const storage = createStorage({ home: await freshDir(), log: warnings() })
   t.after(() => storage.close())
   return Object.assign(storage.open(wireStore, { namespace: 'test', dir: 'test' }), { lines: [], refuse: false }) // these two it does not need
 }

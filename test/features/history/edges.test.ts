@@ -29,7 +29,7 @@ interface Files {
 
 async function onFiles(t: { after(fn: () => unknown): void }): Promise<Files> {
   const home = await freshDir()
-  const storage = createStorage({ home, log: warnings() }, { sync: 'write' })
+  const storage = createStorage({ home, log: warnings() })
   t.after(() => storage.close())
   const log = storage.open(wireStore, { namespace: '', dir: 'agent' })
   const file = join(home, 'agent', 'wire.jsonl')

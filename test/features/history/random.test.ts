@@ -243,7 +243,7 @@ test('whatever happens to a history, it says what its records say, and every eve
 test('the same holds on files', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 40 }), async acts => {
-      const storage = createStorage({ home: await freshDir(), log: silent }, { sync: 'write' })
+      const storage = createStorage({ home: await freshDir(), log: silent })
       const log = storage.open(wireStore, { namespace: '', dir: 'agent' })
       const read = async () => (await log.read('wire')) as HistoryRecord[]
       await new Play(await World.open(log), read).play(acts)
