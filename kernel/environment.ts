@@ -80,7 +80,7 @@ type Unfilled = 'password' | 'storage' | 'journal' | 'packSource' | 'faultLimit'
 export const defaultPort = 58627
 
 /** An option that is undefined counts as not given. */
-export function withDefaults(options: KernelOptions): FilledOptions {
+function withDefaults(options: KernelOptions): FilledOptions {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as KernelOptions
   return {
     product: 'kernel',
@@ -117,7 +117,7 @@ export function withDefaults(options: KernelOptions): FilledOptions {
  * A source of monotonic ULIDs. Randomness is taken in blocks: the library would ask the system for each of 16 characters at every new
  * millisecond, which costs more than the rest of a request.
  */
-export function ulidSource(): () => string {
+function ulidSource(): () => string {
   const pool = new Uint8Array(1024)
   let used = pool.length
   const next = monotonicFactory(() => {

@@ -122,7 +122,6 @@ export {
   page,
   problems,
   type Static,
-  shapesIn,
   Time,
   type TObject,
   type TProperties,

@@ -59,7 +59,6 @@ export class Kernel {
   readonly server_id: string
   readonly started_at: Date
   readonly hooks: KernelHooks = createKernelHooks()
-  #hasStarted = false
   readonly hub: Hub
   readonly gate: Gate
   readonly log: Logger
@@ -137,7 +136,7 @@ export class Kernel {
       leases: this.#leases,
       hub: this.hub,
       hooks: tapPoints(this.hooks),
-      hasStarted: () => this.#hasStarted,
+      hasStarted: () => this.#address !== undefined,
       tapped: this.#tapped,
       points: this.#points,
       lifecycle: this.#lifecycle,
@@ -169,7 +168,6 @@ export class Kernel {
     const bound = await listen(server, { host, port, retries })
     const shown = bound.host.includes(':') ? `[${bound.host}]` : bound.host
     this.#address = { ...bound, url: `http://${shown}:${bound.port}` }
-    this.#hasStarted = true
     await this.hooks.started.promise()
     this.log.info({ host: bound.host, port: bound.port }, 'listening')
     return this.#address

@@ -2,31 +2,23 @@
 import { setMaxListeners } from 'node:events'
 import { type AppError, developerError } from '../errors.ts'
 
-/** What runs, and who waits for its end. */
-interface InFlight {
-  readonly works: Set<Work>
-  whenIdle: (() => void) | undefined
-}
-
 /** A piece of work of a pack. */
 export class Work {
   /** Aborts when the pack unloads and its grace time is over. */
   readonly signal: AbortSignal
-  readonly #inFlight: InFlight
+  readonly #left: (work: Work) => void
   #timer: NodeJS.Timeout | undefined
   #giveUp: (() => void) | undefined
 
-  constructor(signal: AbortSignal, inFlight: InFlight) {
+  constructor(signal: AbortSignal, left: (work: Work) => void) {
     this.signal = signal
-    this.#inFlight = inFlight
-    inFlight.works.add(this)
+    this.#left = left
   }
 
   /** Ends the work; later calls do nothing. */
   leave(): void {
     clearTimeout(this.#timer)
-    const { works, whenIdle } = this.#inFlight
-    if (works.delete(this) && works.size === 0) whenIdle?.()
+    this.#left(this)
   }
 
   /** Settles as the result does, or rejects with what `givenUp` tells when it is not there `ms` after the signal was aborted. */
@@ -48,14 +40,18 @@ export class Work {
 
 /** The work in flight of one pack generation. */
 export class Activity {
-  readonly #inFlight: InFlight = { works: new Set(), whenIdle: undefined }
+  readonly #works = new Set<Work>()
+  #whenIdle: (() => void) | undefined
+  readonly #left = (work: Work) => {
+    if (this.#works.delete(work) && this.running === 0) this.#whenIdle?.()
+  }
   #closed = false
   #absence: (() => AppError | undefined) | undefined
   /** Made for the first work; most generations of packs come and go without any. */
   #abort: AbortController | undefined
 
   get running(): number {
-    return this.#inFlight.works.size
+    return this.#works.size
   }
 
   get closed(): boolean {
@@ -74,7 +70,9 @@ export class Activity {
       this.#abort = new AbortController()
       setMaxListeners(0, this.#abort.signal) // as many as there is work
     }
-    return new Work(this.#abort.signal, this.#inFlight)
+    const work = new Work(this.#abort.signal, this.#left)
+    this.#works.add(work)
+    return work
   }
 
   /** Takes no new work, waits `graceMs` for the running work, then aborts its signal. Resolves to the count that was aborted. */
@@ -84,13 +82,13 @@ export class Activity {
     if (this.running > 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, graceMs)
-        this.#inFlight.whenIdle = () => {
+        this.#whenIdle = () => {
           clearTimeout(timer)
           resolve()
         }
       })
     }
-    const left = [...this.#inFlight.works]
+    const left = [...this.#works]
     this.#abort?.abort(developerError('pack_leaving'))
     for (const work of left) work.aborted()
     return left.length

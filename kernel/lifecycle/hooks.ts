@@ -132,13 +132,12 @@ export interface HookFacts {
 
 /** The hooks of a kernel, and those of packs that have taps. */
 export class TappedHooks {
-  readonly #own: readonly AnyHook[]
   readonly #others = new Set<AnyHook>()
-  readonly #names = new Map<AnyHook, string>()
+  /** The kernel's own. */
+  readonly #names: ReadonlyMap<AnyHook, string>
 
   constructor(hooks: KernelHooks) {
-    for (const [name, hook] of Object.entries(hooks)) this.#names.set(hook as unknown as AnyHook, name)
-    this.#own = [...this.#names.keys()]
+    this.#names = new Map(Object.entries(hooks).map(([name, hook]) => [hook as unknown as AnyHook, name]))
   }
 
   add(hook: AnyHook): void {
@@ -148,7 +147,7 @@ export class TappedHooks {
 
   facts(): HookFacts[] {
     const tapped = [...this.#others].filter(hook => hook.taps.length > 0)
-    return [...this.#own, ...tapped].map(hook => ({
+    return [...this.#names.keys(), ...tapped].map(hook => ({
       name: this.#names.get(hook) ?? hook.name ?? '',
       of: this.#names.has(hook) ? 'kernel' : 'pack',
       kind: kindOf(hook),

@@ -80,15 +80,14 @@ export class Leases implements Fences {
         overtake: holder => this.#overtake(dir, holder)
       })
       if (!lock) return undefined
-      lease = new HeldLease(lock, dir, () => this.#sure)
-      const mine = lease
-      mine.onEnd = () => {
-        if (this.#held.get(dir) === mine) this.#held.delete(dir)
+      const ended = () => {
+        if (this.#held.get(dir) === lease) this.#held.delete(dir)
         this.#end()
       }
-      this.#held.set(dir, mine)
-      await this.#settle(mine)
-      return mine
+      lease = new HeldLease(lock, dir, () => this.#sure, ended)
+      this.#held.set(dir, lease)
+      await this.#settle(lease)
+      return lease
     } catch (error) {
       await lease?.release()
       throw error
@@ -228,18 +227,19 @@ export class Leases implements Fences {
 class HeldLease implements Lease {
   readonly dir: string
   overtaken = false
-  onEnd: () => void = () => undefined
   readonly #lock: HeldLock
   readonly #sure: () => boolean
+  readonly #ended: () => void
   readonly #listeners: (() => void)[] = []
   #temporaries: Promise<string> | undefined
   #lost = false
   #released: Promise<void> | undefined
 
-  constructor(lock: HeldLock, dir: string, sure: () => boolean) {
+  constructor(lock: HeldLock, dir: string, sure: () => boolean, ended: () => void) {
     this.#lock = lock
     this.dir = dir
     this.#sure = sure
+    this.#ended = ended
   }
 
   get fence(): number {
@@ -296,7 +296,7 @@ class HeldLease implements Lease {
     if (dir !== undefined && !this.#lost) await rmdir(dir).catch(() => rm(dir, { recursive: true, force: true }).catch(() => undefined))
     await this.#lock.release()
     this.#listeners.length = 0 // who still knows the lease keeps nothing else
-    this.onEnd()
+    this.#ended()
   }
 }
 
@@ -318,11 +318,8 @@ async function removeTemporaries(dir: string): Promise<void> {
 
 /** Puts copies of all files of lines below a directory into their places: what the holder before has open is nobody's file then. */
 async function copyLines(dir: string): Promise<void> {
-  for (const entry of await readdir(dir, { withFileTypes: true })) {
-    const path = join(dir, entry.name)
-    if (entry.isDirectory()) await copyLines(path)
-    else if (entry.isFile() && entry.name.endsWith('.jsonl')) await copyInPlace(path)
-  }
+  for (const entry of await readdir(dir, { withFileTypes: true, recursive: true }))
+    if (entry.isFile() && entry.name.endsWith('.jsonl')) await copyInPlace(join(entry.parentPath, entry.name))
 }
 
 /** Puts a copy of a file into its place, on the medium. Nothing happens when there is none. */
