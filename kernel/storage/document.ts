@@ -11,7 +11,7 @@ import {
   idsBelow,
   quarantineFile,
   readIfThere,
-  removeFile,
+  removeFenced,
   replaceFenced,
   type StoreParts,
   storing,
@@ -63,7 +63,7 @@ export class Documents {
         const file = place(id)
         return this.#alone(file, async lock => {
           const next = change(await this.#readOrSetAside(file, codec))
-          if (next === undefined) await removeFile(file, this.#options.files)
+          if (next === undefined) await removeFenced(file, this.#fence(file), files)
           else await this.#replace(file, codec.encode(next), lock)
           return next
         })
@@ -73,7 +73,9 @@ export class Documents {
         // Looked up first, so that deleting in a directory that is gone does not make it again for the lock.
         await this.#queue.run(file, async () => {
           if (await storing(this.#options, file, () => unlessMissing(access(file).then(() => true))))
-            await storing(this.#options, file, () => withLock(`${file}.lock`, () => removeFile(file, files), { files }))
+            await storing(this.#options, file, () =>
+              withLock(`${file}.lock`, () => removeFenced(file, this.#fence(file), files), { files })
+            )
         })
       },
       ids: () => storing(this.#options, dir, () => idsBelow(dir, '.json'))
@@ -102,7 +104,7 @@ export class Documents {
   async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<V | undefined> {
     const read = await this.#read(file, codec)
     if (read.damaged === undefined) return read.value
-    const aside = await quarantineFile(file, this.#options.files)
+    const aside = await quarantineFile(file, this.#options.files, this.#fence(file))
     const moved_to = aside && this.#name(aside)
     this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document set aside')
     return undefined

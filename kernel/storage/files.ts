@@ -9,6 +9,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError, developerError, PersistenceFailed } from '../errors.ts'
 import type { Logger } from '../log/log.ts'
+import { ThisThread } from './look.ts'
 
 /** What a change goes through on its way to the disk. Another set may stand in: one that counts flushes, or lets a write fail. */
 export type FileCalls = Pick<typeof node, 'open' | 'rename' | 'link' | 'unlink' | 'mkdir' | 'readFile' | 'readdir' | 'utimes'> & {
@@ -20,34 +21,6 @@ const flushed = promisify(fsync)
 
 /** The calls of Node. */
 export const nodeFiles: FileCalls = { ...node, writeNow: (handle, lines) => writevSync(handle.fd, lines) }
-
-const quickMs = 5
-const longestSlowMs = 10_000
-
-/**
- * What the system does in memory (reading and writing small files) is asked on this thread, which takes a tenth of the time that another
- * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for 200 times as
- * long, at most 10 s.
- */
-export class ThisThread {
-  /** At most so many bytes are written here. */
-  static readonly bytes = 64 * 1024
-  #slowUntil = 0
-
-  get isQuick(): boolean {
-    return performance.now() >= this.#slowUntil
-  }
-
-  run<T>(work: () => T): T {
-    const began = performance.now()
-    try {
-      return work()
-    } finally {
-      const now = performance.now()
-      if (now - began > quickMs) this.#slowUntil = now + Math.min((now - began) * 200, longestSlowMs)
-    }
-  }
-}
 
 /** Of whole files. */
 const here = new ThisThread()
@@ -227,14 +200,28 @@ export async function removeFile(file: string, files: FileCalls = nodeFiles): Pr
 }
 
 /** Moves what cannot be used out of the way, for a person to look at: `<path>.damaged-<moment>`. Undefined when it is not there. */
-export async function quarantineFile(path: string, files: FileCalls = nodeFiles): Promise<string | undefined> {
-  const aside = asideOf(path)
-  return await unlessMissing(files.rename(path, aside).then(() => aside))
+export async function quarantineFile(path: string, files: FileCalls = nodeFiles, fence?: Fence): Promise<string | undefined> {
+  const aside = `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+  return (await takeAway(path, aside, files, fence)) ? aside : undefined
 }
 
-/** Where a damaged file goes. */
-export function asideOf(path: string): string {
-  return `${path}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+/** As `removeFile`; with a lease that was lost it rejects with LeaseLost, and nothing has changed. */
+export function removeFenced(file: string, fence: Fence | undefined, files: FileCalls = nodeFiles): Promise<boolean> {
+  return takeAway(file, undefined, files, fence)
+}
+
+/** Renames or removes a file; false when it is not there. With a fence in two steps: the first one finds no place once the lease is lost. */
+async function takeAway(file: string, to: string | undefined, files: FileCalls, fence?: Fence): Promise<boolean> {
+  const move = async (from: string) => (to === undefined ? removeFile(from, files) : await moved(from, to, files))
+  if (!fence) return move(file)
+  const temporary = await fence.temporary()
+  if (await moved(file, temporary, files)) return move(temporary)
+  await fence.look()
+  return false
+}
+
+async function moved(from: string, to: string, files: FileCalls): Promise<boolean> {
+  return (await unlessMissing(files.rename(from, to).then(() => true))) ?? false
 }
 
 const segment = /^[A-Za-z0-9._@+-]{1,200}$/

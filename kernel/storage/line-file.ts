@@ -8,22 +8,21 @@ import { dirname } from 'node:path'
 import { AppError, PersistenceFailed } from '../errors.ts'
 import { KeyedQueue, yieldToLoop } from '../lifecycle/wait.ts'
 import {
-  asideOf,
   type Fence,
   type FileCalls,
   type FileContent,
   inDir,
   nodeFiles,
   quarantineFile,
+  removeFenced,
   removeFile,
   replaceFenced,
   syncDir,
-  ThisThread,
-  unlessMissing,
   writeBytes
 } from './files.ts'
 import { LeaseLost } from './lease.ts'
 import { DamagedLines, goodEnd, type Line, LineReader } from './line-reader.ts'
+import { ThisThread } from './look.ts'
 
 export interface LineFilesOptions {
   /** When lines are put on the medium: before `append` resolves, or within a second and at closing. */
@@ -131,7 +130,7 @@ export class LineFiles {
   remove(file: string): Promise<void> {
     return this.#queue.run(file, async () => {
       await this.#close(file)
-      await this.#takeAway(file)
+      await removeFenced(file, this.#options.fenceOf?.(file), this.#files)
       this.#cutTo.delete(file)
       await removeFile(`${file}.damaged`, this.#files)
     })
@@ -142,29 +141,8 @@ export class LineFiles {
     return this.#queue.run(file, async () => {
       await this.#close(file)
       this.#cutTo.delete(file)
-      const fence = this.#options.fenceOf?.(file)
-      if (!fence) return quarantineFile(file, this.#files)
-      // In two steps: the first one finds no place once the lease is lost.
-      const temporary = await fence.temporary()
-      const aside = asideOf(file)
-      return (await this.#moved(file, temporary)) && (await this.#moved(temporary, aside)) ? aside : undefined
+      return quarantineFile(file, this.#files, this.#options.fenceOf?.(file))
     })
-  }
-
-  /** Removes a file that is still ours. */
-  async #takeAway(file: string): Promise<void> {
-    const fence = this.#options.fenceOf?.(file)
-    if (!fence) {
-      await removeFile(file, this.#files)
-      return
-    }
-    const temporary = await fence.temporary()
-    if (await this.#moved(file, temporary)) await removeFile(temporary, this.#files)
-  }
-
-  /** False when there was nothing, or no place for it any more. */
-  async #moved(from: string, to: string): Promise<boolean> {
-    return (await unlessMissing(this.#files.rename(from, to).then(() => true))) ?? false
   }
 
   /** Lets go of a file that is somebody else's: nothing of it is cut, now or later. */

@@ -1,10 +1,13 @@
-/** Looks at paths: often, mostly at places where nothing is, and by whom somebody waits. */
+/**
+ * What is asked on this thread, as long as the system answers from memory: looks at paths (often, mostly at places where nothing is, and by whom
+ * somebody waits), and small files.
+ */
 import { realpath, realpathSync, type Stats, stat, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** A directory whose file system answered within this time, ms, is asked on this thread. */
+/** What answered within this time, ms, is asked on this thread. */
 const quickMs = 5
-/** So long after it was last seen to be quick. */
+/** A directory is, so long after it was last seen to be quick. */
 const sureMs = 60_000
 const remembered = 2000
 
@@ -67,5 +70,32 @@ function seen(dir: string, began: number): void {
   for (const oldest of quick.keys()) {
     if (quick.size <= remembered) break
     quick.delete(oldest)
+  }
+}
+
+const longestSlowMs = 10_000
+
+/**
+ * What the system does in memory (reading and writing small files) is asked on this thread, which takes a tenth of the time that another
+ * thread would be asked in. Where it took longer than 5 ms, the system is short of memory or disk, and others are asked for 200 times as
+ * long, at most 10 s.
+ */
+export class ThisThread {
+  /** At most so many bytes are written here. */
+  static readonly bytes = 64 * 1024
+  #slowUntil = 0
+
+  get isQuick(): boolean {
+    return performance.now() >= this.#slowUntil
+  }
+
+  run<T>(work: () => T): T {
+    const began = performance.now()
+    try {
+      return work()
+    } finally {
+      const now = performance.now()
+      if (now - began > quickMs) this.#slowUntil = now + Math.min((now - began) * 200, longestSlowMs)
+    }
   }
 }

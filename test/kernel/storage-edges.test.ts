@@ -7,8 +7,9 @@ import { defineStore } from '../../kernel/contract.ts'
 import { AppError, PersistenceFailed } from '../../kernel/errors.ts'
 import { KeyedQueue } from '../../kernel/lifecycle/wait.ts'
 import { Type } from '../../kernel/schema.ts'
-import { replaceFile } from '../../kernel/storage/files.ts'
+import { type Fence, replaceFile } from '../../kernel/storage/files.ts'
 import { createStorage } from '../../kernel/storage/index.ts'
+import { LeaseLost } from '../../kernel/storage/lease.ts'
 import { acquireLock } from '../../kernel/storage/lock.ts'
 import type { DocumentStore } from '../../kernel/storage/ports.ts'
 import { blobSpec, documentSpec, Item, logSpec } from '../../kernel/testing/storage-suite.ts'
@@ -51,6 +52,31 @@ test('a change that fails holds up none behind it', async t => {
   await assert.rejects(first, error => notSaved(error) && /^test\/a\.json could not/.test((error as Error).message))
   await second
   assert.deepEqual(await documents.get('a'), { n: 2 })
+})
+
+test('below a lease that another server has taken nothing is replaced, removed or set aside', async t => {
+  const home = await freshDir()
+  const dir = join(home, 'test')
+  const lost = () => Promise.reject(new LeaseLost(join(dir, 'lock')))
+  const fence: Fence = { check: lost, look: lost, temporary: async () => join(dir, '.lease-1', 'x~'), overtaken: false }
+  const storage = createStorage({ home, log: warnings(), fences: { of: () => fence } })
+  t.after(() => storage.close())
+  const [documents, logs] = [storage.open(documentSpec, place), storage.open(logSpec, place)]
+  await mkdir(dir)
+  for (const name of ['a.json', 'l.jsonl']) await writeFile(join(dir, name), '{"n":1}\n')
+  await writeFile(join(dir, 'damaged.json'), '{"n":')
+  const refused = (error: unknown) => error instanceof LeaseLost
+  await assert.rejects(documents.put('a', { n: 2 }), refused)
+  await assert.rejects(documents.delete('a'), refused)
+  await assert.rejects(
+    documents.update('a', () => undefined),
+    refused
+  )
+  await assert.rejects(documents.get('damaged'), refused)
+  await assert.rejects(logs.append('l', { n: 2 }), refused)
+  await assert.rejects(logs.delete('l'), refused)
+  assert.deepEqual((await readdir(dir)).sort(), ['a.json', 'damaged.json', 'l.jsonl'])
+  assert.deepEqual([await documents.get('a'), await logs.read('l')], [{ n: 1 }, [{ n: 1 }]])
 })
 
 test('work on one key waits for all that was asked for before, also when some of it has ended', async () => {
