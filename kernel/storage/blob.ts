@@ -2,7 +2,18 @@
 import { open, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
-import { ensureDir, fileOf, idsBelow, nodeFiles, removeFile, replaceFile, type StoreParts, storing, unlessMissing } from './files.ts'
+import {
+  ensureDir,
+  fileOf,
+  idsBelow,
+  nodeFiles,
+  removeFenced,
+  removeFile,
+  replaceFenced,
+  type StoreParts,
+  storing,
+  unlessMissing
+} from './files.ts'
 import { BlobMissing, type BlobStore, BlobTooLarge } from './ports.ts'
 import { isAbandoned, temporaryName } from './process-life.ts'
 
@@ -29,7 +40,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
           await swept
           const temporary = join(inbox, await temporaryName())
           const confirm = () => ensureDir(dirname(file), files)
-          await replaceFile(file, bounded(source, maxBytes), { temporary, confirm, files })
+          await replaceFenced(file, bounded(source, maxBytes), options.fences?.of(file), { temporary, confirm, files })
           return await info(file)
         } catch (error) {
           if (source instanceof Readable) source.destroy()
@@ -49,7 +60,7 @@ export function openBlobs(dir: string, options: StoreParts): BlobStore {
     },
     delete: async id => {
       const file = place(id)
-      await storing(options, file, () => removeFile(file, files))
+      await storing(options, file, () => removeFenced(file, options.fences?.of(file), files))
     },
     ids: () => idsBelow(dir, '')
   }

@@ -61,9 +61,9 @@ test('below a lease that another server has taken nothing is replaced, removed o
   const fence: Fence = { check: lost, look: lost, temporary: async () => join(dir, '.lease-1', 'x~'), overtaken: false }
   const storage = createStorage({ home, log: warnings(), fences: { of: () => fence } })
   t.after(() => storage.close())
-  const [documents, logs] = [storage.open(documentSpec, place), storage.open(logSpec, place)]
+  const [documents, logs, blobs] = [storage.open(documentSpec, place), storage.open(logSpec, place), storage.open(blobSpec, place)]
   await mkdir(dir)
-  for (const name of ['a.json', 'l.jsonl']) await writeFile(join(dir, name), '{"n":1}\n')
+  for (const name of ['a.json', 'b', 'l.jsonl']) await writeFile(join(dir, name), '{"n":1}\n')
   await writeFile(join(dir, 'damaged.json'), '{"n":')
   const refused = (error: unknown) => error instanceof LeaseLost
   await assert.rejects(documents.put('a', { n: 2 }), refused)
@@ -75,7 +75,10 @@ test('below a lease that another server has taken nothing is replaced, removed o
   await assert.rejects(documents.get('damaged'), refused)
   await assert.rejects(logs.append('l', { n: 2 }), refused)
   await assert.rejects(logs.delete('l'), refused)
-  assert.deepEqual((await readdir(dir)).sort(), ['a.json', 'damaged.json', 'l.jsonl'])
+  await assert.rejects(blobs.put('b', Buffer.from('x')), refused)
+  await assert.rejects(blobs.delete('b'), refused)
+  assert.deepEqual((await blobs.stat('b'))?.size, 8)
+  assert.deepEqual((await readdir(dir)).sort(), ['a.json', 'b', 'damaged.json', 'l.jsonl', '~'])
   assert.deepEqual([await documents.get('a'), await logs.read('l')], [{ n: 1 }, [{ n: 1 }]])
 })
 
