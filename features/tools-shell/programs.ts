@@ -165,7 +165,7 @@ export function runsScript(words: readonly string[]): boolean {
 
 /** Indexes of the words that are the text of a script: after `-c` of a shell, the handler of `trap`. */
 export function takesScript(name: string, words: readonly string[]): number[] {
-  if (name === 'trap') return words.length > 2 && !words[1]!.startsWith('-') ? [1] : []
+  if (name === 'trap') return [words[1] === '--' ? 2 : 1].filter(at => at < words.length)
   if (!shells.has(name) && !chosen.has(name) && !['capsh', 'flock', 'runuser', 'script', 'su'].includes(name)) return []
   const at = words.findIndex((word, index) => index > 0 && /^-\w*[cC]$|^--(?:call|command|init-command)$/.test(word)) + 1
   return at > 0 && at < words.length ? [at] : []
@@ -179,10 +179,6 @@ export function carriedAt(words: readonly string[]): number | undefined {
   if (!carrier || (name === 'command' && /^-\w*[vV]/.test(words[1] ?? ''))) return undefined // asks where a program is
   let at = Math.max(mark, 0) + 1
   for (let word = words[at]; word !== undefined; word = words[at]) {
-    if (word === '--') {
-      at++
-      break
-    }
     if (/^-./.test(word)) at += word.length === 2 && carrier.valued.includes(word[1]!) ? 2 : 1
     else if (/^[A-Za-z_]\w*=/.test(word)) at++
     else break
@@ -236,11 +232,11 @@ function alwaysWhole(name: string, words: readonly string[]): boolean {
   if (name === 'printf') return words.some((word, index) => index === 1 && word.startsWith('-v'))
   if (name === 'test' || name === '[') return words.some(word => word === '-v' || word === '-R')
   if (name === 'wait') return words.some(word => word.startsWith('-') && word.includes('p'))
-  if (name === 'source' || name === '.') return /^\/(?:dev|proc)\//.test(words[1] ?? '')
+  if (name === 'source' || name === '.') return false
   if (name === 'xargs') {
     // what comes from its input may be a flag of the command
     const carried = baseOf(words[carriedAt(words) ?? words.length] ?? 'echo')
-    return isRisky(carried) || runsOthers(carried) || assigning.has(carried)
+    return isRisky(carried) || runsOthers(carried)
   }
   return assigning.has(name) || runners.has(name)
 }

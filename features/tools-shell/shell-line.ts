@@ -114,7 +114,7 @@ function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
   const spelled = mustSpell(words)
   const flags = hasRiskyFlags(words)
   const reads = readsInput(words)
-  const prefix = node.prefix.map(each => pieceOf(each, line, files, reads || each.type === 'Assignment'))
+  const prefix = node.prefix.map(each => pieceOf(each, line, files, true))
   const leads = literal(node.name) === undefined || climbs(node.name.value)
   const name = { text: node.name.text, spelled: spelled.has(0) || leads, bare: node.suffix.length === 0 && !reads }
   let index = 0
@@ -137,10 +137,8 @@ function pieceOf(
   switch (node.type) {
     case 'Word':
       return { text, spelled: spelled || !isPlain(node) }
-    case 'Assignment': {
-      const plain = node.index === undefined && node.value.type === 'Word' && isPlain(node.value)
-      return { text, spelled: spelled || !plain, free: plain && harmless.test(text) }
-    }
+    case 'Assignment':
+      return { text, spelled: !harmless.test(text), free: harmless.test(text) }
     case 'Redirect':
       return isHarmless(node) ? undefined : { text, spelled: node.operator !== '<' || spelled || !files.mayRead(node) }
     case 'HereString':
@@ -170,9 +168,9 @@ function onlyLooks(expression: TestExpression): boolean {
 const harmless =
   /^(?:CARGO_TERM_COLOR|CI|CLICOLOR(?:_FORCE)?|COLUMNS|DEBUG|FORCE_COLOR|GOARCH|GOOS|LANG|LC_[A-Z]+|LINES|LOG_LEVEL|NODE_ENV|NO_COLOR|PORT|PYTHONUNBUFFERED|RAILS_ENV|RUST_BACKTRACE|RUST_LOG|TERM|TZ|VERBOSE)=[\w.,:@*-]*$/
 
-/** A redirection to or from nowhere, or between descriptors. `&>` is none: other shells than bash read a `&` there. */
+/** A redirection to or from nowhere, or between descriptors. */
 function isHarmless(node: Redirection): boolean {
-  if (node.type !== 'Redirect' || node.operator.startsWith('&')) return false
+  if (node.type !== 'Redirect') return false
   const target = node.target && literal(node.target)
   if (target === '/dev/null') return true
   return (node.operator === '>&' || node.operator === '<&') && target !== undefined && /^(?:\d+-?|-)$/.test(target)
@@ -232,7 +230,7 @@ async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) 
     moves,
     mayRead(node) {
       const access = known.get(node)
-      return access?.kind === 'read' && !moves && isInside(access.path, root)
+      return access !== undefined && !moves && isInside(access.path, root)
     }
   }
 }

@@ -37,7 +37,7 @@ function isVariable(part: WordPart | DoubleQuotedChild): boolean {
 }
 
 function isEcho(name: string): boolean {
-  return name === '_' || name.startsWith('BASH_') || name === 'IFS'
+  return /^(?:_|BASH_.*|IFS|PS\d)$/.test(name)
 }
 
 /**

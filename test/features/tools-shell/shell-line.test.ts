@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { readLine } from '../../../features/tools-shell/shell-line.ts'
+import { atPattern, readLine } from '../../../features/tools-shell/shell-line.ts'
+import { freshDir } from '../../helpers/temp.ts'
 
 const cwd = '/srv/app'
 
@@ -70,6 +73,12 @@ test('nothing rides along with an allowed command', async () => {
     '(git log; rm x)',
     'git() { rm x; }',
     'FOO=1 git log',
+    'GIT_DIR=/evil git log',
+    'case $(rm x) in *) git log;; esac',
+    'case x in $(rm x)) git log;; esac',
+    '{ git log; } > p',
+    'git log >&1p',
+    'git log <<< "$(rm x)"',
     'sudo git log',
     "git log 'open; rm x"
   ]
@@ -89,7 +98,7 @@ test('without a wildcard a rule is the whole line, or one command of it', async 
   assert.equal(await covers('git log; rm \\*', 'git log; rm *; rm y'), false)
   assert.equal(await covers('ls', 'ls\nls'), true)
   assert.equal(await covers('ls', 'ls >/dev/null'), true)
-  assert.equal(await covers('*', 'a; b $(c) > d'), true, 'a lone star allows everything')
+  for (const star of ['*', '**']) assert.equal(await covers(star, 'a; b $(c) > d'), true, 'a lone star allows everything')
 })
 
 test('redirections and substitutions are allowed where the rule itself spells them', async () => {
@@ -103,6 +112,7 @@ test('a rule with a wildcard counts in the directory of the session only', async
   assert.equal(await covers('npm *', 'npm test', '/srv/app/sub'), false)
   assert.equal(await covers(['npm *', 'cd *'], 'npm test', '/srv/app/sub'), true)
   assert.equal(await covers("cd '/srv/app/sub' && npm test", 'npm test', '/srv/app/sub'), true)
+  assert.equal(await covers("cd '/srv/app/it'\\\\''s' && npm test", 'npm test', "/srv/app/it's"), true)
 })
 
 test('a denying rule finds its command anywhere in the line', async () => {
@@ -132,6 +142,81 @@ test('a denying rule finds its command anywhere in the line', async () => {
     'git log # x\nrm x'
   ]
   for (const line of found) assert.equal(await named('rm *', line), 'found', line)
+})
+
+test('a denying rule may be a whole line', async () => {
+  assert.equal(await named('git log; ls', 'git log; ls'), 'found')
+  assert.equal(await named('git log; ls', 'git log; pwd'), undefined)
+})
+
+test('what the line itself sets is covered by no wildcard where it could come out as a flag', async () => {
+  const rules = ['cd *', 'find *', 'ls *', 'wc *']
+  assert.equal(await covers(rules, 'find $PWD -name x'), true)
+  assert.equal(await covers(rules, 'cd "a -delete b" && find $PWD'), false)
+  assert.equal(await covers(rules, 'cd a && find "$PWD" -name x'), true)
+  assert.equal(await covers(rules, 'ls *.ts && wc -l *'), true, 'no flag of theirs does any harm')
+  assert.equal(await covers(rules, 'cd / && ls < etc/hosts'), false)
+})
+
+test('a harmless variable in front may stand in the rule, or not', async () => {
+  for (const rule of ['npm *', 'NODE_ENV=* npm *', 'NODE_ENV=test npm test'])
+    assert.equal(await covers(rule, 'NODE_ENV=test npm test'), true, rule)
+  assert.equal(await covers('NODE_ENV=prod npm *', 'NODE_ENV=test npm test'), false)
+})
+
+test('a line that is too long is not taken apart', async () => {
+  const line = `git log ${'a'.repeat(100_000)}`
+  assert.equal(await covers('git *', line), false)
+  assert.equal(await named('rm *', line), 'unsure')
+  assert.equal(await named('rm *', `mytool ${'word '.repeat(2000)}rm x`), 'unsure', 'nor one with too many words')
+})
+
+test('the files of a line are those of its redirections, links followed, and those of the home', async () => {
+  const dir = await realpath(await freshDir())
+  await mkdir(join(dir, 'real'))
+  await writeFile(join(dir, 'real/a'), '')
+  await symlink(join(dir, 'real'), join(dir, 'there'))
+  await symlink('/etc/hosts', join(dir, 'out'))
+  const touched = async (line: string, isOwn = (_path: string) => false) =>
+    (await readLine(line, join(dir, 'there'), join(dir, 'there'), isOwn)).accesses.map(
+      ({ kind, path }) => `${kind} ${path.replace(dir, '')}`
+    )
+  assert.deepEqual(await touched('ls < a > b 2>> c <> d >| e &> f'), [
+    'read /real/a',
+    'write /there/b',
+    'write /there/c',
+    'readwrite /there/d',
+    'write /there/e',
+    'write /there/f'
+  ])
+  assert.deepEqual(await touched('ls 2>&1 >/dev/null 3>&- < "$x" < ~other/y'), [])
+  assert.deepEqual(await touched('{ ls < ../out; } > "b c"'), ['read /etc/hosts', 'write /there/b c'])
+  const isOwn = (path: string) => path === '/srv/home/key'
+  for (const line of [
+    'cat /srv/home/key',
+    'x --file=/srv/home/key',
+    'cd /srv; cat home/key',
+    'pushd /srv/home; cat key',
+    '(a $(b /srv/home/key))'
+  ])
+    assert.deepEqual(await touched(line, isOwn), ['read /srv/home/key'], line)
+  const { parts } = await readLine('cat /srv/home/key', dir, dir, isOwn)
+  assert.equal(parts[0]?.covers('cat *'), false)
+  assert.equal(parts[0]?.covers('cat /srv/home/*'), false)
+  assert.equal(parts[0]?.covers('cat /srv/home/key'), true)
+  const covered = async (line: string, at: string) =>
+    (await readLine(line, join(dir, at), join(dir, at), () => false)).parts[0]?.covers('cat *')
+  assert.equal(await covered('cat < a', 'there'), true, 'the directory is reached by a link')
+  assert.equal(await covered('cat < out', '.'), false)
+  assert.equal(await covered('cat < ~root/x', '.'), false)
+})
+
+test('a file pattern stands for a directory that it fits', () => {
+  assert.equal(atPattern('/srv/h*/key', '/srv/home'), '/srv/home/key')
+  assert.equal(atPattern('/srv/[g-h]ome/key', '/srv/home'), '/srv/home/key')
+  assert.equal(atPattern('/srv/*/key', '/srv/.home'), '/srv/*/key', 'hidden names are left out')
+  assert.equal(atPattern('/srv/.*/key', '/srv/.home'), '/srv/.home/key')
+  assert.equal(atPattern('/srv/x*/key', '/srv/home'), '/srv/x*/key')
 })
 
 test('a denying rule leaves mere mentions alone', async () => {

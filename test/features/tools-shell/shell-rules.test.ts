@@ -46,6 +46,17 @@ async function wrong(
 
 /** Lines under a denying rule that run what it means. */
 const denied: Readonly<Record<string, readonly string[]>> = {
+  'mv *': rows(String.raw`
+      alias q=mv
+      scp -S '/bin/mv' a h:b
+      watch -n1 'mv x y'
+      LESSOPEN='|mv x' less y
+      PROMPT_COMMAND=mv bash -i
+      npm_config_script_shell='a; mv x y' npm test
+      mapfile -C'mv x y;' -c1 a <<< b
+      eval 'eval "mv x y"'
+      [[ -v 'a[$(mv x y)]' ]]
+      PAGER='a; mv x y' man ls`),
   'rm *': [
     ...rows(String.raw`
       mawk 'BEGIN { system( "cd /tmp && rm x" ) }'
@@ -116,6 +127,20 @@ const denied: Readonly<Record<string, readonly string[]>> = {
 
 /** Lines under a denying rule that do not tell what they run, or give words to a program that nothing is known of. */
 const asked: Readonly<Record<string, readonly string[]>> = {
+  'mv *': rows(String.raw`
+      eval m$y x
+      alias q="$x"; q
+      git -c alias.z="$x" z
+      git rebase -x "$x" HEAD~1
+      git bisect run $x
+      trap -- "$x" EXIT
+      npx -c "$x"
+      find . -exec sh -c 'cat {}' \;
+      source /proc/self/fd/0 < y
+      python3 <<< "$x"
+      perl - <<< "$x"
+      echo a | xargs -I{} bash -c 'echo {}'
+      echo '"unfinished' | node`),
   'rm *': [
     ...rows(String.raw`
       sem rm x
@@ -255,6 +280,23 @@ const asked: Readonly<Record<string, readonly string[]>> = {
 
 /** Lines that run, read or write something else than what the allowing rule says. */
 const uncovered: Readonly<Record<string, readonly string[]>> = {
+  '!rm *': ['mytool rm x', 'ls; $x', 'sudo rm x'],
+  'source *': ['source /dev/stdin', 'source /proc/self/fd/0'],
+  'xargs timeout *': ['xargs timeout 5'],
+  'uniq *': ['uniq a${IFS}p', 'uniq a${PS4}p', 'uniq a p'],
+  'env *': ['env touch p'],
+  'test *': ['test [-]v a', 'test -R x'],
+  'wait *': ["wait -n -p 'a[$(touch p)]'"],
+  'printf *': ['printf -vx y'],
+  'cut *': ['cut $_', 'cut ${!x}', 'cut ${a[b]}', "cut $'a'"],
+  '* --version': rows(String.raw`
+      $x --version
+      $(touch p) --version
+      {touch,p} --version
+      ./a/../touch --version`),
+  '[[ *': ['[[ $(x) == a ]]', '[[ a == $(x) ]]', '[[ $(x) ]]', '[[ -R a ]]', '[[ -n a && b -eq c ]]'],
+  'cat *': ["cat x 'y", 'cat <<< "$(touch p)"', 'cat x >&1p', 'cat x > /dev/null/p', '{ cat x; } > p'],
+  'NODE_ENV=* npm *': ['NODE_ENV=a PATH=b npm test', 'NODE_ENV=$(x) npm test'],
   'git *': [
     ...rows(String.raw`
       git bundle create p HEAD
@@ -458,6 +500,7 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
   'php *': ["php -r 'x'", 'php -d auto_prepend_file=x y'],
   'ruby *': ['ruby -e x', 'ruby -r./evil x'],
   'bash *': [
+    'bash',
     ...rows(String.raw`
       bash -c 'touch p'
       bash -c x
@@ -523,6 +566,10 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
 
 /** Lines of every day. */
 const ordinary = rows(String.raw`
+  cat ../../a && cd ../..
+  node --version && python3 -V
+  node --test
+  git log &>/dev/null
   git status && git diff | head
   npm test -- --grep x
   cd sub && ls
@@ -708,6 +755,8 @@ const usual = [
 
 /** Lines of every day that no rule allows. */
 const further = rows(String.raw`
+  awk -f x.awk "$file"
+  bash --version
   for f in *.ts; do echo $f; done
   while read -r l; do echo "$l"; done < a.txt
   x=$(git rev-parse HEAD); echo $x
