@@ -53,7 +53,7 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      const { atPattern, readLine } = await import('./shell-line.ts') // the parser costs nothing before the first command
+      const [{ atPattern }, { readLine }] = await Promise.all([import('./files-in.ts'), import('./shell-line.ts')]) // with the first command
       const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd, path =>
         belongsToHome(atPattern(path, ports.home), { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
       )

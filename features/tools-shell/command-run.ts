@@ -2,25 +2,15 @@
 import { join } from 'node:path'
 import type { Static } from '../../kernel/index.ts'
 import type { ToolEnv, ToolResult, ToolUpdate } from '../tools/index.ts'
-import { Command, type CommandEnd } from './command.ts'
+import { type Command, type CommandEnd, type CommandPorts, startCommand } from './command.ts'
 import type { bashParameters } from './contract.ts'
-import { commandEnv, type Hidden } from './environment.ts'
 import { MAX_BYTES, Output, Pieces } from './output.ts'
-import type { CommandRecord } from './record.ts'
 
 export type Arguments = Static<typeof bashParameters>
 
-export interface RunPorts {
-  readonly shell: string
+export interface RunPorts extends CommandPorts {
   readonly newId: () => string
-  /** Which variables commands do not get, by the configuration of this moment. */
-  readonly hidden: () => Hidden
-  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
-  /** Remembers a running command for the pack's end; returns its release. */
-  readonly own: (command: Command) => () => void
   readonly events: (agent: ToolEnv['agent']) => ShellEvents
-  readonly killGraceMs: number
-  readonly drainMs: number
 }
 
 /** Whom the events of a command go to (`shell.*`), for an agent. */
@@ -89,15 +79,9 @@ export class CommandRun {
       tell(() => events.output({ ...shown, update }))
     })
     this.#completed = isError => tell(() => events.completed({ ...shown, isError }))
-    const mark = ports.record.begin()
-    this.command = new Command({
-      shell: ports.shell,
+    const { command, release } = startCommand(ports, {
       command: args.command,
       cwd,
-      env: commandEnv(process.env, ports.hidden(), ports.shell, mark),
-      mark,
-      killGraceMs: ports.killGraceMs,
-      drainMs: ports.drainMs,
       onText: (kind, text) => {
         if (this.output.bytes > MAX_BYTES) return
         this.output.add(kind, text)
@@ -105,12 +89,8 @@ export class CommandRun {
         if (this.output.bytes > MAX_BYTES) this.kill('output', 0)
       }
     })
-    const disown = ports.own(this.command)
-    this.#release = () => {
-      disown()
-      ports.record.ended(mark)
-    }
-    if (this.command.pid !== undefined) void ports.record.started(mark, this.command.pid)
+    this.command = command
+    this.#release = release
     this.ended = this.#wait()
   }
 

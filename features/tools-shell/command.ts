@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
 import { StringDecoder } from 'node:string_decoder'
+import { commandEnv, type Hidden } from './environment.ts'
+import type { CommandRecord } from './record.ts'
 import { endStrays, findStrays, markedShell, processIds, signalTo } from './strays.ts'
 
 export interface CommandOptions {
@@ -20,6 +22,18 @@ export interface CommandOptions {
   /** Between SIGTERM and SIGKILL, in ms. */
   readonly killGraceMs: number
   /** How long to read on after the exit while something else still holds the pipes, in ms. */
+  readonly drainMs: number
+}
+
+/** What every command of this server is started with. */
+export interface CommandPorts {
+  readonly shell: string
+  /** Which variables commands do not get, by the configuration of this moment. */
+  readonly hidden: () => Hidden
+  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
+  /** Remembers a running command for the pack's end; returns its release. */
+  readonly own: (command: Command) => () => void
+  readonly killGraceMs: number
   readonly drainMs: number
 }
 
@@ -201,4 +215,22 @@ export class Command {
     signalTo(-pid, signal)
     for (const stray of this.#strays(pid)) signalTo(stray, signal)
   }
+}
+
+/** Starts a command of this server, on its record. `env` is added to the environment that commands get. `release`: it is over, or left. */
+export function startCommand(
+  ports: CommandPorts,
+  options: Pick<CommandOptions, 'command' | 'cwd' | 'input' | 'talks' | 'onText'> & Partial<Pick<CommandOptions, 'env' | 'killGraceMs'>>
+): { readonly command: Command; release(): void } {
+  const { shell, record, killGraceMs, drainMs } = ports
+  const mark = record.begin()
+  const env = { ...commandEnv(process.env, ports.hidden(), shell, mark), ...options.env }
+  const command = new Command({ shell, killGraceMs, drainMs, ...options, env, mark })
+  const disown = ports.own(command)
+  if (command.pid !== undefined) void record.started(mark, command.pid)
+  const release = () => {
+    disown()
+    record.ended(mark)
+  }
+  return { command, release }
 }

@@ -7,6 +7,8 @@ import { list } from './words.ts'
 /** Whether a word of a program is one; `words[0]` is the program. */
 export type Risk = (word: string, index: number, words: readonly string[]) => boolean
 
+export const SHELLS = 'ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'
+
 /** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
 function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {
   const long = list(names)
@@ -64,7 +66,7 @@ const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index
 
 const risks: readonly (readonly [string, Risk])[] = [
   ['awk gawk mawk nawk', word => /system|getline|@|printf?.*[>|]/s.test(word) || /^(?:-[dfiopDEl]|--[a-z])/.test(word)],
-  ['ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh', own('cs', 'command init-command init-file rcfile')],
+  [SHELLS, own('cs', 'command init-command init-file rcfile')],
   ['bun node nodejs', own('epr', 'env-file eval experimental-loader import loader preload print require', /^-$/)],
   ['cargo', flags('', 'config manifest-path')],
   [

@@ -1,5 +1,5 @@
 /** Which programs run others, and where in their words. What the flags of programs do besides is in `flags.ts`. */
-import { leads, riskOf } from './flags.ts'
+import { leads, riskOf, SHELLS } from './flags.ts'
 import { baseOf, list } from './words.ts'
 
 /** Programs that run the rest of their words: `name:flags that take the next word:words between flags and command`. */
@@ -25,7 +25,7 @@ const runners = new Set(
   list(`. alias at batch bind capsh compgen complete coproc crontab enable eval fc hash history mapfile parallel readarray screen script source su
     tmux trap`)
 )
-const shells = new Set(list('ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'))
+const shells = new Set(list(SHELLS))
 /** Programs that run others only with certain words; `riskOf` knows these. */
 const sometimes = new Set(['fd', 'fdfind', 'find', 'jobs'])
 
@@ -111,10 +111,9 @@ export function readsProgram(words: readonly string[]): boolean {
   return name === 'ed' || name === 'ex' || rest.every(word => word.startsWith('-') && !/^(?:-[hvV]|--(?:help|test|version))$/.test(word))
 }
 
-const timers = ['at', 'batch', 'crontab']
 /** Whether its commands may come from its input, in the language of the shell. */
 export function readsScript(name: string): boolean {
-  return shells.has(name) || ['su', 'source', '.', ...timers].includes(name)
+  return shells.has(name) || ['at', 'batch', 'crontab', 'su', 'source', '.'].includes(name)
 }
 
 /** Whether it runs what comes from its input, of which a rule says nothing. */

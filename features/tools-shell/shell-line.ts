@@ -2,24 +2,13 @@
  * One reading of a command line for all permission rules, from its syntax tree. Allowing is read narrowly: a line is the sum of its simple
  * commands, and no wildcard stands for anything that makes the shell do more than run one of them. Denying and asking are read widely.
  */
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
-import {
-  type Command,
-  forEachChild,
-  type ParsedScript,
-  parse,
-  type Redirect,
-  type Redirection,
-  type SyntaxNode,
-  type TestExpression,
-  type Word
-} from 'unbash'
-import { realAt } from '../../kernel/index.ts'
-import { compilePathGlob, isInside, matchText, type RulePart, type ToolAccess } from '../tools/index.ts'
-import { CommandsIn, DARK, LEVELS } from './commands-in.ts'
+import { resolve } from 'node:path'
+import { type Command, type ParsedScript, parse, type SyntaxNode, type TestExpression } from 'unbash'
+import { matchText, type RulePart } from '../tools/index.ts'
+import { CommandsIn, DARK } from './commands-in.ts'
+import { type FileAccess, type Files, filesOf, isHarmless } from './files-in.ts'
 import { hasRiskyFlags, mustSpell, readsInput } from './programs.ts'
-import { climbs, isPlain, literal, mayBeFlags, unquoted } from './words.ts'
+import { climbs, isPlain, literal, mayBeFlags } from './words.ts'
 
 export interface ShellLine {
   /** The line as rules see it: in another directory than the session's, `cd '<cwd>' && <line>`. */
@@ -34,12 +23,7 @@ export interface ShellLine {
 
 /** Longer lines are not taken apart. */
 const READ_CHARS = 100_000
-/** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
-const BASES = 5
-const LINKS = 100
 const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefined, commands: [], errors: [{ message: 'too long', pos: 0 }] }
-
-type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
 /**
  * Reads a line that will run in `cwd`, for a session that works in `base`; both absolute. `isOwn`: whether a path is the server's own; words
@@ -167,98 +151,6 @@ function onlyLooks(expression: TestExpression): boolean {
 /** Variables that programs are told by how to print and where they run, and that name no program or file to load. */
 const harmless =
   /^(?:CARGO_TERM_COLOR|CI|CLICOLOR(?:_FORCE)?|COLUMNS|DEBUG|FORCE_COLOR|GOARCH|GOOS|LANG|LC_[A-Z]+|LINES|LOG_LEVEL|NODE_ENV|NO_COLOR|PORT|PYTHONUNBUFFERED|RAILS_ENV|RUST_BACKTRACE|RUST_LOG|TERM|TZ|VERBOSE)=[\w.,:@*-]*$/
-
-/** A redirection to or from nowhere, or between descriptors. */
-function isHarmless(node: Redirection): boolean {
-  if (node.type !== 'Redirect') return false
-  const target = node.target && literal(node.target)
-  if (target === '/dev/null') return true
-  return (node.operator === '>&' || node.operator === '<&') && target !== undefined && /^(?:\d+-?|-)$/.test(target)
-}
-
-interface Files {
-  /** Words that name the server's own files. */
-  readonly own: ReadonlyMap<SyntaxNode, FileAccess>
-  /** By redirection; those whose target the line does not tell are missing. */
-  readonly known: ReadonlyMap<Redirect, FileAccess>
-  /** The line goes to another directory. */
-  readonly moves: boolean
-  /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
-  mayRead(node: Redirect): boolean
-}
-
-async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) => boolean): Promise<Files> {
-  const own = new Map<SyntaxNode, FileAccess>()
-  const known = new Map<Redirect, FileAccess>()
-  const nodes: Redirect[] = []
-  const words: Word[] = []
-  /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
-  const bases = [cwd]
-  let moves = false
-  let level = 0
-  const visit = (node: SyntaxNode): void => {
-    if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
-    if (node.type === 'Word') words.push(node)
-    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) {
-      moves = true
-      for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
-    }
-    if (level === LEVELS) return
-    level++
-    forEachChild(node, visit)
-    level--
-  }
-  visit(script)
-  for (const [index, word] of words.entries()) {
-    const value = withVariables(word.value)
-    const texts = [value, value.slice(value.indexOf('=') + 1)]
-    const paths = bases.flatMap(base => texts.map(text => pathOf(text, base)))
-    let path = paths.find(isOwn)
-    if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
-    if (path !== undefined) own.set(word, { kind: 'read', path })
-  }
-  for (const node of nodes) {
-    const target = node.target && literal(node.target)
-    if (target === undefined || /^~[^/]/.test(target)) continue
-    const path = pathOf(target, cwd)
-    known.set(node, { kind: kindOf(node), path: (await realAt(path)) ?? path }) // absent: its name is all there is
-  }
-  const root = (await realAt(cwd)) ?? cwd // vanished: nothing is below it
-  return {
-    known,
-    own,
-    moves,
-    mayRead(node) {
-      const access = known.get(node)
-      return access !== undefined && !moves && isInside(access.path, root)
-    }
-  }
-}
-
-function pathOf(text: string, cwd: string): string {
-  return text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : resolve(cwd, text)
-}
-
-/** Variables as this process has them; a command gets the same. */
-function withVariables(text: string): string {
-  return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (given, braced?: string, plain?: string) => process.env[braced ?? plain ?? ''] ?? given)
-}
-
-/** A path whose file patterns may stand for a directory (absolute): that directory, where they fit. Names with a dot need one in the pattern. */
-export function atPattern(path: string, dir: string): string {
-  const parts = path.split('/')
-  const names = dir.split('/')
-  const fits = names.every((name, at) => {
-    const part = parts[at] ?? ''
-    return part === name || (/[*?[]/.test(part) && name.startsWith('.') === part.startsWith('.') && compilePathGlob(part)(name))
-  })
-  return fits ? [dir, ...parts.slice(names.length)].join('/') : path
-}
-
-function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {
-  if (operator === '<' || operator === '<&') return 'read'
-  return operator === '<>' ? 'readwrite' : 'write'
-}
 
 function partOf(given: readonly Piece[], { forms, suspected }: CommandsIn, subject: string): RulePart {
   const readings = [given, given.filter(piece => !piece.free)].flatMap(pieces => {

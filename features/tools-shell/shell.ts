@@ -1,8 +1,6 @@
 /** Commands of other packs (hooks of the user): run as those of Bash are, in a process group of their own that never outlives the server. */
 import { serviceToken } from '../../kernel/index.ts'
-import { Command, type CommandEnd, type CommandOptions } from './command.ts'
-import { commandEnv, type Hidden } from './environment.ts'
-import type { CommandRecord } from './record.ts'
+import { type CommandEnd, type CommandPorts, startCommand } from './command.ts'
 
 export interface ShellRun {
   readonly command: string
@@ -65,30 +63,20 @@ export const Shell = serviceToken<Shell>('shell')
 /** Characters kept of each stream. */
 const MAX_CHARS = 1024 * 1024
 
-export interface ShellPorts extends Pick<CommandOptions, 'shell' | 'killGraceMs' | 'drainMs'> {
-  readonly hidden: () => Hidden
-  readonly record: Pick<CommandRecord, 'begin' | 'started' | 'ended'>
-  readonly own: (command: Command) => () => void
-}
-
-export function createShell(ports: ShellPorts): Shell {
+export function createShell(ports: CommandPorts): Shell {
   return {
     async run({ command: line, cwd, env = {}, input, timeout_ms, kill_grace_ms, signal }) {
       const text = { stdout: '', stderr: '' }
       if (signal?.aborted) return { code: undefined, ...text, trouble: 'it was aborted' }
-      const mark = ports.record.begin()
-      const command = new Command({
-        shell: ports.shell,
+      const { command, release } = startCommand(ports, {
         command: line,
         cwd,
-        env: { ...commandEnv(process.env, ports.hidden(), ports.shell, mark), ...env },
-        mark,
+        env,
         ...(input === undefined ? {} : { input }),
         onText(kind, piece) {
           text[kind] += piece.slice(0, MAX_CHARS - text[kind].length)
         },
-        killGraceMs: kill_grace_ms ?? ports.killGraceMs,
-        drainMs: ports.drainMs
+        ...(kill_grace_ms === undefined ? {} : { killGraceMs: kill_grace_ms })
       })
       let trouble: string | undefined
       const stop = (why: string) => {
@@ -97,9 +85,7 @@ export function createShell(ports: ShellPorts): Shell {
       }
       const onAbort = () => stop('it was aborted')
       const timer = setTimeout(stop, timeout_ms, `it took longer than ${timeout_ms / 1000} s`)
-      const release = ports.own(command)
       signal?.addEventListener('abort', onAbort, { once: true })
-      if (command.pid !== undefined) void ports.record.started(mark, command.pid)
       try {
         const end = await command.ended
         const code = end.kind === 'exit' && trouble === undefined ? end.code : undefined
@@ -108,27 +94,13 @@ export function createShell(ports: ShellPorts): Shell {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
         release()
-        ports.record.ended(mark)
       }
     },
     start({ program, args, cwd, env = {}, onText }) {
-      const mark = ports.record.begin()
-      const command = new Command({
-        shell: ports.shell,
-        command: `exec ${[program, ...args].map(quoted).join(' ')}`,
-        cwd,
-        env: { ...commandEnv(process.env, ports.hidden(), ports.shell, mark), ...env },
-        mark,
-        talks: true,
-        onText,
-        killGraceMs: ports.killGraceMs,
-        drainMs: ports.drainMs
-      })
-      const release = ports.own(command)
-      if (command.pid !== undefined) void ports.record.started(mark, command.pid)
+      const line = `exec ${[program, ...args].map(quoted).join(' ')}`
+      const { command, release } = startCommand(ports, { command: line, cwd, env, talks: true, onText })
       const ended = command.ended.then(end => {
         release()
-        ports.record.ended(mark)
         return troubleOf(end)
       })
       return {

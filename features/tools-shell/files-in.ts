@@ -1,0 +1,106 @@
+/** The files that a line names: those of its redirections, and words that lead to files of the server itself. */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode, type Word } from 'unbash'
+import { realAt } from '../../kernel/index.ts'
+import { compilePathGlob, isInside, type ToolAccess } from '../tools/index.ts'
+import { LEVELS } from './commands-in.ts'
+import { literal, unquoted } from './words.ts'
+
+/** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
+const BASES = 5
+const LINKS = 100
+
+export type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
+
+export interface Files {
+  /** Words that name the server's own files. */
+  readonly own: ReadonlyMap<SyntaxNode, FileAccess>
+  /** By redirection; those whose target the line does not tell are missing. */
+  readonly known: ReadonlyMap<Redirect, FileAccess>
+  /** The line goes to another directory. */
+  readonly moves: boolean
+  /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
+  mayRead(node: Redirect): boolean
+}
+
+export async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) => boolean): Promise<Files> {
+  const own = new Map<SyntaxNode, FileAccess>()
+  const known = new Map<Redirect, FileAccess>()
+  const nodes: Redirect[] = []
+  const words: Word[] = []
+  /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
+  const bases = [cwd]
+  let moves = false
+  let level = 0
+  const visit = (node: SyntaxNode): void => {
+    if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
+    if (node.type === 'Word') words.push(node)
+    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) {
+      moves = true
+      for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
+    }
+    if (level === LEVELS) return
+    level++
+    forEachChild(node, visit)
+    level--
+  }
+  visit(script)
+  for (const [index, word] of words.entries()) {
+    const value = withVariables(word.value)
+    const texts = [value, value.slice(value.indexOf('=') + 1)]
+    const paths = bases.flatMap(base => texts.map(text => pathOf(text, base)))
+    let path = paths.find(isOwn)
+    if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
+    if (path !== undefined) own.set(word, { kind: 'read', path })
+  }
+  for (const node of nodes) {
+    const target = node.target && literal(node.target)
+    if (target === undefined || /^~[^/]/.test(target)) continue
+    const path = pathOf(target, cwd)
+    known.set(node, { kind: kindOf(node), path: (await realAt(path)) ?? path }) // absent: its name is all there is
+  }
+  const root = (await realAt(cwd)) ?? cwd // vanished: nothing is below it
+  return {
+    known,
+    own,
+    moves,
+    mayRead(node) {
+      const access = known.get(node)
+      return access !== undefined && !moves && isInside(access.path, root)
+    }
+  }
+}
+
+function pathOf(text: string, cwd: string): string {
+  return text === '~' || text.startsWith('~/') ? join(homedir(), text.slice(1)) : resolve(cwd, text)
+}
+
+/** Variables as this process has them; a command gets the same. */
+function withVariables(text: string): string {
+  return text.replace(/\$(?:\{(\w+)\}|(\w+))/g, (given, braced?: string, plain?: string) => process.env[braced ?? plain ?? ''] ?? given)
+}
+
+/** A path whose file patterns may stand for a directory (absolute): that directory, where they fit. Names with a dot need one in the pattern. */
+export function atPattern(path: string, dir: string): string {
+  const parts = path.split('/')
+  const names = dir.split('/')
+  const fits = names.every((name, at) => {
+    const part = parts[at] ?? ''
+    return part === name || (/[*?[]/.test(part) && name.startsWith('.') === part.startsWith('.') && compilePathGlob(part)(name))
+  })
+  return fits ? [dir, ...parts.slice(names.length)].join('/') : path
+}
+
+function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {
+  if (operator === '<' || operator === '<&') return 'read'
+  return operator === '<>' ? 'readwrite' : 'write'
+}
+
+/** A redirection to or from nowhere, or between descriptors. */
+export function isHarmless(node: Redirection): boolean {
+  if (node.type !== 'Redirect') return false
+  const target = node.target && literal(node.target)
+  if (target === '/dev/null') return true
+  return (node.operator === '>&' || node.operator === '<&') && target !== undefined && /^(?:\d+-?|-)$/.test(target)
+}
