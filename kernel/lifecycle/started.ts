@@ -17,10 +17,7 @@ export interface TimerOptions {
 /** What setTimeout can count, ms. */
 const longestMs = 2 ** 31 - 1
 
-/**
- * Runs `work` every `ms` (1 to 2,147,483,647; RangeError), the first time after the first `ms`; what it answers is awaited, and counted from its end.
- * The process does not stay for it.
- */
+/** See `PackContext.timer`. */
 export function startTimer(
   { pack, guard, scope }: Starter,
   ms: number,
@@ -62,11 +59,7 @@ const killAll = () => {
   for (const child of children) signalGroup(child, 'SIGKILL')
 }
 
-/**
- * Starts a program as `spawn` of `node:child_process` does, in a process group of its own. The end of the pack is SIGTERM for the group, SIGKILL after
- * `graceMs`, and waits for it; what a program leaves behind in its group is killed when it ends. One that cannot be started is a fault of the
- * pack, unless it listens to `error` itself.
- */
+/** See `PackContext.spawn`; SIGKILL comes `graceMs` after SIGTERM. */
 export function startChild(
   { pack, guard, scope }: Starter,
   command: string,
