@@ -125,8 +125,8 @@ export class Turns {
       .catch((err: unknown) => deps.log.error({ err, session_id: host.session.id }, 'a prompt could not be begun'))
       .finally(() => {
         this.#asking = undefined
-        host.session.work.background(-1)
         this.start()
+        host.session.work.background(-1)
       })
     this.#asking = { item, controller, done }
   }
@@ -188,8 +188,13 @@ export class Turns {
     })
     this.#turn = turn
     this.#last = turn
+    const { work } = host.session
+    // What kept the session at work until now may end before the begin of the turn is on record and told.
+    const goesOn = work.busy
+    if (goesOn) work.background(1)
     const launch = async (written: Written | undefined) => {
       const over = written && turn.run(written)
+      if (goesOn) work.background(-1)
       begun()
       await over
     }

@@ -70,23 +70,22 @@ export default definePack({
     const start = async (host: AgentHost, instruction: string | undefined): Promise<void> => {
       const agent = await agents.of(host)
       const history = await histories.of(host)
+      const { work } = host.session
       await new Promise<void>((begun, refused) => {
-        const work = async (signal: AbortSignal) => {
+        let isTold = false
+        const compacting = async (signal: AbortSignal) => {
           if (history.messages.count() === 0) throw new AppError(CompactionUnable, { message: 'there is nothing to compact' })
-          const { work } = host.session
-          let isTold = false
-          try {
-            const input = { agent, history, ...(instruction === undefined ? {} : { instruction }) }
-            await compact(ports, input, signal, () => {
-              isTold = true
-              work.background(1)
-              begun()
-            })
-          } finally {
-            if (isTold) work.background(-1)
-          }
+          const input = { agent, history, ...(instruction === undefined ? {} : { instruction }) }
+          await compact(ports, input, signal, () => {
+            isTold = true
+            work.background(1)
+            begun()
+          })
         }
-        agent.exclusive(work, { refusal: CompactionUnable }).catch(refused)
+        const over = () => {
+          if (isTold) work.background(-1) // a prompt that waited is at work by now
+        }
+        agent.exclusive(compacting, { refusal: CompactionUnable }).finally(over).catch(refused)
       })
     }
     ctx.provide(Compaction, { start: (agent, { instruction } = {}) => start(agent, instruction) })

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { listPrompts } from '../../../features/prompts/index.ts'
+import { TurnHooks } from '../../../features/agent/index.ts'
+import { abortSession, listPrompts } from '../../../features/prompts/index.ts'
 import { readStatus } from '../../../features/session-views/index.ts'
 import { listSessions, readSession } from '../../../features/sessions/index.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { copyOfHome, historyOnDisk, type Started, startAgent } from './start.ts'
@@ -61,6 +63,33 @@ test('between two queued prompts the session is at work without a gap', async t 
       { busy: false, main_turn_active: false, pending_interaction: 'none', last_turn_reason: 'completed' }
     ]
   )
+})
+
+test('behind a prompt that is aborted while packs are asked about it, the next one begins while the session is still at work', async t => {
+  const asked = latch()
+  const guard = definePack({
+    name: 'guard',
+    needs: { hooks: TurnHooks },
+    setup(ctx, { hooks }) {
+      ctx.tap(hooks.beforePrompt, ({ content, signal }) => {
+        if (content.some(part => part.type === 'text' && part.text === 'two')) return
+        asked.open()
+        return new Promise(resolve => signal.addEventListener('abort', () => resolve(undefined)))
+      })
+    }
+  })
+  const agent = await startAgent(t, scriptedLlm('answer'), { packs: [guard] })
+  const first = agent.prompt('one')
+  await asked.opened
+  assert.equal((await agent.prompt('two')).status, 'queued')
+
+  assert.equal((await agent.call(abortSession, { params: { session_id: agent.session_id } })).code, 0)
+  await first
+  await agent.settled(2)
+
+  const work = agent.events.filter(event => event.type === 'event.session.work_changed')
+  const told = work.map(({ payload }) => (payload as { readonly busy: boolean }).busy)
+  assert.deepEqual([told.indexOf(false), told.at(-1)], [told.length - 1, false])
 })
 
 test('the answer to a prompt costs one write, which also begins its turn; a plain turn costs three', async t => {

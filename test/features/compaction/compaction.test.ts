@@ -86,6 +86,24 @@ test('a compaction is refused while a turn runs, while another one runs, and wit
   assert.ok(!agent.events.some(({ type }) => type === 'error'))
 })
 
+test('a prompt that waits for a compaction begins while the session is still at work', async t => {
+  const agent = await startCompacting(t, windowed(100_000, 'answer', [{ type: 'wait', until: never }]))
+  await agent.prompt('one')
+  await agent.settled(1)
+  await agent.compact()
+  await agent.prompt('two')
+  const before = agent.events.length
+
+  assert.equal((await agent.call(abortSession, { params: { session_id: agent.session_id } })).code, 0)
+  await agent.settled(2)
+
+  const work = agent.events.slice(before).filter(({ type }) => type === 'event.session.work_changed')
+  assert.deepEqual(
+    work.map(({ payload }) => (payload as { busy: boolean }).busy),
+    [true, false]
+  )
+})
+
 test('a full context is made smaller before the next step of a turn, which waits; then steps go on without another one', async t => {
   let step = 0
   const llm = windowed(10_000, () =>
