@@ -120,11 +120,8 @@ export class ClientConnection extends SlotHost implements Connection {
 
   info(): ConnectionInfo {
     const { id, connected_at, remote_address, user_agent } = this.#options
-    return { id, connected_at, remote_address, user_agent, has_client_hello: this.greeted, subscriptions: this.#subscriptions() }
-  }
-
-  #subscriptions(): string[] {
-    return [...this.sessions(), ...(this.#remote?.sessions() ?? [])].sort()
+    const subscriptions = [...this.sessions(), ...(this.#remote?.sessions() ?? [])].sort()
+    return { id, connected_at, remote_address, user_agent, has_client_hello: this.greeted, subscriptions }
   }
 
   store(): never {
@@ -187,13 +184,6 @@ export class ClientConnection extends SlotHost implements Connection {
     return filter && [...filter]
   }
 
-  /** An event of another server that reaches everyone. */
-  #offer(event: SharedEvent): void {
-    if (this.subscribed(event.session_id)) return // it is here by now
-    if (this.#remote) this.#remote.offer(event)
-    else this.tell(event)
-  }
-
   /** Remembers a subscription; null shows all subjects, undefined keeps the filter of an earlier one. */
   remember(session_id: string, filter: readonly string[] | null | undefined): void {
     const kept = filter === undefined ? this.#filters.get(session_id) : undefined
@@ -209,10 +199,10 @@ export class ClientConnection extends SlotHost implements Connection {
   broadcast(event: SharedEvent, foreign = false): void {
     const early = this.#early
     if (!early || (early.length === 0 && !this.#mayReplay(event))) {
-      if (event.durable && this.#awaited.has(event.session_id) && !this.subscribed(event.session_id)) return
-      if (foreign) this.#offer(event)
-      else if (this.subscribedRemotely(event.session_id))
-        this.#remote?.offer(event) // it came here from there: the subscription follows
+      const isHere = this.subscribed(event.session_id)
+      if (!isHere && event.durable && this.#awaited.has(event.session_id)) return
+      if (foreign && isHere) return // the session is here by now
+      if (this.#remote && (foreign || this.#remote.has(event.session_id))) this.#remote.offer(event)
       else this.tell(event)
       return
     }
@@ -237,10 +227,8 @@ export class ClientConnection extends SlotHost implements Connection {
     if (once === undefined) return true
     if (this.#told.has(once)) return false
     this.#told.add(once)
-    for (const oldest of this.#told) {
-      if (this.#told.size <= maxTold) break
-      this.#told.delete(oldest)
-    }
+    const [oldest = ''] = this.#told
+    if (this.#told.size > maxTold) this.#told.delete(oldest)
     return true
   }
 

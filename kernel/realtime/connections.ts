@@ -20,11 +20,7 @@ import type { ConnectionInfo } from './types.ts'
 
 export interface ConnectionsOptions extends SubscriptionsOptions {
   readonly gate: Gate
-  /** See HubOptions. */
-  readonly messageBytes?: number | undefined
 }
-
-const defaultMessageBytes = 16 * 1024 * 1024
 
 /** What the list of connections tells about the other side. */
 interface Peer {
@@ -44,7 +40,7 @@ export class Connections {
   readonly #frames: Frames
   readonly #sockets: Sockets
   /** In order of arrival. */
-  readonly #open = new Set<ClientConnection>()
+  readonly #open: Set<ClientConnection>
   /** Connections that are closing, and slots being closed. */
   readonly #leaving = new Set<Promise<void>>()
   #closing: Promise<void> | undefined
@@ -52,14 +48,13 @@ export class Connections {
   constructor(env: Environment, options: ConnectionsOptions) {
     this.#env = env
     this.#options = options
+    this.#open = options.table.fanout.connections
     const { gate, subject } = options
     this.#subscriptions = new Subscriptions(env, options)
-    const checkToken = (token: string) => gate.bypass || gate.checkToken(token)
     const subscriptions = this.#subscriptions
-    this.#frames = new Frames(env, controlHandlers({ subscriptions, checkToken, subject }), subscriptions)
+    this.#frames = new Frames(env, controlHandlers({ subscriptions, gate, subject }), subscriptions)
     this.#sockets = new Sockets(env, {
       gate,
-      messageBytes: options.messageBytes ?? defaultMessageBytes,
       closing: () => this.#closing !== undefined,
       accept: (ws, transport, principal, req) => {
         const { remoteAddress = null } = req.socket
@@ -194,13 +189,11 @@ export class Connections {
         capabilities: { event_batching: false, compression: false }
       }
     })
-    if (!connection.relayed) fanout.add(connection)
     return connection
   }
 
   #end(connection: ClientConnection): void {
     this.#open.delete(connection)
-    this.#options.table.fanout.remove(connection)
     for (const session_id of connection.sessions()) this.#subscriptions.leave(connection, session_id)
     const leaving = this.#leave(connection).finally(() => this.#leaving.delete(leaving))
     this.#leaving.add(leaving)

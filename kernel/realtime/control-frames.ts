@@ -1,7 +1,8 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
 import { type TObject, Type } from '@sinclair/typebox'
+import type { Gate } from '../access/gate.ts'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
-import { CredentialRejected } from '../errors.ts'
+import { AppError, CredentialRejected } from '../errors.ts'
 import { named, oneOf } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
@@ -90,23 +91,15 @@ const resyncRequired = defineOutFrame({
 /** Frames that the kernel sends beside acks and events; each has a `timestamp` next to its payload. */
 export const systemFrames: readonly OutFrameSpec[] = [serverHello, resyncRequired]
 
-/** Answer to a control frame of the kernel. */
-export interface CoreReply {
-  readonly code?: number
-  readonly msg?: string
-  readonly payload: object
-  /** Close the connection with 1000 after the ack. */
-  readonly close?: boolean
-}
-
 export interface ControlOptions {
   readonly subscriptions: Subscriptions
-  checkToken(token: string): boolean | Promise<boolean>
+  readonly gate: Gate
   subject(): SubjectRule | undefined
 }
 
 type Fields = Readonly<Record<string, unknown>>
-type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<CoreReply>
+/** Answers the payload of the ack. */
+type CoreHandler = (payload: Fields, connection: ClientConnection) => Promise<object>
 
 /** A frame that the kernel itself answers. */
 export interface CoreFrame {
@@ -118,7 +111,7 @@ export interface CoreFrame {
 }
 
 /** The kernel's own frames by type. */
-export function controlHandlers({ subscriptions, checkToken, subject }: ControlOptions): ReadonlyMap<string, CoreFrame> {
+export function controlHandlers({ subscriptions, gate, subject }: ControlOptions): ReadonlyMap<string, CoreFrame> {
   async function subscribeAll(connection: ClientConnection, ids: readonly string[], payload: Fields) {
     const cursors = cursorsOf(ids, asFields(payload.cursors))
     const rule = subject()
@@ -158,20 +151,20 @@ export function controlHandlers({ subscriptions, checkToken, subject }: ControlO
     [
       clientHello,
       async (payload, connection) => {
-        if (typeof payload.token === 'string' && !(await checkToken(payload.token))) {
-          return { code: CredentialRejected.code, msg: 'token rejected', payload: {}, close: true }
+        if (typeof payload.token === 'string' && !(await gate.checkToken(payload.token))) {
+          throw new AppError(CredentialRejected, { message: 'token rejected' })
         }
         const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
         connection.greeted = true
-        return { payload: { accepted_subscriptions: accepted, ...rest } }
+        return { accepted_subscriptions: accepted, ...rest }
       }
     ],
-    [subscribe, async (payload, connection) => ({ payload: await subscribeAll(connection, asStrings(payload.session_ids), payload) })],
+    [subscribe, (payload, connection) => subscribeAll(connection, asStrings(payload.session_ids), payload)],
     [
       unsubscribe,
       async (payload, connection) => {
         for (const id of asStrings(payload.session_ids)) await subscriptions.unsubscribe(connection, id)
-        return { payload: { accepted: [], not_found: [], resync_required: [] } }
+        return { accepted: [], not_found: [], resync_required: [] }
       }
     ]
   ]

@@ -12,7 +12,8 @@ const quickFlushes = 4
 
 export class Fanout {
   readonly #env: Environment
-  readonly #everyone = new Set<ClientConnection>()
+  /** All that are open, oldest first; who connects and goes puts itself there and takes itself away. */
+  readonly connections = new Set<ClientConnection>()
   readonly #audiences = new Map<string, Audience>()
   /** Audiences that hold frames back. */
   readonly #waiting = new Set<Audience>()
@@ -21,14 +22,6 @@ export class Fanout {
 
   constructor(env: Environment) {
     this.#env = env
-  }
-
-  add(connection: ClientConnection): void {
-    this.#everyone.add(connection)
-  }
-
-  remove(connection: ClientConnection): void {
-    this.#everyone.delete(connection)
   }
 
   /** From now on the connection gets the session's events; what was handed over before does not reach it. */
@@ -65,7 +58,7 @@ export class Fanout {
   deliver(frame: EventFrame): void {
     if (frame.only) this.#toOne(frame, frame.only)
     else if (!frame.everyone) this.#audiences.get(frame.session_id)?.push(frame)
-    else if (this.#everyone.size > 0 || this.#shared.size > 0 || this.#audiences.has(frame.session_id)) this.#toEveryone(frame)
+    else if (this.connections.size > 0 || this.#shared.size > 0) this.#toEveryone(frame)
   }
 
   #toOne(frame: EventFrame, only: Connection): void {
@@ -82,8 +75,10 @@ export class Fanout {
     const { scope, type, durable } = spec
     const once = onceKey(spec, session_id, seq)
     const event: SharedEvent = { scope, type, session_id, seq, durable, ...(once && { once }), frame: frame.wire ?? alone(frame) }
-    for (const connection of [...this.#everyone]) connection.broadcast(event)
-    for (const connection of this.#audiences.get(session_id)?.receivers ?? []) if (connection.relayed) connection.tell(event)
+    for (const connection of [...this.connections]) {
+      if (!connection.relayed) connection.broadcast(event)
+      else if (connection.subscribed(session_id)) connection.tell(event)
+    }
     if (frame.foreign || spec.perServer) return
     for (const tell of this.#shared) tell(event)
   }
@@ -97,7 +92,7 @@ export class Fanout {
   /** A session event of another server that reaches everyone. */
   offer(event: SharedEvent): void {
     this.flush()
-    for (const connection of [...this.#everyone]) connection.broadcast(event, true)
+    for (const connection of [...this.connections]) if (!connection.relayed) connection.broadcast(event, true)
   }
 
   /** Sends what waits for its batch, of a session or of all. */

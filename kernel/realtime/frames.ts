@@ -3,7 +3,7 @@ import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import { whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import { AppError, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
+import { AppError, CredentialRejected, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
@@ -29,7 +29,7 @@ interface Ack {
   readonly payload: unknown
   readonly details?: AppError['details']
   /** Close with 1000 after the ack. */
-  readonly close?: boolean | undefined
+  readonly close?: boolean
 }
 
 /** Beyond these the client is not read until frames are done: the sender waits, nothing is lost. */
@@ -72,10 +72,12 @@ export class Frames {
       }
       if (!core) return unknownFrame(frame)
       requireScope(connection.principal)
-      const { code = 0, msg = 'success', payload, close } = await core.answer(checked(core.spec(), frame), connection)
-      return { code, msg, payload, close }
+      return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection) }
     } catch (err) {
-      if (AppError.is(err)) return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: err.details }
+      if (AppError.is(err)) {
+        const close = core !== undefined && err.spec === CredentialRejected
+        return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: err.details, close }
+      }
       // A handler that meets a connection that has gone is no bug of its pack.
       if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
       else this.#env.log.debug({ err, frame: frame.type }, 'a frame of a connection that has gone failed')

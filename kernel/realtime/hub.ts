@@ -17,8 +17,6 @@ export interface HubOptions {
   readonly gate: Gate
   readonly hooks: KernelHooks
   readonly journals: Journals
-  /** Largest message a client may send, in bytes; default 16 MiB. Larger ones close the connection with 1009. */
-  readonly messageBytes?: number | undefined
   /** What events of all streams may take while they wait for disk and sockets, in bytes; default 64 MiB. */
   readonly waitingBytes?: number | undefined
 }

@@ -18,10 +18,11 @@ const fullBytes = 256 * 1024
 /** After a close frame of ours the peer has this long to answer. */
 const closeGraceMs = 1000
 
+/** Largest message of a client, in bytes; a larger one closes its connection with 1009. */
+const messageBytes = 16 * 1024 * 1024
+
 export interface SocketsOptions {
   readonly gate: Gate
-  /** Largest message in bytes; a larger one closes its connection with 1009. */
-  readonly messageBytes: number
   accept(ws: WebSocket, transport: SocketTransport, principal: Principal, req: IncomingMessage): void
   /** True when no new connection may begin. */
   closing(): boolean
@@ -78,7 +79,7 @@ export class Sockets {
   /** With the first client, so that the server is ready sooner. */
   async #load(): Promise<WebSocketServer> {
     const { WebSocketServer: Server } = await import('ws')
-    const { gate, messageBytes } = this.#options
+    const { gate } = this.#options
     return new Server({
       noServer: true,
       clientTracking: false,

@@ -75,11 +75,11 @@ test('what is for one client comes behind what it was handed before, and only to
 test('while a client waits for its replay it gets what is for everyone and volatile, and nothing durable, which the replay has', t => {
   const { fanout, one } = scene(t)
   const [replaying, idle] = [receiver({ awaitsReplay: true }), receiver()]
-  for (const { client } of [one, replaying, idle]) fanout.add(client)
+  for (const { client } of [one, replaying, idle]) fanout.connections.add(client)
   fanout.deliver(frame('before'))
   fanout.deliver(frame('kept', { spec: noted, everyone: true }))
   fanout.deliver(frame('passing', { everyone: true }))
-  fanout.remove(idle.client)
+  fanout.connections.delete(idle.client)
   fanout.deliver(frame('later', { everyone: true }))
   assert.deepEqual(
     [one.got, replaying.got, idle.got],

@@ -536,9 +536,9 @@ test('frames that arrive before the credential is checked are answered afterward
 })
 
 test('a message over the limit ends its own connection with 1009 only', async t => {
-  const { connect } = await startHub(t, { messageBytes: 1000 })
+  const { connect } = await startHub(t)
   const [loud, quiet] = [await connect(), await connect()]
-  loud.send('x'.repeat(2000))
+  loud.send('x'.repeat(16 * 1024 * 1024 + 1))
   assert.equal((await loud.closed).code, 1009)
   assert.equal((await quiet.request('subscribe', { session_ids: [] })).code, 0)
 })
