@@ -1,5 +1,6 @@
 /** Access tokens of key files: one question for all who ask, kept until shortly before their end. */
-import { authError, type ResolvedModel, type TokenOptions, TokenProblem, untilAborted } from '../llm/index.ts'
+import { untilAborted } from '../../kernel/index.ts'
+import { authError, type ResolvedModel, type TokenOptions, TokenProblem } from '../llm/index.ts'
 import { askForToken, type GrantParts } from './grant.ts'
 import { type KeyFile, KeyFileProblem, readKeyFile, stampOf } from './key-file.ts'
 import { payerHeader } from './names.ts'

@@ -38,7 +38,6 @@ export * from './service.ts'
 export { inlineRefs, missingType, objectSchema } from './tool-schema.ts'
 export { isTransportError, transportError } from './transport-errors.ts'
 export { whyUnreachable } from './unreachable.ts'
-export { untilAborted } from './until-aborted.ts'
 export { createUpstream, readText, type Upstream, type UpstreamReply } from './upstream.ts'
 export { errorIn, oneLine } from './upstream-failure.ts'
 export {

@@ -1,6 +1,7 @@
 /** HTTP to model providers: one connection pool, proxies from the environment, streams without a limit but silence. undici loads with the first request. */
 import { pipeline, Readable, type Transform } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
+import { untilAborted } from '../../kernel/index.ts'
 import { isLoopback, lookupName, type NameLookup } from './addresses.ts'
 import { jsonBody } from './json-body.ts'
 import { assertOutbound } from './outbound.ts'
@@ -8,7 +9,6 @@ import { proxiesOf, proxyFailure } from './proxies.ts'
 import type { ResolvedModel } from './request.ts'
 import { loadUndici, type UndiciParts } from './undici-parts.ts'
 import { failedAt } from './unreachable.ts'
-import { untilAborted } from './until-aborted.ts'
 
 /** The head of a reply, and the body as it comes: whoever has it reads it to its end or destroys it. */
 export interface UpstreamReply {

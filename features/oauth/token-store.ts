@@ -1,8 +1,8 @@
 /** Stored credentials: read, renewed once for all who ask, on this server and on the others of the home. */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, acquireLock, type DocumentStore, type Lock, type Logger } from '../../kernel/index.ts'
-import { type LoginStatus, type TokenOptions, untilAborted } from '../llm/index.ts'
+import { AppError, acquireLock, type DocumentStore, type Lock, type Logger, untilAborted } from '../../kernel/index.ts'
+import type { LoginStatus, TokenOptions } from '../llm/index.ts'
 import type { AccountService } from './account-service.ts'
 import type { Credential } from './contract.ts'
 import { canBeCredential, isDue, isUsable, loginStatus, readCredentialFile, tombstone } from './credential.ts'

@@ -25,6 +25,17 @@ export async function waitAtMost<T>(work: Promise<T>, ms: number): Promise<T | t
   }
 }
 
+/** The work's end, or the signal's reason if that comes first: the work itself goes on, for whoever else waits, and may never end. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
 /** Microtasks in which most work ends that has nothing to wait for. */
 const fewMicrotasks = 20
 

@@ -122,7 +122,7 @@ export class Connections {
   }
 
   /** Another server has the session now: its subscribers resync and go on there. */
-  moved(session_id: string, at: Watermark = { seq: 0, epoch: '' }): void {
+  moved(session_id: string, at: Watermark | undefined): void {
     for (const connection of [...this.#open]) {
       if (!connection.subscribed(session_id)) continue
       if (connection.relayed) {
@@ -131,8 +131,8 @@ export class Connections {
       }
       const filter = connection.filterOf(session_id)
       this.#subscriptions.leave(connection, session_id)
-      this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at.epoch === '' ? { seq: at.seq } : at)
-      connection.remote?.follow(session_id, { filter, ...(at.epoch === '' ? {} : { cursor: at }) })
+      this.#subscriptions.sendResync(connection, session_id, 'buffer_overflow', at ?? { seq: 0 })
+      connection.remote?.follow(session_id, { filter, cursor: at })
     }
   }
 

@@ -5,7 +5,7 @@ import { whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
 import { AppError, CredentialRejected, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
-import { yieldToLoop } from '../lifecycle/wait.ts'
+import { untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
 import { problems, type TObject, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
@@ -241,13 +241,4 @@ function unknownFrame({ id, type }: RequestFrame): Ack | undefined {
   if (id === '' && type === 'pong') return undefined
   const { spec, message, details } = invalid([{ path: 'type', message: `unknown frame type '${type.slice(0, 80)}'` }])
   return { code: spec.code, msg: message, payload: {}, details }
-}
-
-/** The work's end, or the abort's reason if that comes first: the work itself may never end. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

@@ -196,18 +196,14 @@ export class Subscriptions {
       // It may be part of the cursor's snapshot already, so it counts as past.
       await stream.settled()
       let decision: Decision = wish.cursor ? decideReplay(wish.cursor, journal, stream.delivered) : { kind: 'current' }
-      if (decision.kind === 'replay' && !reader) {
+      if (decision.kind === 'replay' && !reader?.current) {
+        await reader?.close()
         reader = await journal.reader().catch(err => {
           log.error({ err, stream: stream.id }, 'an event journal could not be read')
           return undefined
         })
         if (reader) continue
         decision = { kind: 'resync', reason: 'buffer_overflow' }
-      }
-      if (decision.kind === 'replay' && !reader?.current) {
-        await reader?.close()
-        reader = undefined
-        continue
       }
       const gone = stream.closed || !connection.open
       if (!gone) {
