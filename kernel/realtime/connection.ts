@@ -15,9 +15,9 @@ export interface Transport {
   readonly full: boolean
   /** Sends a message, or nothing when it is not open; `taken` is called when it has left, or never when the other side goes first. */
   send(bytes: Buffer, binary: boolean, taken?: () => void): void
-  /** Holds packets back until `uncork`, so that a batch leaves together. */
-  cork(): void
-  uncork(): void
+  /** Holds packets back until `uncork`, so that a batch leaves together; where there are packets. */
+  cork?(): void
+  uncork?(): void
   /** Stops and goes on reading. */
   pause(): void
   resume(): void
@@ -339,11 +339,11 @@ export class ClientConnection extends SlotHost implements Connection {
   }
 
   cork(): void {
-    this.#transport.cork()
+    this.#transport.cork?.()
   }
 
   uncork(): void {
-    this.#transport.uncork()
+    this.#transport.uncork?.()
   }
 
   /** Closes with a code. Nothing is sent afterwards. */

@@ -147,29 +147,23 @@ export function controlHandlers({ subscriptions, gate, subject }: ControlOptions
     }
   }
 
-  const handlers: readonly (readonly [spec: FrameSpec, answer: CoreHandler])[] = [
-    [
-      clientHello,
-      async (payload, connection) => {
-        if (typeof payload.token === 'string' && !(await gate.checkToken(payload.token))) {
-          throw new AppError(CredentialRejected, { message: 'token rejected' })
-        }
-        const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
-        connection.greeted = true
-        return { accepted_subscriptions: accepted, ...rest }
+  const answers: Readonly<Record<string, CoreHandler>> = {
+    [clientHello.type]: async (payload, connection) => {
+      if (typeof payload.token === 'string' && !(await gate.checkToken(payload.token))) {
+        throw new AppError(CredentialRejected, { message: 'token rejected' })
       }
-    ],
-    [subscribe, (payload, connection) => subscribeAll(connection, asStrings(payload.session_ids), payload)],
-    [
-      unsubscribe,
-      async (payload, connection) => {
-        for (const id of asStrings(payload.session_ids)) await subscriptions.unsubscribe(connection, id)
-        return { accepted: [], not_found: [], resync_required: [] }
-      }
-    ]
-  ]
+      const { accepted, ...rest } = await subscribeAll(connection, asStrings(payload.subscriptions), payload)
+      connection.greeted = true
+      return { accepted_subscriptions: accepted, ...rest }
+    },
+    [subscribe.type]: (payload, connection) => subscribeAll(connection, asStrings(payload.session_ids), payload),
+    [unsubscribe.type]: async (payload, connection) => {
+      for (const id of asStrings(payload.session_ids)) await subscriptions.unsubscribe(connection, id)
+      return { accepted: [], not_found: [], resync_required: [] }
+    }
+  }
   return new Map(
-    handlers.map(([{ type }, answer]) => [
+    Object.entries(answers).map(([type, answer]) => [
       type,
       { spec: () => coreFrames(subject()).find(spec => spec.type === type)!, answer, ...(type === unsubscribe.type ? {} : { arrived }) }
     ])

@@ -78,14 +78,6 @@ export class LocalTransport extends EventEmitter implements Transport {
     if (!this.#running) void this.#run()
   }
 
-  cork(): void {
-    // There are no packets to hold back.
-  }
-
-  uncork(): void {
-    // As above.
-  }
-
   pause(): void {
     this.#paused = true
   }
