@@ -60,6 +60,12 @@ interface Message {
   readonly binary: boolean
 }
 
+/** A frame as JSON text; with bytes as a line of it and the bytes, which makes a binary message. */
+export function messageOf(frame: object, bytes: Uint8Array | undefined): Buffer {
+  const text = JSON.stringify(frame)
+  return bytes ? Buffer.concat([Buffer.from(`${text}\n`), bytes]) : Buffer.from(text)
+}
+
 const soon = Promise.resolve()
 
 export class ClientConnection extends SlotHost implements Connection {
@@ -132,9 +138,7 @@ export class ClientConnection extends SlotHost implements Connection {
     if (!this.open) return
     if (after === undefined) for (const session_id of this.#filters.keys()) this.#options.flush(session_id)
     else if (after !== null) this.#options.flush(after)
-    const text = JSON.stringify(frame)
-    if (bytes) this.write(Buffer.concat([Buffer.from(`${text}\n`), bytes]), true)
-    else this.write(Buffer.from(text))
+    this.write(messageOf(frame, bytes), bytes !== undefined)
   }
 
   get writable(): boolean {

@@ -8,7 +8,7 @@ import type { Environment } from '../environment.ts'
 import { developerError } from '../errors.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { late, waitAtMost, yieldToLoop } from '../lifecycle/wait.ts'
-import { ClientConnection, type Transport } from './connection.ts'
+import { ClientConnection, messageOf, type Transport } from './connection.ts'
 import { controlHandlers } from './control-frames.ts'
 import { onceKey } from './event-frame.ts'
 import { FrameQueue, Frames } from './frames.ts'
@@ -94,17 +94,14 @@ export class Connections {
     const connection = this.#begin(transport, { principal, remote_address, user_agent, relayed })
     connection.listen()
     const queue = new FrameQueue(this.#env, this.#frames, connection, transport)
+    const receive = async (data: Buffer, binary: boolean) => {
+      if (connection.open) queue.receive(data, binary)
+      await transport.ready()
+    }
     return {
       id: connection.id,
-      async send(frame, bytes) {
-        const text = Buffer.from(JSON.stringify(frame))
-        if (connection.open) queue.receive(bytes ? Buffer.concat([text, Buffer.from('\n'), bytes]) : text, bytes !== undefined)
-        await transport.ready()
-      },
-      async receive(data, binary) {
-        if (connection.open) queue.receive(data, binary)
-        await transport.ready()
-      },
+      send: async (frame, bytes) => await receive(messageOf(frame, bytes), bytes !== undefined),
+      receive,
       close: () => transport.finish(1000, '')
     }
   }
