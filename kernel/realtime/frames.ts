@@ -70,7 +70,8 @@ export class Frames {
           async () => (await this.#askElsewhere(mounted, frame, connection)) ?? (await this.#ask(mounted, frame, connection))
         )
       }
-      if (!core) return unknownFrame(frame)
+      if (!core && frame.id === '' && frame.type === 'pong') return undefined // clients of other servers send it on their own
+      if (!core) throw unknownType(frame)
       requireScope(connection.principal)
       return { code: 0, msg: 'success', payload: await core.answer(checked(core.spec(), frame), connection) }
     } catch (err) {
@@ -96,11 +97,10 @@ export class Frames {
     )
   }
 
-  async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack | undefined> {
+  async #ask(mounted: MountedFrame, frame: RequestFrame, connection: ClientConnection): Promise<Ack> {
     const { spec, activity, before } = mounted
     const work = activity.enter()
-    if (!work && activity.absence) throw activity.absence
-    if (!work) return unknownFrame(frame)
+    if (!work) throw activity.absence ?? unknownType(frame)
     const ended = new AbortController()
     const end = () => ended.abort(work.signal.aborted ? work.signal.reason : developerError('client_gone'))
     const ms = this.#env.options.frameTimeoutMs
@@ -236,9 +236,6 @@ function withBytes(data: Buffer): RequestFrame | undefined {
   return frame && !frame.refused ? { ...frame, bytes: data.subarray(end + 1) } : undefined
 }
 
-/** A `pong` without an id waits for no answer: clients of other servers send it on their own. */
-function unknownFrame({ id, type }: RequestFrame): Ack | undefined {
-  if (id === '' && type === 'pong') return undefined
-  const { spec, message, details } = invalid([{ path: 'type', message: `unknown frame type '${type.slice(0, 80)}'` }])
-  return { code: spec.code, msg: message, payload: {}, details }
+function unknownType({ type }: RequestFrame): AppError {
+  return invalid([{ path: 'type', message: `unknown frame type '${type.slice(0, 80)}'` }])
 }
