@@ -16,8 +16,8 @@ export type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 export interface Files {
   /** Words that name the server's own files. */
   readonly own: ReadonlyMap<SyntaxNode, FileAccess>
-  /** By redirection; those whose target the line does not tell are missing. */
-  readonly known: ReadonlyMap<Redirect, FileAccess>
+  /** Those of redirections whose target the line tells, then its own. */
+  readonly accesses: readonly FileAccess[]
   /** The line goes to another directory. */
   readonly moves: boolean
   /** Whether the redirection reads a file below the directory that the line runs in, and from nothing else. */
@@ -26,7 +26,8 @@ export interface Files {
 
 export async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) => boolean): Promise<Files> {
   const own = new Map<SyntaxNode, FileAccess>()
-  const known = new Map<Redirect, FileAccess>()
+  const known = new Map<Redirect, string>()
+  const accesses: FileAccess[] = []
   const nodes: Redirect[] = []
   const words: Word[] = []
   /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
@@ -58,16 +59,18 @@ export async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: s
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
     const path = pathOf(target, cwd)
-    known.set(node, { kind: kindOf(node), path: (await realAt(path)) ?? path }) // absent: its name is all there is
+    const real = (await realAt(path)) ?? path // absent: its name is all there is
+    known.set(node, real)
+    for (const kind of kindsOf(node)) accesses.push({ kind, path: real })
   }
   const root = (await realAt(cwd)) ?? cwd // vanished: nothing is below it
   return {
-    known,
+    accesses: [...accesses, ...own.values()],
     own,
     moves,
     mayRead(node) {
-      const access = known.get(node)
-      return access !== undefined && !moves && isInside(access.path, root)
+      const path = known.get(node)
+      return path !== undefined && !moves && isInside(path, root)
     }
   }
 }
@@ -92,9 +95,9 @@ export function atPattern(path: string, dir: string): string {
   return fits ? [dir, ...parts.slice(names.length)].join('/') : path
 }
 
-function kindOf({ operator }: Redirect): 'read' | 'write' | 'readwrite' {
-  if (operator === '<' || operator === '<&') return 'read'
-  return operator === '<>' ? 'readwrite' : 'write'
+function kindsOf({ operator }: Redirect): ('read' | 'write')[] {
+  if (operator === '<>') return ['read', 'write']
+  return operator === '<' || operator === '<&' ? ['read'] : ['write']
 }
 
 /** A redirection to or from nowhere, or between descriptors. */

@@ -41,11 +41,14 @@ const gitFlags = flags(
   `cc-cmd config config-env config-file exec exec-path export-marks ext-diff extcmd git-dir header-cmd import-marks open-files-in-pager output
     output-directory receive-pack sendmail-cmd separate-git-dir smtp-server template textconv to-cmd tool unsafe-paths upload-pack work-tree`,
   'text',
-  /(?:^|=)[\w-]+::|^(?:bundle|checkout-index|config|credential|daemon|difftool|filter-branch|foreach|instaweb|mergetool|remote-(?:ext|fd)|web--browse)$/
+  /(?:^|=)[\w-]+::|^foreach$/
+)
+const gitCommands = new Set(
+  list('bundle checkout-index config credential daemon difftool filter-branch instaweb mergetool remote-ext remote-fd web--browse')
 )
 const git: Risk = (word, index, words) =>
   gitFlags(word, index, words) ||
-  (/^-[cC]/.test(word) && leads(index, words)) ||
+  ((/^-[cC]/.test(word) || gitCommands.has(word)) && leads(index, words)) ||
   (word === 'run' && words.includes('bisect')) ||
   (/^-[cu]/.test(word) && words.some(other => other === 'clone' || other === 'shell')) ||
   (/^-x/.test(word) && words.some(other => other === 'rebase' || other === 'difftool')) ||
@@ -141,7 +144,7 @@ export function riskOf(name: string): Risk | undefined {
 /** Printing, deleting and replacing; `w` writes files, `e` runs commands, and what is not understood may do either. */
 const sedText = (mark: string) => `(?:[^${mark}\\\\\\n]|\\\\.)*${mark}`
 const sedReplacements = ['/', '|', '#', ','].map(mark => `s\\${mark}${sedText(`\\${mark}`).repeat(2)}[gpiI\\d]*`)
-const sedCommand = `[\\s\\d,$!~+]*(?:/${sedText('/')}I?[ \\t]*)?(?:[pdqDPgGhHnNx=]|${sedReplacements.join('|')})[ \\t]*(?:[;\\n]|$)`
+const sedCommand = `(?:[\\s\\d,$!~+]|/${sedText('/')}I?)*(?:[pdqDPgGhHnNx=]|${sedReplacements.join('|')})[ \\t]*(?:[;\\n]|$)`
 const harmlessSed = new RegExp(`^(?:${sedCommand})+$`)
 
 function isHarmlessSed(word: string, index: number, words: readonly string[]): boolean {

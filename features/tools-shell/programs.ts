@@ -71,7 +71,9 @@ export function commandsBegin(words: readonly string[]): number | undefined {
 function launchMark(words: readonly string[]): number {
   const name = baseOf(words[0] ?? '')
   if (!launchers.has(name)) return -1
-  return words.findIndex((word, index) => launching.test(word) && (!scripted.has(name) || (word !== '--' && leads(index, words))))
+  return words.findIndex(
+    (word, index) => launching.test(word) && (!scripted.has(name) || /^(?:exec|dlx)$/.test(word) || (word !== '--' && leads(index, words)))
+  )
 }
 
 /** Whether words of the program that nothing is said of here may begin a command. */

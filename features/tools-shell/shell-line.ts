@@ -48,7 +48,7 @@ export async function readLine(line: string, cwd: string, base: string, isOwn: (
     subject,
     parts: found.map(({ part }, index) => (index > 0 ? part : { ...part, names: pattern => part.names(pattern) || whole(pattern) })),
     uncertain: found.some(each => each.uncertain),
-    accesses: [...files.known.values(), ...files.own.values()]
+    accesses: files.accesses
   }
 }
 

@@ -253,13 +253,16 @@ test('rules about files hold for redirections', async t => {
     [
       ['Bash', { command: 'cat < secret/a' }],
       ['Bash', { command: 'echo a > kept.txt' }],
-      ['Bash', { command: 'cat < .env' }]
+      ['Bash', { command: 'cat < .env' }],
+      ['Bash', { command: 'cat <> secret/a' }],
+      ['Bash', { command: 'cat <> kept.txt' }]
     ],
     { permission_mode: 'yolo' },
     { decision: 'rejected' }
   )
   assert.match(results[0]?.output ?? '', /forbids/)
   assert.match(results[1]?.output ?? '', /forbids/)
+  for (const both of results.slice(3)) assert.match(both.output, /forbids/)
   assert.deepEqual(asked, ['Running: cat < .env'], 'a sensitive file is asked for in yolo mode, too')
   assert.deepEqual(await readdir(cwd), [])
 })

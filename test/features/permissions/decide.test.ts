@@ -14,7 +14,7 @@ interface Case {
   readonly tool?: string
   readonly command?: string
   readonly path?: string
-  readonly access?: 'read' | 'write'
+  readonly access?: 'read' | 'write' | 'readwrite'
   readonly mode?: PermissionMode
   readonly config?: Parameters<typeof rulesOf>[0]
   readonly remembered?: readonly Approval[]
@@ -73,6 +73,66 @@ test('writing is approved below the working directory of a git work tree only', 
   assert.equal(await watched.judge({ tool: 'Write', path: join(watched.cwd, 'b.ts'), shared: true }), 'ask', 'a hard link')
   const plain = await chain()
   assert.equal(await plain.judge({ tool: 'Write', path: join(plain.cwd, 'b.ts') }), 'ask')
+})
+
+test('control files are asked for when they are written, those of git when they are touched', async () => {
+  const { judge, cwd } = await chain({ git: true })
+  await mkdir(join(cwd, 'bare'))
+  await writeFile(join(cwd, 'bare/config'), '')
+  await mkdir(join(cwd, 'parts/refs'), { recursive: true })
+  const control = [
+    ['.husky/pre-push', '.envrc', 'a/.ENVRC', '.vscode/settings.json', '.vscode/launch.json', '.vscode/tasks.json'],
+    ['new/HEAD', 'bare/objects/a', 'bare/refs/heads/a', 'bare/hooks/a', 'parts/config', 'a/.git/config', 'a/.Git/x']
+  ].flat()
+  for (const path of control)
+    for (const access of ['write', 'readwrite'] as const)
+      assert.equal(await judge({ tool: 'Edit', mode: 'yolo', path: join(cwd, path), access }), 'ask', path)
+  for (const path of ['.envrc', '.vscode/tasks.json', 'new/HEAD'])
+    assert.equal(await judge({ tool: 'Read', path: join(cwd, path), access: 'read' }), 'approve')
+  assert.equal(await judge({ tool: 'Read', path: join(cwd, '.git/config'), access: 'read' }), 'ask')
+  for (const path of ['objects/a', 'lone/refs/a', '.vscode/extensions.json', 'settings.json'])
+    assert.equal(await judge({ tool: 'Edit', mode: 'yolo', path: join(cwd, path) }), 'approve', path)
+})
+
+test('rules about files hold for the files that other tools touch, and an allowing rule comes before what is protected', async () => {
+  const { judge, cwd } = await chain({ git: true })
+  const deny = (pattern: string) => ({ rules: [{ decision: 'deny' as const, pattern, reason: 'no' }] })
+  const path = join(cwd, 'src/a')
+  assert.equal(await judge({ path, access: 'write', mode: 'auto', config: deny('Write(src/**)') }), 'deny')
+  assert.equal(await judge({ path, access: 'read', mode: 'auto', config: deny('Read(src/**)') }), 'deny')
+  assert.equal(await judge({ path, access: 'read', mode: 'auto', config: deny('Write(src/**)') }), 'approve')
+  assert.equal(await judge({ path, access: 'read', mode: 'auto', config: deny('Read(!src/**)') }), 'approve')
+  assert.equal(await judge({ path: '/etc/x', access: 'read', mode: 'auto', config: deny('Read(!src/**)') }), 'deny')
+  assert.equal(
+    await judge({ tool: 'Edit', path, access: 'readwrite', mode: 'auto', config: deny('Write(src/**)') }),
+    'approve',
+    'Edit has rules of its own'
+  )
+  assert.equal(await judge({ path, mode: 'auto', unsure: true, config: deny('Write(src/**)') }), 'deny', 'also while others are unreadable')
+  const allow = { rules: [{ decision: 'allow' as const, pattern: 'Write(.env)' }] }
+  assert.equal(await judge({ tool: 'Write', path: join(cwd, '.env'), config: allow }), 'approve')
+})
+
+test('questions are asked where somebody answers, and a write that names no file is no write', async () => {
+  const { judge, cwd } = await chain({ git: true })
+  for (const mode of ['manual', 'yolo'] as const) assert.equal(await judge({ tool: 'AskUserQuestion', mode }), 'approve')
+  assert.equal(await judge({ tool: 'Write' }), 'ask')
+  assert.equal(await judge({ tool: 'Edit', path: join(cwd, 'a'), access: 'readwrite' }), 'approve')
+  assert.equal(await judge({ tool: 'Edit', path: '/tmp/a', access: 'readwrite' }), 'ask')
+  assert.equal(await judge({ tool: 'Edit', path: '/srv/home/sessions/a/plans/one.md', access: 'readwrite' }), 'approve')
+})
+
+test('a command that does not tell what it runs is asked for under a rule with a pattern, unless it was approved', async () => {
+  const { judge } = await chain()
+  const config = { deny: [{ tool: 'Bash', match: 'rm *' }] }
+  for (const mode of ['manual', 'yolo', 'auto'] as const) {
+    assert.equal(await judge({ command: '$x', uncertain: true, mode, config }), 'ask')
+    assert.equal(await judge({ command: '$x', uncertain: true, mode, config, remembered: [{ tool: 'Bash', argument: '$x' }] }), 'approve')
+    assert.equal(
+      await judge({ command: '$x', uncertain: true, mode, config: { deny: [{ tool: 'Other', match: 'rm *' }] } }),
+      mode === 'manual' ? 'ask' : 'approve'
+    )
+  }
 })
 
 test('an agent writes its own plans unasked, unless they have another name elsewhere', async () => {
@@ -136,5 +196,13 @@ test('a linked work tree protects the control directory it points to', async () 
   await writeFile(join(control, 'HEAD'), 'ref: refs/heads/w\n')
   await writeFile(join(control, 'commondir'), '../..\n')
   await writeFile(join(linked, '.git'), `gitdir: ${control}\n`)
+  for (const text of ['gitdir: /nowhere\n', 'x\n', `gitdir: ${control}\n${'#'.repeat(5000)}`]) {
+    const other = await temporary()
+    await writeFile(join(other, '.git'), text)
+    assert.equal(await findWorkTree(other), undefined, text.slice(0, 20))
+  }
+  const hollow = await temporary()
+  await mkdir(join(hollow, '.git'))
+  assert.equal(await findWorkTree(hollow), undefined, 'without HEAD')
   assert.deepEqual(await findWorkTree(join(linked)), { root: await realpath(linked), control: [control, join(cwd, '.git')] })
 })

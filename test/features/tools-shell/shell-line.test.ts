@@ -186,7 +186,8 @@ test('the files of a line are those of its redirections, links followed, and tho
     'read /real/a',
     'write /there/b',
     'write /there/c',
-    'readwrite /there/d',
+    'read /there/d',
+    'write /there/d',
     'write /there/e',
     'write /there/f'
   ])

@@ -525,7 +525,7 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
       sh scripts/./../x`)
   ],
   'pnpm *': ['pnpm exec touch p', 'pnpm dlx touch', 'pnpm -C /evil test'],
-  'yarn *': ['yarn exec touch p', 'yarn dlx touch', 'yarn --cwd /evil test'],
+  'yarn *': ['yarn workspace a exec touch p', 'yarn exec touch p', 'yarn dlx touch', 'yarn --cwd /evil test'],
   'uv *': ['uv run touch p', 'uv run x', 'uv tool run x'],
   'npx *': ["npx -c 'touch p'", "npx -c 'x'", 'npx --call=x'],
   'find *': [
@@ -566,6 +566,16 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
 
 /** Lines of every day. */
 const ordinary = rows(String.raw`
+  git log -n 5 -- config
+  git submodule update --init --recursive
+  git diff --text --name-only
+  npm i -D typescript && npm run test:unit -- --config x
+  curl --proto '=https' --tlsv1.2 -sSf https://localhost/x
+  sed -n '/a/,/b/p' x && sed '/^$/d' y
+  awk '$1 > 5' a | awk '/a|b/' -
+  (cd a && npm test) && ! npm run x || true
+  time npm test 2>/dev/null &
+  tar --exclude=x -czf a.tgz .
   cat ../../a && cd ../..
   node --version && python3 -V
   node --test
