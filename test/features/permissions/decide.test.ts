@@ -24,12 +24,13 @@ interface Case {
 }
 
 /** What the chain says of a call, for a working directory inside a git work tree (or not). */
-async function chain(options: { readonly git?: boolean } = {}) {
+async function chain(options: { readonly git?: boolean; readonly linked?: string } = {}) {
   const cwd = await temporary()
   if (options.git) {
     await mkdir(join(cwd, '.git'))
     await writeFile(join(cwd, '.git', 'HEAD'), 'ref: refs/heads/main\n')
   }
+  if (options.linked) await writeFile(join(cwd, '.git'), `gitdir: ${options.linked}\n`)
   const judge = async (given: Case) => {
     const { tool = 'Bash', mode = 'manual', command, path } = given
     const accesses: ToolAccess[] =
@@ -103,6 +104,7 @@ test('rules about files hold for the files that other tools touch, and an allowi
   assert.equal(await judge({ path, access: 'read', mode: 'auto', config: deny('Write(src/**)') }), 'approve')
   assert.equal(await judge({ path, access: 'read', mode: 'auto', config: deny('Read(!src/**)') }), 'approve')
   assert.equal(await judge({ path: '/etc/x', access: 'read', mode: 'auto', config: deny('Read(!src/**)') }), 'deny')
+  assert.equal(await judge({ tool: 'Edit', path, access: 'readwrite', mode: 'auto', config: deny('Read(src/**)') }), 'approve')
   assert.equal(
     await judge({ tool: 'Edit', path, access: 'readwrite', mode: 'auto', config: deny('Write(src/**)') }),
     'approve',
@@ -186,6 +188,15 @@ test('rule patterns: names, arguments, negation, empty parentheses, and tools wi
   assert.equal(await judge({ tool: 'Write', path: '/tmp/a.txt', config: allow('Write(/TMP/*)') }), 'approve')
   const scoped = { rules: [{ decision: 'allow' as const, pattern: 'Bash', scope: 'session-runtime' as const }] }
   assert.equal(await judge({ command: 'ls', config: scoped }), 'ask')
+})
+
+test('the directory that a work tree is linked to is its control directory, whatever it is called', async () => {
+  const store = await temporary()
+  await writeFile(join(store, 'HEAD'), 'ref: refs/heads/w\n')
+  const { judge } = await chain({ linked: store })
+  assert.equal(await judge({ tool: 'Edit', mode: 'yolo', path: join(store, 'info/exclude') }), 'ask')
+  const elsewhere = await chain({ git: true })
+  assert.equal(await elsewhere.judge({ tool: 'Edit', mode: 'yolo', path: join(store, 'info/exclude') }), 'approve')
 })
 
 test('a linked work tree protects the control directory it points to', async () => {
