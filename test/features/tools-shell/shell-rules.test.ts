@@ -280,6 +280,14 @@ const asked: Readonly<Record<string, readonly string[]>> = {
 
 /** Lines that run, read or write something else than what the allowing rule says. */
 const uncovered: Readonly<Record<string, readonly string[]>> = {
+  'deno *': ["deno eval 'x'"],
+  'fd *': ['fd -x touch', 'fd . --exec-batch touch'],
+  'jobs *': ['jobs -x touch p'],
+  'lua *': ["lua -e 'x'"],
+  'osascript *': ["osascript -e 'x'"],
+  'shuf *': ['shuf -o p a'],
+  'split *': ['split --fil=touch x'],
+  'tree *': ['tree -o p'],
   '!rm *': ['mytool rm x', 'ls; $x', 'sudo rm x'],
   'source *': ['source /dev/stdin', 'source /proc/self/fd/0'],
   'xargs timeout *': ['xargs timeout 5'],
@@ -341,7 +349,13 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
       curl -X POST --data=@x u
       curl -H@x u`)
   ],
-  'rsync *': ['rsync --backup-dir=/p -b a b', 'rsync -M--log-file=p a b:', 'rsync --rsy=x a b'],
+  'rsync *': [
+    'rsync -avze ./x a b',
+    'rsync --rsy=./x a b',
+    'rsync --backup-dir=/p -b a b',
+    'rsync -M--log-file=p a b:',
+    'rsync --rsy=x a b'
+  ],
   'man *': ['man -l ./evil.1'],
   'less *': [
     ...rows(String.raw`
@@ -498,7 +512,7 @@ const uncovered: Readonly<Record<string, readonly string[]>> = {
   'gdb *': ["gdb -ex '!touch p'"],
   'xxd *': ['xxd -r x p', 'xxd -r a p'],
   'php *': ["php -r 'x'", 'php -d auto_prepend_file=x y'],
-  'ruby *': ['ruby -e x', 'ruby -r./evil x'],
+  'ruby *': ['ruby -r./x y', 'ruby -e x', 'ruby -r./evil x'],
   'bash *': [
     'bash',
     ...rows(String.raw`
