@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode, type Word } from 'unbash'
-import { realAt } from '../../kernel/index.ts'
+import { realAt, yieldToLoop } from '../../kernel/index.ts'
 import { compilePathGlob, isInside, type ToolAccess } from '../tools/index.ts'
 import { LEVELS } from './commands-in.ts'
 import { literal, unquoted } from './words.ts'
@@ -48,6 +48,8 @@ export async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: s
   }
   visit(script)
   for (const [index, word] of words.entries()) {
+    const others = yieldToLoop()
+    if (others) await others
     const value = withVariables(word.value)
     const texts = [value, value.slice(value.indexOf('=') + 1)]
     const paths = bases.flatMap(base => texts.map(text => pathOf(text, base)))

@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { type Command, type ParsedScript, parse, type SyntaxNode, type TestExpression } from 'unbash'
+import { yieldToLoop } from '../../kernel/index.ts'
 import { matchText, type RulePart } from '../tools/index.ts'
 import { CommandsIn, DARK } from './commands-in.ts'
 import { type FileAccess, type Files, filesOf, isHarmless } from './files-in.ts'
@@ -40,7 +41,12 @@ export async function readLine(line: string, cwd: string, base: string, isOwn: (
     commands.visit(node)
     return { part: partOf(pieces, commands, subject), uncertain: commands.uncertain }
   }
-  const found = nodes.map(node => read(node, piecesOf(node, line, files)))
+  const found: ReturnType<typeof read>[] = []
+  for (const node of nodes) {
+    const others = yieldToLoop() // a line may have thousands of commands
+    if (others) await others
+    found.push(read(node, piecesOf(node, line, files)))
+  }
   if (found.length === 0) found.push(read(script, [{ text: line, spelled: true }]))
   if (change !== undefined) found.push(read(parse(change), [{ text: change, spelled: false }]))
   const whole = (pattern: string) => matchText(pattern, line) || matchText(pattern, subject)
@@ -153,16 +159,13 @@ const harmless =
   /^(?:CARGO_TERM_COLOR|CI|CLICOLOR(?:_FORCE)?|COLUMNS|DEBUG|FORCE_COLOR|GOARCH|GOOS|LANG|LC_[A-Z]+|LINES|LOG_LEVEL|NODE_ENV|NO_COLOR|PORT|PYTHONUNBUFFERED|RAILS_ENV|RUST_BACKTRACE|RUST_LOG|TERM|TZ|VERBOSE)=[\w.,:@*-]*$/
 
 function partOf(given: readonly Piece[], { forms, suspected }: CommandsIn, subject: string): RulePart {
-  const readings = [given, given.filter(piece => !piece.free)].flatMap(pieces => {
-    const text = pieces.map(piece => piece.text).join(' ')
-    const spelled = pieces.flatMap(piece => [...new Array<boolean>(piece.text.length).fill(piece.spelled), false])
-    return (pieces.at(-1)?.bare ? ['', ' '] : ['']).map(blank => ({ text: text + blank, fixed: (at: number) => spelled[at] === true }))
-  })
+  let made: readonly Reading[] | undefined
+  const readings = () => (made ??= readingsOf(given))
   return {
     covers(pattern) {
       if (/^\*+$/.test(pattern)) return true
-      if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return readings.some(({ text, fixed }) => matchText(pattern, text, fixed))
-      return matchText(pattern, subject) || readings.some(({ text }) => matchText(pattern, text))
+      if (/[*?]/.test(pattern.replace(/\\./gs, ''))) return readings().some(({ text, fixed }) => matchText(pattern, text, fixed))
+      return matchText(pattern, subject) || readings().some(({ text }) => matchText(pattern, text))
     },
     names: pattern => [...forms].some(form => meansForm(pattern, form)),
     suspects(pattern) {
@@ -170,6 +173,27 @@ function partOf(given: readonly Piece[], { forms, suspected }: CommandsIn, subje
       return [...suspected].some(form => meansForm(pattern, form.replace(DARK, subcommand)))
     }
   }
+}
+
+/** A command's text as rules compare it, with what no wildcard stands for. */
+interface Reading {
+  readonly text: string
+  readonly fixed: (at: number) => boolean
+}
+
+/** With and without what a rule may leave out. */
+function readingsOf(given: readonly Piece[]): Reading[] {
+  const some = given.filter(piece => !piece.free)
+  return (some.length < given.length ? [given, some] : [given]).flatMap(pieces => {
+    const text = pieces.map(piece => piece.text).join(' ')
+    const spelled = new Uint8Array(text.length)
+    let at = 0
+    for (const piece of pieces) {
+      if (piece.spelled) spelled.fill(1, at, at + piece.text.length)
+      at += piece.text.length + 1
+    }
+    return (pieces.at(-1)?.bare ? ['', ' '] : ['']).map(blank => ({ text: text + blank, fixed: (at: number) => spelled[at] === 1 }))
+  })
 }
 
 /** `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs). */
