@@ -28,10 +28,25 @@ function own(letters: string, names = '', others?: RegExp): Risk {
   return (word, index, words) => leads(index, words) && risk(word, index, words)
 }
 
+/** What is asked of the same words again and again: which of them there are, and how far flags and what may be their values lead. */
+const facts = new WeakMap<readonly string[], { readonly all: ReadonlySet<string>; readonly leading: number }>()
+
+function factsOf(words: readonly string[]) {
+  const known = facts.get(words)
+  if (known) return known
+  const isFlag = (at: number) => /^[-+]/.test(words[at]!)
+  const first = words.findIndex((_word, at) => at > 0 && !isFlag(at) && (at === 1 || !isFlag(at - 1)))
+  const made = { all: new Set(words), leading: first < 0 ? words.length : first }
+  facts.set(words, made)
+  return made
+}
+
 /** Whether only flags, and what may be their values, come before the word. */
 export function leads(index: number, words: readonly string[]): boolean {
-  return words.slice(1, index).every((word, at) => /^[-+]/.test(word) || (at > 0 && /^[-+]/.test(words[at]!)))
+  return index <= factsOf(words).leading
 }
+
+const includes = (words: readonly string[], names: readonly string[]) => names.some(name => factsOf(words).all.has(name))
 
 /** The second operand is written. */
 const secondOperand: Risk = (word, index, words) => !word.startsWith('-') && words.slice(1, index).some(other => !other.startsWith('-'))
@@ -49,10 +64,10 @@ const gitCommands = new Set(
 const git: Risk = (word, index, words) =>
   gitFlags(word, index, words) ||
   ((/^-[cC]/.test(word) || gitCommands.has(word)) && leads(index, words)) ||
-  (word === 'run' && words.includes('bisect')) ||
-  (/^-[cu]/.test(word) && words.some(other => other === 'clone' || other === 'shell')) ||
-  (/^-x/.test(word) && words.some(other => other === 'rebase' || other === 'difftool')) ||
-  (/^-o/.test(word) && words.some(other => /^(?:archive|bugreport|diagnose|format-patch|mailsplit)$/.test(other)))
+  (word === 'run' && includes(words, ['bisect'])) ||
+  (/^-[cu]/.test(word) && includes(words, ['clone', 'shell'])) ||
+  (/^-x/.test(word) && includes(words, ['rebase', 'difftool'])) ||
+  (/^-o/.test(word) && includes(words, ['archive', 'bugreport', 'diagnose', 'format-patch', 'mailsplit']))
 
 const tarFlags = flags(
   'FI',
@@ -68,7 +83,10 @@ const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-she
 const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
 
 const risks: readonly (readonly [string, Risk])[] = [
-  ['awk gawk mawk nawk', word => /system|getline|@|printf?.*[>|]/s.test(word) || /^(?:-[dfiopDEl]|--[a-z])/.test(word)],
+  [
+    'awk gawk mawk nawk',
+    word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
+  ],
   [SHELLS, own('cs', 'command init-command init-file rcfile')],
   ['bun node nodejs', own('epr', 'env-file eval experimental-loader import loader preload print require', /^-$/)],
   ['cargo', flags('', 'config manifest-path')],
