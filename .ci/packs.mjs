@@ -1,5 +1,6 @@
-/** Every pack has a public face, a README and tests; nothing else lies loose in features/. */
-import { finding } from './tree.mjs'
+/** Every pack has a public face, a README and tests; a folder of a pack with a door is entered by it; nothing else lies loose in features/. */
+import { posix } from 'node:path'
+import { finding, isTest, lineAt } from './tree.mjs'
 
 /** `test(` or `it(`, or the call of a shared suite, which brings its own tests. */
 const testCall = /\b(?:test|it|\w*Suite|\w*Conformance)\(/
@@ -20,5 +21,20 @@ export function checkPacks(tree) {
     if (!/^features\/[^/]+\.ts$/.test(path) || ['features/main.ts', 'features/default-packs.ts'].includes(path)) continue
     found.push(finding(path, 1, 'stands in features/ outside of a pack; only main.ts and default-packs.ts do'))
   }
-  return found
+  return [...found, ...pastDoors(tree)]
+}
+
+/** Imports that pass by the `index.ts` of a folder within a pack. */
+function pastDoors({ files, paths }) {
+  const rooms = paths.flatMap(path => /^(features\/[^/]+\/[^/]+\/)index\.ts$/.exec(path)?.[1] ?? [])
+  return [...files.values()].flatMap(({ path, text }) => {
+    const imported = isTest(path) ? [] : [...text.matchAll(/(?:\bfrom |\bimport\(?)\s*'(\.[^']+)'/g)]
+    return imported.flatMap(({ index, 1: name }) => {
+      const target = posix.join(posix.dirname(path), name)
+      const room = rooms.find(dir => target.startsWith(dir) && !path.startsWith(dir))
+      return room === undefined || target === `${room}index.ts`
+        ? []
+        : [finding(path, lineAt(text, index), `${room} is reached by its index.ts only`)]
+    })
+  })
 }

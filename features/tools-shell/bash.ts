@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { lookAt, realAt } from '../../kernel/index.ts'
 import type { Tasks } from '../tasks/index.ts'
-import { belongsToHome, type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
+import { type Tool, type ToolEnv, ToolRefusal, type ToolResult, type ToolUpdate } from '../tools/index.ts'
 import { type BackgroundSettings, runAsTask } from './as-task.ts'
 import { type Arguments, CommandRun, type Line, type RunPorts, resultOf } from './command-run.ts'
 import { bashParameters, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from './contract.ts'
@@ -53,10 +53,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const cwd = directory(args.cwd, env.cwd)
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
-      const [{ atPattern }, { readLine }] = await Promise.all([import('./files-in.ts'), import('./shell-line.ts')]) // with the first command
-      const { subject, parts, uncertain, accesses } = await readLine(args.command, cwd, env.cwd, path =>
-        belongsToHome(atPattern(path, ports.home), { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
-      )
+      const { readLine } = await import('./rules/index.ts') // with the first command
+      const read = await readLine(args.command, cwd, { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
       return {
         description: `Running: ${args.command}`,
         display: {
@@ -66,10 +64,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
           ...(args.description === undefined ? {} : { description: args.description }),
           language: 'bash'
         },
-        accesses: [{ kind: 'exclusive' as const }, ...accesses],
-        approval_argument: subject,
-        parts,
-        uncertain,
+        ...read,
+        accesses: [{ kind: 'exclusive' }, ...read.accesses],
         run: async (progress, signal, told) => {
           if ((await realAt(cwd)) !== real) throw new ToolRefusal(`${cwd} leads elsewhere now. Make the call again.`)
           const tasks = ports.tasks()

@@ -84,6 +84,17 @@ test('a computed import is found, outside the command line', async () => {
   )
 })
 
+test('a folder of a pack that has a door is entered by it', async () => {
+  await finds(
+    {
+      'features/one/room/index.ts': "export { inner } from './inner.ts'\n",
+      'features/one/room/inner.ts': "import '../domain.ts'\nexport const inner = 1\n",
+      'features/one/domain.ts': "import './room/index.ts'\nexport const later = () => import('./room/inner.ts')\n"
+    },
+    /^features\/one\/domain\.ts:2 features\/one\/room\/ is reached by its index\.ts only/
+  )
+})
+
 test('an error code or name that is taken, or computed, is found', async () => {
   await finds(
     {

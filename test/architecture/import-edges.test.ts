@@ -48,6 +48,14 @@ const edges: Readonly<Record<string, string>> = {
     'export const domain: One = [readFile, test, two, hidden, pack, own, helper, packs, checker, gone]',
     ''
   ].join('\n'),
+  'features/one/room/inner.ts': [
+    "import type { One } from '../../../kernel/inner.ts' // noRestrictedImports",
+    "import { two } from '../../two/index.ts'",
+    "import { hidden } from '../../two/domain.ts' // noRestrictedImports",
+    "import { one } from '../contract.ts'",
+    'export const inner: One = [two, hidden, one]',
+    ''
+  ].join('\n'),
   'features/one/pack.ts':
     "import { join } from 'node:path' // noRestrictedImports\nimport { two } from '../two/index.ts'\nexport default [join, two]\n",
   'features/two/index.ts': "export { two } from './contract.ts'\n",

@@ -1,5 +1,6 @@
 /** The wide reading of a line: every command that it may run, in the forms in which a rule may name it. Better one too many than one missed. */
 import { type Assignment, type Command, forEachChild, type ParsedScript, type SyntaxNode, type Word } from 'unbash'
+import { matchText } from '../../tools/index.ts'
 import {
   carriedAt,
   commandsBegin,
@@ -27,23 +28,34 @@ export const LEVELS = 200
 /** Flags before the name of a subcommand that are left out. */
 const LEADING = 10
 /** In a form: a first word that only the running shell knows. */
-export const DARK = '\0'
+const DARK = '\0'
 
 /** Collects the commands below the nodes that it visits. */
 export class CommandsIn {
   /** Every command as written, without quotes, and without the directory of its program. */
-  readonly forms = new Set<string>()
+  readonly #forms = new Set<string>()
   /** What may be a command of a program that nothing is known of. */
-  readonly suspected = new Set<string>()
+  readonly #suspected = new Set<string>()
   /** Something runs whose name the line does not tell: a variable, a pattern, a script from elsewhere, text that could not be understood. */
   uncertain = false
   readonly #parse: (text: string) => ParsedScript
-  #found = this.forms
+  #found = this.#forms
   #budget = BUDGET
   #level = 0
 
   constructor(parse: (text: string) => ParsedScript) {
     this.#parse = parse
+  }
+
+  /** Whether one of them is what a rule means. */
+  names(pattern: string): boolean {
+    return [...this.#forms].some(form => means(pattern, form))
+  }
+
+  /** Whether one of them may be. */
+  suspects(pattern: string): boolean {
+    const subcommand = /^\S+ (\w[\w-]*)/.exec(pattern)?.[1] ?? DARK
+    return [...this.#suspected].some(form => means(pattern, form.replace(DARK, subcommand)))
   }
 
   visit(node: SyntaxNode, depth = 0): void {
@@ -99,7 +111,7 @@ export class CommandsIn {
   #suspect(look: () => void): void {
     const { uncertain } = this
     const found = this.#found
-    this.#found = this.suspected
+    this.#found = this.#suspected
     look()
     this.#found = found
     this.uncertain = uncertain || this.#budget < 0
@@ -218,6 +230,11 @@ export class CommandsIn {
     if (this.#budget < 0) this.uncertain = true
     else this.#found.add(form)
   }
+}
+
+/** `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs). */
+function means(pattern: string, form: string): boolean {
+  return matchText(pattern, form) || matchText(pattern, `${form} `)
 }
 
 /** What here documents and strings give to the command; undefined for text that only the running shell knows. */

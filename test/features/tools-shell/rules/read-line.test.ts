@@ -2,21 +2,23 @@ import assert from 'node:assert/strict'
 import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { atPattern } from '../../../features/tools-shell/files-in.ts'
-import { readLine } from '../../../features/tools-shell/shell-line.ts'
-import { freshDir } from '../../helpers/temp.ts'
+import { atPattern } from '../../../../features/tools-shell/rules/files-in.ts'
+import { readLine } from '../../../../features/tools-shell/rules/index.ts'
+import { freshDir } from '../../../helpers/temp.ts'
 
 const cwd = '/srv/app'
+/** An agent that works there. */
+const at = (cwd: string) => ({ cwd, home: '/srv/home', agent_dir: '/srv/home/a' })
 
 /** Whether these allowing rules together cover the line. */
 async function covers(rules: string | readonly string[], line: string, dir = cwd): Promise<boolean> {
-  const { parts } = await readLine(line, dir, cwd, () => false)
+  const { parts } = await readLine(line, dir, at(cwd))
   return parts.every(part => [rules].flat().some(rule => part.covers(rule)))
 }
 
 /** What a denying rule makes of the line: `found`, `unsure` when a command does not tell its name, or nothing. */
 async function named(rule: string, line: string): Promise<'found' | 'unsure' | undefined> {
-  const { parts, uncertain } = await readLine(line, cwd, cwd, () => false)
+  const { parts, uncertain } = await readLine(line, cwd, at(cwd))
   return parts.some(part => part.names(rule)) ? 'found' : uncertain ? 'unsure' : undefined
 }
 
@@ -178,10 +180,10 @@ test('the files of a line are those of its redirections, links followed, and tho
   await writeFile(join(dir, 'real/a'), '')
   await symlink(join(dir, 'real'), join(dir, 'there'))
   await symlink('/etc/hosts', join(dir, 'out'))
-  const touched = async (line: string, isOwn = (_path: string) => false) =>
-    (await readLine(line, join(dir, 'there'), join(dir, 'there'), isOwn)).accesses.map(
-      ({ kind, path }) => `${kind} ${path.replace(dir, '')}`
-    )
+  const touched = async (line: string) => {
+    const { accesses } = await readLine(line, join(dir, 'there'), at(join(dir, 'there')))
+    return accesses.map(access => (access.kind === 'exclusive' ? '' : `${access.kind} ${access.path.replace(dir, '')}`))
+  }
   assert.deepEqual(await touched('ls < a > b 2>> c <> d >| e &> f'), [
     'read /real/a',
     'write /there/b',
@@ -193,7 +195,6 @@ test('the files of a line are those of its redirections, links followed, and tho
   ])
   assert.deepEqual(await touched('ls 2>&1 >/dev/null 3>&- < "$x" < ~other/y'), [])
   assert.deepEqual(await touched('{ ls < ../out; } > "b c"'), ['read /etc/hosts', 'write /there/b c'])
-  const isOwn = (path: string) => path === '/srv/home/key'
   for (const line of [
     'cat /srv/home/key',
     'x --file=/srv/home/key',
@@ -201,13 +202,13 @@ test('the files of a line are those of its redirections, links followed, and tho
     'pushd /srv/home; cat key',
     '(a $(b /srv/home/key))'
   ])
-    assert.deepEqual(await touched(line, isOwn), ['read /srv/home/key'], line)
-  const { parts } = await readLine('cat /srv/home/key', dir, dir, isOwn)
+    assert.equal((await touched(line)).at(-1), 'read /srv/home/key', line)
+  const { parts } = await readLine('cat /srv/home/key', dir, at(dir))
   assert.equal(parts[0]?.covers('cat *'), false)
   assert.equal(parts[0]?.covers('cat /srv/home/*'), false)
   assert.equal(parts[0]?.covers('cat /srv/home/key'), true)
-  const covered = async (line: string, at: string) =>
-    (await readLine(line, join(dir, at), join(dir, at), () => false)).parts[0]?.covers('cat *')
+  const covered = async (line: string, place: string) =>
+    (await readLine(line, join(dir, place), at(join(dir, place)))).parts[0]?.covers('cat *')
   assert.equal(await covered('cat < a', 'there'), true, 'the directory is reached by a link')
   assert.equal(await covered('cat < out', '.'), false)
   assert.equal(await covered('cat < ~root/x', '.'), false)

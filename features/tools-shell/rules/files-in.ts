@@ -2,8 +2,8 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode, type Word } from 'unbash'
-import { realAt, yieldToLoop } from '../../kernel/index.ts'
-import { compilePathGlob, isInside, type ToolAccess } from '../tools/index.ts'
+import { realAt, yieldToLoop } from '../../../kernel/index.ts'
+import { belongsToHome, compilePathGlob, isInside, type Surroundings, type ToolAccess } from '../../tools/index.ts'
 import { LEVELS } from './commands-in.ts'
 import { literal, unquoted } from './words.ts'
 
@@ -11,7 +11,7 @@ import { literal, unquoted } from './words.ts'
 const BASES = 5
 const LINKS = 100
 
-export type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
+type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
 export interface Files {
   /** Words that name the server's own files. */
@@ -24,7 +24,8 @@ export interface Files {
   mayRead(node: Redirect): boolean
 }
 
-export async function filesOf(script: ParsedScript, cwd: string, isOwn: (path: string) => boolean): Promise<Files> {
+export async function filesOf(script: ParsedScript, cwd: string, around: Surroundings): Promise<Files> {
+  const isOwn = (path: string) => belongsToHome(atPattern(path, around.home), around)
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, string>()
   const accesses: FileAccess[] = []
