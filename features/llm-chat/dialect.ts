@@ -1,5 +1,5 @@
 /** Where the two chat completions wires differ: plain `compat_chat` and `svc` with its extensions. */
-import { canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
+import { callName, canThink, holdsThinking, keptWith, type LlmRequest, type LlmTool, objectSchema } from '../llm/index.ts'
 import { plainSchema } from './schema.ts'
 
 /** What one of the two wires does in its own way. */
@@ -16,6 +16,8 @@ export interface Dialect {
   /** Name of the output limit. */
   limitKey(model_name: string): 'max_tokens' | 'max_completion_tokens'
   tool(tool: LlmTool): Readonly<Record<string, unknown>>
+  /** The name of a call that goes back. */
+  callName(name: string): string
 }
 
 /** Model families (by upstream name) that refuse `max_tokens`. */
@@ -37,7 +39,8 @@ export const compatChat: Dialect = {
   tool: keptWith(({ name, description, parameters }) => ({
     type: 'function',
     function: { name, description, parameters: objectSchema(parameters) }
-  }))
+  })),
+  callName
 }
 
 /** A `thinking` object, the output limit always named, schemas without what only describes them. */
@@ -57,5 +60,6 @@ export const svc: Dialect = {
     name.startsWith('$')
       ? { type: 'builtin_function', function: { name } }
       : { type: 'function', function: { name, description, parameters: plainSchema(parameters) } }
-  )
+  ),
+  callName: name => (name.startsWith('$') ? `$${callName(name.slice(1))}` : callName(name))
 }

@@ -29,7 +29,7 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
   const limit = request.max_output_tokens ?? dialect.limit(request)
   return {
     model: model.name,
-    messages: encodeMessages(request, reasoning_key),
+    messages: encodeMessages(request, dialect, reasoning_key),
     stream: true,
     stream_options: { include_usage: true },
     ...(request.tools.length > 0 && { tools: request.tools.map(dialect.tool) }),
@@ -56,10 +56,10 @@ const grown = new GrowingWire<WireMessage>()
 /** By the first message of the conversation: as long as the text is the same, so is the object. */
 const systems = new WeakMap<LlmMessage, WireMessage>()
 
-function encodeMessages(request: LlmRequest, reasoning_key: string | undefined): WireMessage[] {
+function encodeMessages(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): WireMessage[] {
   const { system, messages, model, replayed_thinking } = request
   const from = thinkingFrom(request)
-  const form = { key: JSON.stringify([model.name, reasoning_key, replayed_thinking]), marks: [from] }
+  const form = { key: JSON.stringify([dialect.protocol, model.name, reasoning_key, replayed_thinking]), marks: [from] }
   const wire = grown.of(messages, form, (share, first, ids) => {
     const out: WireMessage[] = []
     let images: LlmContent[] = []
@@ -77,7 +77,7 @@ function encodeMessages(request: LlmRequest, reasoning_key: string | undefined):
         continue
       }
       flushImages()
-      const sent = { ids, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }
+      const sent = { ids, dialect, model: model.name, reasoning_key: at < from ? undefined : reasoning_key }
       if (message.role === 'user') out.push({ role: 'user', content: userContent(message.content) })
       else out.push(assistantMessage(message, { ...sent, signs: replayed_thinking === undefined || at >= from }))
     }
@@ -117,6 +117,7 @@ function userContent(parts: readonly LlmContent[]): string | WirePart[] {
 
 interface Sent {
   readonly ids: CallIds
+  readonly dialect: Dialect
   /** Upstream name of the model that gets the message. */
   readonly model: string
   /** Field for its reasoning; undefined: it stays away. */
@@ -156,10 +157,10 @@ function detail({ text, signature }: Extract<LlmContent, { type: 'thinking' }>, 
   return [{ type, [type === 'reasoning.summary' ? 'summary' : 'text']: text, ...entry }]
 }
 
-function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, model, signs }: Sent): WireMessage {
+function toolCall({ id, name, arguments: text, extras }: LlmCallPart, { ids, dialect, model, signs }: Sent): WireMessage {
   const extra = readExtra(model, extras)
   const extra_content = signs ? extra : unsigned(extra)
-  const call = { id: ids.of(id), type: 'function', function: { name, arguments: argumentsText(text) } }
+  const call = { id: ids.of(id), type: 'function', function: { name: dialect.callName(name), arguments: argumentsText(text) } }
   return extra_content === undefined ? call : { ...call, extra_content }
 }
 

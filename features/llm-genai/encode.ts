@@ -1,6 +1,7 @@
 /** From a model request to the body of `:streamGenerateContent`. Pure. */
 import {
   argumentsObject,
+  callName,
   canThink,
   GrowingWire,
   isMedium,
@@ -102,13 +103,16 @@ function untilOther(messages: readonly LlmMessage[], from: number): ToolMessage[
   return results
 }
 
+/** On this wire the first character is none of those that can only follow. */
+const nameOf = (name: string) => callName(name).replace(/^[^a-zA-Z_]/, '_')
+
 /** The id goes out only if the provider gave it: servers of this wire differ in whether they know the field. */
 function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known: Map<string, string>, signs: boolean): Part {
   const own = extras?.[extraNames.id]
   if (own !== undefined) known.set(id, own)
   const signature = extras?.[extraNames.signature]
   return {
-    functionCall: { ...(own !== undefined && { id: own }), name, args: argumentsObject(text) },
+    functionCall: { ...(own !== undefined && { id: own }), name: nameOf(name), args: argumentsObject(text) },
     ...(signs && signature !== undefined && { thoughtSignature: signature })
   }
 }
@@ -116,7 +120,9 @@ function functionCall({ id, name, arguments: text, extras }: LlmCallPart, known:
 function functionResponse({ tool_call_id, name, content, is_error }: ToolMessage, known: Map<string, string>): Part {
   const own = known.get(tool_call_id)
   const text = textOf(content) || (content.some(isMedium) ? '(the result is an image; it follows)' : '')
-  return { functionResponse: { ...(own !== undefined && { id: own }), name, response: is_error ? { error: text } : { output: text } } }
+  return {
+    functionResponse: { ...(own !== undefined && { id: own }), name: nameOf(name), response: is_error ? { error: text } : { output: text } }
+  }
 }
 
 function contentParts(part: LlmContent, thinks: boolean): Part[] {

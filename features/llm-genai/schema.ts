@@ -1,5 +1,5 @@
 /** Tool schemas in the subset of JSON Schema that the wire takes; it refuses a whole request for one unknown keyword. */
-import { inlineRefs, listOf, missingType, recordOf } from '../llm/index.ts'
+import { inlineRefs, listOf, missingType, objectSchema, recordOf } from '../llm/index.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -23,7 +23,7 @@ const formats: Readonly<Record<string, readonly string[]>> = {
 
 /** Parameters of a function; undefined when it has none (the wire refuses an object without properties). */
 export function toSchema(parameters: Json): Json | undefined {
-  const schema = convert(inlineRefs(parameters))
+  const schema = convert(inlineRefs(objectSchema(parameters)))
   return Object.keys(recordOf(schema.properties)).length > 0 ? { ...schema, type: 'object' } : undefined
 }
 

@@ -2,6 +2,7 @@
 import {
   argumentsObject,
   type CallIds,
+  callName,
   GrowingWire,
   keptWith,
   type LlmCallPart,
@@ -9,6 +10,7 @@ import {
   type LlmMessage,
   type LlmRequest,
   type LlmTool,
+  objectSchema,
   samplingOf,
   thinkingFrom,
   videoNotice
@@ -67,7 +69,7 @@ function limitOf({ model, max_output_tokens, context_tokens = 0 }: LlmRequest, f
 const toolOf = keptWith(({ name, description, parameters }: LlmTool) => ({
   name,
   description,
-  input_schema: { type: 'object', ...parameters }
+  input_schema: objectSchema(parameters)
 }))
 
 const grown = new GrowingWire<WireMessage>()
@@ -104,11 +106,12 @@ function blocksOf(message: LlmMessage, ids: CallIds, family: Family, thinks: boo
   if (message.role !== 'tool') return content
   const { tool_call_id, is_error } = message
   const result = { type: 'tool_result', tool_use_id: ids.of(tool_call_id), ...(content.length > 0 && { content }) }
-  return [{ ...result, ...(is_error && { is_error: true }) }]
+  // A failure may hold nothing but text; the text of one with a picture says that it is one.
+  return [{ ...result, ...(is_error && content.every(({ type }) => type === 'text') && { is_error: true }) }]
 }
 
 function toolUse({ id, name, arguments: text }: LlmCallPart, ids: CallIds): Block {
-  return { type: 'tool_use', id: ids.of(id), name, input: argumentsObject(text) }
+  return { type: 'tool_use', id: ids.of(id), name: callName(name), input: argumentsObject(text) }
 }
 
 /** Text and images; the wire refuses empty texts. */

@@ -2,6 +2,7 @@
 import {
   argumentsObject,
   type CallIds,
+  callName,
   GrowingWire,
   isMedium,
   keptWith,
@@ -84,7 +85,12 @@ function assistantItems({ content }: AssistantMessage, ids: CallIds, thinks: boo
         return thinks ? reasoningItem(part) : []
       case 'tool_call':
         return [
-          { type: 'function_call', call_id: ids.of(part.id), name: part.name, arguments: JSON.stringify(argumentsObject(part.arguments)) }
+          {
+            type: 'function_call',
+            call_id: ids.of(part.id),
+            name: callName(part.name),
+            arguments: JSON.stringify(argumentsObject(part.arguments))
+          }
         ]
       case 'text':
         return part.text === '' ? [] : [messageItem(part)]

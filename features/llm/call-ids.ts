@@ -1,8 +1,8 @@
-/** Ids of tool calls: what upstreams take, and what they give. */
+/** Ids and names of tool calls: what upstreams take, and what they give. */
 import { createHash } from 'node:crypto'
 
 const ID_LENGTH = 64
-/** An id that needs no change, which is nearly every one. */
+/** An id or a name that needs no change, which is nearly every one. */
 const fits = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** Tool-call ids in the alphabet and length that every upstream takes (64 of `[a-zA-Z0-9_-]`); different ids stay different. */
@@ -35,6 +35,11 @@ export class CallIds {
       this.#given.delete(id)
     }
   }
+}
+
+/** The name of a call in the alphabet and length that every upstream takes: a model may call what no tool is called, and that goes back to it, too. */
+export function callName(name: string): string {
+  return fits.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, ID_LENGTH) || '_'
 }
 
 /** Ids of the tool calls of one response: each is given once, so that results find their call. */

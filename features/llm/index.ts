@@ -1,7 +1,7 @@
 /** Public face of the llm pack. */
 
 export { isHttpUrl, isLoopback, notAnAddress } from './addresses.ts'
-export { CallIds, ResponseIds } from './call-ids.ts'
+export { CallIds, callName, ResponseIds } from './call-ids.ts'
 export { canThink, samplingOf } from './effort.ts'
 export { nonBlank, providerKey, providerToken, providerUrl } from './env-table.ts'
 export { authError, formatError, statusError, streamError } from './errors.ts'

@@ -1,4 +1,5 @@
-/** JSON Schemas of tools as upstreams take them: without `$ref` for those that follow no references, with types where they are demanded. */
+/** JSON Schemas of tools as upstreams take them: an object at the top, without `$ref` for those that follow no references, with types where they are demanded. */
+import { listOf, recordOf } from './wire-values.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -33,10 +34,38 @@ function lookUp(ref: string, root: Json): unknown {
   return typeof at === 'object' && at !== null ? at : {}
 }
 
-/** The arguments of a tool are an object, also where the schema goes without saying it. */
+/** The arguments of a tool are an object, also where the schema goes without saying it, and no choice: upstreams refuse a whole request for one at the top. */
 export function objectSchema(parameters: Json): Json {
-  const { type = 'object', properties } = parameters
-  return { ...parameters, type, ...(type === 'object' && properties === undefined && { properties: {} }) }
+  const plain = refusedAtTop.some(keyword => parameters[keyword] !== undefined) ? withoutChoice(inlineRefs(parameters)) : parameters
+  const { type = 'object', properties } = plain
+  return { ...plain, type, ...(type === 'object' && properties === undefined && { properties: {} }) }
+}
+
+const refusedAtTop = ['anyOf', 'oneOf', 'allOf', 'enum', 'not']
+
+/** The properties of all alternatives side by side; required is what each of them requires. The tool itself judges the arguments. */
+function withoutChoice(schema: Json): Json {
+  const { anyOf, oneOf, allOf, enum: _, not: __, ...own } = schema
+  const parts = (list: unknown) => listOf(list).map(part => withoutChoice(recordOf(part)))
+  const [every, first, second] = [parts(allOf), parts(anyOf), parts(oneOf)]
+  const common = (choice: readonly Json[]) =>
+    listOf(choice[0]?.required).filter(name => choice.every(one => listOf(one.required).includes(name)))
+  const required = new Set([own, ...every].flatMap(part => listOf(part.required)))
+  for (const name of [...common(first), ...common(second)]) required.add(name)
+  const properties: Record<string, unknown> = { ...recordOf(own.properties) }
+  for (const part of [...every, ...first, ...second]) {
+    for (const [name, property] of Object.entries(recordOf(part.properties))) {
+      if (Object.hasOwn(recordOf(own.properties), name)) continue
+      properties[name] = Object.hasOwn(properties, name) ? either(properties[name], property) : property
+    }
+  }
+  return { ...own, properties, ...(required.size > 0 && { required: [...required] }) }
+}
+
+function either(one: unknown, other: unknown): unknown {
+  const known = listOf(recordOf(one).anyOf)
+  const all = known.length > 0 ? known : [one]
+  return all.some(each => JSON.stringify(each) === JSON.stringify(other)) ? one : { anyOf: [...all, other] }
 }
 
 /** Keywords that say what a value is in place of a type. */

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Llm, LlmRequest, ResolvedModel } from '../../features/llm/index.ts'
+import type { Llm, LlmMessage, LlmRequest, ResolvedModel } from '../../features/llm/index.ts'
 import type { Pack } from '../../kernel/index.ts'
 import type { TestContextLike } from '../../kernel/testing.ts'
 import { type FakeUpstream, fakeUpstream, type Script } from '../helpers/fake-upstream.ts'
@@ -155,6 +155,42 @@ export function llmAdapterSuite({
       const sent = JSON.stringify(upstream.requests[0]?.body)
       for (const piece of ['read a', 'Read', 'file says hi', 'Reads a file'])
         assert.ok(sent.includes(piece), `${piece} is missing in ${sent}`)
+    })
+
+    test('a call under a name that no upstream takes goes back in the alphabet of all, with its result', async t => {
+      const { upstream, run } = await bench(t, [[{ text: 'ok' }]])
+      const odd = ['functions.Odd', 'Odd file', 'Odd工具', `Odd${'x'.repeat(90)}`, '工具']
+      const answers = odd.flatMap((name, at): LlmMessage[] => [
+        { role: 'assistant', content: [toolCall(`call_${at}`, { name, arguments: '{}' })] },
+        { role: 'tool', tool_call_id: `call_${at}`, name, content: [{ type: 'text', text: 'not found' }], is_error: true }
+      ])
+
+      await run({ tools: [tool], messages: [user('go'), ...answers] })
+
+      const sent = JSON.stringify(upstream.requests[0]?.body)
+      for (const name of odd) assert.ok(!sent.includes(name), `${name} went out`)
+      const names = [...sent.matchAll(/"name":"((?:[^"\\]|\\.)*)"/g)].map(([, name = '']) => name).filter(name => name !== 'Read')
+      assert.ok(names.length >= odd.length, sent)
+      for (const name of names) assert.match(name, /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/)
+    })
+
+    test('parameters that are a choice go out as one object: upstreams refuse a choice at the top', async t => {
+      const { upstream, run } = await bench(t, [[{ text: 'ok' }]])
+      const parameters = {
+        type: 'object',
+        $defs: { ByName: { type: 'object', properties: { by_name: { type: 'string' } }, required: ['by_name'] } },
+        properties: { common_field: { type: 'string' } },
+        required: ['common_field'],
+        oneOf: [{ $ref: '#/$defs/ByName' }, { type: 'object', properties: { by_number: { type: 'integer' } }, required: ['by_number'] }],
+        not: { required: ['x'] }
+      }
+
+      await run({ tools: [{ ...tool, parameters }] })
+
+      const body = JSON.stringify(upstream.requests[0]?.body)
+      for (const name of ['common_field', 'by_name', 'by_number']) assert.ok(body.includes(`"${name}":`), `${name} is missing in ${body}`)
+      assert.doesNotMatch(body, /"(oneOf|anyOf|allOf|not)"/)
+      assert.match(body, /"required":\["common_field"\]/)
     })
 
     test('carries the images of prompts and of tool results', async t => {

@@ -101,6 +101,15 @@ test('the results of one step stand in one user message, images inside, and what
   })
 })
 
+test('a failed result with an image is not marked as failed: the wire takes texts alone there, and the text says it', () => {
+  const failed = { ...result('a', text('<system>The tool call failed.</system>'), image), is_error: true } as LlmMessage
+
+  const [block] = messages([user('see'), calling('a'), failed])[2]?.content ?? []
+
+  assert.equal(block?.is_error, undefined)
+  assert.match(JSON.stringify(block), /The tool call failed.*image\/png/)
+})
+
 test('an image at a data address goes inline', () => {
   const [first] = messages([{ role: 'user', content: [{ type: 'image_url', url: 'data:image/webp;base64,AA==' }] }])
 
