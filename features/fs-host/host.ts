@@ -5,15 +5,15 @@ import { dirname, isAbsolute, join, parse, relative, resolve } from 'node:path'
 import { AppError, type BinaryReply, type DataOf, invalid, yieldToLoop } from '../../kernel/index.ts'
 import { passive } from '../files/index.ts'
 import { fileReply, missing, PathExists, PathIsDirectory, translated } from '../fs/index.ts'
-import { PathMissing } from '../workspaces/index.ts'
+import { assertSpelled, PathMissing } from '../workspaces/index.ts'
 import type { browseDirectories } from './contract.ts'
 
 /** Names that are put in order without a pause. */
 const SLICE = 2_000
 
-/** Throws 40001 (detail at `field`) unless it is absolute and without NUL. */
+/** Throws 40001 (detail at `field`) unless it is absolute and names what it says. */
 export function assertAbsolute(path: string, field: string): void {
-  if (path.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  assertSpelled(path, field)
   if (!isAbsolute(path)) throw invalid([{ path: field, message: 'must be an absolute path' }])
 }
 

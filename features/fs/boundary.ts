@@ -5,15 +5,18 @@
 import { existsSync, type Stats } from 'node:fs'
 import { constants, type FileHandle, lstat, open, readlink, realpath } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { AppError, invalid } from '../../kernel/index.ts'
+import { AppError } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { isInside, leadsTo } from '../tools/index.ts'
-import { PathMissing, PathOutside } from '../workspaces/index.ts'
+import { assertSpelled, PathMissing, PathOutside } from '../workspaces/index.ts'
 import { PathDenied } from './errors.ts'
 
 /** Linux: a handle that names a file and opens nothing, so that devices and pipes do nothing. Node has no name for it. */
 const O_PATH = 0o10000000
 const pinned = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** How often a path is opened whose file was replaced meanwhile, as editors save. */
+const REPLACED = 10
 
 /** Longest path that systems take. */
 const PATH_BYTES = 4096
@@ -52,10 +55,10 @@ export class Pin {
 
 /**
  * A path of a request, normalised: `a/b`, or `.`. Throws PathOutside (41304) for an absolute or empty one and for every `..`, 40001 (detail
- * at `field`) for one with NUL.
+ * at `field`) for one with NUL or half a surrogate pair.
  */
 export function relativePath(given: string, field = 'body.path'): string {
-  if (given.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  assertSpelled(given, field)
   const slashed = process.platform === 'win32' ? given.replaceAll('\\', '/') : given
   const absolute = slashed.startsWith('/') || (process.platform === 'win32' && /^[A-Za-z]:/.test(slashed))
   if (given === '' || absolute || slashed.split('/').includes('..')) throw outside(given)
@@ -70,18 +73,23 @@ export async function pin(root: Root, path: string): Promise<Pin> {
     const real = await realInside(root, path)
     return new Pin(path, real, await lstat(real).catch((error: unknown) => Promise.reject(translated(error, path))), undefined)
   }
-  const handle = await open(full, O_PATH).catch(async (error: unknown) => {
-    await realInside(root, path) // one that leads out says so, also when nothing is there
-    throw translated(error, path)
-  })
-  try {
-    const [real, stats] = await Promise.all([readlink(`/proc/${process.pid}/fd/${handle.fd}`), handle.stat()])
-    if (!isInside(real, root.real)) throw stats.nlink === 0 ? missing(path) : outside(path)
-    if (stats.nlink === 0) throw missing(path)
-    return new Pin(path, real, stats, handle)
-  } catch (error) {
-    await handle.close()
-    throw error
+  for (let attempt = 1; ; attempt++) {
+    const handle = await open(full, O_PATH).catch(async (error: unknown) => {
+      await realInside(root, path) // one that leads out says so, also when nothing is there
+      throw translated(error, path)
+    })
+    let held = false
+    try {
+      const [real, stats] = await Promise.all([readlink(`/proc/${process.pid}/fd/${handle.fd}`), handle.stat()])
+      // Without a name any more: removed, or replaced by something that has it now.
+      if (stats.nlink === 0 && attempt < REPLACED) continue
+      if (!isInside(real, root.real)) throw stats.nlink === 0 ? missing(path) : outside(path)
+      if (stats.nlink === 0) throw missing(path)
+      held = true
+      return new Pin(path, real, stats, handle)
+    } finally {
+      if (!held) await handle.close()
+    }
   }
 }
 

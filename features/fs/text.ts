@@ -1,5 +1,5 @@
 /** What is in a file: text in one of many encodings, or bytes. */
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import type { FileHandle } from 'node:fs/promises'
 import { partedText, yieldToLoop } from '../../kernel/index.ts'
 import { fileKind } from '../tools-files/index.ts'
@@ -53,11 +53,15 @@ function controls(bytes: Buffer): number {
 }
 
 async function legacyEncoding(bytes: Buffer): Promise<string | undefined> {
-  const sample = bytes.subarray(0, GUESS_BYTES)
+  const from = Math.max(0, firstOther(bytes) - GUESS_BYTES / 2)
+  const sample = bytes.subarray(from, from + GUESS_BYTES)
   if (controls(sample) > sample.length * 0.02) return undefined
   const { default: chardet } = await import('chardet')
-  for (const { name } of chardet.analyse(sample)) {
-    if (name === 'UTF-8' || name === 'ASCII' || name.startsWith('UTF-')) continue
+  // So few characters are a guess for every encoding with two bytes; a single byte between ASCII is an accent.
+  const accents = !sample.some((byte, at) => byte >= 0x80 && sample[at + 1]! >= 0x80)
+  const guesses = chardet.analyse(sample).filter(({ confidence }) => confidence > 10 || !accents)
+  for (const name of [...guesses.map(guess => guess.name), 'windows-1252']) {
+    if (name === 'ASCII' || name.startsWith('UTF-')) continue
     try {
       const text = new TextDecoder(name).decode(sample)
       if (!/\ufffd(?=.)/su.test(text)) return name
@@ -66,6 +70,14 @@ async function legacyEncoding(bytes: Buffer): Promise<string | undefined> {
     }
   }
   return undefined
+}
+
+/** Where the first byte stands that is not ASCII. */
+function firstOther(bytes: Buffer): number {
+  let from = 0
+  while (from < bytes.length && isAscii(bytes.subarray(from, from + GUESS_BYTES))) from += GUESS_BYTES
+  while (from < bytes.length && bytes[from]! < 0x80) from++
+  return from
 }
 
 /** Where the last character, which may be cut, begins. */
@@ -84,7 +96,9 @@ export async function asUtf8(bytes: Buffer, encoding: string, most: number): Pro
   for (let at = 0; at < bytes.length && size <= most; at += SLICE_BYTES) {
     if (at > 0) await yieldToLoop()
     const end = Math.min(at + SLICE_BYTES, bytes.length)
-    const part = Buffer.from(decoder.decode(bytes.subarray(at, end), { stream: end < bytes.length }), 'utf8')
+    // As a stream also the last one: Node 20 takes windows-1252 in one piece for ISO-8859-1.
+    const text = decoder.decode(bytes.subarray(at, end), { stream: true })
+    const part = Buffer.from(end === bytes.length ? text + decoder.decode() : text, 'utf8')
     parts.push(part)
     size += part.length
   }

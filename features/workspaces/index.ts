@@ -2,4 +2,5 @@
 export * from './contract.ts'
 export { Latest, type LatestOptions } from './latest.ts'
 export { configuredDir, type FrontMatter, fieldOf, frontMatter, projectRoot } from './project.ts'
+export { assertSpelled } from './root.ts'
 export * from './service.ts'

@@ -44,10 +44,16 @@ function slugOf(base: string): string {
   return slug === '' || slug === '.' || slug === '..' ? 'workspace' : slug
 }
 
+/** Throws 40001 (detail at `field`) for what the system would take for another path: NUL, which ends one, and half a surrogate pair. */
+export function assertSpelled(path: string, field: string): void {
+  if (path.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  if (/\p{Surrogate}/u.test(path)) throw invalid([{ path: field, message: 'must not contain half a surrogate pair' }])
+}
+
 /** Throws 40001 (detail at `field`, empty: the argument itself) for a path that is not absolute, PathMissing (40409) for anything but a directory. */
 export async function assertDirectory(path: string, field: string): Promise<void> {
   if (!isAbsolute(path)) throw invalid([{ path: field, message: 'must be an absolute path' }])
-  if (path.includes('\0')) throw invalid([{ path: field, message: 'must not contain a null character' }])
+  assertSpelled(path, field)
   if ((await lookAt(path))?.isDirectory()) return
   let reason = 'does not exist'
   let cause: unknown

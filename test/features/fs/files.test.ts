@@ -1,6 +1,7 @@
 /** Files of a session: listing, reading, facts, making directories, downloads. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chmod, lstat, mkdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,6 +9,8 @@ import { fileScene } from './scene.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
 type Json = any
+/** Characters of this encoding whose bytes are not their numbers. */
+const windows1252: Record<string, number> = { '“': 0x93, '”': 0x94, '–': 0x96, '€': 0x80 }
 const names = (items: readonly Json[]) => items.map(item => item.name as string)
 
 test('a listing shows directories first, no hidden and no ignored files, and what each entry is', async t => {
@@ -135,6 +138,21 @@ test('text of every encoding is read as UTF-8, bytes as base64, in parts that fi
   assert.equal((await read('bare.txt')).data.content, 'no mark at all here\n')
   assert.match((await read('latin.txt')).data.content, /^Größe und Länge: .* müßigen Gäste\n$/)
   assert.match((await read('sjis.txt')).data.content, /^日本語の/)
+  // The first byte that is not ASCII may stand behind everything that is looked at first, and be the only one.
+  await put('late.c', Buffer.from(`${'int a;\n'.repeat(10_000)}/* Jos\xe9 */\n`, 'latin1'))
+  assert.match((await read('late.c', { offset: 70_000 })).data.content, /^\/\* José \*\/\n$/)
+  for (const [name, text] of Object.entries({ cafe: 'café', strasse: 'Straße', quotes: '“so” – 5 €' })) {
+    await put(name, Buffer.from([...text].map(letter => windows1252[letter] ?? letter.charCodeAt(0))))
+    assert.deepEqual(
+      [(await read(name)).data.content, (await read(name)).data.is_binary, (await ask('stat', { path: name })).data.is_binary],
+      [text, false, false]
+    )
+  }
+  await put(
+    'random',
+    randomBytes(300).map(byte => byte || 1)
+  )
+  assert.equal((await read('random')).data.is_binary, true)
   const many = 'grüße 日本\n'.repeat(100_000)
   await put('long.txt', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(many, 'utf16le')]))
   const [start, end] = [
@@ -167,6 +185,34 @@ test('text of every encoding is read as UTF-8, bytes as base64, in parts that fi
   assert.deepEqual([(await read('empty')).data.content, (await read('empty')).data.mime], ['', 'text/plain'])
 })
 
+test('a file that is replaced again and again is always there, old or new, never in parts', async t => {
+  const { ask, put, rest, session_id, cwd } = await fileScene(t)
+  const sizes = [50_000, 60_000, 70_000]
+  const replace = async (turn: number) => {
+    await put('next', 'abc'[turn % 3]!.repeat(sizes[turn % 3]!))
+    await rename(join(cwd, 'next'), join(cwd, 'file'))
+  }
+  await replace(0)
+  const whole = (text: string) => text === text[0]?.repeat(sizes['abc'.indexOf(text[0])] ?? 0)
+  let reading = true
+  const replacing = (async () => {
+    for (let turn = 1; reading; turn++) await replace(turn)
+  })()
+  for (let round = 0; round < 40; round++) {
+    const [read, stat, listed, loaded] = await Promise.all([
+      ask('read', { path: 'file' }),
+      ask('stat', { path: 'file' }),
+      ask('stat_many', { paths: ['file'] }),
+      rest.raw('GET', `/api/v1/sessions/${session_id}/fs/file:download`)
+    ])
+    assert.deepEqual([read.code, stat.code, listed.data.entries.file?.kind], [0, 0, 'file'], read.msg || stat.msg)
+    assert.ok(whole(read.data.content) && read.data.content.length === read.data.size)
+    assert.ok(whole(loaded.body.toString()), loaded.body.toString().slice(0, 200))
+  }
+  reading = false
+  await replacing
+})
+
 test('what cannot be read says why', async t => {
   const { ask, put, cwd } = await fileScene(t)
   await put('sub/a', 'x')
@@ -182,7 +228,10 @@ test('what cannot be read says why', async t => {
     [41304, 41304, 41304, 41304]
   )
   assert.equal((await ask('read', { path: '' })).code, 40001)
-  assert.equal((await ask('read', { path: 'a\0b' })).code, 40001)
+  for (const path of ['a\0b', 'half\ud800']) {
+    assert.equal((await ask('read', { path })).code, 40001)
+    assert.equal((await ask('mkdir', { path })).details[0].path, 'body.path')
+  }
   assert.equal((await ask('read', {})).details[0].path, 'body.path')
   assert.equal((await ask('read', { path: 'sub/a', runtime_id: 'remote' })).code, 40420)
   assert.equal((await ask('zap', {})).code, 40001)
