@@ -47,6 +47,7 @@ export function createWrite(ports: FilePorts): Tool<typeof writeParameters> {
             await assertSame(place, ops)
             const facts = await ops.stat(place.real)
             check(facts)
+            if (!facts) await assertWritable(place, ops) // a file may stand where a directory is wanted
             if (isShared(facts) && !shared) throw new ToolRefusal(`${place.path} has another name by now. Make the call again.`)
             const style = await styleOf(place, ops)
             const bytes = encodeText(inStyle(args.content, style), style, append && style.there)

@@ -1,6 +1,7 @@
 /** One shell command in a process group of its own: started, read, ended with everything it started. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { open } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { commandEnv, type Hidden } from './environment.ts'
 import type { CommandRecord } from './record.ts'
@@ -49,11 +50,17 @@ function killAll(): void {
   for (const command of running) command.kill()
 }
 
+/** Linux takes no argument of 128 KiB; longer commands come to the shell through a pipe. */
+const LONG_BYTES = 100 * 1024
+/** Reads such a command from descriptor 3, which the command does not have. */
+const readCommand = 'eval "$(cat <&3)" 3<&-'
+
 /** A running command; it ends with this process at the latest. */
 export class Command {
   /** Resolves once: after the exit and the end of the output. Never rejects. */
   readonly ended: Promise<CommandEnd>
-  readonly #child: ChildProcess
+  /** Undefined: the system refused to start it. */
+  readonly #child: ChildProcess | undefined
   readonly #options: CommandOptions
   /** Processes that were there before. */
   readonly #others: ReadonlySet<number>
@@ -65,28 +72,42 @@ export class Command {
   constructor(options: CommandOptions) {
     this.#options = options
     this.#others = new Set(processIds())
-    this.#child = spawn(options.shell, markedShell(options.shell, options.command, options.mark), {
-      cwd: options.cwd,
-      env: options.env,
-      detached: true,
-      stdio: [options.input === undefined && !options.talks ? 'ignore' : 'pipe', 'pipe', 'pipe']
-    })
-    this.#child.stdin?.on('error', () => undefined) // who does not read its input need not
-    if (!options.talks) this.#child.stdin?.end(options.input)
+    try {
+      this.#child = this.#start()
+    } catch (error) {
+      this.#over = true
+      this.ended = Promise.resolve({ kind: 'failed', error: error as Error })
+      return
+    }
     if (running.size === 0) process.on('exit', killAll)
     running.add(this)
     this.#read('stdout')
     this.#read('stderr')
-    this.ended = this.#wait()
+    this.ended = this.#wait(this.#child)
+  }
+
+  /** Throws where the system says no at once (too many arguments, no memory); what else fails comes as an event. */
+  #start(): ChildProcess {
+    const { shell, command, mark, cwd, env, input, talks } = this.#options
+    const long = Buffer.byteLength(command) > LONG_BYTES
+    const given = input === undefined && !talks ? 'ignore' : 'pipe'
+    const stdio: StdioOptions = [given, 'pipe', 'pipe', ...(long ? (['pipe'] as const) : [])]
+    const child = spawn(shell, markedShell(shell, long ? readCommand : command, mark), { cwd, env, detached: true, stdio })
+    child.stdin?.on('error', () => undefined) // who does not read its input need not
+    if (!talks) child.stdin?.end(input)
+    const script = child.stdio[3] as Writable | null | undefined
+    script?.on('error', () => undefined) // the shell was ended before it had read it
+    script?.end(command)
+    return child
   }
 
   get pid(): number | undefined {
-    return this.#child.pid
+    return this.#child?.pid
   }
 
   /** To its standard input (`talks`); resolves when there is room for more, or nobody reads any more. */
   write(text: string): Promise<void> {
-    const { stdin } = this.#child
+    const stdin = this.#child?.stdin
     if (!stdin?.writable || stdin.write(text)) return Promise.resolve()
     return new Promise(resolve => {
       const done = () => {
@@ -101,7 +122,7 @@ export class Command {
 
   /** Ends its standard input. */
   hangUp(): void {
-    this.#child.stdin?.end()
+    this.#child?.stdin?.end()
   }
 
   /** Once ended: processes of it were still running, and were killed. */
@@ -130,7 +151,7 @@ export class Command {
    * what it printed before is there. False: it has ended, or it cannot.
    */
   async leave(file: string, flushed: () => Promise<void>): Promise<boolean> {
-    const { stdout, stderr, pid } = this.#child
+    const { stdout, stderr, pid } = this.#child ?? {}
     if (this.#over || pid === undefined || !stdout || !stderr || process.platform === 'win32') return false
     for (const stream of [stdout, stderr]) stream.pause()
     await flushed()
@@ -146,7 +167,7 @@ export class Command {
       await out.close()
     }
     for (const stream of [stdout, stderr]) stream.destroy()
-    this.#child.unref()
+    this.#child?.unref()
     this.#forget()
     return true
   }
@@ -158,7 +179,7 @@ export class Command {
   }
 
   #read(kind: 'stdout' | 'stderr'): void {
-    const stream = this.#child[kind]
+    const stream = this.#child?.[kind]
     if (!stream) return
     const decoder = new StringDecoder('utf8')
     const pass = (text: string) => {
@@ -169,9 +190,8 @@ export class Command {
     stream.on('error', () => undefined) // a broken pipe is the end of the output; the exit says why
   }
 
-  async #wait(): Promise<CommandEnd> {
+  async #wait(child: ChildProcess): Promise<CommandEnd> {
     const end = await new Promise<CommandEnd>(resolve => {
-      const child = this.#child
       child.once('error', error => resolve({ kind: 'failed', error }))
       child.once('exit', (code, signal) => {
         const result: CommandEnd = code === null ? { kind: 'signal', signal: signal ?? 'unknown' } : { kind: 'exit', code }
@@ -197,7 +217,7 @@ export class Command {
 
   /** Whether anything was left. */
   async #endRest(): Promise<boolean> {
-    const { pid } = this.#child
+    const { pid } = this
     if (pid === undefined) return false
     const left = await endStrays(() => this.#strays(pid))
     signalTo(-pid, 'SIGKILL') // where there is no /proc, its group is all that is known
@@ -210,7 +230,7 @@ export class Command {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    const { pid } = this.#child
+    const { pid } = this
     if (pid === undefined || this.#over) return
     signalTo(-pid, signal)
     for (const stray of this.#strays(pid)) signalTo(stray, signal)

@@ -6,7 +6,7 @@ import { type ParsedCall, parseCall } from './arguments.ts'
 import { type Decided, type DecisionPorts, decideCall, failed, failure } from './decision.ts'
 import { RepeatSlot, remind } from './repeats.ts'
 import { limitResult } from './result-limit.ts'
-import { type Job, schedule } from './schedule.ts'
+import { type Job, mayAlter, schedule } from './schedule.ts'
 import type { ToolOutcome, ToolReport, ToolRunInput, ToolRunner } from './service.ts'
 import type { ToolResult, ToolUpdate } from './tool.ts'
 
@@ -30,6 +30,12 @@ export function createRunner(ports: RunnerPorts): ToolRunner {
     list: (agent, turn_id) => ports.registry.forModel(agent, turn_id),
     run: input => new Batch(ports, input).run()
   }
+}
+
+/** Whether a call behind one of the prepared ones may change what that one sees. */
+function changesBehind(prepared: readonly Prepared[], original: number): boolean {
+  const of = prepared[original]?.context?.execution.accesses ?? []
+  return prepared.slice(original + 1).some(({ context, result }) => context && !result && mayAlter(context.execution.accesses, of))
 }
 
 /** The calls of one response. */
@@ -81,8 +87,8 @@ class Batch {
     const index = before.length
     if (signal.aborted) return { parsed, result: failure(abortText(signal)) }
     if (this.#stoppedAt < index) return { parsed, result: failure(SKIPPED) }
-    const original = this.#calls.findIndex(each => each.key === parsed.key)
-    if (original < index) return { parsed, original }
+    const original = before.findLastIndex(each => each.parsed.key === parsed.key && each.original === undefined)
+    if (original >= 0 && !changesBehind(before, original)) return { parsed, original }
     const earlier = before.flatMap(({ context, result }) =>
       context && !result ? [{ tool: context.tool.name, accesses: context.execution.accesses }] : []
     )

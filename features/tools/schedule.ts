@@ -39,6 +39,14 @@ export function conflict(a: readonly ToolAccess[], b: readonly ToolAccess[]): bo
   return a.some(one => b.some(other => collide(one, other)))
 }
 
+/** Whether a call may change what another one sees. */
+export function mayAlter(change: readonly ToolAccess[], look: readonly ToolAccess[]): boolean {
+  return conflict(
+    change.filter(({ kind }) => writes(kind) || kind === 'exclusive'),
+    look
+  )
+}
+
 /** Whether calls before may change what is at a path (absolute, links resolved), or what is there when it is looked at. */
 export function mayChange(earlier: readonly EarlierCall[], path: string, recursive = false): boolean {
   return earlier.some(({ accesses }) => conflict(accesses, [{ kind: 'read', path, recursive }]))

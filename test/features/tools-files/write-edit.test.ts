@@ -29,6 +29,16 @@ test('an existing file must have been read, and not changed since', async t => {
   assert.equal(await readFile(join(cwd, 'a.txt'), 'utf8'), 'two')
 })
 
+test('a file that stands where a directory is wanted is named', async t => {
+  const { call, put } = await files(t)
+  await put('a.txt', 'old')
+
+  const { output, is_error } = await call('Write', { path: 'a.txt/b/c.txt', content: 'new' })
+
+  assert.match(output, /a\.txt is not a directory\.$/)
+  assert.equal(is_error, true)
+})
+
 test('a Read earlier in the same response is enough', async t => {
   const { run, put, cwd } = await files(t)
   await put('a.txt', 'old')

@@ -5,40 +5,54 @@ import { test } from 'node:test'
 import { createBash } from '../../../features/tools-shell/bash.ts'
 import type { Command } from '../../../features/tools-shell/command.ts'
 import { commandEnv, findShell, hiddenFrom } from '../../../features/tools-shell/environment.ts'
+import { createShell } from '../../../features/tools-shell/shell.ts'
 import { startChild } from '../../helpers/child.ts'
 import { fakeAgent, scene, type TestLike, temporary } from '../tools/fakes.ts'
 
 async function bash(t: TestLike) {
   const agent = await fakeAgent(t, { cwd: await temporary() })
   const running = new Set<Command>()
+  const onRecord = new Set<string>()
   let ids = 0
   let marks = 0
   const told: [string, unknown][] = []
-  const tool = createBash({
+  const ports = {
     shell: findShell(),
+    hidden: () => hiddenFrom([], []),
+    record: {
+      begin() {
+        const mark = `bash-test-${process.pid}.${marks++}`
+        onRecord.add(mark)
+        return mark
+      },
+      started: async () => undefined,
+      ended: (mark: string) => void onRecord.delete(mark)
+    },
+    own(command: Command) {
+      running.add(command)
+      return () => running.delete(command)
+    },
+    killGraceMs: 200,
+    drainMs: 50
+  }
+  const tool = createBash({
+    ...ports,
     home: '/srv/home',
     tasks: () => undefined,
     background: () => ({ auto: true, seconds: 600 }),
     newId: () => `id${ids++}`,
-    hidden: () => hiddenFrom([], []),
-    record: { begin: () => `bash-test-${process.pid}.${marks++}`, started: async () => undefined, ended: () => undefined },
-    own(command) {
-      running.add(command)
-      return () => running.delete(command)
-    },
     events: () => ({
       started: command => void told.push(['started', command]),
       output: piece => void told.push(['output', piece]),
       completed: end => void told.push(['completed', end])
-    }),
-    killGraceMs: 200,
-    drainMs: 50
+    })
   })
   const stage = await scene(t, [tool], { agent })
-  t.after(() => assert.equal(running.size, 0))
+  t.after(() => assert.deepEqual([running.size, onRecord.size], [0, 0]))
   return {
     ...stage,
     running,
+    shell: createShell(ports),
     told,
     cwd: agent.session.cwd,
     async bash(args: Record<string, unknown>, signal?: AbortSignal) {
@@ -234,4 +248,25 @@ test("the server's own secrets stay out of the environment of commands", () => {
   )
   const added = { NO_COLOR: '1', TERM: 'dumb', GIT_TERMINAL_PROMPT: '1', SHELL: '/bin/sh', SVC_CODE_COMMAND: 'mark' }
   assert.deepEqual(env, { PATH: '/bin', SVC_CODE_HOME: '/h', ...added })
+})
+
+test('a command that is longer than the system takes as one argument runs like any other', async t => {
+  const { bash: run } = await bash(t)
+  const text = 'grün '.repeat(40_000)
+
+  const { output, is_error } = await run({
+    command: `x=1; cat <<'EOF' | wc -c\n${text}\nEOF\necho $x "$0"; readlink /proc/$$/fd/3; exit 3`
+  })
+
+  assert.deepEqual(output.split('\n'), [`${Buffer.byteLength(text) + 1}`, `1 ${findShell()}`, 'The command failed with exit code 3.'])
+  assert.equal(is_error, true)
+})
+
+test('a command that the system refuses to start says so, and nothing stays on record', async t => {
+  const { shell, cwd } = await bash(t)
+
+  const { code, trouble } = await shell.run({ command: 'true', cwd, env: { LONG: 'x'.repeat(200_000) }, timeout_ms: 10_000 })
+
+  assert.equal(code, undefined)
+  assert.match(trouble ?? '', /could not be started: .*E2BIG/)
 })

@@ -108,6 +108,38 @@ test('the same call twice in one response runs once and answers twice', async t 
   assert.deepEqual(told, ['Once: x', 'Once: x', 'Once: y'], 'the copy is shown as what ran')
 })
 
+test('the same call behind one that may change what it sees runs again', async t => {
+  let content = 'old'
+  const look = scripted({ name: 'Look', accesses: () => [{ kind: 'read', path: '/a' }], run: () => ({ output: content }) })
+  const other = scripted({ name: 'Other', accesses: () => [{ kind: 'read', path: '/a' }] })
+  const apart = scripted({ name: 'Apart', accesses: () => [{ kind: 'write', path: '/b' }] })
+  const change = scripted({
+    name: 'Change',
+    accesses: () => [{ kind: 'write', path: '/a' }],
+    run: () => {
+      content = 'new'
+      return { output: 'changed' }
+    }
+  })
+  const { run, log } = await scene(t, [look, other, apart, change])
+
+  const results = await run([
+    ['A', 'Look'],
+    ['B', 'Other'],
+    ['C', 'Apart'],
+    ['D', 'Look'],
+    ['E', 'Change'],
+    ['F', 'Look'],
+    ['G', 'Look']
+  ])
+
+  assert.deepEqual(
+    results.map(result => result?.output),
+    ['old', results[1]?.output, results[2]?.output, 'old', 'changed', 'new', 'new']
+  )
+  assert.equal(log.filter(line => line.startsWith('finished')).length, 7)
+})
+
 test('a call repeated step after step is reminded from the third time and stopped at the twelfth', async t => {
   const { run } = await scene(t, [scripted({ name: 'Again' })])
   const outputs: string[] = []
