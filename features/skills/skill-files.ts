@@ -6,6 +6,8 @@ import { type Skill, type SkillOrigin, type SkillType, skillTypes } from './serv
 
 const maxDepth = 8
 const maxSkills = 1000
+/** Directories of one place that are looked through: a link, or the configuration, can name a whole disk. */
+const maxDirectories = 2000
 export const maxBytes = 512 * 1024
 const flatDescription = 240
 
@@ -21,20 +23,27 @@ export interface Scan {
 /** Skills of one directory. Sorted; entries that begin with a dot and `node_modules` are skipped; links are followed. */
 export async function scanSkills(root: string, origin: SkillOrigin): Promise<Scan> {
   const scan: Scan = { skills: [], visited: [], problems: [] }
-  await visit(root, { scan, origin, depth: 0 })
+  const left = { directories: maxDirectories }
+  await visit(root, { scan, origin, left, depth: 0 })
+  if (left.directories < 0) {
+    scan.problems.push({ file: root, reason: `it holds more than ${maxDirectories} directories, and only these were looked through` })
+  }
   return scan
 }
 
 interface Place {
   readonly scan: Scan
   readonly origin: SkillOrigin
+  /** How many directories may still be looked through; below 0 there were more. */
+  readonly left: { directories: number }
   readonly depth: number
   /** Name of the skill in whose directory this one lies. */
   readonly parent?: string
 }
 
 async function visit(dir: string, place: Place): Promise<void> {
-  const { scan, origin, depth, parent } = place
+  const { scan, origin, left, depth, parent } = place
+  if (--left.directories < 0) return
   scan.visited.push(dir)
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // most of these directories are not there
   const names = entries
@@ -42,7 +51,7 @@ async function visit(dir: string, place: Place): Promise<void> {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const inDirectories = new Set<string>()
   for (const entry of names) {
-    if (scan.skills.length >= maxSkills || depth >= maxDepth) return
+    if (scan.skills.length >= maxSkills || depth >= maxDepth || left.directories < 0) return
     if (!entry.isDirectory() && !entry.isSymbolicLink()) continue
     const below = join(dir, entry.name)
     if (!(await stat(below).catch(() => undefined))?.isDirectory()) continue // a link to a file, or to nothing

@@ -8,6 +8,8 @@ import { configuredDir, fieldOf, frontMatter, projectRoot } from '../workspaces/
 
 const maxDepth = 8
 const maxFiles = 500
+/** Directories of one place that are looked through: the configuration can name a whole disk. */
+const maxDirectories = 2000
 const maxBytes = 256 * 1024
 const nameForm = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
@@ -43,17 +45,21 @@ export async function readProfiles(dirs: readonly string[], log: Logger): Promis
   return [...found.values()]
 }
 
-async function markdownIn(dir: string, depth = 0): Promise<string[]> {
-  if (!(await lookAt(dir))) return [] // most of these directories are not there
-  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // gone meanwhile, or not ours to read
+async function markdownIn(root: string): Promise<string[]> {
   const files: string[] = []
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (files.length >= maxFiles) break
-    if (entry.name.startsWith('.') || entry.name === 'node_modules') continue
-    if (entry.isDirectory() && depth < maxDepth) files.push(...(await markdownIn(join(dir, entry.name), depth + 1)))
-    else if (entry.isFile() && entry.name.endsWith('.md')) files.push(join(dir, entry.name))
+  let left = maxDirectories
+  const visit = async (dir: string, depth: number): Promise<void> => {
+    if (left-- <= 0) return
+    const entries = await readdir(dir, { withFileTypes: true }).catch(() => []) // gone meanwhile, or not ours to read
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      if (files.length >= maxFiles) return
+      if (entry.name.startsWith('.') || entry.name === 'node_modules') continue
+      if (entry.isDirectory() && depth < maxDepth) await visit(join(dir, entry.name), depth + 1)
+      else if (entry.isFile() && entry.name.endsWith('.md')) files.push(join(dir, entry.name))
+    }
   }
-  return files.slice(0, maxFiles)
+  if (await lookAt(root)) await visit(root, 0) // most of these directories are not there
+  return files
 }
 
 async function readProfile(file: string): Promise<AgentProfile> {

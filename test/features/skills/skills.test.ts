@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -108,6 +109,19 @@ test('links that go round end, and a skill that is larger than it may be is none
   await symlink(join(scene.cwd, '.svc-code', 'skills'), join(scene.cwd, '.svc-code', 'skills', 'group', 'round'))
   assert.ok((await scene.names()).includes('a'))
   assert.ok(!(await scene.names()).includes('big'))
+})
+
+test('of a place that holds a whole disk the first directories are looked through, and skills of other places are there all the same', async t => {
+  const scene = await start(t)
+  await scene.skill('.svc-code/skills/first/SKILL.md', front('first'))
+  const dirs = Array.from({ length: 2100 }, (_, n) => join(scene.cwd, '.svc-code', 'skills', 'pile', `d${10_000 + n}`))
+  await mkdir(dirname(dirs[0]!))
+  for (const dir of dirs) mkdirSync(dir)
+  await scene.skill('.svc-code/skills/pile/zzz/SKILL.md', front('behind'))
+  await scene.skill('.agents/skills/other/SKILL.md', front('other'))
+  const names = await scene.names()
+  assert.deepEqual(names.includes('first') && names.includes('other'), true)
+  assert.equal(names.includes('behind'), false)
 })
 
 test('an activation runs a turn with the text of the skill, its arguments filled in, and is told just before the turn', async t => {
