@@ -71,6 +71,9 @@ export function assertTexts({ pattern, glob = '', type = '', include = [], exclu
     throw new ToolRefusal('The search failed: a pattern must not contain a NUL character.')
 }
 
+/** Carriage returns are looked for; else they belong to the end of a line. */
+export const namesReturns = ({ pattern }: GrepRequest): boolean => /\\r|\r/.test(pattern)
+
 /** Limits of one search. */
 export const SEARCH_MS = 20_000
 export const SEARCH_BYTES = 10 * 1024 * 1024

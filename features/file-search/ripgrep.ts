@@ -11,6 +11,7 @@ import {
   type GrepRequest,
   LINE_CHARS,
   type ListRequest,
+  namesReturns,
   type Partial,
   type Row,
   SEARCH_BYTES,
@@ -90,7 +91,7 @@ function common(request: ListRequest): string[] {
 }
 
 function grepArgs(request: GrepRequest): string[] {
-  const args = ['--null', '--with-filename', '--no-heading', '--crlf', ...common(request)]
+  const args = ['--null', '--with-filename', '--no-heading', ...(namesReturns(request) ? [] : ['--crlf']), ...common(request)]
   if (request.mode === 'files_with_matches') args.push('--files-with-matches')
   else if (request.mode === 'count_matches') args.push('--count-matches')
   else {

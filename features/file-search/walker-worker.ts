@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { cutAround, type FileMatches, type GrepRequest, type Row } from './engine.ts'
+import { cutAround, type FileMatches, type GrepRequest, namesReturns, type Row } from './engine.ts'
 
 export interface WorkerTask {
   readonly request: GrepRequest
@@ -48,7 +48,7 @@ function textOf(bytes: Buffer): string {
 
 /** Matches of one text, or undefined when there are none. */
 function search(text: string, path: string, pattern: RegExp, request: GrepRequest): FileMatches | undefined {
-  const lines = text.split(/\r?\n/)
+  const lines = text.split(namesReturns(request) ? '\n' : /\r?\n/)
   if (lines.at(-1) === '') lines.pop()
   const hits = new Map<number, number>() // where the match begins, by line
   let count = 0
@@ -83,7 +83,11 @@ function withContext(lines: readonly string[], hits: ReadonlyMap<number, number>
     .sort((a, b) => a - b)
     .map(line => {
       const hit = hits.get(line)
-      return { line: line + 1, text: cutAround(lines[line] ?? '', hit ?? 0), ...(hit === undefined ? {} : { col: hit + 1 }) }
+      return {
+        line: line + 1,
+        text: cutAround((lines[line] ?? '').replace(/\r$/, ''), hit ?? 0),
+        ...(hit === undefined ? {} : { col: hit + 1 })
+      }
     })
 }
 

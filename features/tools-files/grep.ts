@@ -104,11 +104,13 @@ function show(
   const notes: string[] = []
   if (request.mode === 'count_matches')
     notes.push(`(${files.reduce((sum, file) => sum + (file.count ?? 0), 0)} matches in ${files.length} files)`)
-  if (shown.length < rows.length) notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}; go on with offset)`)
+  if (shown.length > 0 && shown.length < rows.length)
+    notes.push(`(showing ${shown.length} of ${rows.length} lines from ${from}; go on with offset)`)
   if (hidden > 0) notes.push(`(${hidden} ${hidden === 1 ? 'file' : 'files'} that must not be read left out)`)
   if (partial)
     notes.push(partial === 'time' ? '(the search was stopped after 20 s; there may be more)' : '(too many results; there are more)')
-  const { text, truncated } = boundText((shown.length > 0 ? shown : ['No matches found.']).join('\n'), {
+  const none = rows.length > 0 ? `There are only ${rows.length} lines: none from ${from} on.` : 'No matches found.'
+  const { text, truncated } = boundText((shown.length > 0 ? shown : [none]).join('\n'), {
     chars: 48_000,
     line: Number.POSITIVE_INFINITY
   })

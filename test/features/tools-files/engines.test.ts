@@ -47,6 +47,24 @@ for (const [name, engine] of engines) {
     assert.match((await call('Grep', { pattern: '^$', output_mode: 'count_matches' })).output, /^empty\.txt:1\n/)
   })
 
+  test(`${name}: a pattern that names carriage returns finds them, others need not know of them`, async t => {
+    const { call, put } = await files(t, engine)
+    await put('dos.txt', 'one\r\ntwo\r\n')
+    await put('unix.txt', 'one\ntwo\n')
+    const grep = async (pattern: string) => sorted((await call('Grep', { pattern })).output)
+    assert.deepEqual(await grep('\\r$'), ['dos.txt'])
+    assert.deepEqual(await grep('one\\r?$'), ['dos.txt', 'unix.txt'])
+    assert.deepEqual(await grep('one$'), ['dos.txt', 'unix.txt'])
+    assert.equal((await call('Grep', { pattern: 'one\\r', output_mode: 'content' })).output, 'dos.txt:1:one')
+  })
+
+  test(`${name}: behind the last result there is none to go on with`, async t => {
+    const { call, put } = await files(t, engine)
+    await put('a.txt', 'one\none\n')
+    const { output } = await call('Grep', { pattern: 'one', output_mode: 'content', offset: 2 })
+    assert.equal(output, 'There are only 2 lines: none from 2 on.')
+  })
+
   test(`${name}: a match over several lines shows them all, and lines that are no neighbours only have a gap between them with context`, async t => {
     const { call, put } = await files(t, engine)
     await put('a.txt', 'one\ntwo\nthree\nfour\nfive\n')
