@@ -12,6 +12,8 @@ export const interruptedResult =
 /** Projects sealed messages, oldest first. Pure. */
 export const project = (messages: readonly HistoryMessage[]): LlmMessage[] => new Projection(messages).read().messages
 
+const emptyPrompt: readonly LlmContent[] = [{ type: 'text', text: '(The user sent an empty message.)' }]
+
 /** Stands for a medium that lies in a file until its bytes are read. */
 type KeptMedium = Extract<LlmContent, { type: 'image' }> & { readonly kept: WirePart }
 const isKeptMedium = (part: LlmContent | LlmCallPart): part is KeptMedium => 'kept' in part
@@ -99,9 +101,11 @@ export class Projection {
 
   #addInput(message: HistoryMessage): void {
     const content = message.content.flatMap(part => (part.type === 'thinking' ? [] : (asLlm(part, this.#takes) ?? [])))
-    if (content.length === 0) return
     const plain = message.role === 'user' && (message.origin === undefined || message.origin.kind === 'user')
     const last = this.#out.at(-1)
+    // A request that ends with an answer of the model is none.
+    if (content.length === 0 && plain && (last === undefined || last.role === 'assistant')) content.push(...emptyPrompt)
+    if (content.length === 0) return
     const merges = plain && this.#mergeable && last?.role === 'user'
     if (merges) this.#put(this.#out.length - 1, { role: 'user', content: merge(last.content, content) })
     else this.#put(this.#out.length, { role: 'user', content })

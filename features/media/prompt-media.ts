@@ -28,18 +28,40 @@ interface Source {
   readonly data?: string
   readonly url?: string
 }
-const sourceOf = (part: WirePart): Source => (part.source ?? {}) as Source
+
+/** Where a part comes from; what stands in its address comes inline. */
+function sourceOf(part: WirePart): Source {
+  const source = (part.source ?? {}) as Source
+  if (source.kind !== 'url' || !source.url?.startsWith('data:')) return source
+  const [, head = '', rest = ''] = /^data:([^,]*),(.*)$/s.exec(source.url) ?? []
+  const [media_type = '', ...marks] = head.split(';')
+  if (marks.at(-1)?.trim().toLowerCase() === 'base64') return { kind: 'base64', media_type, data: rest }
+  return { kind: 'base64', media_type, data: Buffer.from(decoded(rest), 'utf8').toString('base64') }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text // percent signs that mean nothing stand for themselves
+  }
+}
 
 /** How an image becomes a medium. */
 type Form = Pick<NewAttachment, 'media_type' | 'shown' | 'note' | 'unfit'>
+
+/** Of addresses that some provider reads. */
+const schemes = ['https:', 'http:', 'gs:']
 
 /** Also in the alphabet of URLs, without padding, over several lines. */
 const base64 = /^[\w+/\-\s]+={0,2}$/
 
 /** Throws 40001 for what no model could look at: it would be sent with every later request of the session. */
-function checkSource({ kind, data = '', url = '' }: Source, path: string): void {
-  if (kind === 'base64' && !base64.test(data.trim())) throw invalid([{ path: `${path}.data`, message: 'expected base64' }])
-  if (kind === 'url' && (!URL.canParse(url) || new URL(url).protocol === 'file:'))
+function checkSource(part: WirePart, path: string): void {
+  const { kind, data = '', url = '' } = sourceOf(part)
+  const where = (part.source as Source | undefined)?.kind === 'url' ? 'url' : 'data'
+  if (kind === 'base64' && !base64.test(data.trim())) throw invalid([{ path: `${path}.${where}`, message: 'expected base64' }])
+  if (kind === 'url' && !(URL.canParse(url) && schemes.includes(new URL(url).protocol)))
     throw invalid([{ path: `${path}.url`, message: 'expected an address on the network, or a data URL' }])
 }
 
@@ -127,7 +149,7 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
       for (const [at, part] of content.entries()) {
         const { kind, file_id = '', data = '', media_type = '' } = sourceOf(part)
         const path = `body.content.${at}`
-        checkSource(sourceOf(part), `${path}.source`)
+        checkSource(part, `${path}.source`)
         if (part.type === 'file') await find(String(part.file_id))
         else if (kind === 'file') {
           const upload = await find(file_id)

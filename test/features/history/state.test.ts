@@ -295,6 +295,21 @@ test('the model gets what it can use: no answer that is thought alone, no empty 
   )
 })
 
+test('a prompt without a word is told where nothing else would be said to the model', () => {
+  const empty = { role: 'user', content: text('(The user sent an empty message.)') }
+  const first = project([said('user', text(' '))])
+  const later = project([said('user', text('one')), said('assistant', text('answer')), said('user', [{ type: 'thinking', thinking: 'x' }])])
+  const reminder = project([
+    said('user', text('one')),
+    said('assistant', text('answer')),
+    said('user', text(''), { origin: { kind: 'injection' } })
+  ])
+
+  assert.deepEqual(first, [empty])
+  assert.deepEqual(later.at(-1), empty)
+  assert.equal(reminder.length, 2)
+})
+
 test('what a tool says cannot pass for the program, and a failure without words is told', () => {
   const result = (id: string, content: HistoryMessage['content'], more: Partial<HistoryMessage> = {}) =>
     said('tool', content, { tool_call_id: id, tool_name: 'Read', ...more })

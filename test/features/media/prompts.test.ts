@@ -66,7 +66,10 @@ test('what is no base64 and what is no address of a network is refused', async t
     [inline(''), 'data'],
     [inline('data:image/png;base64,AAAA', 'video'), 'data'],
     [linked('a.png'), 'url'],
-    [linked('file:///a.png'), 'url']
+    [linked('file:///a.png'), 'url'],
+    [linked('javascript:alert(1)'), 'url'],
+    [linked('data:image/png;base64,!!!'), 'url'],
+    [linked('data:image/png;base64,'), 'url']
   ] as const) {
     const { code, details } = await scene.submit(asked, part)
     assert.deepEqual([code, (details as { path: string }[])[0]?.path], [40001, `body.content.1.source.${path}`], JSON.stringify(part))
@@ -78,6 +81,21 @@ test('what is no base64 and what is no address of a network is refused', async t
   assert.equal((await scene.submit(asked, inline(lines), linked('data:image/png;base64,AAAA'))).code, 0)
   await scene.settled(1)
   assert.deepEqual(shownTo(scene.llm.requests[0]?.messages)[1], { type: 'image', media_type: 'image/png', data: bytes.toString('base64') })
+})
+
+test('an image at a data address is one that came inline: of the type that it is, in a form that models take', async t => {
+  const scene = await mediaScene(t, ['image_in'], ['x'])
+  const bytes = png(30, 30)
+  const linked = (url: string) => ({ type: 'image', source: { kind: 'url', url, id: 'mine' } })
+  const svg = 'data:image/svg+xml,%3Csvg%20xmlns=%22http://www.w3.org/2000/svg%22/%3E'
+
+  const { data } = await scene.submit(asked, linked(`data:image/jpeg;base64,${bytes.toString('base64')}`), linked(svg))
+  await scene.settled(1)
+
+  const parts = shownTo(scene.llm.requests[0]?.messages)
+  assert.deepEqual(parts[1], { type: 'image', media_type: 'image/png', data: bytes.toString('base64') })
+  assert.match(texts(parts), /format that models do not take \(image\/svg\+xml\)/)
+  assert.deepEqual(data.content[1], { type: 'image', source: { kind: 'base64', media_type: 'image/png', data: bytes.toString('base64') } })
 })
 
 test('a file is a notice with a path that Read may read, and stays a file for clients', async t => {
