@@ -3141,7 +3141,7 @@ export interface ReadFileData {
 }
 export interface ReadGitStatusBody {
   /**
-   * only these, as they are in `entries`
+   * only entries at these paths and below them
    *
    */
   paths?: string[]

@@ -21,7 +21,7 @@ export const readGitStatus = defineRoute({
   summary: 'Branch, changed files and pull request of the workspace',
   body: Type.Object(
     {
-      paths: Type.Optional(Type.Array(Type.String(), { maxItems: 10_000, description: 'only these, as they are in `entries`' })),
+      paths: Type.Optional(Type.Array(Type.String(), { maxItems: 10_000, description: 'only entries at these paths and below them' })),
       runtime_id: runtime
     },
     { default: {} }

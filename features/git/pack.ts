@@ -46,14 +46,14 @@ export default definePack({
     })
     ctx.route(readGitStatus, async input => {
       const { root, cwd, body } = await rootOf(sessions, input.params.session_id, input)
-      for (const path of body.paths ?? []) relativePath(path, 'body.paths')
-      const { lineCounts, statusOf } = await import('./status.ts')
+      const paths = body.paths?.map((path, at) => relativePath(path, `body.paths.${at}`))
+      const { below, lineCounts, statusOf } = await import('./status.ts')
       const repository = await repositoryAt(root.real, input.signal)
       const asked = requests.of([cwd])
       const status = await statusOf(repository, false, input.signal)
       const { additions, deletions } = await lineCounts(repository, status, input.signal)
       const { branch, ahead, behind, entries } = status
-      const shown = body.paths ? body.paths.flatMap(path => (entries.has(path) ? [[path, entries.get(path)!] as const] : [])) : entries
+      const shown = paths ? await below(paths, entries) : entries
       const pullRequest = (await asked).get(cwd)?.pull_request ?? null
       return { branch, ahead, behind, entries: Object.fromEntries(shown), additions, deletions, pullRequest }
     })

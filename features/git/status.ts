@@ -1,5 +1,5 @@
 /** What git says about the files of a workspace. */
-import { relative } from 'node:path'
+import { posix, relative } from 'node:path'
 import { yieldToLoop } from '../../kernel/index.ts'
 import type { FileStatus, StatusOf } from '../fs/index.ts'
 import { collect, type Repository } from './command.ts'
@@ -60,6 +60,20 @@ async function parse(text: string, below: string): Promise<Status> {
     }
   }
   return { ...facts, entries, tracked }
+}
+
+/** The entries at these paths (normalised) and below them. */
+export async function below(paths: readonly string[], entries: Status['entries']): Promise<[string, FileStatus][]> {
+  const wanted = new Set(paths)
+  const found: [string, FileStatus][] = []
+  let seen = 0
+  for (const entry of entries) {
+    if (++seen % 5000 === 0) await yieldToLoop()
+    let path = entry[0].replace(/\/$/, '')
+    while (path !== '.' && !wanted.has(path)) path = posix.dirname(path)
+    if (wanted.has(path)) found.push(entry)
+  }
+  return found
 }
 
 /** Each of the fields that a NUL ends, one after the other: 32 MB at once would hold up the loop. */

@@ -170,28 +170,19 @@ export function parseRange(header: string | undefined, size: number): Range | un
   return start >= size || start > end ? undefined : { start, end }
 }
 
-/** If-Range (RFC 9110 §13.1.5): a range of another version of the file would be a mixture. HEAD takes no ranges. */
+/** If-Range (RFC 9110 §13.1.5): a range of another version of the file would be a mixture, so weak tags fit none. HEAD takes no ranges. */
 function rangeApplies(req: IncomingMessage, etag: string, modified: Date): boolean {
   if (req.method !== 'GET') return false
   const condition = req.headers['if-range']
-  return (
-    condition === undefined ||
-    typeof condition !== 'string' ||
-    unquoted(condition) === unquoted(etag) ||
-    condition === modified.toUTCString()
-  )
+  return condition === undefined || typeof condition !== 'string' || bare(condition) === bare(etag) || condition === modified.toUTCString()
 }
 
 /** Exact text as sent, the quoted form, a list of them, or `*`. */
 export function etagMatches(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false
   if (header === etag || header.trim() === '*') return true
-  return header.split(',').some(entry => unquoted(entry) === unquoted(etag))
+  return header.split(',').some(entry => bare(entry.trim().replace(/^W\//, '')) === bare(etag))
 }
 
-function unquoted(tag: string): string {
-  return tag
-    .trim()
-    .replace(/^W\//, '')
-    .replace(/^"(.*)"$/, '$1')
-}
+/** A tag without its quotes. */
+const bare = (tag: string): string => tag.trim().replace(/^"(.*)"$/, '$1')

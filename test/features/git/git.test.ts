@@ -61,6 +61,14 @@ test('a status has branch, changes, lines, and distance to its upstream', async 
     gone: 'deleted',
     'new/': 'untracked'
   })
+  const at = async (...paths: string[]) => Object.keys((await ask('git_status', { paths })).data.entries)
+  assert.deepEqual([await at('./new', 'ne'), await at('.'), await at()], [['new/'], Object.keys(data.entries), []])
+  await put('deep/a/b', '')
+  run('add', 'deep')
+  assert.deepEqual(
+    [await at('deep'), await at('deep/a/'), await at('deep/a/b/c'), await at('deep/b')],
+    [['deep/a/b'], ['deep/a/b'], [], []]
+  )
   for (const path of ['../x', '/etc', 'a/../..', '']) assert.equal((await ask('git_status', { paths: ['gone', path] })).code, 41304, path)
   run('checkout', '-q', '--detach')
   assert.equal((await ask('git_status')).data.branch, '')
