@@ -130,14 +130,14 @@ export class Lifecycle {
     })
   }
 
-  /** Unloads every pack in reverse order of activation. */
+  /** Unloads every pack, each when those are gone that use it. */
   async stop(): Promise<void> {
     await this.#exclusive(async () => {
       for (const unit of this.#units) {
         unit.wanted = false
         clearTimeout(unit.again)
       }
-      for (const unit of this.#active().reverse()) await this.#deactivate(unit)
+      await this.#withdraw(...this.#units)
       this.#flush()
     })
   }
@@ -337,14 +337,14 @@ export class Lifecycle {
     return clash === undefined ? undefined : developerError('wire_clash', clash)
   }
 
-  /** Unloads units and everything that needs what they provide: each when those are gone that need it, side by side otherwise. */
+  /** Unloads units and everything that needs what they provide: each when those are gone that use it, side by side otherwise. */
   async #withdraw(...units: readonly Unit[]): Promise<void> {
     const active = units.filter(unit => unit.state === 'Active')
     const leaving = new Set(active.flatMap(unit => [unit, ...this.#dependents(unit, [...unit.provided.keys()])]))
     const gone = new Map<Unit, Promise<void>>()
     for (const unit of [...leaving].sort((a, b) => b.activated - a.activated)) {
       const ids = [...unit.provided.keys()]
-      const first = [...gone].filter(([other]) => other.needs().some(id => ids.includes(id))).map(([, left]) => left)
+      const first = [...gone].filter(([other]) => other.uses().some(id => ids.includes(id))).map(([, left]) => left)
       gone.set(unit, first.length === 0 ? this.#deactivate(unit) : Promise.all(first).then(() => this.#deactivate(unit)))
     }
     await Promise.all(gone.values())

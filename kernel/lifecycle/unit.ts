@@ -184,6 +184,11 @@ export class Unit {
     return Object.values(this.pack.needs).map(token => token.id)
   }
 
+  /** Ids of needed services, and of those that it can do without. */
+  uses(): string[] {
+    return [...this.needs(), ...Object.values(this.pack.optional).map(token => token.id)]
+  }
+
   declares(): string[] {
     return this.pack.provides.map(token => token.id)
   }

@@ -420,7 +420,7 @@ test('what a setup registers becomes visible together, when it is through', asyn
   assert.deepEqual([read(), kernel.inspect().taps, kernel.inspect().routes.length], [['hello'], 1, 1])
 })
 
-test('packs go in the reverse order of their activation, those that need others through others among them', async t => {
+test('packs go after those that need them, also through others, and begin to in the reverse order of their activation', async t => {
   const A = serviceToken<object>('a')
   const B = serviceToken<object>('b')
   const order: string[] = []
@@ -446,7 +446,7 @@ test('packs go in the reverse order of their activation, those that need others 
   assert.deepEqual(order.splice(0), ['side', 'top', 'middle', 'base'])
   await kernel.load('base')
   await stop()
-  assert.deepEqual(order, ['side', 'top', 'middle', 'base', 'alone'])
+  assert.deepEqual(order, ['side', 'top', 'alone', 'middle', 'base'])
 })
 
 test('a setup that does not provide what it promised, or provides what it should not, fails', async t => {

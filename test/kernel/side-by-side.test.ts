@@ -211,6 +211,42 @@ test('a stop goes in the reverse order of the list, whoever was through first', 
   assert.deepEqual(gone, ['three', 'two', 'one'])
 })
 
+test('at a stop packs clean up side by side, but none before those that use it, also where they could do without', async () => {
+  const order: string[] = []
+  const [one, other] = [latch(), latch()]
+  const meets = (name: string, mine: { open: () => void }, theirs: { opened: Promise<void> }) =>
+    definePack({
+      name,
+      optional: { voice: Voice },
+      setup: ctx =>
+        ctx.own(async () => {
+          mine.open()
+          await theirs.opened
+          order.push(name)
+        })
+    })
+  const voice = definePack({
+    name: 'voice',
+    provides: [Voice],
+    setup: ctx => {
+      ctx.provide(Voice, 'hello')
+      ctx.own(() => order.push('voice'))
+    }
+  })
+  const packs = [voice, meets('one', one, other), meets('other', other, one)]
+  const lines: { msg: string; pack?: string }[] = []
+  const log = { level: 'info', to: { write: (line: string) => void lines.push(JSON.parse(line)) } } as const
+  const kernel = await createKernel({ home: await freshDir(), packs, port: 0, setupTimeoutMs: 1000, log })
+  await kernel.start()
+  await kernel.stop()
+  assert.deepEqual(
+    lines.filter(line => line.pack !== undefined).map(line => line.msg),
+    [],
+    'none waited for the other in vain'
+  )
+  assert.deepEqual([order.length, order.at(-1)], [3, 'voice'])
+})
+
 test('a hundred packs with routes, events of others and contributions add at most 150 ms to a start', async t => {
   const dummies = Array.from({ length: 100 }, (_, n) =>
     definePack({
