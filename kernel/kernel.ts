@@ -264,8 +264,8 @@ export class Kernel {
   }
 
   /**
-   * Graceful end: sockets are closed first, then listening ends, `stopping` lets running turns settle, packs unload in reverse
-   * order, everything is flushed. Later calls wait for the first; a call during the start waits for its end.
+   * Graceful end: sockets are closed first, then listening ends, `stopping` lets running turns settle, packs unload (each
+   * after those that use it), everything is flushed. Later calls wait for the first; a call during the start waits for its end.
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#starting.then(() => this.#stop()).finally(() => this.#finished())
