@@ -1,5 +1,6 @@
 /** Inputs that opened turns, and plans that were put up: what is looked for in the whole transcript of an agent. */
 
+import { ownParts } from '../agent/index.ts'
 import { coreRecord, type Origin, type WirePart } from '../history/index.ts'
 import type { PlanEntry, UserMessage } from './contract.ts'
 import type { TurnEntry } from './index-state.ts'
@@ -25,7 +26,7 @@ export async function userMessages(source: Source): Promise<UserMessage[]> {
       ordinal,
       state,
       origin: originOf(opening.origin),
-      prompt: textOf(content),
+      prompt: textOf(ownParts(content, opening.origin)),
       ...(attachment_ids.length > 0 ? { attachment_ids } : {}),
       started_at: new Date(started).toISOString()
     })

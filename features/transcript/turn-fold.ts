@@ -3,6 +3,7 @@
  * record the operations that bring a timeline up to date. Pure, but for text that still streams (`streamed`). What undo takes back stays here:
  * the index says which turns are left.
  */
+import { ownParts } from '../agent/index.ts'
 import { type CoreRecord, coreRecord, type HistoryRecord, type WirePart } from '../history/index.ts'
 import { attachmentsOf, isShownInput, isShownInside, originOf, textOf, withoutBytes } from './input.ts'
 import { type Link, linksOf } from './links.ts'
@@ -163,7 +164,7 @@ export class TurnFold {
       ordinal: record.turn_id,
       state: 'running',
       origin: originOf(record.origin),
-      ...(content && isShownInput(record.origin) ? this.#input(content, id) : {}),
+      ...(content && isShownInput(record.origin) ? this.#input(ownParts(content, record.origin), id) : {}),
       startedAt: iso(record.time)
     })
     for (const op of skillsOf(record.origin, at, iso(record.time))) this.#put(op)
@@ -193,7 +194,7 @@ export class TurnFold {
       kind: 'text',
       frameId: '',
       role: 'user',
-      text: textOf(given),
+      text: textOf(ownParts(given, origin)),
       ...(attachmentIds.length > 0 ? { attachmentIds } : {}),
       ...(taskId === undefined ? {} : { taskId })
     })

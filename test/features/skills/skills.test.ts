@@ -11,6 +11,8 @@ import { readSession } from '../../../features/sessions/index.ts'
 import { activateSkill, listSessionSkills, listWorkspaceSkills } from '../../../features/skills/index.ts'
 import skills from '../../../features/skills/pack.ts'
 import tools from '../../../features/tools/pack.ts'
+import { readTranscript, readUserMessages } from '../../../features/transcript/index.ts'
+import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
@@ -249,6 +251,27 @@ test('skills of a prompt stand in front of it, and the prompt is told without th
     skillActivations.map(({ skillName, activationId }) => [skillName, 'user-slash', activationId])
   )
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my own text')
+})
+
+test('the transcript shows a prompt without the skills that ride in front of it', async t => {
+  const llm = scriptedLlm('done')
+  const scene = await startAgent(t, llm, { packs: [...packs, transcript] })
+  await mkdir(join(scene.cwd, '.svc-code/skills'), { recursive: true })
+  await writeFile(join(scene.cwd, '.svc-code/skills/one.md'), 'Words of one.')
+  const params = { session_id: scene.session_id }
+  const body = { content: [{ type: 'text' as const, text: 'my own text' }], skills: [{ name: 'one' }] }
+  assert.equal((await scene.call(submitPrompt, { params, body })).code, 0)
+  await scene.settled(1)
+  const { items } = (await scene.call(readTranscript, { params, query: { agent_id: 'main' } })).data
+  assert.deepEqual(
+    items.map(item => (item.kind === 'turn' ? item.prompt : item.kind === 'marker' ? item.marker : item.kind)),
+    ['my own text', 'skill']
+  )
+  const { agents } = (await scene.call(readUserMessages, { params, query: {} })).data
+  assert.deepEqual(
+    agents.flatMap(({ messages }) => messages.map(({ prompt }) => prompt)),
+    ['my own text']
+  )
 })
 
 test('the model sees which skills there are, loads one by its tool, and reads it with the next step', async t => {
