@@ -167,6 +167,11 @@ export class AgentLog {
     return this.#ports.log.scan(logId, range) as AsyncIterable<Entry> // the store checks the type field only, as records do
   }
 
+  /** Something is on its way to the disk. */
+  get writing(): boolean {
+    return this.#writes.size > 0
+  }
+
   /** Resolves when what is being appended now is on disk, or refused. */
   settled(): Promise<unknown> {
     return Promise.allSettled(this.#writes)

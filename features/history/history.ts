@@ -1,6 +1,6 @@
 /** The history of one agent: its journal, the conversation that follows from it, its messages and its context. */
 import { isDeepStrictEqual } from 'node:util'
-import { type JournaledEvent, type LogEntry, type LogRange, yieldToLoop } from '../../kernel/index.ts'
+import { type JournaledEvent, type LogEntry, type LogRange, laterPass, yieldToLoop } from '../../kernel/index.ts'
 import type { LlmMessage, LlmToolCall, TokenUsage } from '../llm/index.ts'
 import { AgentLog, type AgentLogPorts, type Untold } from './agent-log.ts'
 import { type Context, contextState } from './context.ts'
@@ -205,6 +205,10 @@ export class AgentHistory implements History {
     await this.#line
     await this.#log.settled()
     return this.#log.end
+  }
+
+  writing(): Promise<void> | undefined {
+    return this.#line || this.#log.writing ? this.recorded().then(laterPass) : undefined
   }
 
   end(): number {

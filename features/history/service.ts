@@ -93,6 +93,11 @@ export interface History {
   append(...records: (CoreRecord | HistoryRecord)[]): Promise<void>
   /** As `append`, but the caller tells the events, in one go or in two. */
   write(...records: (CoreRecord | HistoryRecord)[]): Promise<Written>
+  /**
+   * What is written is in every state at once, and told only when it is on disk. Resolves when what is being written now was told (or refused);
+   * undefined when nothing is: then states and events agree, for the rest of the tick.
+   */
+  writing(): Promise<void> | undefined
   /** A state of a pack that follows from the records, live from now on. */
   track<S>(spec: StateSpec<S>): Promise<Tracked<S>>
   /** Such a state as it is now, when it is live already; those of `HistoryStates` always are. */

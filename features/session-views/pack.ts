@@ -12,6 +12,8 @@ import { readSnapshot, readStatus } from './contract.ts'
 import { SessionViews } from './service.ts'
 
 const snapshotMessages = 100
+/** Writes that a snapshot waits for, one after the other, while an agent never pauses. */
+const writesAwaited = 20
 
 export default definePack({
   name: 'session-views',
@@ -55,6 +57,11 @@ export default definePack({
     ctx.route(readSnapshot, async ({ params: { session_id } }) => {
       const { session, host, agent, history } = await open(session_id)
       const opened = await ctx.streams.open(session_id)
+      // What is being written now would be in the snapshot, and told behind it once more.
+      for (let round = 0, writing = history?.writing(); writing && round < writesAwaited; round++) {
+        await writing
+        writing = history?.writing()
+      }
       // One tick from here to the next await: position, running turn and everything else agree.
       const at = ctx.streams.watermark(session_id) ?? opened
       const in_flight = agent?.inFlight()

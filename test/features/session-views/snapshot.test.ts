@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { PromptBlocks } from '../../../features/agent/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
+import { readSession } from '../../../features/sessions/index.ts'
 import { definePack } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
-import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { freshDir } from '../../helpers/temp.ts'
-import { startAgent } from '../agent/start.ts'
+import { echoRunner, historyOnDisk, startAgent } from '../agent/start.ts'
 
 test('a snapshot between the acceptance of a prompt and its turn has the prompt, once', async t => {
   const preparing = latch()
@@ -58,6 +59,32 @@ test('subscribing at the position of a snapshot replays exactly what came after 
     replayed.map(frame => frame.seq),
     replayed.map((_frame, n) => as_of_seq + 1 + n)
   )
+})
+
+test('a result that is on its way to the disk is in the snapshot or comes behind it, not both', async t => {
+  const asked = latch()
+  const disk = latch()
+  const history = historyOnDisk(async ([...records]) => {
+    if (!records.some(record => record.type === 'tool.result')) return
+    asked.open()
+    await disk.opened
+  })
+  const llm = scriptedLlm(toolCalls({ name: 'Echo', args: {} }), 'done')
+  const agent = await startAgent(t, llm, { history, packs: [echoRunner()] })
+  const params = { session_id: agent.session_id }
+  await agent.prompt('go')
+  await asked.opened
+  const taking = agent.call(readSnapshot, { params })
+  for (let n = 0; n < 20; n++) await agent.call(readSession, { params }) // time enough for the snapshot to read its position
+  disk.open()
+  const { as_of_seq, epoch, messages } = (await taking).data
+  await agent.settled(1)
+
+  const socket = await agent.connect()
+  await socket.request('subscribe', { session_ids: [agent.session_id], cursors: { [agent.session_id]: { seq: as_of_seq, epoch } } })
+  const shown = messages.items.filter(item => item.role === 'tool').length
+  const told = socket.frames.filter(frame => frame.type === 'tool.result').length
+  assert.equal(shown + told, 1)
 })
 
 test('who can only read a session of another server has what its events have told, also before it is saved', async t => {
