@@ -10,13 +10,24 @@ import {
   type TObject,
   type TProperties,
   type TSchema,
-  Type
+  Type as TypeBuilder
 } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { Value, type ValueError } from '@sinclair/typebox/value'
 import { type Detail, developerError } from './errors.ts'
 
-export { type Static, type TObject, type TProperties, type TSchema, Type }
+export type { Static, TObject, TProperties, TSchema }
+
+/**
+ * The library's builder, but for records whose keys are any texts: the library's pattern of them leaves out keys with a line break, which
+ * were neither checked nor kept.
+ */
+export const Type: typeof TypeBuilder = Object.create(TypeBuilder, { Record: { value: record } })
+
+function record(key: TSchema, value: TSchema, options: ObjectOptions = {}): TSchema {
+  if (key[Kind] !== 'String' || key.pattern !== undefined) return TypeBuilder.Record(key, value, options)
+  return TypeBuilder.Object({}, { ...options, additionalProperties: value })
+}
 
 const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': text => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),

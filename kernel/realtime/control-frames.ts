@@ -1,9 +1,8 @@
 /** Control frames of the kernel: client_hello, subscribe, unsubscribe (contract 3, Control frames), and the system frames it sends. */
-import { type TObject, Type } from '@sinclair/typebox'
 import type { Gate } from '../access/gate.ts'
 import { defineFrame, defineOutFrame, type FrameSpec, type OutFrameSpec } from '../contract.ts'
 import { AppError, CredentialRejected } from '../errors.ts'
-import { named, oneOf } from '../schema.ts'
+import { named, oneOf, type TObject, Type } from '../schema.ts'
 import type { ClientConnection } from './connection.ts'
 import type { SubjectRule } from './event-frame.ts'
 import type { Cursor, Watermark } from './journal.ts'

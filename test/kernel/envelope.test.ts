@@ -213,6 +213,15 @@ test('open objects keep their keys, at any depth and in unions', async t => {
   assert.deepEqual(envelope.data, { body: { list: [{ a: 1, b: { c: 2 } }, null], closed: { a: 1 } } })
 })
 
+test('a record with any names checks and keeps those with a line break, too', async t => {
+  const http = await startHttp(t)
+  http.mount([{ ...post, body: Type.Object({ env: Type.Record(Type.String(), Type.String()) }) }, echo])
+  const send = async (env: object) => (await http.send('POST', '/api/v1/things', { headers: json, body: JSON.stringify({ env }) })).json
+  assert.deepEqual((await send({ 'a\nb': 'x', constructor: 'y' })).data, { body: { env: { 'a\nb': 'x', constructor: 'y' } } })
+  assert.deepEqual((await send({ 'a\nb': 5 })).details, [{ path: 'body.env.a\nb', message: 'expected string' }])
+  assert.equal((await send([])).details?.[0]?.path, 'body.env')
+})
+
 test('defaults of the body schema are filled in', async t => {
   const http = await startHttp(t)
   http.mount([{ ...post, body: Type.Object({ size: Type.Integer({ default: 20 }) }) }, echo])
