@@ -43,9 +43,10 @@ export class Pin {
     return this.#handle ? `/proc/${process.pid}/fd/${this.#handle.fd}` : this.real
   }
 
-  /** Opens a regular file for reading; close it yourself. */
-  open(): Promise<FileHandle> {
-    return open(this.at, constants.O_RDONLY | (this.#handle ? 0 : constants.O_NOFOLLOW) | constants.O_NONBLOCK)
+  /** Opens a regular file for reading; close it yourself. Throws PathDenied (40411), PathMissing (40409). */
+  async open(): Promise<FileHandle> {
+    const flags = constants.O_RDONLY | (this.#handle ? 0 : constants.O_NOFOLLOW) | constants.O_NONBLOCK
+    return await open(this.at, flags).catch((error: unknown) => Promise.reject(translated(error, this.path)))
   }
 
   async close(): Promise<void> {

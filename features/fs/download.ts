@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import { type BinaryReply, binary } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
-import { translated, withPin } from './boundary.ts'
+import { withPin } from './boundary.ts'
 
 export interface ReplyOptions {
   readonly disposition?: 'attachment'
@@ -19,7 +19,7 @@ export async function fileReply(root: Root, path: string, { disposition, headers
   const open = () =>
     withPin(root, path, async pin => {
       assertFile(pin)
-      return await pin.open().catch((error: unknown) => Promise.reject(translated(error, path)))
+      return await pin.open()
     })
   await (await open()).close() // a failure is told before the reply begins
   const { mime } = await withPin(root, path, pin => textFacts(pin, filename))

@@ -1,10 +1,11 @@
 /** File-system entries of the wire (contract 3, File-system entry). */
 import { lstat as lstatCallback, lstatSync, type Stats } from 'node:fs'
 import { basename, posix } from 'node:path'
-import { fileEtag, yieldToLoop } from '../../kernel/index.ts'
+import { AppError, fileEtag, yieldToLoop } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { linkTarget, missing, pin, translated, withParent, withPin } from './boundary.ts'
 import type { Entry } from './contract.ts'
+import { PathDenied } from './errors.ts'
 import { textFacts } from './text.ts'
 
 /** Of the thing itself, not of what a link leads to; undefined when it is gone. The call with a callback is three times as quick as the promise. */
@@ -123,9 +124,13 @@ async function dangling(root: Root, path: string, error: unknown): Promise<Entry
   })
 }
 
-/** An entry with type and language, for which a file is looked into. */
+/** An entry with type and language, for which a file is looked into; one that nobody may read goes without. */
 export async function detailedEntry(root: Root, path: string): Promise<Entry> {
   const entry = await entryAt(root, path)
   if (entry.kind !== 'file' || entry.size === undefined) return entry
-  return { ...entry, ...(await withPin(root, path, held => textFacts(held, posix.basename(path)))) }
+  const facts = await withPin(root, path, held => textFacts(held, posix.basename(path))).catch((error: unknown) => {
+    if (AppError.is(error) && error.code === PathDenied.code) return {}
+    throw error
+  })
+  return { ...entry, ...facts }
 }

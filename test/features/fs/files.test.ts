@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -236,6 +237,19 @@ test('what cannot be read says why', async t => {
   assert.equal((await ask('read', { path: 'sub/a', runtime_id: 'remote' })).code, 40420)
   assert.equal((await ask('zap', {})).code, 40001)
 })
+
+test('a file that nobody may read has an entry all the same, and reading it is 40411', async t => {
+  const cwd = ['/proc/sys/vm', '/proc/sys/net/ipv4/route'].find(dir => existsSync(join(dir, unreadable(dir))))
+  if (cwd === undefined) return t.skip('this system has no file that its superuser may not read')
+  const { rest } = await fileScene(t)
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd } })).data as { id: string }
+  const ask = (action: string) => rest.json('POST', `/api/v1/sessions/${id}/fs:${action}`, { path: unreadable(cwd) })
+  const { code, data } = await ask('stat')
+  assert.deepEqual([code, (data as { kind: string }).kind], [0, 'file'])
+  assert.equal((await ask('read')).code, 40411)
+})
+
+const unreadable = (dir: string) => (dir.endsWith('vm') ? 'compact_memory' : 'flush')
 
 test('stat tells one entry, stat_many many and null for what is missing; a path that leads out fails', async t => {
   const { ask, put, cwd, dir } = await fileScene(t)
