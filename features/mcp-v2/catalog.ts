@@ -5,31 +5,25 @@ import { type Entry, effective, type Mcp, redacted } from '../mcp/index.ts'
 import type { Locator, ManagedServer } from './contract.ts'
 import { missing } from './user-file.ts'
 
-export interface LocatorInput {
-  readonly source: 'global' | 'plugin'
-  readonly name?: string
-  readonly pluginId?: string
-  readonly serverName?: string
-}
-
-/** Of several files with one name the last one counts; a plugin keeps its entry beside a file's of the same name. */
-export async function catalog(mcp: Mcp, cwd: string | undefined): Promise<readonly Entry[]> {
-  if (cwd !== undefined && (!isAbsolute(cwd) || cwd.includes('\0'))) throw invalid([{ path: 'cwd', message: 'must be an absolute path' }])
+/**
+ * Of several files with one name the last one counts; a plugin keeps its entry beside a file's of the same name. Throws 40001 (detail at `field`)
+ * for a directory that can be none.
+ */
+export async function catalog(mcp: Mcp, cwd: string | undefined, field = 'query.cwd'): Promise<readonly Entry[]> {
+  if (cwd !== undefined && (!isAbsolute(cwd) || cwd.includes('\0'))) throw invalid([{ path: field, message: 'must be an absolute path' }])
   const entries = await mcp.entries(cwd)
   return [...effective(entries.filter(({ source }) => source === 'global')), ...entries.filter(({ source }) => source === 'plugin')]
 }
 
-/** Throws McpServerMissing (40408), or 40001 where the locator is none; `root`: path of the locator in the request. */
-export function located(entries: readonly Entry[], locator: LocatorInput, root = 'body'): Entry {
-  const { source, name, pluginId, serverName } = locator
-  if (source === 'global') {
-    if (name === undefined) throw invalid([{ path: `${root}.name`, message: 'is missing' }])
+/** Throws McpServerMissing (40408). */
+export function located(entries: readonly Entry[], locator: Static<typeof Locator>): Entry {
+  if (locator.source === 'global') {
+    const { name } = locator
     const entry = entries.find(each => each.source === 'global' && each.name === name)
     if (!entry) throw missing(name)
     return entry
   }
-  if (pluginId === undefined) throw invalid([{ path: `${root}.pluginId`, message: 'is missing' }])
-  if (serverName === undefined) throw invalid([{ path: `${root}.serverName`, message: 'is missing' }])
+  const { pluginId, serverName } = locator
   const entry = entries.find(({ plugin }) => plugin?.id === pluginId && plugin.name === serverName)
   if (!entry) throw missing(`${pluginId}:${serverName}`)
   return entry

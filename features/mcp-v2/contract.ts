@@ -1,6 +1,6 @@
 /** Wire shapes of the management plane of MCP servers (contract 3, v2 MCP shapes and v2 MCP management plane). */
-import { defineRoute, errorSpec, named, oneOf, Type } from '../../kernel/index.ts'
-import { McpServerMissing, ServerConfig } from '../mcp/index.ts'
+import { defineRoute, errorSpec, named, oneOf, type TProperties, Type } from '../../kernel/index.ts'
+import { McpServerMissing, RemoteConfig, ServerConfig, StdioConfig } from '../mcp/index.ts'
 
 export const OauthFailed = errorSpec('mcp_oauth_failed', 40929, 'the login at the MCP server failed')
 
@@ -14,17 +14,6 @@ export const Locator = named(
     Type.Object({ source: Type.Literal('plugin'), pluginId: text, serverName: text })
   ])
 )
-/** As requests bring it: checked by hand, so that what is wrong has a name. */
-const LocatorInput = named(
-  'McpLocatorInput',
-  Type.Object({
-    source: oneOf(['global', 'plugin']),
-    name: Type.Optional(text),
-    pluginId: Type.Optional(text),
-    serverName: Type.Optional(text)
-  })
-)
-
 const Redacted = Type.Object(
   {},
   { additionalProperties: true, description: 'without secrets: `envKeys` and `headerKeys` are sorted names' }
@@ -61,26 +50,14 @@ export const Inspection = named(
   })
 )
 
-/** All fields of all transports; which of them are needed, the handler says by name. */
-const configFields = {
-  transport: oneOf(['stdio', 'http', 'sse']),
-  command: Type.Optional(Type.String({ minLength: 1 })),
-  args: Type.Optional(Type.Array(text)),
-  env: Type.Optional(Type.Record(text, text)),
-  cwd: Type.Optional(text),
-  executor: Type.Optional(Type.Literal('local')),
-  runtime_id: Type.Optional(Type.Literal('local')),
-  url: Type.Optional(Type.String({ minLength: 1 })),
-  headers: Type.Optional(Type.Record(text, text)),
-  auth: Type.Optional(Type.Literal('oauth')),
-  bearerTokenEnvVar: Type.Optional(Type.String({ minLength: 1 })),
-  enabled: Type.Optional(Type.Boolean()),
-  startupTimeoutMs: Type.Optional(Milliseconds),
-  toolTimeoutMs: Type.Optional(Milliseconds),
-  enabledTools: Type.Optional(Type.Array(text)),
-  disabledTools: Type.Optional(Type.Array(text))
-}
-const ServerWithName = named('McpServerInput', Type.Object({ name: text, ...configFields }))
+/** A config by its transport, and more fields. Whether `url` is an address, the handler says. */
+const configWith = <P extends TProperties>(more: P) =>
+  Type.Union([
+    Type.Object({ ...more, ...StdioConfig.properties }),
+    Type.Object({ ...more, ...RemoteConfig.properties, transport: Type.Literal('http') }),
+    Type.Object({ ...more, ...RemoteConfig.properties, transport: Type.Literal('sse') })
+  ])
+const ServerWithName = named('McpServerInput', configWith({ name: text }))
 
 const Cwd = Type.Optional(Type.String({ description: 'absolute; files of the project join in when its workspace is trusted' }))
 const query = Type.Object({ cwd: Cwd })
@@ -122,7 +99,7 @@ export const updateManaged = defineRoute({
   summary: 'Replace a server in the file of the user',
   params,
   query,
-  body: Type.Object(configFields),
+  body: configWith({}),
   data: list,
   errors
 })
@@ -150,7 +127,7 @@ export const inspectServers = defineRoute({
   operationId: 'inspectMcpServers',
   path: '/api/v2/mcp/servers:inspect',
   summary: 'Configured servers without secrets, and which of them want a login',
-  body: Type.Object({ targets: Type.Optional(Type.Array(LocatorInput)), cwd: Cwd }),
+  body: Type.Object({ targets: Type.Optional(Type.Array(Locator)), cwd: Cwd }),
   data: Type.Array(Inspection),
   errors
 })
@@ -173,7 +150,7 @@ export const beginAuth = defineRoute({
   path: '/api/v2/mcp/auth:begin',
   summary: 'Begin a login at a remote server',
   query,
-  body: LocatorInput,
+  body: Locator,
   data: Type.Object({
     status: oneOf(['authorization-required', 'already-authorized']),
     flowId: Type.Optional(text),
@@ -204,7 +181,7 @@ export const resetAuth = defineRoute({
   path: '/api/v2/mcp/auth:reset',
   summary: 'Forget the login of a server',
   query,
-  body: LocatorInput,
+  body: Locator,
   data: Type.Null(),
   errors
 })

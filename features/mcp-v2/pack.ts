@@ -67,9 +67,12 @@ export default definePack({
       if ('problems' in result) throw invalid([...result.problems])
       return result.config
     }
-    const named = (name: string) => {
+    const named = (name: string, field = 'body.name') => {
       const trimmed = name.trim()
-      if (trimmed === '' || trimmed.includes('\0')) throw invalid([{ path: 'body.name', message: 'must not be empty' }])
+      if (trimmed === '') throw invalid([{ path: field, message: 'must not be empty' }])
+      // What names the server in a path.
+      if (/^\.{1,2}$|[\p{Cc}\p{Surrogate}]/u.test(trimmed))
+        throw invalid([{ path: field, message: 'must not be dots, nor contain control characters' }])
       return trimmed
     }
     const list = async (cwd: string | undefined) => (await catalog(mcp, cwd)).map(managed)
@@ -118,11 +121,16 @@ export default definePack({
       if ((name === undefined) === (server === undefined)) {
         throw invalid([{ path: 'body', message: 'exactly one of name and server must be given' }])
       }
-      const entries = await catalog(mcp, cwd)
+      const entries = await catalog(mcp, cwd, 'body.cwd')
       if (server) {
         const { name: given, ...fields } = server
         const config = checked(fields, 'body.server')
-        return await tryServer({ name: named(given), config, source: 'global', origin: '', mutable: false }, cwd, signal, mcp)
+        return await tryServer(
+          { name: named(given, 'body.server.name'), config, source: 'global', origin: '', mutable: false },
+          cwd,
+          signal,
+          mcp
+        )
       }
       const found = entries.filter(each => each.name === name)
       const entry = found.find(({ config }) => config.enabled !== false) ?? found[0]
@@ -132,8 +140,8 @@ export default definePack({
     })
     const ports = { mcp, book, now: ctx.now }
     ctx.route(inspectServers, async ({ body: { targets, cwd }, signal }) => {
-      const entries = await catalog(mcp, cwd)
-      const wanted = targets?.map((locator, at) => located(entries, locator, `body.targets.${at}`)) ?? entries
+      const entries = await catalog(mcp, cwd, 'body.cwd')
+      const wanted = targets?.map(locator => located(entries, locator)) ?? entries
       const found = await statuses(wanted, entries, cwd, true, signal, ports)
       return wanted.map((entry, at) => inspection(entry, found[at] ?? { authStatus: 'unavailable' }))
     })

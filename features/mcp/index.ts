@@ -1,5 +1,5 @@
 /** Public face of the mcp pack. */
-export { checkConfig, type RemoteConfig, redacted, ServerConfig, type StdioConfig } from './config.ts'
+export { checkConfig, RemoteConfig, redacted, ServerConfig, StdioConfig } from './config.ts'
 export { type McpTool, NeedsAuth, type TokenSource } from './connection.ts'
 export * from './contract.ts'
 export { type Entry, effective, serversIn, userFile } from './layers.ts'

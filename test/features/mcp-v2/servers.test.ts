@@ -65,12 +65,16 @@ test('what is wrong is named, and the file stays as it is', async t => {
   const before = await readFile(join(scene.home, 'mcp.json'), 'utf8')
   const add = (body: object) => scene.rest.json('POST', '/api/v2/mcp/servers', body)
   const wrong: readonly (readonly [object, RegExp])[] = [
-    [{ name: 'a', command: 'x' }, /transport/],
-    [{ name: 'a', transport: 'http' }, /url/],
-    [{ name: 'a', transport: 'http', url: 'nonsense' }, /url/],
-    [{ name: 'a', transport: 'stdio' }, /command/],
-    [{ name: 'a', transport: 'stdio', command: 'x', toolTimeoutMs: 0 }, /toolTimeoutMs/],
-    [{ name: '  ', transport: 'stdio', command: 'x' }, /name/],
+    [{ name: 'a', command: 'x' }, /"body.transport"/],
+    [{ name: 'a', transport: 'http' }, /"body.url"/],
+    [{ name: 'a', transport: 'http', url: 'nonsense' }, /"body.url"/],
+    [{ name: 'a', transport: 'sse', url: 5 }, /"body.url"/],
+    [{ name: 'a', transport: 'stdio' }, /"body.command"/],
+    [{ name: 'a', transport: 'stdio', command: 'x', env: { 'A\nB': 5 } }, /"body.env.A\\nB"/],
+    [{ name: 'a', transport: 'stdio', command: 'x', toolTimeoutMs: 0 }, /"body.toolTimeoutMs"/],
+    [{ name: '  ', transport: 'stdio', command: 'x' }, /"body.name"/],
+    [{ name: 'a\nb', transport: 'stdio', command: 'x' }, /"body.name"/],
+    [{ name: '..', transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: 'db', transport: 'stdio', command: 'x' }, /already exists/]
   ]
   for (const [body, reason] of wrong) {
@@ -81,7 +85,8 @@ test('what is wrong is named, and the file stays as it is', async t => {
   assert.equal((await scene.call(updateManaged, { params: { name: 'none' }, body: { transport: 'stdio', command: 'x' } })).code, 40408)
   assert.equal((await scene.call(deleteManaged, { params: { name: 'none' } })).code, 40408)
   assert.equal((await scene.call(readManaged, { params: { name: 'none' } })).code, 40408)
-  assert.equal((await scene.call(listManaged, { query: { cwd: 'relative' } })).code, 40001)
+  assert.equal((await scene.call(listManaged, { query: { cwd: 'relative' } })).details?.[0]?.path, 'query.cwd')
+  assert.equal((await scene.call(inspectServers, { body: { cwd: 'relative' } })).details?.[0]?.path, 'body.cwd')
   assert.equal(await readFile(join(scene.home, 'mcp.json'), 'utf8'), before)
   await writeFile(join(scene.home, 'mcp.json'), '{ "mcpServers": ')
   assert.equal((await add({ name: 'a', transport: 'stdio', command: 'x' })).code, 40001)
@@ -195,5 +200,6 @@ test('who wants a login follows from the configuration, and where that does not 
     authStatus: 'unavailable'
   })
   assert.equal((await scene.call(inspectServers, { body: { targets: [{ source: 'global', name: 'none' }] } })).code, 40408)
-  assert.equal((await scene.call(inspectServers, { body: { targets: [{ source: 'plugin', pluginId: 'x' }] } })).code, 40001)
+  const halfNamed = await scene.rest.json('POST', '/api/v2/mcp/servers:inspect', { targets: [{ source: 'plugin', pluginId: 'x' }] })
+  assert.equal(halfNamed.details?.[0]?.path, 'body.targets.0.serverName')
 })
