@@ -145,10 +145,10 @@ export function promptMedia({ histories, uploads, recoder, edge, newId }: Prompt
   }
 
   return {
-    async check(content) {
+    async check(content, field) {
       for (const [at, part] of content.entries()) {
         const { kind, file_id = '', data = '', media_type = '' } = sourceOf(part)
-        const path = `body.content.${at}`
+        const path = `${field}.${at}`
         checkSource(part, `${path}.source`)
         if (part.type === 'file') await find(String(part.file_id))
         else if (kind === 'file') {

@@ -11,12 +11,15 @@ export interface MediaPorts {
   readonly media: () => PromptMedia | undefined
 }
 
-/** Looks at uploads and images before anything else is looked at. Throws FileMissing, or 40001 for an image that does not fit. */
-export async function checkUploads(content: readonly WirePart[], ports: Pick<MediaPorts, 'media'>): Promise<void> {
+/**
+ * Looks at uploads and images before anything else is looked at. Throws FileMissing, or 40001 (details below `field`) for an image that does not
+ * fit.
+ */
+export async function checkUploads(content: readonly WirePart[], ports: Pick<MediaPorts, 'media'>, field = 'body.content'): Promise<void> {
   const media = ports.media()
   const [upload] = references(content, 'file')
   if (upload !== undefined && !media) throw missing(upload)
-  await media?.check(content)
+  await media?.check(content, field)
 }
 
 /** Makes what the content refers to media of the agent: on disk when it resolves. Returns the content to record. Throws FileMissing. */

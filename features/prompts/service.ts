@@ -11,9 +11,10 @@ export const SkillNotForUsers = errorSpec('skill_not_for_users', 40912, 'the ski
 export interface PromptMedia {
   /**
    * Looks at everything that could keep the content from being taken, before anything else is looked at. Throws FileMissing for an upload that is
-   * missing or of the wrong kind, 40001 for an image that is too large and cannot be made smaller.
+   * missing or of the wrong kind, 40001 for an image that is too large and cannot be made smaller. `field`: where the
+   * request has the content.
    */
-  check(content: readonly WirePart[]): Promise<void>
+  check(content: readonly WirePart[], field: string): Promise<void>
   /** Makes what the content refers to media of the agent (on disk when it resolves); returns the content to record. Throws FileMissing. */
   commit(agent: AgentHost, content: readonly WirePart[]): Promise<readonly WirePart[]>
 }

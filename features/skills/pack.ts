@@ -92,7 +92,7 @@ export default definePack({
     })
     ctx.route(activateSkill, async ({ params: { session_id, skill_name }, body: { args, attachments = [] } }) => {
       const ports = { histories, media }
-      await checkUploads(attachments, ports)
+      await checkUploads(attachments, ports, 'body.attachments')
       const session = await sessions.load(session_id)
       const skill = await skillForUser(skills, session, skill_name)
       await checkMessageMedia(session, attachments, ports)

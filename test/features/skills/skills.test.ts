@@ -3,7 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import files from '../../../features/files/pack.ts'
 import interactions from '../../../features/interactions/pack.ts'
+import media from '../../../features/media/pack.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
@@ -183,6 +185,14 @@ test('arguments that the text does not take follow it', async t => {
   await scene.activate('plain', { args: '<now>' })
   await scene.settled(1)
   assert.match(JSON.stringify(llm.requests[0]?.messages), /Just do it\.\\n\\nARGUMENTS: &lt;now&gt;/)
+})
+
+test('an attachment that is none is named where the request has it', async t => {
+  const scene = await startAgent(t, scriptedLlm('ok'), { packs: [...packs, files, media] })
+  const source = { kind: 'base64', media_type: 'image/png', data: '!!!' }
+  const path = `/api/v1/sessions/${scene.session_id}/skills/write-skill:activate`
+  const { code, details } = await scene.rest.json('POST', path, { attachments: [{ type: 'image', source }] })
+  assert.deepEqual([code, details?.[0]?.path], [40001, 'body.attachments.0.source.data'])
 })
 
 test('what cannot be activated answers with its code, and nothing runs', async t => {
