@@ -1,6 +1,6 @@
 /** Wires the catalog pack: the model directory and the two imports. */
-import { AppError, definePack, KernelInfo } from '../../kernel/index.ts'
-import { createUpstream, isLoopback, nonBlank, OutboundHosts } from '../llm/index.ts'
+import { AppError, definePack, invalid, KernelInfo } from '../../kernel/index.ts'
+import { createUpstream, isHttpUrl, isLoopback, nonBlank, notAnAddress, OutboundHosts } from '../llm/index.ts'
 import { FetchProblem, fetchJson, isProviderId, Providers, readRegistry } from '../providers/index.ts'
 import {
   DirectoryUnavailable,
@@ -102,6 +102,7 @@ function chosenUrl(catalog_id: string, base_url: string, type: string): string {
   if (base_url === '') throw refused(catalog_id, 'empty-base-url')
   const url = endpoint(base_url, type)
   if (url === undefined) throw refused(catalog_id, 'placeholder-base-url')
+  if (!isHttpUrl(url)) throw invalid([{ path: 'body.base_url', message: notAnAddress }])
   return url
 }
 

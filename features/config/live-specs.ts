@@ -74,7 +74,7 @@ function answerSchema(base: TObject, sections: readonly ConfigSection[]): TObjec
  */
 function patchSchema(sections: readonly ConfigSection[]): TObject {
   const asInFile: Spelling = key => key
-  const shapes: Fields = { yolo: Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' }) }
+  const shapes: Fields = { yolo: nullable(Type.Boolean({ description: 'true: default_permission_mode yolo; false is ignored' })) }
   for (const { name, schema, toWire } of sections) shapes[name] = nullable(partial(schema, toWire ? asInFile : toCamel))
   const fields = Object.entries(shapes).map(([name, shape]) => [name, Type.Optional(Type.Unknown(shape))])
   return named('ConfigPatch', Type.Object(Object.fromEntries(fields), { additionalProperties: Type.Unknown() }))

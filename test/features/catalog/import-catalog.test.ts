@@ -141,6 +141,7 @@ test('what is no valid request is a 40001 that names the field', async t => {
   assert.deepEqual(paths(await rest.json('POST', path, { catalog_id: '' })), ['body.catalog_id'])
   for (const field of ['id', 'api_key', 'base_url'])
     assert.deepEqual(paths(await rest.json('POST', path, { catalog_id: 'local-chat', [field]: 1 })), [`body.${field}`])
+  assert.deepEqual(paths(await rest.json('POST', path, { catalog_id: 'local-chat', base_url: 'nowhere' })), ['body.base_url'])
 })
 
 test('what cannot be imported says why and writes nothing', async t => {
