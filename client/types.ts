@@ -288,6 +288,60 @@ export type TranscriptFrame =
         role?: 'child' | 'member'
       }[]
     }
+export type McpServerInput =
+  | {
+      name: string
+      transport: 'stdio'
+      command: string
+      args?: string[]
+      env?: {
+        [k: string]: string
+      }
+      cwd?: string
+      executor?: 'local'
+      runtime_id?: 'local'
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+  | {
+      name: string
+      transport: 'http'
+      url: string
+      headers?: {
+        [k: string]: string
+      }
+      auth?: 'oauth'
+      bearerTokenEnvVar?: string
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+  | {
+      name: string
+      transport: 'sse'
+      url: string
+      headers?: {
+        [k: string]: string
+      }
+      auth?: 'oauth'
+      bearerTokenEnvVar?: string
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
 export type ReadMcpAuthStatusesData = {
   name: string
   authStatus: 'not-applicable' | 'bearer-token' | 'oauth-required' | 'oauth-authorized' | 'oauth-expired' | 'unavailable'
@@ -379,6 +433,57 @@ export type TaskInfo =
       kind: 'question'
       questionCount: number
       toolCallId?: string
+    }
+export type UpdateMcpServerBody =
+  | {
+      transport: 'stdio'
+      command: string
+      args?: string[]
+      env?: {
+        [k: string]: string
+      }
+      cwd?: string
+      executor?: 'local'
+      runtime_id?: 'local'
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+  | {
+      transport: 'http'
+      url: string
+      headers?: {
+        [k: string]: string
+      }
+      auth?: 'oauth'
+      bearerTokenEnvVar?: string
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
+    }
+  | {
+      transport: 'sse'
+      url: string
+      headers?: {
+        [k: string]: string
+      }
+      auth?: 'oauth'
+      bearerTokenEnvVar?: string
+      /** default true */
+      enabled?: boolean
+      startupTimeoutMs?: number
+      toolTimeoutMs?: number
+      /** only these */
+      enabledTools?: string[]
+      disabledTools?: string[]
     }
 export type UpdateMcpServerData = McpManagedServer[]
 
@@ -1173,8 +1278,7 @@ export interface ConfigChangedEvent {
   }
 }
 export interface ConfigPatch {
-  /** true: default_permission_mode yolo; false is ignored */
-  yolo?: boolean
+  yolo?: boolean | null
   plan_mode?: boolean | null
   default_plan_mode?: boolean | null
   merge_all_available_skills?: boolean | null
@@ -2020,15 +2124,9 @@ export interface InFlightTurn {
   }[]
 }
 export interface InspectMcpServersBody {
-  targets?: McpLocatorInput[]
+  targets?: McpLocator[]
   /** absolute; files of the project join in when its workspace is trusted */
   cwd?: string
-}
-export interface McpLocatorInput {
-  source: 'global' | 'plugin'
-  name?: string
-  pluginId?: string
-  serverName?: string
 }
 export interface McpInspection {
   serverId: string
@@ -2780,29 +2878,6 @@ export interface MakeHostDirectoryBody {
 }
 export interface MakeHostDirectoryData {
   path: string
-}
-export interface McpServerInput {
-  name: string
-  transport: 'stdio' | 'http' | 'sse'
-  command?: string
-  args?: string[]
-  env?: {
-    [k: string]: string
-  }
-  cwd?: string
-  executor?: 'local'
-  runtime_id?: 'local'
-  url?: string
-  headers?: {
-    [k: string]: string
-  }
-  auth?: 'oauth'
-  bearerTokenEnvVar?: string
-  enabled?: boolean
-  startupTimeoutMs?: number
-  toolTimeoutMs?: number
-  enabledTools?: string[]
-  disabledTools?: string[]
 }
 export interface McpServerStatusEvent {
   type: 'mcp.server.status'
@@ -4313,10 +4388,7 @@ export interface TranscriptSubscribed {
   not_found: string[]
   resync_required: string[]
   cursors?: {
-    /**
-     * where the events of the session are
-     *
-     */
+    /** where the events of the session are */
     [k: string]: {
       seq: number
       epoch: string
@@ -4498,28 +4570,6 @@ export interface UnsubscribeV2Request {
 }
 export interface UntrustWorkspaceData {
   trusted: false
-}
-export interface UpdateMcpServerBody {
-  transport: 'stdio' | 'http' | 'sse'
-  command?: string
-  args?: string[]
-  env?: {
-    [k: string]: string
-  }
-  cwd?: string
-  executor?: 'local'
-  runtime_id?: 'local'
-  url?: string
-  headers?: {
-    [k: string]: string
-  }
-  auth?: 'oauth'
-  bearerTokenEnvVar?: string
-  enabled?: boolean
-  startupTimeoutMs?: number
-  toolTimeoutMs?: number
-  enabledTools?: string[]
-  disabledTools?: string[]
 }
 export interface UpdateMcpServerQuery {
   /** absolute; files of the project join in when its workspace is trusted */
@@ -5499,7 +5549,7 @@ export interface paths {
   '/api/v2/mcp/auth:begin': {
     post: {
       parameters: { query?: BeginMcpAuthQuery }
-      requestBody: { content: { 'application/json': McpLocatorInput } }
+      requestBody: { content: { 'application/json': McpLocator } }
       responses: { 200: Content<Success<BeginMcpAuthData> | Failure<40001 | 40408 | 40929 | 50001 | 50003 | 50005>> } & Refused
     }
   }
@@ -5518,7 +5568,7 @@ export interface paths {
   '/api/v2/mcp/auth:reset': {
     post: {
       parameters: { query?: ResetMcpAuthQuery }
-      requestBody: { content: { 'application/json': McpLocatorInput } }
+      requestBody: { content: { 'application/json': McpLocator } }
       responses: { 200: Content<Success<null> | Failure<40001 | 40408 | 50001 | 50003 | 50005>> } & Refused
     }
   }
