@@ -37,24 +37,7 @@ export type MediaSource =
       media_type?: string
     }
 export type McpServerConfig =
-  | {
-      transport: 'stdio'
-      command: string
-      args?: string[]
-      env?: {
-        [k: string]: string
-      }
-      cwd?: string
-      executor?: 'local'
-      runtime_id?: 'local'
-      /** default true */
-      enabled?: boolean
-      startupTimeoutMs?: number
-      toolTimeoutMs?: number
-      /** only these */
-      enabledTools?: string[]
-      disabledTools?: string[]
-    }
+  | McpStdioConfig
   | {
       transport: 'http' | 'sse'
       url: string
@@ -435,24 +418,7 @@ export type TaskInfo =
       toolCallId?: string
     }
 export type UpdateMcpServerBody =
-  | {
-      transport: 'stdio'
-      command: string
-      args?: string[]
-      env?: {
-        [k: string]: string
-      }
-      cwd?: string
-      executor?: 'local'
-      runtime_id?: 'local'
-      /** default true */
-      enabled?: boolean
-      startupTimeoutMs?: number
-      toolTimeoutMs?: number
-      /** only these */
-      enabledTools?: string[]
-      disabledTools?: string[]
-    }
+  | McpStdioConfig
   | {
       transport: 'http'
       url: string
@@ -579,6 +545,24 @@ export interface McpManagedServer {
     id: string
     name: string
   }
+}
+export interface McpStdioConfig {
+  transport: 'stdio'
+  command: string
+  args?: string[]
+  env?: {
+    [k: string]: string
+  }
+  cwd?: string
+  executor?: 'local'
+  runtime_id?: 'local'
+  /** default true */
+  enabled?: boolean
+  startupTimeoutMs?: number
+  toolTimeoutMs?: number
+  /** only these */
+  enabledTools?: string[]
+  disabledTools?: string[]
 }
 export interface AddMcpServerQuery {
   /** absolute; files of the project join in when its workspace is trusted */

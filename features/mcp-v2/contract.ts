@@ -1,5 +1,5 @@
 /** Wire shapes of the management plane of MCP servers (contract 3, v2 MCP shapes and v2 MCP management plane). */
-import { defineRoute, errorSpec, named, oneOf, type TProperties, Type } from '../../kernel/index.ts'
+import { defineRoute, errorSpec, named, oneOf, type TObject, type TProperties, Type } from '../../kernel/index.ts'
 import { McpServerMissing, RemoteConfig, ServerConfig, StdioConfig } from '../mcp/index.ts'
 
 export const OauthFailed = errorSpec('mcp_oauth_failed', 40929, 'the login at the MCP server failed')
@@ -50,14 +50,11 @@ export const Inspection = named(
   })
 )
 
-/** A config by its transport, and more fields. Whether `url` is an address, the handler says. */
-const configWith = <P extends TProperties>(more: P) =>
-  Type.Union([
-    Type.Object({ ...more, ...StdioConfig.properties }),
-    Type.Object({ ...more, ...RemoteConfig.properties, transport: Type.Literal('http') }),
-    Type.Object({ ...more, ...RemoteConfig.properties, transport: Type.Literal('sse') })
-  ])
-const ServerWithName = named('McpServerInput', configWith({ name: text }))
+/** A config by its transport. Whether `url` is an address, the handler says. */
+const HttpConfig = Type.Object({ ...RemoteConfig.properties, transport: Type.Literal('http') })
+const SseConfig = Type.Object({ ...RemoteConfig.properties, transport: Type.Literal('sse') })
+const withName = <P extends TProperties>({ properties }: TObject<P>) => Type.Object({ name: text, ...properties })
+const ServerWithName = named('McpServerInput', Type.Union([withName(StdioConfig), withName(HttpConfig), withName(SseConfig)]))
 
 const Cwd = Type.Optional(Type.String({ description: 'absolute; files of the project join in when its workspace is trusted' }))
 const query = Type.Object({ cwd: Cwd })
@@ -99,7 +96,7 @@ export const updateManaged = defineRoute({
   summary: 'Replace a server in the file of the user',
   params,
   query,
-  body: configWith({}),
+  body: Type.Union([StdioConfig, HttpConfig, SseConfig]),
   data: list,
   errors
 })

@@ -1,5 +1,5 @@
 /** Configuration of an MCP server: as requests bring it, and as files hold it (where `transport` may be left out). */
-import { checker, type Detail, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
+import { checker, type Detail, named, oneOf, problems, type Static, Type } from '../../kernel/index.ts'
 
 const text = Type.String()
 const Milliseconds = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
@@ -29,7 +29,7 @@ const remote = {
   ...common
 }
 
-export const StdioConfig = Type.Object(stdio)
+export const StdioConfig = named('McpStdioConfig', Type.Object(stdio))
 export const RemoteConfig = Type.Object(remote)
 export const ServerConfig = Type.Union([StdioConfig, RemoteConfig])
 export type StdioConfig = Static<typeof StdioConfig>
