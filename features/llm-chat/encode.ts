@@ -12,7 +12,8 @@ import {
   type LlmRequest,
   samplingOf,
   textOf,
-  thinkingFrom
+  thinkingFrom,
+  withoutRefused
 } from '../llm/index.ts'
 import type { Dialect } from './dialect.ts'
 import { readExtra, readReplayData, unsigned } from './replay-data.ts'
@@ -27,7 +28,7 @@ const OUTPUT_CEILING_TOKENS = 131_072
 export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: string | undefined): Record<string, unknown> {
   const { model } = request
   const limit = request.max_output_tokens ?? dialect.limit(request)
-  return {
+  const body = {
     model: model.name,
     messages: encodeMessages(request, dialect, reasoning_key),
     stream: true,
@@ -35,9 +36,17 @@ export function encode(request: LlmRequest, dialect: Dialect, reasoning_key: str
     ...(request.tools.length > 0 && { tools: request.tools.map(dialect.tool) }),
     ...(request.cache_key !== '' && { prompt_cache_key: request.cache_key }),
     ...dialect.thinking(request),
-    ...(limit !== undefined && { [dialect.limitKey(model.name)]: Math.max(1, Math.min(limit, OUTPUT_CEILING_TOKENS)) }),
+    ...(limit !== undefined && { [limitKey(request, dialect)]: Math.max(1, Math.min(limit, OUTPUT_CEILING_TOKENS)) }),
     ...samplingOf(model, dialect.off(request))
   }
+  return withoutRefused(body, request)
+}
+
+/** Servers know one of two names; one that refused the first is told the other. */
+function limitKey({ model, left_out }: LlmRequest, dialect: Dialect): string {
+  const key = dialect.limitKey(model.name)
+  if (!left_out?.includes(key)) return key
+  return key === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
 }
 
 /** The field in which this model carried reasoning earlier in the conversation. */

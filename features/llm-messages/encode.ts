@@ -13,7 +13,8 @@ import {
   objectSchema,
   samplingOf,
   thinkingFrom,
-  videoNotice
+  videoNotice,
+  withoutRefused
 } from '../llm/index.ts'
 import { type Family, familyOf } from './names.ts'
 import { thinkingOf } from './thinking.ts'
@@ -57,7 +58,7 @@ export function encode(request: LlmRequest): EncodedRequest {
     ...(!thinking.on && sampling),
     stream: true
   }
-  return { body, betas: thinking.betas }
+  return { body: withoutRefused(body, request), betas: thinking.betas }
 }
 
 /** The limit is mandatory on this wire: what the model record says, else what its family can, but no more than the window has left. */

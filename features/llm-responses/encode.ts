@@ -14,7 +14,8 @@ import {
   samplingOf,
   textOf,
   thinkingFrom,
-  videoNotice
+  videoNotice,
+  withoutRefused
 } from '../llm/index.ts'
 import { readPhase, readReplayData } from './replay-data.ts'
 
@@ -28,7 +29,7 @@ const SMALLEST_LIMIT_TOKENS = 16
 export function encode(request: LlmRequest): Record<string, unknown> {
   const { model, system, tools, cache_key } = request
   const limit = request.max_output_tokens ?? model.max_output_size
-  return {
+  const body = {
     model: model.name,
     ...(system !== '' && { instructions: system }),
     input: encodeInput(request),
@@ -42,6 +43,7 @@ export function encode(request: LlmRequest): Record<string, unknown> {
     store: false,
     stream: true
   }
+  return withoutRefused(body, request)
 }
 
 /** Not strict: that mode takes only schemas in which every property is required. */

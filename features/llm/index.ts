@@ -51,6 +51,7 @@ export {
   textOf,
   thinkingFrom,
   turnStart,
-  videoNotice
+  videoNotice,
+  withoutRefused
 } from './wire.ts'
 export { listOf, parseJson, recordOf, stringOf, tokenCount } from './wire-values.ts'

@@ -74,6 +74,8 @@ export interface LlmRequest {
    * that a provider demands with its calls are replaced by what it documents for that, where they stay away.
    */
   readonly replayed_thinking?: 'turn' | 'none'
+  /** Fields of the request on the wire (`name`, `name.inner`) that its server refused by name: they stay away. */
+  readonly left_out?: readonly string[]
   /** What the messages take of the window, measured and estimated; default 0. */
   readonly context_tokens?: number
 }

@@ -1,5 +1,5 @@
 /** What servers say of a failure: error objects of many shapes, or a text, read into one shape. */
-import { parseJson, recordOf } from './wire-values.ts'
+import { listOf, parseJson, recordOf } from './wire-values.ts'
 
 /** Of what a provider says. */
 const MAX_CHARACTERS = 500
@@ -31,7 +31,9 @@ export function readFailureValue(value: unknown): UpstreamFailure {
   if (typeof first === 'string') return { kind: '', message: cut(first) }
   const outer = recordOf(first)
   const inner = typeof outer.error === 'object' ? recordOf(outer.error) : outer
-  const texts = [inner.message, outer.error, outer.message, outer.detail, outer.msg, firstOf(outer.detail), firstOf(outer.errors)]
+  const { detail } = recordOf(inner.message)
+  const plain = [inner.message, outer.error, outer.message, outer.detail, outer.msg]
+  const texts = [...plain, ...[detail, outer.detail, outer.errors].map(firstOf)]
   const message = texts.find(text => typeof text === 'string')
   // A gateway says that its provider failed; what the provider said stands beside it.
   const { raw } = recordOf(inner.metadata)
@@ -47,7 +49,12 @@ export function readFailureValue(value: unknown): UpstreamFailure {
 /** What the first entry of a list of complaints says. */
 function firstOf(list: unknown): unknown {
   const first = Array.isArray(list) ? list[0] : undefined
-  return typeof first === 'string' ? first : (recordOf(first).msg ?? recordOf(first).message)
+  if (typeof first === 'string') return first
+  const { msg, message = msg, loc } = recordOf(first)
+  const place = listOf(loc)
+    .filter(step => step !== 'body')
+    .join('.')
+  return place !== '' && typeof message === 'string' ? `${place}: ${message}` : message
 }
 
 /** A text of somebody else as one line of at most `max` characters. */

@@ -15,6 +15,19 @@ export function keptWith<A extends object, R>(make: (of: A) => R): (of: A) => R 
   }
 }
 
+/** The body of a request without the fields that its server refused by name. */
+export function withoutRefused(
+  body: Readonly<Record<string, unknown>>,
+  { left_out = [] }: Pick<LlmRequest, 'left_out'>
+): Record<string, unknown> {
+  const left = { ...body }
+  for (const [name = '', inner] of left_out.map(field => field.split('.'))) {
+    if (inner === undefined) delete left[name]
+    else if (isRecord(left[name])) left[name] = withoutRefused(left[name], { left_out: [inner] })
+  }
+  return left
+}
+
 /** Texts of a message, joined. */
 export function textOf(parts: readonly (LlmContent | LlmCallPart)[]): string {
   return parts.map(part => (part.type === 'text' ? part.text : '')).join('')

@@ -1,5 +1,5 @@
 /** What a provider's refusal says about the form of the request. */
-import type { LlmError } from '../llm/index.ts'
+import type { LlmError, LlmRequest } from '../llm/index.ts'
 
 /** What another form would have fewer or none of. */
 export type Cause = 'media' | 'form' | 'thinking'
@@ -13,6 +13,31 @@ const form = [
   /(text|content)[\s\S]*(must (not be|be non-?)|cannot be|is) ?empty|(empty|whitespace)[\s\S]*(text|content)|must contain non-whitespace/
 ]
 const thinking = /signature|thinking.? blocks?|redacted_thinking|encrypted[ _]content|reasoning.? item|item .* of type .?reasoning|thought/
+
+/** Fields that servers know or do not, and how they call them. Not among them is what the user asked for: that he has to hear of. */
+const fields: readonly (readonly [field: string, name: RegExp])[] = [
+  ['prompt_cache_key', /(?<![\w.])prompt_?cache_?key/],
+  ['stream_options', /(?<![\w.])stream_?options/],
+  ['max_tokens', /(?<![\w.])max_?tokens/],
+  ['max_completion_tokens', /(?<![\w.])max_?completion_?tokens/],
+  ['metadata', /(?<![\w.])metadata/],
+  ['context_management', /(?<![\w.])context_management/],
+  ['reasoning.summary', /reasoning(\.| )summar/],
+  ['reasoning_effort', /(?<![\w.])reasoning_?effort/]
+]
+const unknown =
+  /(extra (inputs|fields)|not) (are )?(permitted|allowed)|unsupported|not supported|does(n't| not) support|unrecognized|unknown|unexpected|additional propert|must be verified/
+
+/** The field that the server does not know, by its name here: of several the one that is named first. */
+export function refusedField({ status, code, message }: LlmError, { effort }: Pick<LlmRequest, 'effort'>): string | undefined {
+  const words = message.toLowerCase()
+  if (code !== 'provider.api_error' || (status !== 400 && status !== 422) || !unknown.test(words)) return undefined
+  const named = fields
+    .filter(([field]) => field !== 'reasoning_effort' || effort === 'on' || effort === '')
+    .map(([field, name]) => ({ field, at: words.search(name) }))
+    .filter(({ at }) => at >= 0)
+  return named.sort((a, b) => a.at - b.at)[0]?.field
+}
 
 /** What may be wrong with the request, the most likely first; empty: nothing that another form would cure. */
 export function causesOf({ status, code, name, message }: LlmError): readonly Cause[] {

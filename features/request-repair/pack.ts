@@ -3,15 +3,17 @@ import { definePack, defineSlot } from '../../kernel/index.ts'
 import { TurnHooks, type TurnInfo } from '../agent/index.ts'
 import type { LlmError } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
-import { Repairs } from './repairs.ts'
+import { RefusedFields, Repairs } from './repairs.ts'
 
 export default definePack({
   name: 'request-repair',
-  description: 'Sends refused model requests again with fewer images, without earlier thinking, or in a stricter form',
+  description:
+    'Sends refused model requests again with fewer images, without earlier thinking, without fields that the server does not know, or in a stricter form',
   area: 'Agent',
   needs: { hooks: TurnHooks },
   setup(ctx, { hooks }) {
-    const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs())
+    const refused = new RefusedFields()
+    const slot = defineSlot<Repairs, AgentHost>('request-repairs', () => new Repairs(refused))
     ctx.slot(slot)
 
     ctx.tap(hooks.beforeStep, (request, { agent, turn_id }) => agent.get(slot).apply(turn_id, request), { stage: 100 })

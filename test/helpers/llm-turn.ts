@@ -27,6 +27,8 @@ export interface TurnSetup {
   readonly model?: string
   /** More fields of the provider, as TOML lines. */
   readonly provider?: string
+  /** More fields of the model, as TOML lines. */
+  readonly record?: string
 }
 
 export interface ConversationSetup extends TurnSetup {
@@ -45,7 +47,7 @@ export interface Image {
 
 /** A session on a fresh home; `start` starts a server on it (call it once to begin, and again after a stop), `ask` submits a prompt to one. */
 export async function conversation(t: TestContextLike, setup: ConversationSetup) {
-  const { protocol, pack, wire, model = 'm', provider = '', script, packs = [], toml = '' } = setup
+  const { protocol, pack, wire, model = 'm', provider = '', record = '', script, packs = [], toml = '' } = setup
   const upstream = await fakeUpstream(t, script, { wire })
   const home = await freshDir()
   const cwd = join(home, 'project')
@@ -66,6 +68,7 @@ provider = "p"
 model = "${model}"
 max_context_size = 64000
 capabilities = ["thinking", "tool_use", "image_in"]
+${record}
 `
   )
   const all = [

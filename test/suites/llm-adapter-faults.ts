@@ -165,7 +165,13 @@ export function llmAdapterFaults({ protocol, pack, wire, decoder, failureOf, pro
       ['a text', 'application/json', '"no such field"', /no such field/],
       ['a bare message', 'application/json', '{"object":"error","message":"no such field","code":400}', /no such field/],
       ['a detail', 'application/json', '{"detail":"no such field"}', /no such field/],
-      ['a list of details', 'application/json', '{"detail":[{"loc":["body","x"],"msg":"no such field"}]}', /no such field/],
+      ['a list of details', 'application/json', '{"detail":[{"loc":["body","x"],"msg":"no such field"}]}', /x: no such field/],
+      [
+        'a message with a list of details',
+        'application/json',
+        '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","x"],"msg":"no such field"}]},"type":"invalid_request_error"}',
+        /x: no such field/
+      ],
       ['a list of errors', 'application/json', '{"errors":[{"message":"no such field"}]}', /no such field/],
       [
         'the words of a provider behind a gateway',

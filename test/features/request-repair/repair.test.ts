@@ -3,12 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import llmChat from '../../../features/llm-chat/pack.ts'
 import llmMessages from '../../../features/llm-messages/pack.ts'
+import llmResponses from '../../../features/llm-responses/pack.ts'
 import requestRepair from '../../../features/request-repair/pack.ts'
 import type { TestContextLike } from '../../../kernel/testing.ts'
 import type { RecordedRequest, Script } from '../../helpers/fake-upstream.ts'
 import { conversation, type Image } from '../../helpers/llm-turn.ts'
 import { chatWire } from '../../helpers/upstream-chat.ts'
 import { messagesWire } from '../../helpers/upstream-messages.ts'
+import { responsesWire } from '../../helpers/upstream-responses.ts'
 
 const image = (data: string): Image => ({ type: 'image', source: { kind: 'base64', media_type: 'image/png', data } })
 const pictures = ['AAAA', 'BBBB', 'CCCC'].map(image)
@@ -19,7 +21,7 @@ const overMessages = { protocol: 'compat_messages', pack: llmMessages, wire: mes
 const overChat = { protocol: 'compat_chat', pack: llmChat, wire: chatWire }
 
 async function bench(t: TestContextLike, script: Script, wire: typeof overMessages = overMessages) {
-  const setup = { ...wire, packs: [requestRepair], script }
+  const setup = { ...wire, record: 'max_output_size = 9000', packs: [requestRepair], script }
   const { upstream, start, open, ask } = await conversation(t, setup)
   const kernel = await start()
   const session_id = await open(kernel)
@@ -132,6 +134,74 @@ test('where the thinking of the turn that runs must go, the model is not asked t
     ]
   )
   assert.equal(ended()[0]?.reason, 'completed')
+})
+
+const overKnown = { ...overMessages, model: 'claude-sonnet-4-5' }
+const overResponses = { protocol: 'compat_responses', pack: llmResponses, wire: responsesWire }
+const mistral = (field: string) => ({
+  object: 'error',
+  message: { detail: [{ type: 'extra_forbidden', loc: ['body', field], msg: 'Extra inputs are not permitted', input: 'x' }] }
+})
+const fields: readonly [wire: typeof overMessages, body: unknown, refused: string, instead?: string][] = [
+  [overChat, mistral('prompt_cache_key'), 'prompt_cache_key'],
+  [
+    overChat,
+    { detail: [{ loc: ['body', 'stream_options'], msg: 'extra fields not permitted', type: 'value_error.extra' }] },
+    'stream_options'
+  ],
+  [
+    overChat,
+    {
+      error: "[{'type': 'extra_forbidden', 'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs are not permitted', 'input': 'main'}]"
+    },
+    'prompt_cache_key'
+  ],
+  [overChat, { error: { message: "property 'prompt_cache_key' is unsupported", type: 'invalid_request_error' } }, 'prompt_cache_key'],
+  [overChat, { error: { message: "Extra inputs are not permitted, field: 'promptCacheKey', value: 'ses_5'" } }, 'prompt_cache_key'],
+  [
+    overChat,
+    {
+      error: {
+        message: "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        type: 'invalid_request_error',
+        param: 'max_tokens',
+        code: 'unsupported_parameter'
+      }
+    },
+    'max_tokens',
+    'max_completion_tokens'
+  ],
+  [overKnown, messagesWire.failure(400, 'context_management: Extra inputs are not permitted'), 'context_management'],
+  [overMessages, messagesWire.failure(400, 'metadata: Extra inputs are not permitted'), 'metadata'],
+  [overResponses, { detail: 'Unsupported parameter: prompt_cache_key' }, 'prompt_cache_key']
+]
+for (const [wire, body, refused, instead] of fields) {
+  test(`${wire.protocol}: ${refused} is left out where the server does not know it, also in later turns (${JSON.stringify(body).slice(0, 40)})`, async t => {
+    const { upstream, ended, ask } = await bench(t, [[{ status: 400, body }], [{ text: 'one' }], [{ text: 'two' }]], wire)
+
+    await ask('a')
+    await ask('b')
+
+    assert.deepEqual(
+      upstream.requests.map(request => refused in request.body),
+      [true, false, false]
+    )
+    if (instead) assert.equal(upstream.requests[1]?.body[instead], upstream.requests[0]?.body[refused])
+    assert.deepEqual(
+      ended().map(({ reason }) => reason),
+      ['completed', 'completed']
+    )
+  })
+}
+
+test('an effort that the user asked for is not left out behind his back', async t => {
+  const words = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
+  const { upstream, ended, ask } = await bench(t, [refuse(400, words)], overChat)
+
+  await ask('a')
+
+  assert.equal(upstream.requests.length, 1)
+  assert.equal(ended()[0]?.reason, 'failed')
 })
 
 test('what no other form cures ends the turn at once: a second refusal, a full window, another wrong field', async t => {
