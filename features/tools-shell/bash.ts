@@ -54,7 +54,8 @@ export function createBash(ports: BashPorts): Tool<typeof bashParameters> {
       const real = (await lookAt(cwd))?.isDirectory() ? await realAt(cwd) : undefined
       if (real === undefined) throw new ToolRefusal(`The directory ${cwd} does not exist.`)
       const { readLine } = await import('./rules/index.ts') // with the first command
-      const read = await readLine(args.command, cwd, { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir })
+      const around = { home: ports.home, cwd: env.cwd, agent_dir: env.agent.dir }
+      const read = await readLine(args.command, { shell: ports.shell, cwd, around })
       return {
         description: `Running: ${args.command}`,
         display: {

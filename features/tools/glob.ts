@@ -16,7 +16,13 @@ interface Class {
  * `fixed`: positions of the text that only a plain character of the pattern may match, never `*` or `?`.
  */
 export function matchText(pattern: string, text: string, fixed?: (at: number) => boolean): boolean {
-  return run(tokens(pattern, false), text, fixed)
+  return compileText(pattern)(text, fixed)
+}
+
+/** `matchText` for one pattern and many texts. */
+export function compileText(pattern: string): (text: string, fixed?: (at: number) => boolean) => boolean {
+  const parsed = tokens(pattern, false)
+  return (text, fixed) => run(parsed, text, fixed)
 }
 
 /** Whether an entry of a list of tools means this one: names match exactly, `mcp__` entries as globs. */

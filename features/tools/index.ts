@@ -2,7 +2,7 @@
 export { isUserAbort } from './abort.ts'
 export { type Bounds, boundText, CUT_MARK, headOf, tailOf } from './bound-text.ts'
 export { listTools, ToolEntry } from './contract.ts'
-export { compilePathGlob, matchPath, matchText, meansTool } from './glob.ts'
+export { compilePathGlob, compileText, matchPath, matchText, meansTool } from './glob.ts'
 export { belongsToHome, isInside, isProtected, isSensitive, leadsTo, plansDir, type Surroundings } from './paths.ts'
 export { mayChange } from './schedule.ts'
 export * from './service.ts'

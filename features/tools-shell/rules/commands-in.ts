@@ -1,36 +1,56 @@
 /** The wide reading of a line: every command that it may run, in the forms in which a rule may name it. Better one too many than one missed. */
-import { type Assignment, type Command, forEachChild, type ParsedScript, type SyntaxNode, type Word } from 'unbash'
-import { matchText } from '../../tools/index.ts'
+import { type Assignment, type Command, type ParsedScript, parse, type SyntaxNode, type Word } from 'unbash'
+import { yieldToLoop } from '../../../kernel/index.ts'
+import { compileText } from '../../tools/index.ts'
+import { carriedAt, commandPlaces, commandsBegin, entersShell, isSearch, ownWords, runsOthers } from './carriers.ts'
+import { isInput, isNothing } from './files-in.ts'
 import {
-  carriedAt,
-  commandsBegin,
   computes,
-  isShell,
   isUnknown,
-  namedAnew,
   programAt,
   programTexts,
   readsProgram,
   readsScript,
-  runsOthers,
   runsScript,
   takesCommands,
   takesScript
-} from './programs.ts'
-import { baseOf, literal, unquoted } from './words.ts'
+} from './scripts.ts'
+import { isProgramVariable, keepsCommands, namedAnew, spokenFor } from './settings.ts'
+import { childrenOf, type Values, walk } from './survey.ts'
+import { baseOf, isBash, isForeign, isShell, literal, unquoted } from './words.ts'
 
 /** Scripts within the words of scripts that are looked into. */
 const DEPTH = 5
 /** Characters of all forms together; a line with more is not taken apart to the end. */
 const BUDGET = 300_000
-/** Levels of the tree that are looked into. */
-export const LEVELS = 200
 /** Flags before the name of a subcommand that are left out. */
 const LEADING = 10
 /** In a form: a first word that only the running shell knows. */
 const DARK = '\0'
 
-/** Collects the commands below the nodes that it visits. */
+/** Where something stands. */
+interface Place {
+  /** What is found may be commands, but need not. */
+  readonly suspected: boolean
+  /** That something cannot be understood means that the line cannot. */
+  readonly counts: boolean
+  /** A shell reads it that need not be bash. */
+  readonly plain: boolean
+  /** Its commands get their input from elsewhere. */
+  readonly fed: boolean
+  /** Scripts around it. */
+  readonly depth: number
+}
+
+/** The words of a command, and the command that they stand in, whose redirections they get. */
+interface Call {
+  readonly command: Command
+  /** Undefined: an assignment. */
+  readonly words: readonly (Word | undefined)[]
+  readonly values: readonly string[]
+}
+
+/** Collects the commands below a node. */
 export class CommandsIn {
   /** Every command as written, without quotes, and without the directory of its program. */
   readonly #forms = new Set<string>()
@@ -38,87 +58,117 @@ export class CommandsIn {
   readonly #suspected = new Set<string>()
   /** Something runs whose name the line does not tell: a variable, a pattern, a script from elsewhere, text that could not be understood. */
   uncertain = false
-  readonly #parse: (text: string) => ParsedScript
-  #found = this.#forms
+  readonly #values: Values
+  readonly #todo: { readonly look: () => void; readonly place: Place }[] = []
+  /** Scripts whose variables are not known yet. */
+  #fresh: ParsedScript[] = []
+  #place: Place
   #budget = BUDGET
-  #level = 0
 
-  constructor(parse: (text: string) => ParsedScript) {
-    this.#parse = parse
+  private constructor(values: Values, place: Pick<Place, 'plain' | 'fed'>) {
+    this.#values = values
+    this.#place = { ...place, suspected: false, counts: true, depth: 0 }
+  }
+
+  static async below(node: SyntaxNode, values: Values, place: Pick<Place, 'plain' | 'fed'>): Promise<CommandsIn> {
+    const commands = new CommandsIn(values, place)
+    commands.#later(() => commands.#visit(node))
+    await commands.#readAll()
+    return commands
   }
 
   /** Whether one of them is what a rule means. */
   names(pattern: string): boolean {
-    return [...this.#forms].some(form => means(pattern, form))
+    return anyMeans(pattern, this.#forms)
   }
 
   /** Whether one of them may be. */
   suspects(pattern: string): boolean {
     const subcommand = /^\S+ (\w[\w-]*)/.exec(pattern)?.[1] ?? DARK
-    return [...this.#suspected].some(form => means(pattern, form.replace(DARK, subcommand)))
+    return anyMeans(pattern, this.#suspected, form => form.replace(DARK, subcommand))
   }
 
-  visit(node: SyntaxNode, depth = 0): void {
-    if ('errors' in node && node.errors?.length) this.uncertain = true
-    if (node.type === 'Command') this.#command(node, depth)
-    if (node.type === 'Assignment') this.#assigned(node, depth)
-    if (node.type === 'TestUnary') this.#computed(node.operand, depth)
-    if (node.type === 'TestBinary') for (const word of [node.left, node.right]) this.#computed(word, depth)
-    if (this.#level >= LEVELS) {
-      this.uncertain = true
-      return
+  async #readAll(): Promise<void> {
+    for (let next = this.#todo.pop(); next && this.#budget >= 0; next = this.#todo.pop()) {
+      this.#place = next.place
+      next.look()
+      const fresh = this.#fresh
+      this.#fresh = []
+      for (const script of fresh) await walk(script, node => this.#values.learn(node))
+      const others = yieldToLoop()
+      if (others) await others
     }
-    this.#level++
-    forEachChild(node, child => this.visit(child, depth))
-    this.#level--
   }
 
-  #command(command: Command, depth: number): void {
+  #later(look: () => void, change?: Partial<Place>): void {
+    this.#todo.push({ look, place: change ? { ...this.#place, ...change } : this.#place })
+  }
+
+  #doubt(): void {
+    if (this.#place.counts) this.uncertain = true
+  }
+
+  #visit(node: SyntaxNode): void {
+    if ('errors' in node && node.errors?.length) this.#doubt()
+    if (this.#place.plain && isForeign(node)) this.#doubt()
+    switch (node.type) {
+      case 'Command':
+        this.#command(node)
+        break
+      case 'Assignment':
+        this.#assigned(node)
+        break
+      case 'TestUnary':
+        this.#computed(node.operand)
+        break
+      case 'TestBinary':
+        for (const word of [node.left, node.right]) this.#computed(word)
+        break
+      case 'ArithmeticCommand':
+        if (this.#place.plain) this.#text(node.body) // two groups in each other
+    }
+    for (const child of childrenOf(node)) this.#later(() => this.#visit(child), feeds(node, child) ? { fed: true } : undefined)
+  }
+
+  #command(command: Command): void {
     for (const each of command.prefix) {
       const text = each.type === 'Assignment' && each.value.type === 'Word' ? literal(each.value) : undefined
-      if (text !== undefined && command.name) this.#guess(text, depth) // PAGER='rm x' man ls
+      if (text !== undefined && command.name) this.#guess(text) // PAGER='rm x' man ls
     }
     if (!command.name) return
-    const words: (Word | undefined)[] = [command.name, ...command.args.map(each => (each.type === 'Word' ? each : undefined))]
+    const words = [command.name, ...command.args.map(each => (each.type === 'Word' ? each : undefined))]
     const values = [command.name.value, ...command.args.map(each => (each.type === 'Word' ? each.value : unquoted(each.text)))]
     this.#add([command.name, ...command.args].map(each => each.text).join(' '))
-    if (isDark(command.name)) this.uncertain = true
-    this.#begins(command, words, values, depth)
+    if (isDark(command.name)) this.#doubt()
+    const call = { command, words, values }
+    this.#begins(call)
+    this.#look(call)
+  }
+
+  /** What words of a command may be commands. */
+  #look(call: Call): void {
+    const { words, values, command } = call
     const name = baseOf(values[0]!)
-    if (words.length > 1 && isDark(words[1])) this.#suspect(() => this.#add([name, DARK, ...values.slice(2)].join(' ')))
     const from = commandsBegin(values)
     const carried = carriedAt(values) ?? 0
-    if (from !== undefined && isDark(words[carried])) this.uncertain = true
+    const unknown = from === undefined && (keepsCommands(values) || isUnknown(name))
+    if (from === undefined && !unknown) return
+    const place = unknown || runsScript(values) ? suspicion : undefined
+    if (unknown) for (const text of inputsOf(command)) this.#later(() => this.#program(text ?? ''), place)
     const quiet = carried > 0 && !isUnknown(baseOf(values[carried]!)) && !runsOthers(baseOf(values[carried]!)) // its words are no commands
-    const program = programAt(values)
-    if (program !== undefined && isDark(words[program], true)) this.uncertain = true
-    if (name === 'xargs' && carried === values.length - 1) this.#suspect(() => this.#add(`${values[carried]} ${DARK}`))
-    if (from === undefined && !isUnknown(name)) return
-    const look = () => {
-      if (from === undefined) for (const text of inputsOf(command)) this.#program(text ?? '')
-      for (let at = from ?? 1; at < values.length && this.#budget > 0; at++) {
-        if (!/\s/.test(values[at]!)) this.#begins(command, words.slice(at), values.slice(at), depth)
-        if (quiet) this.#suspect(() => this.#guess(values[at]!, depth))
-        else this.#guess(values[at]!, depth)
-        if (from === undefined && CODE.test(values[at]!)) this.#program(values[at]!)
-      }
+    const look = (at: number) => {
+      if (this.#budget < 0) return
+      if (at + 1 < values.length) this.#later(() => look(at + 1))
+      if (!/\s/.test(values[at]!)) this.#begins({ command, words: words.slice(at), values: values.slice(at) })
+      this.#later(() => this.#guess(values[at]!), quiet ? suspicion : undefined)
+      if (unknown && CODE.test(values[at]!)) this.#program(values[at]!)
     }
-    if (from === undefined || runsScript(values)) this.#suspect(look)
-    else look()
+    this.#later(() => look(from ?? 1), place)
   }
 
-  /** What is found by it may be commands, but need not. */
-  #suspect(look: () => void): void {
-    const { uncertain } = this
-    const found = this.#found
-    this.#found = this.#suspected
-    look()
-    this.#found = found
-    this.uncertain = uncertain || this.#budget < 0
-  }
-
-  /** These words as a command, which gets the redirections of the command they stand in. */
-  #begins(command: Command, words: readonly (Word | undefined)[], values: readonly string[], depth: number): void {
+  /** These words as a command. */
+  #begins(call: Call): void {
+    const { words, values } = call
     const [first = '', ...rest] = values
     const name = baseOf(first)
     this.#add([first, ...rest].join(' '))
@@ -126,73 +176,104 @@ export class CommandsIn {
     this.#add([name.toLowerCase(), ...rest].join(' ')) // some file systems find it under any case
     for (let at = 0; at < Math.min(rest.length, LEADING) && [rest[at], rest[at - 1]].some(word => word?.startsWith('-')); at++)
       this.#add([name, ...rest.slice(at + 1)].join(' ')) // `git -C dir push` is a `git push`
-    if (computes(name)) for (const word of words.slice(1)) this.#computed(word, depth)
-    if (name === 'git') this.#git(rest, words.slice(1), depth)
+    this.#doubts(call, name)
+    if (words.length > 1 && isDark(words[1])) this.#later(() => this.#add([name, DARK, ...rest.slice(1)].join(' ')), suspicion)
+    if (name === 'xargs' && carriedAt(values) === rest.length) this.#later(() => this.#add(`${rest.at(-1)} ${DARK}`), suspicion)
+    const spoken = spokenFor(values)
+    if (spoken !== undefined) this.#later(() => this.#add(spoken), suspicion)
+    if (computes(name)) for (const word of words.slice(1)) this.#computed(word)
+    if (name === 'git') this.#git(rest)
     for (const index of takesScript(name, values)) {
-      if (isDark(words[index]) || values[index]!.includes('{}')) this.uncertain = true
-      else this.#text(values[index]!, depth)
+      if (isDark(words[index]) || values[index]!.includes('{}')) this.#doubt()
+      else this.#text(values[index]!, name === 'trap' ? {} : { plain: !isBash(name) })
     }
-    if (name === 'eval') this.#text(rest.join(' '), depth)
-    if (name === 'alias') for (const value of rest) this.#text(value.replace(/^[^=]*=/, ''), depth)
-    if (takesCommands(values)) this.uncertain = true
+    if (name === 'eval' && !words.slice(1).every(word => word && this.#values.printsSettings(word))) this.#text(rest.join(' '))
+    if (name === 'alias') for (const value of rest) this.#text(value.replace(/^[^=]*=/, ''))
     for (const program of namedAnew(values)) this.#add(program)
+    for (const [index, value] of rest.entries()) {
+      const variable = /^(\w+)=(.*)/s.exec(value)
+      if (variable && isDark(words[index + 1]) && isProgramVariable(variable[1]!)) this.#text(variable[2]!)
+    }
     for (const text of programTexts(values)) {
       if (CODE.test(text)) this.#program(text)
       else if (text.startsWith('/')) this.#add(baseOf(text))
-      else this.#suspect(() => this.#add(baseOf(text)))
+      else this.#later(() => this.#add(baseOf(text)), suspicion)
     }
-    if (readsProgram(values)) {
-      const inputs = inputsOf(command)
-      if (inputs.length === 0 || inputs.includes(undefined)) this.uncertain = true
-      for (const text of inputs) this.#program(text ?? '')
-    }
-    if (readsScript(name)) this.#input(command, isShell(name), words.slice(1), rest, depth)
+    this.#input(call, name)
+  }
+
+  /** What only the running shell knows stands where a command does, or in front of one that it could put something before. */
+  #doubts({ words, values }: Call, name: string): void {
+    const program = programAt(values)
+    if (commandPlaces(values).some(at => isDark(words[at]))) this.#doubt()
+    if (program !== undefined && isDark(words[program], true)) this.#doubt()
+    const [begin, end] = ownWords(values)
+    if (words.slice(begin, end).some(word => word && this.#values.opens(word, !isSearch(name)))) this.#doubt()
+    if (keepsCommands(values) && words.some(word => isDark(word))) this.#doubt()
+    if (takesCommands(values)) this.#doubt()
   }
 
   /** Aliases and settings given on the line, and the subcommands that run what they are given. */
-  #git(rest: readonly string[], words: readonly (Word | undefined)[], depth: number): void {
-    for (const [index, value] of rest.entries()) {
-      if (/^(?:foreach|run|-x|--exec)$/.test(rest[index - 1] ?? '') && isDark(words[index])) this.uncertain = true
-      const text = rest[index - 1] === '-c' ? value.replace(/^[^=]*=/, '') : undefined
-      if (text === undefined) continue
-      this.#text(text.replace(/^!/, ''), depth)
-      this.#add(`git ${text}`)
-    }
-    if (rest.some(value => /^(?:bisect|config|filter-branch|for-each-repo|rebase|submodule)$/.test(value))) {
-      for (const value of rest) this.#guess(value, depth)
-      for (let at = 0; at < rest.length && this.#budget > 0; at++) this.#add(rest.slice(at).join(' '))
+  #git(rest: readonly string[]): void {
+    for (const [at, value] of rest.entries()) if (at > 0 && rest[at - 1] === '-c') this.#later(() => this.#setting(value))
+    if (!rest.some(value => /^(?:bisect|config|filter-branch|for-each-repo|rebase|submodule)$/.test(value))) return
+    for (const value of rest) this.#later(() => this.#guess(value))
+    for (let at = 0; at < rest.length && this.#budget > 0; at++) {
+      const form = rest.slice(at).join(' ')
+      this.#add(form)
+      if (rest.includes('config')) this.#add(`git ${form}`)
     }
   }
 
-  /** A script that comes in a here document is looked into; one from a pipe or a descriptor is unknown. */
-  #input(command: Command, shell: boolean, words: readonly (Word | undefined)[], rest: readonly string[], depth: number): void {
+  /** `name=value`: a program, or an alias for words of git. */
+  #setting(text: string): void {
+    const value = text.replace(/^[^=]*=/, '')
+    this.#text(value.replace(/^!/, ''))
+    this.#add(`git ${value}`)
+  }
+
+  /** A program or script that comes in a here document is looked into; one from a pipe or a descriptor is unknown. */
+  #input({ command, words, values }: Call, name: string): void {
     const inputs = inputsOf(command)
-    for (const text of inputs) {
-      if (text === undefined) this.uncertain = true
-      else this.#text(text, depth)
+    const rest = values.slice(1)
+    if (readsProgram(values)) {
+      if (inputs.length === 0 || inputs.includes(undefined)) this.#doubt()
+      for (const text of inputs) this.#program(text ?? '')
     }
-    if (inputs.length > 0 || (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value)))) return
-    if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) this.uncertain = true
+    const fed = command.redirects.findLast(isInput)
+    if (name === 'exec' && fed && carriedAt(values) === undefined) this.#doubt() // what follows reads from there
+    const enters = entersShell(values)
+    if (!readsScript(name) && !enters) return
+    for (const text of inputs) {
+      if (text === undefined) this.#doubt()
+      else this.#text(text, { plain: !isBash(name) })
+    }
+    if (enters && (fed ? fed.type === 'Redirect' && !isNothing(fed) : this.#place.fed)) this.#doubt()
+    if (enters || inputs.length > 0) return
+    const shell = isShell(name)
+    if (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value))) return
+    if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) this.#doubt()
     const at = shell && rest.some(value => /^-\w*s/.test(value)) ? -1 : rest.findIndex(value => !value.startsWith('-'))
-    if (at < 0 ? shell : isDark(words[at]) || /^\/(?:dev|proc)\//.test(rest[at]!)) this.uncertain = true
+    if (at < 0 ? shell : isDark(words[at + 1]) || /^\/(?:dev|proc)\//.test(rest[at]!)) this.#doubt()
   }
 
   /** Words that the shell computes with run what stands in `$(...)`, also within quotes. */
-  #computed(word: Word | undefined, depth: number): void {
+  #computed(word: Word | undefined): void {
     const text = word && literal(word)
-    if (text !== undefined && /\$\(|`/.test(text)) this.#text(text, depth)
+    if (text !== undefined && /\$\(|`/.test(text)) this.#text(text)
   }
 
   /** What the shell runs when it uses the variable, and what programs run that get it from their environment. */
-  #assigned({ name, value }: Assignment, depth: number): void {
+  #assigned({ name, value }: Assignment): void {
     for (const word of value.type === 'Word' ? [value] : value.elements) {
-      this.#computed(word, depth)
+      this.#computed(word)
       const text = literal(word)
-      if (text === undefined) continue
-      if (/^(?:BASH_ALIASES|BASH_CMDS|PROMPT_COMMAND|PS\d)/.test(name)) this.#text(text.replace(/^\[[^\]]*\]=/, ''), depth)
-      else if (/^[A-Z]/.test(name)) {
-        this.#guess(text, depth)
-        this.#suspect(() => this.#add(baseOf(text)))
+      const runs = /^(?:BASH_ALIASES|BASH_CMDS|PROMPT_COMMAND|PS\d)/.test(name)
+      if (runs && text !== undefined) this.#text(text.replace(/^\[[^\]]*\]=/, ''))
+      else if (text === undefined && (runs || isProgramVariable(name))) this.#text(word.value)
+      else if (text !== undefined && /^[A-Z]/.test(name)) {
+        this.#guess(text)
+        this.#later(() => this.#add(baseOf(text)), suspicion)
       }
     }
   }
@@ -201,7 +282,7 @@ export class CommandsIn {
   #program(text: string): void {
     this.#budget -= text.length
     if (text === '') return
-    if (/\bsystem\s*\(?\s*[$@\w]/.test(text)) this.uncertain = true
+    if (/\bsystem\s*\(?\s*[$@\w]/.test(text)) this.#doubt()
     for (const piece of text.split(/["'`/|;&:{}()[\]!,=\n]/)) {
       const form = piece.trim().replace(/^-\w(?=\w+ )|^(?:[\d$,]*e|exec|\.?shell|spawn|system|\w+Command)\s+/, '')
       if (form !== '' && this.#budget > 0) this.#add(form)
@@ -209,32 +290,41 @@ export class CommandsIn {
   }
 
   /** A word that may hold the text of a command: as it is, after `--flag=`, after `-f`. That it cannot be understood means nothing. */
-  #guess(value: string, depth: number): void {
+  #guess(value: string): void {
     if (!/[\s;&|<>()`$]/.test(value)) return
-    const { uncertain } = this
-    this.#text(value.replace(/^[!|]\s*/, ''), depth)
-    if (/^-\w/.test(value)) this.#text(value.slice(2), depth)
-    if (/^-\w*c/.test(value)) this.#text(value.replace(/^-\w*?c/, ''), depth)
-    if (/^[\w.-]+=/.test(value)) this.#text(value.slice(value.indexOf('=') + 1), depth)
-    this.uncertain = uncertain || this.#budget < 0
+    const guess = { counts: false, plain: true }
+    this.#text(value.replace(/^[!|]\s*/, ''), guess)
+    if (/^-\w/.test(value)) this.#text(value.slice(2), guess)
+    if (/^-\w*c/.test(value)) this.#text(value.replace(/^-\w*?c/, ''), guess)
+    if (/^[\w.-]+=/.test(value)) this.#text(value.slice(value.indexOf('=') + 1), guess)
   }
 
-  #text(text: string, depth: number): void {
+  #text(text: string, change: Partial<Place> = {}): void {
+    const { depth } = this.#place
     this.#budget -= text.length
-    if (depth >= DEPTH || this.#budget < 0) this.uncertain = true
-    else this.visit(this.#parse(text), depth + 1)
+    if (this.#budget < 0) this.uncertain = true
+    else if (depth >= DEPTH) this.#doubt()
+    else {
+      const script = parse(text)
+      this.#fresh.push(script)
+      this.#later(() => this.#visit(script), { ...change, depth: depth + 1 })
+    }
   }
 
   #add(form: string): void {
     this.#budget -= form.length
     if (this.#budget < 0) this.uncertain = true
-    else this.#found.add(form)
+    else (this.#place.suspected ? this.#suspected : this.#forms).add(form)
   }
 }
 
+const suspicion = { suspected: true, counts: false }
+
 /** `rm *` means `rm` without arguments, too: they may come from elsewhere (xargs). */
-function means(pattern: string, form: string): boolean {
-  return matchText(pattern, form) || matchText(pattern, `${form} `)
+function anyMeans(pattern: string, forms: Iterable<string>, change = (form: string) => form): boolean {
+  const fits = compileText(pattern)
+  for (const form of forms) if (fits(change(form)) || fits(`${change(form)} `)) return true
+  return false
 }
 
 /** What here documents and strings give to the command; undefined for text that only the running shell knows. */
@@ -243,6 +333,20 @@ function inputsOf(command: Command): (string | undefined)[] {
     if (each.type === 'Redirect') return []
     return [each.type === 'HereDoc' ? each.body.text : each.target && literal(each.target)]
   })
+}
+
+/** Whether commands below the node get their input from elsewhere: a pipe, a file, whoever calls a function. */
+function feeds(node: SyntaxNode, child: SyntaxNode): boolean {
+  switch (node.type) {
+    case 'Pipeline':
+      return child !== node.commands[0]
+    case 'Redirected':
+      return child === node.command && node.redirects.some(each => isInput(each) && !isNothing(each))
+    case 'ProcessSubstitution':
+      return node.operator === '>'
+    default:
+      return node.type === 'Function' || node.type === 'Coproc'
+  }
 }
 
 /** What a word has that is code in some language, and no name. */

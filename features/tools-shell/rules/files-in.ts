@@ -1,10 +1,9 @@
 /** The files that a line names: those of its redirections, and words that lead to files of the server itself. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { forEachChild, type ParsedScript, type Redirect, type Redirection, type SyntaxNode, type Word } from 'unbash'
+import type { Redirect, Redirection, SyntaxNode, Word } from 'unbash'
 import { realAt, yieldToLoop } from '../../../kernel/index.ts'
 import { belongsToHome, compilePathGlob, isInside, type Surroundings, type ToolAccess } from '../../tools/index.ts'
-import { LEVELS } from './commands-in.ts'
 import { literal, unquoted } from './words.ts'
 
 /** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
@@ -24,41 +23,38 @@ export interface Files {
   mayRead(node: Redirect): boolean
 }
 
-export async function filesOf(script: ParsedScript, cwd: string, around: Surroundings): Promise<Files> {
-  const isOwn = (path: string) => belongsToHome(atPattern(path, around.home), around)
+/** Of a line that runs in `cwd`; `nodes`: all of its tree. */
+export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: Surroundings): Promise<Files> {
+  const around = { home: await resolved(given.home), cwd: await resolved(given.cwd), agent_dir: await resolved(given.agent_dir) }
+  const isOwn = (path: string) => [given, around].some(each => belongsToHome(atPattern(path, each.home), each))
   const own = new Map<SyntaxNode, FileAccess>()
   const known = new Map<Redirect, string>()
   const accesses: FileAccess[] = []
-  const nodes: Redirect[] = []
+  const redirects: Redirect[] = []
   const words: Word[] = []
   /** Where paths may begin: the line may go elsewhere before a command looks at its own. */
   const bases = [cwd]
   let moves = false
-  let level = 0
-  const visit = (node: SyntaxNode): void => {
-    if (node.type === 'Redirect' && !isHarmless(node)) nodes.push(node)
+  for (const node of nodes) {
+    if (node.type === 'Redirect' && !isHarmless(node)) redirects.push(node)
     if (node.type === 'Word') words.push(node)
-    if (node.type === 'Command' && /^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) {
-      moves = true
-      for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
-    }
-    if (level === LEVELS) return
-    level++
-    forEachChild(node, visit)
-    level--
+    if (node.type !== 'Command' || !/^(?:cd|pushd|popd)$/.test(node.name?.value ?? '')) continue
+    moves = true
+    for (const { text } of node.args) if (bases.length < BASES) bases.push(pathOf(withVariables(unquoted(text)), bases.at(-1) ?? cwd))
   }
-  visit(script)
   for (const [index, word] of words.entries()) {
     const others = yieldToLoop()
     if (others) await others
     const value = withVariables(word.value)
-    const texts = [value, value.slice(value.indexOf('=') + 1)]
-    const paths = bases.flatMap(base => texts.map(text => pathOf(text, base)))
+    const texts = new Set([value, value.slice(value.indexOf('=') + 1)])
+    const paths = [...new Set(bases.flatMap(base => [...texts].map(text => pathOf(text, base))))]
     let path = paths.find(isOwn)
     if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
     if (path !== undefined) own.set(word, { kind: 'read', path })
   }
-  for (const node of nodes) {
+  for (const node of redirects) {
+    const others = yieldToLoop()
+    if (others) await others
     const target = node.target && literal(node.target)
     if (target === undefined || /^~[^/]/.test(target)) continue
     const path = pathOf(target, cwd)
@@ -66,7 +62,7 @@ export async function filesOf(script: ParsedScript, cwd: string, around: Surroun
     known.set(node, real)
     for (const kind of kindsOf(node)) accesses.push({ kind, path: real })
   }
-  const root = (await realAt(cwd)) ?? cwd // vanished: nothing is below it
+  const root = await resolved(cwd)
   return {
     accesses: [...accesses, ...own.values()],
     own,
@@ -76,6 +72,11 @@ export async function filesOf(script: ParsedScript, cwd: string, around: Surroun
       return path !== undefined && !moves && isInside(path, root)
     }
   }
+}
+
+/** A directory that is not there contains nothing; its name is still good for comparing. */
+async function resolved(dir: string): Promise<string> {
+  return (await realAt(dir)) ?? dir
 }
 
 function pathOf(text: string, cwd: string): string {
@@ -109,4 +110,15 @@ export function isHarmless(node: Redirection): boolean {
   const target = node.target && literal(node.target)
   if (target === '/dev/null') return true
   return (node.operator === '>&' || node.operator === '<&') && target !== undefined && /^(?:\d+-?|-)$/.test(target)
+}
+
+/** A redirection of standard input. */
+export function isInput(node: Redirection): boolean {
+  if (node.type !== 'Redirect') return true
+  return /^<[>&]?$/.test(node.operator) && (node.descriptor?.type !== 'FileDescriptor' || node.descriptor.value === 0)
+}
+
+/** An input that is empty. */
+export function isNothing(node: Redirection): boolean {
+  return node.type === 'Redirect' && /^(?:\/dev\/null|-)$/.test((node.target && literal(node.target)) ?? '')
 }

@@ -2,12 +2,10 @@
  * Words that make a program run, read or write something else than its name says: no wildcard of a rule stands for them. Better one too many
  * than one missed: short flags may be put together, long ones shortened.
  */
-import { list } from './words.ts'
+import { list, SHELLS } from './words.ts'
 
 /** Whether a word of a program is one; `words[0]` is the program. */
 export type Risk = (word: string, index: number, words: readonly string[]) => boolean
-
-export const SHELLS = 'ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'
 
 /** Letters of short flags, names of long ones, harmless flags that such a name begins with, and other words. */
 function flags(letters: string, names = '', harmless = '', others?: RegExp): Risk {
@@ -22,10 +20,27 @@ function flags(letters: string, names = '', harmless = '', others?: RegExp): Ris
   }
 }
 
-/** Flags count until the first operand: what follows belongs to the script. A word behind a flag may be its value. */
-function own(letters: string, names = '', others?: RegExp): Risk {
+/**
+ * Flags count until the first operand: what follows belongs to the script. A word behind a flag may be its value, but not behind one that is
+ * `bare`.
+ */
+function own(letters: string, names: string, bare: RegExp, others?: RegExp): Risk {
   const risk = flags(letters, names, '', others)
-  return (word, index, words) => leads(index, words) && risk(word, index, words)
+  const operands = new WeakMap<readonly string[], number>()
+  return (word, index, words) => {
+    const known = operands.get(words) ?? leading(words, bare)
+    operands.set(words, known)
+    return index <= known && risk(word, index, words)
+  }
+}
+
+/** How far flags and what may be their values lead. */
+function leading(words: readonly string[], bare?: RegExp): number {
+  const isFlag = (word: string) => /^[-+]/.test(word)
+  const first = words.findIndex(
+    (word, at) => at > 0 && !isFlag(word) && (at === 1 || !isFlag(words[at - 1]!) || bare?.test(words[at - 1]!))
+  )
+  return first < 0 ? words.length : first
 }
 
 /** What is asked of the same words again and again: which of them there are, and how far flags and what may be their values lead. */
@@ -34,9 +49,7 @@ const facts = new WeakMap<readonly string[], { readonly all: ReadonlySet<string>
 function factsOf(words: readonly string[]) {
   const known = facts.get(words)
   if (known) return known
-  const isFlag = (at: number) => /^[-+]/.test(words[at]!)
-  const first = words.findIndex((_word, at) => at > 0 && !isFlag(at) && (at === 1 || !isFlag(at - 1)))
-  const made = { all: new Set(words), leading: first < 0 ? words.length : first }
+  const made = { all: new Set(words), leading: leading(words) }
   facts.set(words, made)
   return made
 }
@@ -82,13 +95,38 @@ const sed: Risk = (word, index, words) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word)
 const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-shell shell userconfig')
 const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
 
+const python = own('c', '', /^-[bBdEhiIOPqsSuvVx]+$|^-[WX]./, /^-$/)
+/** Modules that run a program given on the line. */
+const runningModules = /^(?:IPython|asyncio|code|idlelib|pdb|timeit|xonsh)\b/
+const pythonOrModule: Risk = (word, index, words) => {
+  const at = words.findIndex((each, place) => place > 0 && !/^-(?:[bBdEhiIOPqsSuvVx]+|[WX].+)$/.test(each))
+  const flag = /^-[bBdEhiIOPqsSuvVx]*m(.*)/.exec(words[at] ?? '')
+  if (!flag || index <= at) return python(word, index, words)
+  return runningModules.test(flag[1] || (words[at + 1] ?? '')) // what follows belongs to the module
+}
+
 const risks: readonly (readonly [string, Risk])[] = [
   [
     'awk gawk mawk nawk',
     word => /system|getline|@|^(?:-[dfiopDEl]|--[a-z])/.test(word) || /[>|]/.test(word.split('print').slice(1).join(' '))
   ],
-  [SHELLS, own('cs', 'command init-command init-file rcfile')],
-  ['bun node nodejs', own('epr', 'env-file eval experimental-loader import loader preload print require', /^-$/)],
+  [
+    SHELLS,
+    own(
+      'cs',
+      'command init-command init-file rcfile',
+      /^[-+][abefhiklmnprtuvxBCEHPT]+$|^--(?:login|no(?:editing|profile|rc)|posix|verbose)$/
+    )
+  ],
+  [
+    'bun node nodejs',
+    own(
+      'epr',
+      'env-file eval experimental-loader import loader preload print require',
+      /^--(?:enable-source-maps|expose-gc|inspect(?:-brk)?|no-warnings|test|watch)$/,
+      /^-$/
+    )
+  ],
   ['cargo', flags('', 'config manifest-path')],
   [
     'curl',
@@ -112,15 +150,15 @@ const risks: readonly (readonly [string, Risk])[] = [
   ],
   ['jobs', flags('x')],
   ['less more', flags('kOoT', 'lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
-  ['lua luajit', own('eil')],
+  ['lua luajit', own('eil', '', /^-v$/)],
   ['make gmake', flags('CEfI', 'directory eval file include-dir makefile', '', /^[\w.]+(?:!=|[:+?]*=(?![\w.,-]*$))|^\.?(?:SHELL|MAKEF)/)],
   ['man', flags('CHlP', 'config-file html local-file pager')],
   ['npm pnpm yarn', npm],
   ['npx pnpx bunx', flags('c', 'call')],
-  ['osascript', own('el')],
-  ['perl', own('eEiImM')],
-  ['php', own('BdERrz')],
-  ['python pypy', own('c', '', /^-$/)],
+  ['osascript', own('el', '', /^-i$/)],
+  ['perl', own('eEiImM', '', /^-[tTuUwWX]+$/)],
+  ['php', own('BdERrz', '', /^-[nqs]$/)],
+  ['python pypy', pythonOrModule],
   ['rg', flags('', 'hostname-bin pre')],
   [
     'rsync',
@@ -130,7 +168,7 @@ const risks: readonly (readonly [string, Risk])[] = [
       'backup partial'
     )
   ],
-  ['ruby', own('eiIr')],
+  ['ruby', own('eiIr', '', /^-[UWvw]+$/)],
   ['sed gsed', sed],
   ['shuf', flags('o', 'output')],
   ['sort', flags('oT', 'compress-program files0-from output temporary-directory')],

@@ -1,2 +1,2 @@
 /** The one door: what rules judge of a shell line. */
-export { type ReadLine, readLine } from './read-line.ts'
+export { type LinePlace, type ReadLine, readLine } from './read-line.ts'

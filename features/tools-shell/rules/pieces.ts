@@ -2,7 +2,8 @@
 import type { Command, SyntaxNode, TestExpression } from 'unbash'
 import { matchText } from '../../tools/index.ts'
 import { type Files, isHarmless } from './files-in.ts'
-import { hasRiskyFlags, mustSpell, readsInput } from './programs.ts'
+import { readsInput } from './scripts.ts'
+import { hasRiskyFlags, mustSpell } from './spelled.ts'
 import { climbs, isPlain, literal, mayBeFlags } from './words.ts'
 
 /** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */

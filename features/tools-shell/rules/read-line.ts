@@ -4,12 +4,12 @@
  */
 import { resolve } from 'node:path'
 import { type ParsedScript, parse, type SyntaxNode } from 'unbash'
-import { yieldToLoop } from '../../../kernel/index.ts'
 import { matchText, type RulePart, type Surroundings, type ToolExecution } from '../../tools/index.ts'
 import { CommandsIn } from './commands-in.ts'
-import { filesOf, isHarmless } from './files-in.ts'
+import { filesOf, isHarmless, isInput } from './files-in.ts'
 import { coverage, type Piece, piecesOf } from './pieces.ts'
-import { isPlain } from './words.ts'
+import { Values, walk } from './survey.ts'
+import { baseOf, isBash, isForeign, isPlain } from './words.ts'
 
 /**
  * What rules judge of a call that runs a line. `approval_argument`: the line as rules see it, in another directory than the session's
@@ -18,22 +18,40 @@ import { isPlain } from './words.ts'
  */
 export type ReadLine = Required<Pick<ToolExecution, 'accesses' | 'approval_argument' | 'parts' | 'uncertain'>>
 
-/** Longer lines are not taken apart. */
-const READ_CHARS = 100_000
-const UNREAD: ParsedScript = { type: 'Script', pos: 0, end: 0, shebang: undefined, commands: [], errors: [{ message: 'too long', pos: 0 }] }
+/** Where a line runs. */
+export interface LinePlace {
+  /** The shell that reads it: a path or a name. */
+  readonly shell: string
+  /** Absolute. */
+  readonly cwd: string
+  /** Of the agent that gives it. */
+  readonly around: Surroundings
+}
 
-/** Reads a line that will run in `cwd` (absolute), for an agent that works in `around`. */
-export async function readLine(line: string, cwd: string, around: Surroundings): Promise<ReadLine> {
-  const script = line.length <= READ_CHARS ? parse(line) : UNREAD
-  const files = await filesOf(script, cwd, around)
+/** Longer lines are not taken apart, nor those with more commands. */
+const READ_CHARS = 50_000
+const COMMANDS = 1000
+
+/** What will run there, before it does. */
+export async function readLine(line: string, { shell, cwd, around }: LinePlace): Promise<ReadLine> {
+  const script: ParsedScript = parse(line.length <= READ_CHARS ? line : '')
+  const plain = !isBash(baseOf(shell))
+  const values = new Values()
+  const all: SyntaxNode[] = []
+  let clear = line.length <= READ_CHARS && !script.errors?.length
+  await walk(script, node => {
+    all.push(node)
+    values.learn(node)
+    if (plain && isForeign(node)) clear = false
+  })
+  const files = await filesOf(all, cwd, around)
   const change = resolve(cwd) === resolve(around.cwd) ? undefined : `cd '${cwd.replaceAll("'", "'\\''")}'`
   const subject = change === undefined ? line : `${change} && ${line}`
-  const nodes = script.errors?.length ? [] : leavesOf(script)
+  const leaves = leavesOf(script)
   const parts: RulePart[] = []
-  let uncertain = false
-  const add = (node: SyntaxNode, pieces: readonly Piece[]) => {
-    const commands = new CommandsIn(parse)
-    commands.visit(node)
+  let uncertain = !clear || leaves.length > COMMANDS
+  const add = async ({ node, fed }: Leaf, pieces: readonly Piece[]) => {
+    const commands = await CommandsIn.below(node, values, { plain, fed })
     uncertain ||= commands.uncertain
     const whole = parts.length > 0 ? undefined : (pattern: string) => matchText(pattern, line) || matchText(pattern, subject)
     parts.push({
@@ -42,41 +60,43 @@ export async function readLine(line: string, cwd: string, around: Surroundings):
       suspects: pattern => commands.suspects(pattern)
     })
   }
-  for (const node of nodes) {
-    const others = yieldToLoop() // a line may have thousands of commands
-    if (others) await others
-    add(node, piecesOf(node, line, files))
-  }
-  if (nodes.length === 0) add(script, [{ text: line, spelled: true }])
-  if (change !== undefined) add(parse(change), [{ text: change, spelled: false }])
+  if (!uncertain) for (const leaf of leaves) await add(leaf, piecesOf(leaf.node, line, files))
+  if (parts.length === 0) await add({ node: script, fed: false }, [{ text: line, spelled: true }])
+  if (change !== undefined) await add({ node: parse(change), fed: false }, [{ text: change, spelled: false }])
   return { approval_argument: subject, parts, uncertain, accesses: files.accesses }
 }
 
+/** A command of the line, and whether it gets its input from another one. */
+interface Leaf {
+  readonly node: SyntaxNode
+  readonly fed: boolean
+}
+
 /** The commands that lists, pipelines, groups and branches are made of. What assigns, defines or computes stays whole. */
-function leavesOf(node: SyntaxNode): SyntaxNode[] {
+function leavesOf(node: SyntaxNode, fed = false): Leaf[] {
+  const all = (nodes: readonly SyntaxNode[]) => nodes.flatMap(each => leavesOf(each, fed))
   switch (node.type) {
     case 'Script':
     case 'CompoundList':
     case 'AndOr':
+      return all(node.commands)
     case 'Pipeline':
-      return node.commands.flatMap(leavesOf)
+      return node.commands.flatMap((each, at) => leavesOf(each, fed || at > 0))
     case 'Statement':
-      return leavesOf(node.command)
+      return leavesOf(node.command, fed)
     case 'Subshell':
     case 'BraceGroup':
-      return leavesOf(node.body)
+      return leavesOf(node.body, fed)
     case 'If':
-      return [node.clause, node.then, ...node.elif.flatMap(each => [each.clause, each.then]), ...(node.else ? [node.else] : [])].flatMap(
-        leavesOf
-      )
+      return all([node.clause, node.then, ...node.elif.flatMap(each => [each.clause, each.then]), ...(node.else ? [node.else] : [])])
     case 'While':
-      return [node.clause, node.body].flatMap(leavesOf)
+      return all([node.clause, node.body])
     case 'Case':
-      if (![node.word, ...node.items.flatMap(item => item.pattern)].every(isPlain)) return [node]
-      return node.items.flatMap(item => leavesOf(item.body))
+      if (![node.word, ...node.items.flatMap(item => item.pattern)].every(isPlain)) return [{ node, fed }]
+      return all(node.items.map(item => item.body))
     case 'Redirected':
-      return node.redirects.every(isHarmless) ? leavesOf(node.command) : [node]
+      return node.redirects.every(isHarmless) ? leavesOf(node.command, fed && !node.redirects.some(isInput)) : [{ node, fed }]
     default:
-      return [node]
+      return [{ node, fed }]
   }
 }

@@ -1,5 +1,5 @@
 /** Questions about a word of a shell line. */
-import type { DoubleQuotedChild, Word, WordPart } from 'unbash'
+import type { DoubleQuotedChild, SyntaxNode, Word, WordPart } from 'unbash'
 
 /** The word as the shell hands it on, when its text alone tells: no variable, substitution, file pattern or brace list in it. */
 export function literal(word: Word): string | undefined {
@@ -70,4 +70,45 @@ export function unquoted(text: string): string {
 /** Names in a text, separated by blanks. */
 export function list(text: string): string[] {
   return text.split(/\s+/).filter(name => name !== '')
+}
+
+export const SHELLS = 'ash bash csh dash fish ksh mksh rbash sh tcsh yash zsh'
+const shells = new Set(list(SHELLS))
+export const isShell = (name: string): boolean => shells.has(name)
+/** Those that read what bash adds to the language as bash does. */
+export const isBash = (name: string): boolean => name === 'bash' || name === 'rbash'
+
+/** Whether shells other than bash read what the node stands for as something else. */
+export function isForeign(node: SyntaxNode): boolean {
+  switch (node.type) {
+    case 'AnsiCQuoted':
+    case 'ArithmeticCommand':
+    case 'ArithmeticFor':
+    case 'ArrayValue':
+    case 'Coproc':
+    case 'ExtendedGlob':
+    case 'FileDescriptorVariable':
+    case 'HereString':
+    case 'LocaleString':
+    case 'ProcessSubstitution':
+    case 'Select':
+    case 'TestCommand':
+      return true
+    case 'ArithmeticExpansion':
+      return node.text.startsWith('$[')
+    case 'Assignment':
+      return node.append === true || node.index !== undefined
+    case 'CaseItem':
+      return node.terminator !== undefined && node.terminator !== ';;'
+    case 'CommandExpansion':
+      return node.text.startsWith('${')
+    case 'Function':
+      return node.name.pos > node.pos
+    case 'Pipeline':
+      return node.operators.includes('|&')
+    case 'Redirect':
+      return node.operator.startsWith('&>')
+    default:
+      return false
+  }
 }

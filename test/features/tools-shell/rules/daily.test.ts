@@ -61,6 +61,8 @@ const ordinary = rows(String.raw`
   node scripts/build.js --watch -e dev
   node --test test/
   python3 -m pytest -x tests/test_a.py
+  python3 -u -m pytest -c pyproject.toml tests
+  node --watch app.js -e dev
   python3 manage.py migrate
   make -j4 test
   make V=1 CC=clang all
@@ -206,6 +208,18 @@ const usual = [
 
 /** Lines of every day that no rule allows. */
 const further = rows(String.raw`
+  docker exec -it web ls -la
+  docker run --rm -u $(id -u):$(id -g) -v "$PWD":/x img ls
+  git config user.name "$NAME"
+  ssh -T git@github.com
+  ssh h 'df -h' < y
+  GIT_SSH_COMMAND="ssh -i $KEY" git fetch
+  npm config set registry "$URL"
+  T=5; timeout $T npm test
+  ls | xargs -P $(nproc) -n1 echo
+  eval "$(ssh-agent -s)" && ssh-add k
+  eval "$(fnm env --use-on-cd)" && npm test
+  bash -c '((i++)); echo $i'
   awk -f x.awk "$file"
   bash --version
   for f in *.ts; do echo $f; done

@@ -7,8 +7,8 @@ import { readLine } from '../../../../features/tools-shell/rules/index.ts'
 const around = { cwd: '/srv/app', home: '/srv/home', agent_dir: '/srv/home/a' }
 type Rules = Parameters<typeof rulesOf>[0]
 
-export async function judge(config: Rules, line: string, mode: PermissionMode = 'manual'): Promise<string> {
-  const execution = { description: line, ...(await readLine(line, around.cwd, around)), run: async () => ({ output: '' }) }
+export async function judge(config: Rules, line: string, mode: PermissionMode = 'manual', shell = '/bin/bash'): Promise<string> {
+  const execution = { description: line, ...(await readLine(line, { shell, cwd: around.cwd, around })), run: async () => ({ output: '' }) }
   const call = { tool: 'Bash', mode, rules: rulesOf(config), remembered: [], unsure: false, execution }
   const opinion = await decide({ ...call, ...around, workTree: async () => undefined })
   return opinion.kind

@@ -7,18 +7,22 @@ import { readLine } from '../../../../features/tools-shell/rules/index.ts'
 import { freshDir } from '../../../helpers/temp.ts'
 
 const cwd = '/srv/app'
-/** An agent that works there. */
-const at = (cwd: string) => ({ cwd, home: '/srv/home', agent_dir: '/srv/home/a' })
+/** Of an agent that works there, and runs the line there or elsewhere. */
+const at = (base: string, dir = base) => ({
+  shell: '/bin/bash',
+  cwd: dir,
+  around: { cwd: base, home: '/srv/home', agent_dir: '/srv/home/a' }
+})
 
 /** Whether these allowing rules together cover the line. */
 async function covers(rules: string | readonly string[], line: string, dir = cwd): Promise<boolean> {
-  const { parts } = await readLine(line, dir, at(cwd))
+  const { parts } = await readLine(line, at(cwd, dir))
   return parts.every(part => [rules].flat().some(rule => part.covers(rule)))
 }
 
 /** What a denying rule makes of the line: `found`, `unsure` when a command does not tell its name, or nothing. */
 async function named(rule: string, line: string): Promise<'found' | 'unsure' | undefined> {
-  const { parts, uncertain } = await readLine(line, cwd, at(cwd))
+  const { parts, uncertain } = await readLine(line, at(cwd))
   return parts.some(part => part.names(rule)) ? 'found' : uncertain ? 'unsure' : undefined
 }
 
@@ -181,7 +185,7 @@ test('the files of a line are those of its redirections, links followed, and tho
   await symlink(join(dir, 'real'), join(dir, 'there'))
   await symlink('/etc/hosts', join(dir, 'out'))
   const touched = async (line: string) => {
-    const { accesses } = await readLine(line, join(dir, 'there'), at(join(dir, 'there')))
+    const { accesses } = await readLine(line, at(join(dir, 'there')))
     return accesses.map(access => (access.kind === 'exclusive' ? '' : `${access.kind} ${access.path.replace(dir, '')}`))
   }
   assert.deepEqual(await touched('ls < a > b 2>> c <> d >| e &> f'), [
@@ -203,12 +207,11 @@ test('the files of a line are those of its redirections, links followed, and tho
     '(a $(b /srv/home/key))'
   ])
     assert.equal((await touched(line)).at(-1), 'read /srv/home/key', line)
-  const { parts } = await readLine('cat /srv/home/key', dir, at(dir))
+  const { parts } = await readLine('cat /srv/home/key', at(dir))
   assert.equal(parts[0]?.covers('cat *'), false)
   assert.equal(parts[0]?.covers('cat /srv/home/*'), false)
   assert.equal(parts[0]?.covers('cat /srv/home/key'), true)
-  const covered = async (line: string, place: string) =>
-    (await readLine(line, join(dir, place), at(join(dir, place)))).parts[0]?.covers('cat *')
+  const covered = async (line: string, place: string) => (await readLine(line, at(join(dir, place)))).parts[0]?.covers('cat *')
   assert.equal(await covered('cat < a', 'there'), true, 'the directory is reached by a link')
   assert.equal(await covered('cat < out', '.'), false)
   assert.equal(await covered('cat < ~root/x', '.'), false)
@@ -298,6 +301,45 @@ test('a line that cannot be understood is covered by no wildcard and unsure unde
     assert.equal(await covers('git *', line), false, line)
     assert.notEqual(await named('rm *', line), undefined, line)
   }
+})
+
+test('a command that breaks off is judged as it stands', async () => {
+  assert.equal(await covers('find *', 'find . -exec'), false)
+  assert.equal(await named('rm *', 'find . -exec'), undefined)
+})
+
+test('others have their turn while a long line is read', async () => {
+  const cpu = () => Object.values(process.cpuUsage()).reduce((sum, each) => sum + each) / 1000
+  for (const part of ['-exec a b \\; ', '-c a=b ']) {
+    const read = async () => {
+      let over = false
+      let last = cpu()
+      let longest = 0
+      const turn = () => {
+        longest = Math.max(longest, cpu() - last)
+        last = cpu()
+        if (!over) setImmediate(turn)
+      }
+      setImmediate(turn)
+      const { parts } = await readLine(`${part.startsWith('-c') ? 'git' : 'find'} ${part.repeat(30_000 / part.length)}`, at(cwd))
+      assert.equal(parts.length, 1)
+      over = true
+      return longest
+    }
+    await read() // compiled
+    const ms = await read()
+    assert.ok(ms < 120, `${part} takes ${ms} ms at once`) // of this and other threads
+  }
+})
+
+test('a home that is reached by a link is the same home', async () => {
+  const dir = await realpath(await freshDir())
+  await mkdir(join(dir, 'home'))
+  await writeFile(join(dir, 'home/key'), '')
+  await symlink(join(dir, 'home'), join(dir, 'link'))
+  const around = { cwd, home: join(dir, 'link'), agent_dir: join(dir, 'link/a') }
+  const { accesses } = await readLine(`cat ${join(dir, 'home/key')}`, { shell: 'sh', cwd, around })
+  assert.deepEqual(accesses, [{ kind: 'read', path: join(dir, 'home/key') }])
 })
 
 test('a line costs time by its length, however hostile it is', async () => {

@@ -300,6 +300,9 @@ const uncovered: Table = {
       python3 -u -c x
       python3 /dev/stdin <<< x
       python3 - < x
+      python3 -W -m -c x
+      python3 -m timeit x
+      python3 -m pdb -c x y.py
       python3 -Wignore -X dev -c x`),
     'python3 <<EOF\nx\nEOF'
   ]

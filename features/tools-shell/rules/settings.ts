@@ -1,0 +1,65 @@
+/** Programs under other names, and what a line leaves behind for programs to run: settings, aliases, variables. */
+import { leads } from './flags.ts'
+import { baseOf, list } from './words.ts'
+
+/** Programs that give another name to a program. */
+const namers = new Set(['cp', 'install', 'link', 'ln', 'mv'])
+export const namesAnew = (name: string): boolean => namers.has(name)
+
+/** Names of programs that get another name. */
+export function namedAnew(words: readonly string[]): string[] {
+  if (!namers.has(baseOf(words[0] ?? ''))) return []
+  return words.flatMap(word => /^\/(?:usr\/)?(?:local\/)?s?bin\/([^/]+)$/.exec(word)?.[1] ?? [])
+}
+
+/** Programs that do themselves what others are for: `program mark:word=program it stands for ...`. */
+const speakers = new Map(
+  [
+    `cmake -E:copy=cp copy_directory=cp copy_directory_if_different=cp copy_if_different=cp create_hardlink=ln create_symlink=ln
+      make_directory=mkdir remove=rm remove_directory=rm rename=mv`,
+    'gio :copy=cp move=mv remove=rm trash=rm',
+    'hadoop fs:-cp=cp -mkdir=mkdir -mv=mv -rm=rm',
+    'hdfs dfs:-cp=cp -mkdir=mkdir -mv=mv -rm=rm'
+  ].map(entry => {
+    const [head = '', verbs = ''] = entry.split(':')
+    const [name = '', mark = ''] = head.split(' ')
+    return [name, { mark, verbs: new Map(list(verbs).map(verb => verb.split('=') as [string, string])) }] as const
+  })
+)
+
+/** What the command would be called elsewhere, and its words. */
+export function spokenFor(words: readonly string[]): string | undefined {
+  const speaker = speakers.get(baseOf(words[0] ?? ''))
+  if (!speaker) return undefined
+  const at = speaker.mark === '' ? 1 : words.indexOf(speaker.mark) + 1
+  const verb = at > 0 ? speaker.verbs.get(words[at] ?? '') : undefined
+  return verb && [verb, ...words.slice(at + 1)].join(' ')
+}
+
+/** Subcommands that keep settings and aliases. */
+const keepers = new Map<string, RegExp>([
+  ['aws', /^configure$/],
+  ...list('gh glab').map(name => [name, /^(?:alias|ext(?:ension)?|codespace|cs)$/] as const),
+  ...list('git hg jj').map(name => [name, /^config$/] as const),
+  ['go', /^env$/],
+  ...list('npm pnpm yarn').map(name => [name, /^(?:c|config|set)$/] as const)
+])
+/** Names of settings whose values are run, or lead to what is run. */
+const programKey =
+  /alias|askpass|browser|\bcc\b|clean|cmd|codespace|command|cxx|driver|editor|exec|ext|external|filter|fsmonitor|helper|hook|include|insteadof|pack|pager|process|program|shell|smudge|ssh|template|tool|update|vcs|viewer/i
+
+/** Whether the command keeps something that a program will run, as far as the name of the setting tells. */
+export function keepsCommands(words: readonly string[]): boolean {
+  const keeper = keepers.get(baseOf(words[0] ?? ''))
+  const at = keeper ? words.findIndex((word, index) => index > 0 && keeper.test(word) && leads(index, words)) : -1
+  if (at < 0) return false
+  const key = words.slice(at + 1).find(word => !/^(?:-.*|add|get|import|list|set|unset)$/.test(word))
+  return key !== undefined && (/^["']?[$`]/.test(key) || programKey.test(`${words[at]} ${key}`))
+}
+
+/** Whether programs run what the environment variable says. */
+export function isProgramVariable(name: string): boolean {
+  return /(?:^|_)(?:ASKPASS|BROWSER|COMMAND|DIFF|EDITOR|PAGER|RSH|VISUAL)$|^(?:GIT_CONFIG_|GIT_SSH|LESS(?:CLOSE|OPEN)$|SHELL$)|script_shell$/.test(
+    name
+  )
+}

@@ -1,0 +1,102 @@
+/** What is asked of all of a text before its commands are looked at: its nodes one by one, and what its variables may hold. */
+import { type Command, forEachChild, type SyntaxNode, type Word, type WordPart } from 'unbash'
+import { yieldToLoop } from '../../../kernel/index.ts'
+import { list, literal } from './words.ts'
+
+/** Looks at every node, in the order of the text, with turns for others in between. */
+export async function walk(root: SyntaxNode, look: (node: SyntaxNode) => void): Promise<void> {
+  const todo = [root]
+  for (let node = todo.pop(); node; node = todo.pop()) {
+    look(node)
+    todo.push(...childrenOf(node).reverse())
+    const others = yieldToLoop()
+    if (others) await others
+  }
+}
+
+export function childrenOf(node: SyntaxNode): SyntaxNode[] {
+  const children: SyntaxNode[] = []
+  forEachChild(node, child => {
+    children.push(child)
+  })
+  return children
+}
+
+/** Builtins that assign to the variables that they are given by name. */
+const assigning = new Set(list('declare export getopts let local mapfile printf read readarray readonly typeset'))
+/** Substitutions that come out as one plain word. */
+const single = /^(?:nproc|whoami|id -[gu])$/
+/** Programs that print settings for the shell, made by them alone. */
+const settings =
+  /^(?:ssh-agent(?: -[cks])?|(?:\/[\w./-]+\/)?brew shellenv|direnv (?:export|hook) \w+|fnm env(?: --[\w-]+)*|(?:go|j|nod|pl|py|rb)env init(?: -(?:-\w+|) ?\w*)*|(?:mise|starship|zoxide) (?:activate|init) \w+|minikube docker-env|opam env)$/
+
+/** What variables of a line may hold, as far as the line itself sets them. Others come from the server's environment, and are the user's. */
+export class Values {
+  /** Those that may hold more than one plain word. */
+  readonly #open = new Set<string>()
+  #split = false
+  #defines = false
+
+  learn(node: SyntaxNode): void {
+    if (node.type === 'Assignment') {
+      const text = node.value.type === 'Word' && !node.append ? literal(node.value) : undefined
+      if (text === undefined || !/^(?!-)[^\s*?[]*$/.test(text)) this.#open.add(node.name)
+      if (node.name === 'IFS') this.#split = true
+    }
+    if (node.type === 'For' && !node.wordlist?.every(word => /^(?!-)[^\s*?[]*$/.test(literal(word) ?? ' '))) this.#open.add(node.name.value)
+    if (node.type === 'Select') this.#open.add(node.name.value)
+    if (node.type === 'ParameterExpansion' && node.operation?.type === 'Default') this.#open.add(node.parameter)
+    if (node.type === 'Function') this.#defines = true
+    if (node.type === 'Command') this.#command(node)
+  }
+
+  #command({ name, args }: Command): void {
+    if (name?.value === 'alias' || name?.value === 'hash') this.#defines = true
+    if (!assigning.has(name?.value ?? '')) return
+    for (const each of args) if (each.type === 'Word' && /^\w+$/.test(each.value)) this.#open.add(each.value)
+  }
+
+  /** Whether the word may come out as other words than stand there, of the line's own making. `globs`: file patterns count. */
+  opens({ parts = [] }: Word, globs: boolean): boolean {
+    return parts.some(part => this.#opens(part, globs))
+  }
+
+  #opens(part: WordPart, globs: boolean): boolean {
+    switch (part.type) {
+      case 'Glob':
+        return globs
+      case 'DoubleQuoted':
+        return part.parts.some(inner => /^\$(?:@|\{@|\{!?\w+\[@\])/.test(inner.text))
+      case 'SimpleExpansion':
+        return this.#holdsMore(part.text.slice(1))
+      case 'ParameterExpansion':
+        return part.prefix !== '#' && (part.prefix === '!' || part.index !== undefined || this.#holdsMore(part.parameter))
+      case 'CommandExpansion':
+        return !this.#prints(part, single)
+      case 'BraceExpansion':
+      case 'ExtendedGlob':
+        return true
+      default:
+        return false
+    }
+  }
+
+  #holdsMore(name: string): boolean {
+    return this.#split || this.#open.has(name) || /^(?:[\d@*]|IFS$|PS\d$|_$)/.test(name)
+  }
+
+  /** Whether the word is what a program prints that sets up a shell, and nothing else. */
+  printsSettings({ parts = [] }: Word): boolean {
+    const [only, ...others] = parts.flatMap((part): readonly WordPart[] => (part.type === 'DoubleQuoted' ? part.parts : [part]))
+    return others.length === 0 && only?.type === 'CommandExpansion' && this.#prints(only, settings)
+  }
+
+  /** Whether the substitution runs one of these and nothing in its place. */
+  #prints({ script }: WordPart & { readonly type: 'CommandExpansion' }, known: RegExp): boolean {
+    const command = script?.commands.length === 1 ? script.commands[0]?.command : undefined
+    if (this.#defines || this.#split || command?.type !== 'Command' || command.prefix.length > 0 || command.redirects.length > 0)
+      return false
+    const words = [command.name, ...command.args].map(each => (each?.type === 'Word' ? literal(each) : undefined))
+    return !words.includes(undefined) && known.test(words.join(' '))
+  }
+}
