@@ -222,6 +222,20 @@ test('a record with any names checks and keeps those with a line break, too', as
   assert.equal((await send([])).details?.[0]?.path, 'body.env')
 })
 
+test('a record of records is checked in both', async t => {
+  const http = await startHttp(t)
+  const text = Type.Record(Type.String(), Type.String())
+  const agents = Type.Record(Type.String(), Type.Object({ labels: Type.Optional(text), more: Type.Optional(Type.Array(text)) }))
+  http.mount([{ ...post, body: Type.Object({ agents }) }, echo])
+  const send = async (given: object) =>
+    (await http.send('POST', '/api/v1/things', { headers: json, body: JSON.stringify({ agents: given }) })).json
+  const fine = { 'a\nb': { labels: { side: 'x', 'c\nd': 'y' }, more: [{ e: 'z' }] }, other: {} }
+
+  assert.deepEqual((await send(fine)).data, { body: { agents: fine } })
+  assert.equal((await send({ a: { labels: { side: 5 } } })).details?.[0]?.path, 'body.agents.a.labels.side')
+  assert.equal((await send({ a: { more: [{ e: 5 }] } })).details?.[0]?.path, 'body.agents.a.more.0.e')
+})
+
 test('defaults of the body schema are filled in', async t => {
   const http = await startHttp(t)
   http.mount([{ ...post, body: Type.Object({ size: Type.Integer({ default: 20 }) }) }, echo])
