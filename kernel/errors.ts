@@ -126,6 +126,11 @@ export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   return new AppError(ValidationFailed, { message, details, cause })
 }
 
+/** Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3). */
+export function detailsOf({ code, message, details }: AppError): AppErrorOptions['details'] {
+  return details ?? (code === ValidationFailed.code ? [{ path: '', message }] : undefined)
+}
+
 /**
  * A service names the fields of its own arguments: a 40001 of one comes back with every path below `root` (`body.agent_config`),
  * where the caller had them from. Every other error is returned as it is.

@@ -192,9 +192,15 @@ function hasDefault(node: unknown): boolean {
   return typeof node === 'object' && node !== null && ('default' in node || Object.values(node).some(hasDefault))
 }
 
-/** Fills defaults, then strips unknown keys, in place: a parsed JSON value becomes what the schema describes (if it passes the check). */
-export function tidy<S extends TSchema>(schema: S, value: unknown): Static<S> {
-  return stripUnknown(schema, fillDefaults(schema, value)) as Static<S>
+/**
+ * A parsed JSON value as the schema describes it, in place. Defaults are filled in first, so that they count as given; unknown keys go last, so that a
+ * schema which forbids them, or says what they hold, has seen them. Throws what `refuse` makes of the fields that miss the schema, below `root`.
+ */
+export function tidy<S extends TSchema>(schema: S, value: unknown, root: string, refuse: (details: readonly Detail[]) => Error): Static<S> {
+  const filled = fillDefaults(schema, value)
+  const details = problems(schema, filled, root)
+  if (details.length > 0) throw refuse(details)
+  return stripUnknown(schema, filled) as Static<S>
 }
 
 function prepare(node: unknown): unknown {

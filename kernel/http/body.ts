@@ -19,7 +19,11 @@ export async function readJson(req: IncomingMessage, limit: number): Promise<unk
   if (!chunked && (length === undefined || length === '0')) return undefined
   checkType(req)
   if (length !== undefined && Number(length) > limit) throw tooLarge(limit)
-  return parseJson(await readBytes(req, limit))
+  const bytes = await readBytes(req, limit)
+  if (bytes.length === 0) return undefined
+  const parsed = parseJson(bytes)
+  if ('problem' in parsed) throw refused(parsed.problem)
+  return parsed.value
 }
 
 function checkType(req: IncomingMessage): void {
@@ -88,17 +92,17 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Buffer> {
   })
 }
 
-function parseJson(bytes: Buffer): unknown {
-  if (bytes.length === 0) return undefined
-  if (!isUtf8(bytes)) throw refused('is not valid UTF-8')
+/** JSON of a client, or what is wrong with it. `__proto__` is no key of it; at most 256 levels deep. */
+export function parseJson(bytes: Buffer): { readonly value: unknown } | { readonly problem: string } {
+  if (!isUtf8(bytes)) return { problem: 'is not valid UTF-8' }
   const text = bytes.toString('utf8')
-  if (tooDeep(text)) throw refused(`is nested more than ${maxDepth} levels deep`)
+  if (tooDeep(text)) return { problem: `is nested more than ${maxDepth} levels deep` }
   try {
     const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
     // JSON.parse makes `__proto__` an own property, which a later copy by assignment would turn into a prototype.
-    return /__proto__|\\u/i.test(source) ? JSON.parse(source, dropProto) : JSON.parse(source)
+    return { value: /__proto__|\\u/i.test(source) ? JSON.parse(source, dropProto) : JSON.parse(source) }
   } catch {
-    throw refused('is not valid JSON')
+    return { problem: 'is not valid JSON' }
   }
 }
 

@@ -10,11 +10,11 @@ import { requireScope } from '../access/principal.ts'
 import type { AnyRoute, Method, RequestInfo } from '../contract.ts'
 import { type Asker, atOwner, movedStatus, SessionMoved } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import { AppError, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized, ValidationFailed } from '../errors.ts'
+import { AppError, detailsOf, developerError, InternalError, invalid, PackAway, RouteMissing, Unauthorized } from '../errors.ts'
 import type { Work } from '../lifecycle/activity.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { isPromise, yieldToLoop } from '../lifecycle/wait.ts'
-import { coerce, fillDefaults, problems, stripUnknown, type TSchema } from '../schema.ts'
+import { coerce, problems, type TSchema, tidy } from '../schema.ts'
 import { isBinary } from './bytes.ts'
 import { type Exchange, HttpExchange } from './exchange.ts'
 import { type Injected, InjectedExchange, type InjectInput } from './inject.ts'
@@ -218,8 +218,7 @@ export class Pipeline {
     let isChecked = body === undefined && OptionalKind in schema
     return () => {
       if (isChecked) return body
-      // Defaults first, so that they count as given; unknown keys last, so that a schema which forbids them has seen them.
-      body = stripUnknown(schema, checked(schema, fillDefaults(schema, body), 'body'))
+      body = tidy(schema, body, 'body', invalid)
       isChecked = true
       return body
     }
@@ -303,8 +302,7 @@ function failure(error: unknown, request_id: string): { readonly status: number;
   }
   const { status, code } = error.spec
   const { message: msg, data = null } = error
-  // Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3).
-  const details = error.details ?? (code === ValidationFailed.code ? [{ path: '', message: msg }] : undefined)
+  const details = detailsOf(error)
   return { status, code, text: JSON.stringify({ code, msg, data, request_id, details }) }
 }
 

@@ -9,7 +9,7 @@ import { createOperator } from '../log/log.ts'
 import type { FrameCheck, FrameHandler, Pack, PackContext, RouteHandler, Undo } from '../pack.ts'
 import type { Hub } from '../realtime/hub.ts'
 import type { EventTarget, Listener, Streams } from '../realtime/types.ts'
-import { problems, tidy } from '../schema.ts'
+import { fillDefaults, problems, stripUnknown } from '../schema.ts'
 import type { Leases } from '../storage/lease.ts'
 import type { Storage, StoreOf } from '../storage/ports.ts'
 import { ownedTap, type TapOptions, type TapPoints, type Tappable, type TappedHooks } from './hooks.ts'
@@ -286,8 +286,8 @@ export function deploymentConfig(pack: Pack, given: unknown): unknown {
     throw developerError('config_rejected', pack.name, `unknown ${unknown.join(', ')} (known: ${known})`)
   }
   if (!pack.config) return {}
-  const value = tidy(pack.config, structuredClone(given ?? {}))
-  if (Value.Check(pack.config, value)) return value // once per activation: compiling the check would take longer
+  const value = fillDefaults(pack.config, structuredClone(given ?? {}))
+  if (Value.Check(pack.config, value)) return stripUnknown(pack.config, value) // once per activation: compiling the check would take longer
   const details = problems(pack.config, value)
   throw developerError('config_rejected', pack.name, details.map(detail => `${detail.path || 'config'}: ${detail.message}`).join('; '))
 }

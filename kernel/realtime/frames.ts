@@ -3,11 +3,21 @@ import { requireScope } from '../access/principal.ts'
 import type { FrameSpec } from '../contract.ts'
 import { whereverItIs } from '../elsewhere.ts'
 import { checkDeclared, checkShape, type Environment } from '../environment.ts'
-import { AppError, CredentialRejected, type Detail, developerError, InternalError, invalid, ValidationFailed } from '../errors.ts'
+import {
+  AppError,
+  CredentialRejected,
+  type Detail,
+  detailsOf,
+  developerError,
+  InternalError,
+  invalid,
+  ValidationFailed
+} from '../errors.ts'
+import { parseJson } from '../http/body.ts'
 import type { MountedFrame } from '../lifecycle/unit.ts'
 import { untilAborted, yieldToLoop } from '../lifecycle/wait.ts'
 import type { FrameHandler } from '../pack.ts'
-import { problems, type TObject, tidy } from '../schema.ts'
+import { type TObject, tidy } from '../schema.ts'
 import type { ClientConnection, Transport } from './connection.ts'
 import type { CoreFrame } from './control-frames.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -77,7 +87,7 @@ export class Frames {
     } catch (err) {
       if (AppError.is(err)) {
         const close = core !== undefined && err.spec === CredentialRejected
-        return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: err.details, close }
+        return { code: err.spec.code, msg: err.message, payload: err.data ?? {}, details: detailsOf(err), close }
       }
       // A handler that meets a connection that has gone is no bug of its pack.
       if (connection.open) this.#env.guard.report(mounted?.pack ?? 'kernel', `handler of frame ${frame.type}`, err)
@@ -204,20 +214,15 @@ const noBytes = Buffer.alloc(0)
 
 /** The payload as the spec wants it. Throws what the spec says for one that misses its shape. */
 function checked(spec: FrameSpec, { payload, bytes }: RequestFrame): never {
-  const tidied = tidy(spec.payload, payload)
-  const details = problems(spec.payload, tidied, 'payload')
-  if (details.length > 0) throw spec.invalid ? new AppError(spec.invalid) : invalid(details)
+  const tidied = tidy(spec.payload, payload, 'payload', details => (spec.invalid ? new AppError(spec.invalid) : invalid(details)))
   if (bytes?.length && !spec.binary) throw new AppError(ValidationFailed, { message: `frame '${spec.type}' takes no bytes` })
   return tidied as never
 }
 
 function parseFrame(text: Buffer): RequestFrame {
-  let value: unknown
-  try {
-    value = JSON.parse(text.toString('utf8'))
-  } catch {
-    return noFrame('', 'the message is not JSON')
-  }
+  const parsed = parseJson(text)
+  if ('problem' in parsed) return noFrame('', `the message ${parsed.problem}`)
+  const { value } = parsed
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return noFrame('', 'expected an object: { type, id, payload }')
   const { type, id, payload } = value as { type?: unknown; id?: unknown; payload?: unknown }
   const known = typeof id === 'string' ? id : ''

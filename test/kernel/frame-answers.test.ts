@@ -76,8 +76,29 @@ test('bytes go both ways in binary messages, unchanged and in order with text', 
 test('a frame that takes no bytes refuses them', async t => {
   const { connect } = await startTestKernel(t, { packs: [pack] })
   const client = await connect()
-  const { code, msg } = await client.request('look', { id: 'here', depth: 3 }, Buffer.from([1]))
+  const { code, msg, details } = await client.request('look', { id: 'here', depth: 3 }, Buffer.from([1]))
   assert.deepEqual([code, msg], [40001, "frame 'look' takes no bytes"])
+  assert.deepEqual(details, [{ path: '', message: msg }])
+})
+
+test('what a payload brings beside its fields is checked before it is left out', async t => {
+  const names = defineFrame({
+    type: 'names',
+    payload: Type.Object({ of: Type.Record(Type.String(), Type.String()) }),
+    ack: Type.Object({ known: Type.Array(Type.String()) })
+  })
+  const guest = definePack({ name: 'guest', setup: ctx => void ctx.frame(names, ({ payload }) => ({ known: Object.keys(payload.of) })) })
+  const client = await (await startTestKernel(t, { packs: [guest] })).connect()
+  const ask = async (of: string) => {
+    client.ws.send(`{"type":"names","id":"${++asked}","payload":{"of":${of},"more":1}}`)
+    return await client.next(frame => frame.id === String(asked))
+  }
+  let asked = 0
+  assert.deepEqual((await ask('{"a\\nb":"x","__proto__":"y","constructor":"z"}')).payload, { known: ['a\nb', 'constructor'] })
+  assert.deepEqual((await ask('{"a":"x","b":5}')).details, [{ path: 'payload.of.b', message: 'expected string' }])
+  client.ws.send(`${'['.repeat(300)}${']'.repeat(300)}`)
+  const deep = await client.next(frame => frame.id === '')
+  assert.deepEqual(deep.details, [{ path: '', message: 'the message is nested more than 256 levels deep' }])
 })
 
 test('a binary message without bytes is read as text, over several lines too', async t => {

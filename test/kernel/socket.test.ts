@@ -197,7 +197,7 @@ test('what is no frame and what has an unknown type is refused with details, in 
   assert.deepEqual(
     client.frames.filter(frame => frame.type === 'ack').map(({ id, code, details }) => ({ id, code, details })),
     [
-      { id: '', code: 40001, details: [{ path: '', message: 'the message is not JSON' }] },
+      { id: '', code: 40001, details: [{ path: '', message: 'the message is not valid JSON' }] },
       ...[1, 2, 3].map(() => ({ id: '', code: 40001, details: [object] })),
       { id: 'x', code: 40001, details: [{ path: 'type', message: 'expected a string' }] },
       { id: '', code: 40001, details: [unknown] }, // a pong needs no answer
