@@ -25,8 +25,8 @@ export type { Static, TObject, TProperties, TSchema }
 export const Type: typeof TypeBuilder = Object.create(TypeBuilder, { Record: { value: record } })
 
 function record(key: TSchema, value: TSchema, options: ObjectOptions = {}): TSchema {
-  if (key[Kind] !== 'String' || key.pattern !== undefined) return TypeBuilder.Record(key, value, options)
-  return TypeBuilder.Object({}, { ...options, additionalProperties: value })
+  const any = key[Kind] === 'String' && key.pattern === undefined
+  return TypeBuilder.Record(any ? { ...key, pattern: '' } : key, value, options)
 }
 
 const formats: Readonly<Record<string, (text: string) => boolean>> = {

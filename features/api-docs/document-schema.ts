@@ -97,6 +97,8 @@ export class DocumentSchemas {
     for (const [key, value] of Object.entries(source)) {
       if (value === undefined) continue
       if (plainValues.has(key)) copy[key] = structuredClone(value)
+      else if (key === 'patternProperties' && isObject(value) && '' in value)
+        copy.additionalProperties = this.#value(value[''], names) // any names
       else if (schemaMaps.has(key) && isObject(value)) copy[key] = mapValues(value, entry => this.#value(entry, names))
       else copy[key] = this.#value(value, names)
     }

@@ -57,8 +57,8 @@ export function both(first: unknown, second: unknown): unknown {
 
 /** Shape of the values of a map with free keys; undefined for everything else. */
 export function mapValue(schema: TSchema | undefined): TSchema | undefined {
-  const values: unknown = schema?.additionalProperties
-  return typeof values === 'object' && Object.keys(schema!.properties as object).length === 0 ? (values as TSchema) : undefined
+  const patterns = schema?.patternProperties as Record<string, TSchema> | undefined
+  return patterns && schema?.properties === undefined ? Object.values(patterns)[0] : undefined
 }
 
 /** True for a domain whose keys are names. */
