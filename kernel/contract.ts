@@ -110,6 +110,11 @@ export interface EventSpec<P extends TSchema = TSchema, S extends EventScope = E
    * the session holds, so that nobody can miss them; of other events a replay is everything after the cursor.
    */
   readonly once?: boolean
+  /**
+   * True: what clients made of the events before is not what the session is any more. Who is sent it, live or in a replay, is told
+   * `resync_required` behind it.
+   */
+  readonly resync?: boolean
   /** True: every server of the home tells it by itself, so that none passes it on. */
   readonly perServer?: boolean
   /** True: a subscriber's filter by subject does not apply. */

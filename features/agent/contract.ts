@@ -201,6 +201,15 @@ export const hookResult = durable(
   })
 )
 
+/** The newest turns of the user are taken back: the conversation is another one. */
+export const turnsUndone = defineEvent({
+  type: 'context.undone',
+  scope: 'session',
+  durable: true,
+  resync: true,
+  payload: Type.Object({ turns: Type.Integer({ minimum: 1, description: 'of the user' }) })
+})
+
 /** Every event of this pack by the name the engine uses. */
 export const agentEvents = {
   turnStarted,
@@ -223,7 +232,8 @@ export const agentEvents = {
   agentStatusUpdated,
   errorRaised,
   warningRaised,
-  hookResult
+  hookResult,
+  turnsUndone
 } as const
 export type AgentEvents = typeof agentEvents
 export type AgentEventName = keyof AgentEvents

@@ -142,7 +142,10 @@ export function eventsOf(given: HistoryRecord, before: ConversationView, { id }:
       const waiting = newestWaiting(before.prompts)
       const text = waiting ? inputText(waiting.content, waiting.origin) : record.last_prompt
       const patch = { lastPrompt: lastPromptOf(text ?? '') }
-      return [{ name: 'session.undo', type: sessionMetaUpdated.type, payload: { patch }, text, at }]
+      return [
+        { name: 'session.undo', type: sessionMetaUpdated.type, payload: { patch }, text, at },
+        event('turnsUndone', { turns: record.turns ?? 1 })
+      ]
     }
     case 'failed': {
       const { type: _type, time: _time, ...error } = record

@@ -66,6 +66,20 @@ export const taskTerminated = defineEvent({
   payload,
   summary: 'A task in the background is over'
 })
+export const taskNotified = defineEvent({
+  type: 'task.notified',
+  scope: 'session',
+  durable: true,
+  payload: Type.Object({
+    notificationType: Type.String({ description: '`task.` and the status' }),
+    sourceKind: Type.Literal('background_task'),
+    sourceId: Type.String({ description: 'the task' }),
+    title: Type.String(),
+    severity: oneOf(['info', 'warning']),
+    body: Type.String({ description: 'how it ended' })
+  }),
+  summary: 'The end of a task was put to its agent'
+})
 
 const Status = oneOf(['running', 'completed', 'failed', 'cancelled'])
 const Kind = oneOf(['bash', 'subagent', 'tool'])

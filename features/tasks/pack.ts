@@ -1,5 +1,5 @@
 /** Wires tasks: a table per agent, routes and events, tools, what happens when sessions load, are archived and end. */
-import { AppError, definePack, defineSlot } from '../../kernel/index.ts'
+import { AppError, definePack, defineSlot, type Static } from '../../kernel/index.ts'
 import { Agents, StepInjectors, TurnHooks } from '../agent/index.ts'
 import { backgroundSection, Config, experimentalSection } from '../config/index.ts'
 import { Histories, HistoryStates, RecordEvents, recordTypes, UndoFollowers } from '../history/index.ts'
@@ -13,6 +13,7 @@ import {
   TaskFinished,
   type TaskInfo,
   TaskMissing,
+  taskNotified,
   taskStarted,
   taskTerminated
 } from './contract.ts'
@@ -34,13 +35,15 @@ export default definePack({
   setup(ctx, { sessions, histories, agents, hooks, config }) {
     const emitStarted = ctx.event(taskStarted)
     const emitTerminated = ctx.event(taskTerminated)
+    const emitNotified = ctx.event(taskNotified)
     ctx.contribute(RecordEvents, {
-      records: recordTypes(startedRecord, terminatedRecord),
+      records: recordTypes('message', startedRecord, terminatedRecord),
       events: eventsOf,
       tell(agent, { type, payload, at }) {
-        const emit = type === taskStarted.type ? emitStarted : emitTerminated
+        const target = { session_id: agent.session.id, subject: agent.id, time: at }
         // What `eventsOf` made comes back.
-        emit(payload as { info: TaskInfo }, { session_id: agent.session.id, subject: agent.id, time: at })
+        if (type === taskNotified.type) emitNotified(payload as Static<typeof taskNotified.payload>, target)
+        else (type === taskStarted.type ? emitStarted : emitTerminated)(payload as { info: TaskInfo }, target)
       }
     })
     ctx.contribute(HistoryStates, taskState)

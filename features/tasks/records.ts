@@ -1,5 +1,5 @@
 /** Tasks in the journal of their agent: begun in the background, over, reported; what is known of them by it; the events that follow. */
-import { Type } from '../../kernel/index.ts'
+import { type Static, Type } from '../../kernel/index.ts'
 import {
   defineRecord,
   givenNumber,
@@ -9,7 +9,7 @@ import {
   recordTypes,
   type StateSpec
 } from '../history/index.ts'
-import { TaskInfo, taskStarted, taskTerminated } from './contract.ts'
+import { TaskInfo, taskNotified, taskStarted, taskTerminated } from './contract.ts'
 
 /** Bytes of the output in a terminal record. */
 export const TAIL_BYTES = 4096
@@ -154,7 +154,23 @@ function trimmed(entries: readonly TaskEntry[]): readonly TaskEntry[] {
 
 /** Pure: the events of a record. */
 export function eventsOf(record: HistoryRecord): readonly RecordEvent[] {
+  const at = new Date(record.time ?? 0)
+  if (record.type === 'message') return noticeOf(record).map(payload => ({ type: taskNotified.type, payload, at }))
   const spec = startedRecord.is(record) ? taskStarted : terminatedRecord.is(record) ? taskTerminated : undefined
   if (record.elsewhere) return []
-  return spec ? [{ type: spec.type, payload: { info: record.info }, at: new Date(record.time ?? 0) }] : []
+  return spec ? [{ type: spec.type, payload: { info: record.info }, at }] : []
+}
+
+/** As `notification` (texts) writes it: title, severity, and how it ended. */
+const noticeText = /^<notification [^\n]*\nTitle: ([^\n]*)\nSeverity: (info|warning)\n([^\n]*)/
+
+/** The agent reads of the end of a task. */
+function noticeOf({ origin, content }: HistoryRecord): Static<typeof taskNotified.payload>[] {
+  const { kind, taskId, status } = (origin ?? {}) as { readonly kind?: unknown; readonly taskId?: unknown; readonly status?: unknown }
+  const [part] = Array.isArray(content) ? (content as { readonly text?: unknown }[]) : []
+  const said = kind === 'task' && typeof part?.text === 'string' ? noticeText.exec(part.text) : null
+  if (!said) return []
+  const [, title = '', severity, body = ''] = said
+  const about = { notificationType: `task.${status}`, sourceKind: 'background_task', sourceId: String(taskId) } as const
+  return [{ ...about, title, severity: severity === 'info' ? 'info' : 'warning', body }]
 }

@@ -1,6 +1,7 @@
 /** Event frames: what an emitted event becomes on the wire, and the bytes of it. */
 import type { EventSpec } from '../contract.ts'
 import { serviceToken } from '../lifecycle/services.ts'
+import type { Cursor, ResyncReason } from './journal.ts'
 import type { Connection, EventTarget } from './types.ts'
 
 /** `session_id` of global events. */
@@ -64,6 +65,12 @@ export interface WrittenFrame extends Numbered {
 export interface MergeableFrame extends Numbered {
   readonly wire: undefined
   readonly draft: Draft
+}
+
+/** Tells a client to take the snapshot and to go on from there. */
+export function resyncFrame(timestamp: Date, session_id: string, reason: ResyncReason, at: Cursor) {
+  const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
+  return { type: 'resync_required', timestamp: timestamp.toISOString(), payload }
 }
 
 /** An event with its number, on its way to disk and sockets. */

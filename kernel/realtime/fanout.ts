@@ -2,7 +2,7 @@
 import type { SharedEvent } from '../elsewhere.ts'
 import type { Environment } from '../environment.ts'
 import type { ClientConnection } from './connection.ts'
-import { type EventFrame, frameLine, type MergeableFrame, onceKey } from './event-frame.ts'
+import { type EventFrame, frameLine, type MergeableFrame, onceKey, resyncFrame } from './event-frame.ts'
 import type { Connection } from './types.ts'
 
 const windowMs = 16
@@ -165,10 +165,16 @@ class Audience {
     for (const connection of [...this.receivers]) {
       if (batch.length > 1) connection.cork()
       for (const { frame, bytes } of batch) {
-        if (frame.spec.unfiltered || connection.wants(this.#session_id, frame.spec.type, frame.subject)) connection.write(bytes)
+        if (!frame.spec.unfiltered && !connection.wants(this.#session_id, frame.spec.type, frame.subject)) continue
+        connection.write(bytes)
+        if (frame.spec.resync) connection.write(this.#resync(frame))
       }
       if (batch.length > 1) connection.uncork()
     }
+  }
+
+  #resync(frame: EventFrame): Buffer {
+    return Buffer.from(JSON.stringify(resyncFrame(this.#env.now(), this.#session_id, 'session_recreated', frame)))
   }
 
   close(): void {

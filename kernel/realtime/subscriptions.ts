@@ -19,7 +19,7 @@ import { AppError, OwnerSilent } from '../errors.ts'
 import type { KernelHooks } from '../lifecycle/hooks.ts'
 import { yieldToLoop } from '../lifecycle/wait.ts'
 import type { ClientConnection } from './connection.ts'
-import { frameType, onceKey, reachesEveryone, type SubjectRule, subjectOf } from './event-frame.ts'
+import { frameType, onceKey, reachesEveryone, resyncFrame, type SubjectRule, subjectOf } from './event-frame.ts'
 import {
   type Cursor,
   type Decision,
@@ -122,9 +122,9 @@ export class Subscriptions {
         if (wish.cursor && connection.open) this.sendResync(connection, session_id, 'session_recreated', { seq: 0 })
         return { found: false, resync: wish.cursor !== undefined }
       }
-      if (start.kind === 'replay' && (await this.#replay(connection, session_id, start))) return { found: true, resync: false }
-      if (start.kind === 'current') return { found: true, resync: false }
-      const reason = start.kind === 'resync' ? start.reason : 'buffer_overflow'
+      const broken = start.kind === 'replay' ? await this.#replay(connection, session_id, start) : undefined
+      if (start.kind !== 'resync' && !broken) return { found: true, resync: false }
+      const reason = start.kind === 'resync' ? start.reason : (broken ?? 'buffer_overflow')
       this.sendResync(connection, session_id, reason, { seq: stream.delivered, epoch: journal.epoch })
       return { found: true, resync: true }
     })
@@ -169,8 +169,7 @@ export class Subscriptions {
 
   /** Tells a client to take the snapshot and to go on from there. */
   sendResync(connection: ClientConnection, session_id: string, reason: ResyncReason, at: Cursor): void {
-    const payload = { session_id, reason, current_seq: at.seq, ...(at.epoch === undefined ? {} : { epoch: at.epoch }) }
-    connection.send({ type: 'resync_required', timestamp: this.#env.now().toISOString(), payload })
+    connection.send(resyncFrame(this.#env.now(), session_id, reason, at))
   }
 
   async #attach(session_id: string): Promise<boolean> {
@@ -220,11 +219,16 @@ export class Subscriptions {
     }
   }
 
-  /** False when the file did not have what the index promised. */
-  async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<boolean> {
+  /** Why it does not lead to the session as it is: the file did not have what the index promised, or an event among it says so. */
+  async #replay(connection: ClientConnection, session_id: string, { reader, lines, release }: Replay): Promise<ResyncReason | undefined> {
     const { spec, subject } = this.#options
     const wanted = keepFor(connection, session_id, subject(), spec)
-    const keep = (line: Buffer) => (wanted?.(line) ?? true) && connection.takes(onceOf(line, session_id, spec))
+    let broken: ResyncReason | undefined
+    const keep = (line: Buffer) => {
+      const kept = (wanted?.(line) ?? true) && connection.takes(onceOf(line, session_id, spec))
+      if (kept && spec(frameType(line))?.resync) broken = 'session_recreated'
+      return kept
+    }
     try {
       for await (const group of lines) {
         const others = yieldToLoop()
@@ -232,10 +236,10 @@ export class Subscriptions {
         if (!connection.open) break
         await connection.pass(group.filter(keep))
       }
-      return true
+      return broken
     } catch (err) {
       this.#env.log.error({ err, session_id }, 'an event journal could not be replayed')
-      return false
+      return 'buffer_overflow'
     } finally {
       release()
       await reader.close()

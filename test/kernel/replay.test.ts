@@ -15,6 +15,8 @@ const typed = defineEvent({ type: 'note.delta', scope: 'session', durable: false
 const born = defineEvent({ type: 'agent.born', scope: 'session', durable: true, unfiltered: true, payload: Type.Object({}) })
 const worked = defineEvent({ type: 'event.session.worked', scope: 'session', durable: true, deliver: 'everyone', payload: Type.Object({}) })
 
+const rewritten = defineEvent({ type: 'notes.rewritten', scope: 'session', durable: true, resync: true, payload: Type.Object({}) })
+
 const notes = (client: SocketClient) => client.frames.filter(frame => frame.type === noted.type)
 const numbers = (frames: readonly Frame[]) => frames.map(frame => frame.seq)
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
@@ -40,6 +42,33 @@ test('a gap of exactly 1000 events is replayed before the ack, unchanged', async
     client.frames.slice(1, -1),
     onDisk.map(line => JSON.parse(line) as Frame)
   )
+})
+
+test('who is sent an event that makes another session of it is told to resync behind it, live and in a replay', async t => {
+  const it = await startHub(t)
+  const { epoch } = await emitNotes(it, 2)
+  const [live, filtered] = [await it.connect(), await it.connect()]
+  await live.request('subscribe', { session_ids: ['s1'] })
+  await filtered.request('subscribe', { session_ids: ['s1'], agent_filter: { s1: ['other'] } })
+  it.hub.emit(rewritten, {}, { session_id: 's1', subject: 'main' })
+  await emitNotes(it, 1)
+  const late = await it.connect()
+  const ack = await late.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 1, epoch } } })
+  const then = await late.request('subscribe', { session_ids: ['s1'], cursors: { s1: { seq: 3, epoch } } })
+  await live.next(frame => frame.seq === 4)
+
+  const told = (client: SocketClient) =>
+    client.frames.flatMap(({ type, seq, payload }): (string | number)[] =>
+      type === 'resync_required'
+        ? [`resync ${payload.reason} ${payload.current_seq} ${payload.epoch === epoch}`]
+        : seq === undefined
+          ? []
+          : [seq]
+    )
+  assert.deepEqual(told(live), [3, 'resync session_recreated 3 true', 4])
+  assert.deepEqual(told(filtered), [])
+  assert.deepEqual(told(late), [2, 3, 4, 'resync session_recreated 4 true', 4])
+  assert.deepEqual([ack.payload.resync_required, then.payload.resync_required], [['s1'], []])
 })
 
 test('a gap of 1001 events is a buffer overflow; the subscription is live all the same', async t => {

@@ -107,6 +107,16 @@ test('an end in the middle of a turn joins it', async t => {
   more.open()
   await scene.settled(1)
   assert.deepEqual(turnsOf(scene), ['user'])
+  const [{ title, body, ...notified } = {}] = scene.events.flatMap(({ type, payload }) =>
+    type === 'task.notified' ? [payload as Record<string, string>] : []
+  )
+  assert.deepEqual(notified, {
+    notificationType: 'task.failed',
+    sourceKind: 'background_task',
+    sourceId: task.id,
+    severity: 'warning'
+  })
+  assert.deepEqual([title, /^The command .* failed after .* s with exit code 3\.$/.test(body ?? '')], ['Background task failed', true])
   assert.match(told(llm)[0] ?? '', /type="task.failed"[\s\S]*Severity: warning[\s\S]*failed after .* s with exit code 3/)
 })
 

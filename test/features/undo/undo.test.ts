@@ -10,6 +10,7 @@ import { readSnapshot, readStatus } from '../../../features/session-views/index.
 import { readSession } from '../../../features/sessions/index.ts'
 import todo from '../../../features/todo/pack.ts'
 import tools from '../../../features/tools/pack.ts'
+import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
 import { definePack, Type } from '../../../kernel/index.ts'
@@ -91,6 +92,7 @@ test('an undo takes back turns, answers with what is left, and everything that f
     agent.events.slice(before).map(({ type, payload }) => [type, (payload as { patch?: object }).patch]),
     [
       ['session.meta.updated', { lastPrompt: 'one' }],
+      ['context.undone', undefined],
       ['agent.status.updated', undefined]
     ]
   )
@@ -158,6 +160,35 @@ test('a prompt that came while turns were taken back is the last one, also after
   const again = await start(t, scriptedLlm('answer'), { home: await copyOfHome(agent.home), session_id })
   assert.equal((await again.texts()).length, 4)
   assert.equal((await again.call(readSession, { params })).data.last_prompt, 'racing')
+})
+
+test('who watches, and who comes back afterwards, is told to take the snapshot; whose transcript says it already is not', async t => {
+  const agent = await start(t, scriptedLlm('one', 'two'), { packs: [transcript] })
+  const { session_id } = agent
+  await turns(agent, 'first', 'second')
+  const { as_of_seq: seq, epoch } = (await agent.call(readSnapshot, { params: { session_id } })).data
+  const [watcher, reader] = [await agent.connect(), await agent.connect()]
+  await watcher.request('subscribe', { session_ids: [session_id] })
+  await reader.request('subscribe_v2', { session_id, transcript: { main: 'delta' } })
+  assert.equal((await agent.undo()).code, 0)
+
+  const { payload } = await watcher.next('resync_required')
+  await reader.next(frame => frame.type === 'transcript.ops' && JSON.stringify(frame.payload).includes('items.remove'))
+  const late = await agent.connect()
+  const ack = await late.request('client_hello', {
+    client_id: 'late',
+    subscriptions: [session_id],
+    cursors: { [session_id]: { seq, epoch } }
+  })
+  const undone = watcher.frames.find(({ type }) => type === 'context.undone')
+  assert.deepEqual([payload.session_id, payload.current_seq, payload.epoch], [session_id, undone?.seq, epoch])
+  assert.equal(undone?.payload.turns, 1)
+  assert.deepEqual(ack.payload.resync_required, [session_id])
+  assert.equal(reader.frames.filter(({ type }) => type === 'resync_required' || type === 'context.undone').length, 0)
+  // What the snapshot of now says, nobody is told once more.
+  const now = (await agent.call(readSnapshot, { params: { session_id } })).data
+  const again = await late.request('subscribe', { session_ids: [session_id], cursors: { [session_id]: { seq: now.as_of_seq, epoch } } })
+  assert.deepEqual(again.payload.resync_required, [])
 })
 
 test('after a restart what was taken back stays away, and the newest prompt that is left is known', async t => {
