@@ -1529,6 +1529,24 @@ export interface Connection {
   has_client_hello: boolean
   subscriptions: string[]
 }
+export interface ContextUndoneEvent {
+  type: 'context.undone'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** of the user */
+    turns: number
+    type: 'context.undone'
+  }
+}
 export interface CreateFileBody {
   /** bytes; the first file part counts, whatever its name */
   file: string
@@ -4009,6 +4027,31 @@ export interface SuggestNamesData {
   /** there are more */
   truncated: boolean
 }
+export interface TaskNotifiedEvent {
+  type: 'task.notified'
+  /** own number */
+  seq: number
+  /** incarnation of the journal */
+  epoch: string
+  session_id: string
+  timestamp: string
+  payload: {
+    agentId: string
+    sessionId: string
+    /** instant of the fact, ms since 1970; then equal to timestamp */
+    time?: number
+    /** `task.` and the status */
+    notificationType: string
+    sourceKind: 'background_task'
+    /** the task */
+    sourceId: string
+    title: string
+    severity: 'info' | 'warning'
+    /** how it ended */
+    body: string
+    type: 'task.notified'
+  }
+}
 export interface TaskStartedEvent {
   type: 'task.started'
   /** own number */
@@ -5633,6 +5676,7 @@ export interface Events {
   'compaction.cancelled': CompactionCancelledEvent
   'compaction.completed': CompactionCompletedEvent
   'compaction.started': CompactionStartedEvent
+  'context.undone': ContextUndoneEvent
   'cron.fired': CronFiredEvent
   'error': ErrorEvent
   'event.approval.requested': ApprovalRequestedEvent
@@ -5670,6 +5714,7 @@ export interface Events {
   'subagent.spawned': SubagentSpawnedEvent
   'subagent.started': SubagentStartedEvent
   'subagent.suspended': SubagentSuspendedEvent
+  'task.notified': TaskNotifiedEvent
   'task.started': TaskStartedEvent
   'task.terminated': TaskTerminatedEvent
   'thinking.delta': ThinkingDeltaEvent
