@@ -28,7 +28,7 @@ export async function grep(
     return true
   }
   const { partial, scanned } = await engine.grep(requestOf(root, wanted, most_ms), collect, signal).catch((error: unknown) => {
-    throw error instanceof ToolRefusal ? invalid([{ path: 'body.pattern', message: error.message }], error) : error
+    throw error instanceof ToolRefusal ? invalid([{ path: faulty(wanted), message: error.message }], error) : error
   })
   if (partial === 'time' && found.length === 0) throw new AppError(GrepTimeout)
   found.sort((a, b) => (a.path < b.path ? -1 : 1))
@@ -59,6 +59,15 @@ export async function grep(
     truncated: truncated || partial !== undefined,
     elapsed_ms: Math.round(performance.now() - began)
   }
+}
+
+/** The field that is to blame for a refusal: a glob with NUL, or the pattern. */
+function faulty(wanted: Wanted): string {
+  for (const field of ['include_globs', 'exclude_globs'] as const) {
+    const at = wanted[field]?.findIndex(glob => glob.includes('\0')) ?? -1
+    if (at >= 0) return `body.${field}.${at}`
+  }
+  return 'body.pattern'
 }
 
 function requestOf(root: string, wanted: Wanted, most_ms: number): GrepRequest {

@@ -18,7 +18,7 @@ import {
   SEARCH_MS,
   type SearchEngine
 } from './engine.ts'
-import { endingGlobs, included } from './globs.ts'
+import { anyGlob, endingGlobs, included } from './globs.ts'
 import { isNamed, VCS_DIRS } from './ignore-rules.ts'
 import { runBehind } from './priority.ts'
 
@@ -61,15 +61,31 @@ export function createRipgrep(program: string): SearchEngine {
     async grep(request, onFile, signal) {
       assertTexts(request)
       const fits = included(request)
-      const found = (matches: FileMatches) => !fits(matches.path) || !isNamed(request.root, matches.path) || onFile(matches)
+      // Globs that the program cannot read are asked of the results.
+      let { exclude = [] } = request
+      let excluded = anyGlob([])
+      const found = (matches: FileMatches) =>
+        !fits(matches.path) || excluded(matches.path) || !isNamed(request.root, matches.path) || onFile(matches)
       const single = async (extra: readonly string[]) => {
         const parser = new Parser(request, found)
         const limits = request.most_ms === undefined ? {} : { ms: request.most_ms }
-        const end = await run(program, [...extra, ...grepArgs(request)], request.root, signal, text => parser.push(text), limits)
+        const end = await run(
+          program,
+          [...extra, ...grepArgs({ ...request, exclude })],
+          request.root,
+          signal,
+          text => parser.push(text),
+          limits
+        )
         parser.end()
         return { ...end, found: parser.found, scanned: parser.scanned }
       }
       let end = await single([])
+      if (!end.found && exclude.length > 0 && /error parsing glob/.test(end.stderr)) {
+        excluded = anyGlob(exclude)
+        exclude = []
+        end = await single([])
+      }
       if (!end.found && /os error 11\b|Resource temporarily unavailable/.test(end.stderr)) end = await single(['--threads', '1'])
       if (end.code === 2 && !end.found && end.stderr !== '') throw new ToolRefusal(`The search failed: ${end.stderr.slice(0, 1000).trim()}`)
       const { partial, scanned } = end

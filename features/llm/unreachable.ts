@@ -14,6 +14,7 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: 'connected, and no answer came in time',
   UND_ERR_BODY_TIMEOUT: 'the answer stopped coming',
   UND_ERR_SOCKET: 'the server closed the connection',
+  UND_ERR_INVALID_ARG: 'the request could not be built: check the address and the key',
   ERR_STREAM_PREMATURE_CLOSE: 'the answer broke off',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody but itself',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by somebody whom this machine does not know',
