@@ -130,7 +130,10 @@ function executes(name: string): RegExp | undefined {
 
 /** Whether it runs a shell that gets its commands from the input. */
 export function entersShell(words: readonly string[]): boolean {
-  return carriedAt(words) === undefined && rooms.get(baseOf(words[0] ?? ''))?.(words.slice(1)) === true
+  const name = baseOf(words[0] ?? '')
+  if (carriedAt(words) !== undefined) return false
+  if (containers.has(name)) return launchMark(words) > 0 && words.some(word => /^(?:-[a-z]*i[a-z]*|--interactive|--stdin)$/.test(word))
+  return rooms.get(name)?.(words.slice(1)) === true
 }
 
 /** Where commands begin that a rule has to name: at the first word, and where one carries another. */

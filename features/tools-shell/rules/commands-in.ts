@@ -6,6 +6,7 @@ import { carriedAt, commandPlaces, commandsBegin, entersShell, isSearch, ownWord
 import { isInput, isNothing } from './files-in.ts'
 import {
   computes,
+  isInterpreter,
   isUnknown,
   programAt,
   programTexts,
@@ -25,8 +26,9 @@ const DEPTH = 5
 const BUDGET = 300_000
 /** Flags before the name of a subcommand that are left out. */
 const LEADING = 10
-/** In a form: a first word that only the running shell knows. */
+/** In a form: a first word that only the running shell knows; one that may come out as flags. */
 const DARK = '\0'
+const OPEN = '\x01'
 
 /** Where something stands. */
 interface Place {
@@ -84,8 +86,8 @@ export class CommandsIn {
 
   /** Whether one of them may be. */
   suspects(pattern: string): boolean {
-    const subcommand = /^\S+ (\w[\w-]*)/.exec(pattern)?.[1] ?? DARK
-    return anyMeans(pattern, this.#suspected, form => form.replace(DARK, subcommand))
+    const [, flag, subcommand = DARK] = /^\S+ (?:(-[\w-]+)|(\w[\w-]*))/.exec(pattern) ?? []
+    return anyMeans(pattern, this.#suspected, form => form.replace(DARK, subcommand).replace(OPEN, flag ?? OPEN))
   }
 
   async #readAll(): Promise<void> {
@@ -152,14 +154,16 @@ export class CommandsIn {
     const from = commandsBegin(values)
     const carried = carriedAt(values) ?? 0
     const unknown = from === undefined && (keepsCommands(values) || isUnknown(name))
+    if (unknown || isInterpreter(name)) for (const text of inputsOf(command)) this.#later(() => this.#program(text ?? ''), suspicion)
     if (from === undefined && !unknown) return
     const place = unknown || runsScript(values) ? suspicion : undefined
-    if (unknown) for (const text of inputsOf(command)) this.#later(() => this.#program(text ?? ''), place)
     const quiet = carried > 0 && !isUnknown(baseOf(values[carried]!)) && !runsOthers(baseOf(values[carried]!)) // its words are no commands
     const look = (at: number) => {
       if (this.#budget < 0) return
       if (at + 1 < values.length) this.#later(() => look(at + 1))
       if (!/\s/.test(values[at]!)) this.#begins({ command, words: words.slice(at), values: values.slice(at) })
+      const value = /^--?[\w-]+=(.+)/s.exec(values[at]!)?.[1] // --entrypoint=rm
+      if (value !== undefined) this.#later(() => this.#add([baseOf(value), ...values.slice(at + 1)].join(' ')), suspicion)
       this.#later(() => this.#guess(values[at]!), quiet ? suspicion : undefined)
       if (unknown && CODE.test(values[at]!)) this.#program(values[at]!)
     }
@@ -177,7 +181,9 @@ export class CommandsIn {
     for (let at = 0; at < Math.min(rest.length, LEADING) && [rest[at], rest[at - 1]].some(word => word?.startsWith('-')); at++)
       this.#add([name, ...rest.slice(at + 1)].join(' ')) // `git -C dir push` is a `git push`
     this.#doubts(call, name)
-    if (words.length > 1 && isDark(words[1])) this.#later(() => this.#add([name, DARK, ...rest.slice(1)].join(' ')), suspicion)
+    const second = words[1]
+    if (isDark(second)) this.#later(() => this.#add([name, DARK, ...rest.slice(1)].join(' ')), suspicion)
+    if (second && this.#values.opens(second, false)) this.#later(() => this.#add([name, OPEN, ...rest.slice(1)].join(' ')), suspicion)
     if (name === 'xargs' && carriedAt(values) === rest.length) this.#later(() => this.#add(`${rest.at(-1)} ${DARK}`), suspicion)
     const spoken = spokenFor(values)
     if (spoken !== undefined) this.#later(() => this.#add(spoken), suspicion)
@@ -195,8 +201,10 @@ export class CommandsIn {
       if (variable && isDark(words[index + 1]) && isProgramVariable(variable[1]!)) this.#text(variable[2]!)
     }
     for (const text of programTexts(values)) {
-      if (CODE.test(text)) this.#program(text)
-      else if (text.startsWith('/')) this.#add(baseOf(text))
+      if (CODE.test(text)) {
+        this.#program(text)
+        this.#guess(text)
+      } else if (text.startsWith('/')) this.#add(baseOf(text))
       else this.#later(() => this.#add(baseOf(text)), suspicion)
     }
     this.#input(call, name)
@@ -250,6 +258,7 @@ export class CommandsIn {
     }
     if (enters && (fed ? fed.type === 'Redirect' && !isNothing(fed) : this.#place.fed)) this.#doubt()
     if (enters || inputs.length > 0) return
+    if (this.#place.fed && rest.includes('-')) this.#doubt()
     const shell = isShell(name)
     if (shell && rest.some(value => /^-\w*c|^--(?:version|help)$/.test(value))) return
     if (['at', 'batch'].includes(baseOf(command.name?.value ?? ''))) this.#doubt()
@@ -271,8 +280,9 @@ export class CommandsIn {
       const runs = /^(?:BASH_ALIASES|BASH_CMDS|PROMPT_COMMAND|PS\d)/.test(name)
       if (runs && text !== undefined) this.#text(text.replace(/^\[[^\]]*\]=/, ''))
       else if (text === undefined && (runs || isProgramVariable(name))) this.#text(word.value)
-      else if (text !== undefined && /^[A-Z]/.test(name)) {
+      else if (text !== undefined && (/^[A-Z]/.test(name) || isProgramVariable(name))) {
         this.#guess(text)
+        if (isProgramVariable(name)) this.#later(() => this.#program(text), suspicion)
         this.#later(() => this.#add(baseOf(text)), suspicion)
       }
     }
@@ -293,7 +303,7 @@ export class CommandsIn {
   #guess(value: string): void {
     if (!/[\s;&|<>()`$]/.test(value)) return
     const guess = { counts: false, plain: true }
-    this.#text(value.replace(/^[!|]\s*/, ''), guess)
+    this.#text(value.replace(/^\+?[!|]\s*/, ''), guess)
     if (/^-\w/.test(value)) this.#text(value.slice(2), guess)
     if (/^-\w*c/.test(value)) this.#text(value.replace(/^-\w*?c/, ''), guess)
     if (/^[\w.-]+=/.test(value)) this.#text(value.slice(value.indexOf('=') + 1), guess)

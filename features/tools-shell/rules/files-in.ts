@@ -9,6 +9,8 @@ import { literal, unquoted } from './words.ts'
 /** Directories that a line may go to, and words whose links are followed: of more, the names are all there is. */
 const BASES = 5
 const LINKS = 100
+/** No file has a longer path. */
+const PATH_CHARS = 4096
 
 type FileAccess = Exclude<ToolAccess, { kind: 'exclusive' }>
 
@@ -46,8 +48,8 @@ export async function filesOf(nodes: readonly SyntaxNode[], cwd: string, given: 
     const others = yieldToLoop()
     if (others) await others
     const value = withVariables(word.value)
-    const texts = new Set([value, value.slice(value.indexOf('=') + 1)])
-    const paths = [...new Set(bases.flatMap(base => [...texts].map(text => pathOf(text, base))))]
+    const texts = [...new Set([value, value.slice(value.indexOf('=') + 1)])].filter(text => text.length <= PATH_CHARS)
+    const paths = [...new Set(bases.flatMap(base => texts.map(text => pathOf(text, base))))]
     let path = paths.find(isOwn)
     if (path === undefined && index < LINKS) path = (await Promise.all(paths.map(realAt))).find(real => real !== undefined && isOwn(real))
     if (path !== undefined) own.set(word, { kind: 'read', path })

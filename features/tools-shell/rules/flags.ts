@@ -72,10 +72,20 @@ const gitFlags = flags(
   /(?:^|=)[\w-]+::|^foreach$/
 )
 const gitCommands = new Set(
-  list('bundle checkout-index config credential daemon difftool filter-branch instaweb mergetool remote-ext remote-fd web--browse')
+  list('bundle checkout-index credential daemon difftool filter-branch instaweb mergetool remote-ext remote-fd web--browse')
 )
+/** Without a value, and with flags that only choose what is shown, settings are read. */
+function setsConfig(words: readonly string[], at: number): boolean {
+  const rest = words.slice(at + 1)
+  const [first, ...others] = rest.filter(word => !word.startsWith('-'))
+  const shown = /^-(?:l|z|-(?:all|get(?:-all|-regexp)?|global|includes|list|local|name-only|show-\w+|system|type=\w+|worktree))$/
+  const gets = first === 'get' || first === 'list' || rest.some(word => /^--get/.test(word))
+  return (!gets && others.length > 0) || rest.some(word => word.startsWith('-') && !shown.test(word))
+}
+
 const git: Risk = (word, index, words) =>
   gitFlags(word, index, words) ||
+  (word === 'config' && leads(index, words) && setsConfig(words, index)) ||
   ((/^-[cC]/.test(word) || gitCommands.has(word)) && leads(index, words)) ||
   (word === 'run' && includes(words, ['bisect'])) ||
   (/^-[cu]/.test(word) && includes(words, ['clone', 'shell'])) ||
@@ -94,6 +104,24 @@ const sed: Risk = (word, index, words) => /^(?:-[^-]*[if]|--(?:i|f))/.test(word)
 /** Some work elsewhere, some name programs. */
 const npmFlags = flags('C', 'cwd dir globalconfig node-options prefix script-shell shell userconfig')
 const npm: Risk = (word, index, words) => npmFlags(word, index, words) || (index === 1 && /^(?:c|config|edit|explore|set)$/.test(word))
+
+const curlFlags = flags(
+  'cDEJKoOT',
+  `abstract-unix-socket cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
+    remote-header-name remote-name remote-name-all stderr trace trace-ascii unix-socket upload-file`,
+  'proto',
+  /%output|^file:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=</i
+)
+const curl: Risk = (word, index, words) =>
+  curlFlags(word, index, words) || (/^--data-u/.test(words[index - 1] ?? '') && /^[^=]*@/.test(word))
+
+/** A file that lies elsewhere is sent: `gh pr create --body-file /etc/passwd`. */
+const gh: Risk = (word, index, words) => {
+  if (/^(?:alias|codespace|config|cs|ext|extension)$/.test(word) && leads(index, words)) return true
+  const valued = /^(?:-F|--(?:body-file|field|input|notes-file))$/.test(words[index - 1] ?? '')
+  const file = /^--(?:body-file|input|notes-file)=(.*)/s.exec(word)?.[1] ?? (valued ? word.replace(/^[^=@]*=?@/, '') : '')
+  return /^(?:[/~]|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(file)
+}
 
 const python = own('c', '', /^-[bBdEhiIOPqsSuvVx]+$|^-[WX]./, /^-$/)
 /** Modules that run a program given on the line. */
@@ -127,37 +155,37 @@ const risks: readonly (readonly [string, Risk])[] = [
       /^-$/
     )
   ],
+  ['apt apt-get aptitude', flags('co', 'config-file option')],
   ['cargo', flags('', 'config manifest-path')],
-  [
-    'curl',
-    flags(
-      'cDEJKoOT',
-      `abstract-unix-socket cert config cookie-jar dump-header engine etag-save hsts libcurl netrc-file output output-dir proto-default
-        remote-header-name remote-name remote-name-all stderr trace trace-ascii unix-socket upload-file`,
-      'proto',
-      /%output|^file:|^(?:-\w+|[^@/]*=)?@|^[^@/]*=</i
-    )
-  ],
+  ['cmake', flags('CEP')],
+  ['curl', curl],
+  ['emacs', word => /^(?:-[fl]|--?(?:batch|eval|execute|funcall|insert|load|script))/.test(word)],
   ['deno', flags('', '', '', /^eval$/)],
   ['env', flags('S', 'split-string')],
   ['fd fdfind', flags('xX', 'exec exec-batch')],
   ['find', word => /^-(?:exec|execdir|ok|okdir|delete|fprint|fprint0|fprintf|fls|files0-from)$/.test(word)],
   ['gdb', word => /^--?(?:e|x|command|iex|ix|init)/.test(word)],
+  ['gh glab', gh],
   ['git', git],
   [
     'go',
     (word, _index, words) => /^--?(?:exec|toolexec|vettool|overlay|modfile|o|C)(?:=|$)/.test(word) || (word === '-w' && words[1] === 'env')
   ],
+  ['ip', word => /^(?:exec|-b(?:atch)?)$/.test(word)],
   ['jobs', flags('x')],
+  ['just', flags('cdf', 'command dotenv-path justfile shell shell-arg working-directory')],
   ['less more', flags('kOoT', 'lesskey-content lesskey-file lesskey-src log-file LOG-FILE tag-file', '', /^\+/)],
   ['lua luajit', own('eil', '', /^-v$/)],
   ['make gmake', flags('CEfI', 'directory eval file include-dir makefile', '', /^[\w.]+(?:!=|[:+?]*=(?![\w.,-]*$))|^\.?(?:SHELL|MAKEF)/)],
   ['man', flags('CHlP', 'config-file html local-file pager')],
+  ['mariadb mysql', word => /^(?:\s*system\b|--(?:init-command|pager|plugin-dir|tee)|-A?e?\\!)|\\!|\b(?:dump|out)file\b/i.test(word)],
   ['npm pnpm yarn', npm],
   ['npx pnpx bunx', flags('c', 'call')],
+  ['openssl', word => /^-(?:config|engine|keyout|out|provider(?:-path)?|writerand)$/.test(word)],
   ['osascript', own('el', '', /^-i$/)],
   ['perl', own('eEiImM', '', /^-[tTuUwWX]+$/)],
   ['php', own('BdERrz', '', /^-[nqs]$/)],
+  ['psql', word => /\\|^-[^-]*[foLv]|^--(?:file|log-file|output|variable)|\bprogram\b/i.test(word)],
   ['python pypy', pythonOrModule],
   ['rg', flags('', 'hostname-bin pre')],
   [
@@ -173,6 +201,13 @@ const risks: readonly (readonly [string, Risk])[] = [
   ['shuf', flags('o', 'output')],
   ['sort', flags('oT', 'compress-program files0-from output temporary-directory')],
   ['split', flags('', 'filter')],
+  [
+    'sqlite',
+    word =>
+      /^-(?:cmd|init)|\.(?!(?:databases|headers?|indexes|mode|schema|tables)\b)[a-z]+\s|\b(?:edit|load_extension|readfile|writefile)\s*\(/i.test(
+        word
+      )
+  ],
   ['ssh scp sftp', flags('EFoSw')],
   ['tar', tar],
   ['tcpdump', flags('Vwz')],

@@ -4,7 +4,8 @@ import { matchText } from '../../tools/index.ts'
 import { type Files, isHarmless } from './files-in.ts'
 import { readsInput } from './scripts.ts'
 import { hasRiskyFlags, mustSpell } from './spelled.ts'
-import { climbs, isPlain, literal, mayBeFlags } from './words.ts'
+import type { Values } from './survey.ts'
+import { climbs, isPlain, literal, mayBeFlags, textOf } from './words.ts'
 
 /** A piece of a command's text; `spelled`: no wildcard of a rule stands for it. */
 export interface Piece {
@@ -16,10 +17,10 @@ export interface Piece {
   readonly bare?: boolean
 }
 
-export function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] {
+export function piecesOf(node: SyntaxNode, line: string, files: Files, values: Values): Piece[] {
   if (node.type === 'TestCommand') return [{ text: line.slice(node.pos, node.end), spelled: !onlyLooks(node.expression) }]
   if (node.type !== 'Command' || !node.name) return [{ text: line.slice(node.pos, node.end), spelled: true }]
-  const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? each.value : each.text))]
+  const words = [node.name.value, ...node.args.map(each => (each.type === 'Word' ? textOf(each) : each.text))]
   const spelled = mustSpell(words)
   const flags = hasRiskyFlags(words)
   const reads = readsInput(words)
@@ -29,7 +30,7 @@ export function piecesOf(node: SyntaxNode, line: string, files: Files): Piece[] 
   let index = 0
   const suffix = node.suffix.map(each => {
     if (each.type !== 'Word' && each.type !== 'Assignment') return pieceOf(each, line, files, reads)
-    const hidden = each.type === 'Word' && (climbs(each.value) || (flags && mayBeFlags(each, files.moves)))
+    const hidden = each.type === 'Word' && (climbs(textOf(each)) || (flags && (mayBeFlags(each, files.moves) || values.sets(each))))
     return pieceOf(each, line, files, spelled.has(++index) || hidden || reads || files.own.has(each))
   })
   return [...prefix, name, ...suffix].filter(piece => piece !== undefined)

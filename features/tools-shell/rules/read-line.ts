@@ -60,7 +60,7 @@ export async function readLine(line: string, { shell, cwd, around }: LinePlace):
       suspects: pattern => commands.suspects(pattern)
     })
   }
-  if (!uncertain) for (const leaf of leaves) await add(leaf, piecesOf(leaf.node, line, files))
+  if (!uncertain) for (const leaf of leaves) await add(leaf, piecesOf(leaf.node, line, files, values))
   if (parts.length === 0) await add({ node: script, fed: false }, [{ text: line, spelled: true }])
   if (change !== undefined) await add({ node: parse(change), fed: false }, [{ text: change, spelled: false }])
   return { approval_argument: subject, parts, uncertain, accesses: files.accesses }

@@ -11,7 +11,7 @@ const flagged = new Set(['printf', 'test', '[', 'wait'])
 
 /** Interpreters of other languages, and programs whose texts may begin commands: what stands in their words is looked through for commands. */
 const interpreters =
-  /^(?:deno|ed|emacs|ex|expect|g?make|gdb|less|lua(?:jit)?|more|node(?:js)?|n?vim?|osascript|perl|php|pypy|python|ruby|sqlite|tclsh|view)[\d.]*$/
+  /^(?:deno|ed|emacs|ex|expect|g?make|gdb|less|lua(?:jit)?|more|node(?:js)?|n?vim?|osascript|perl|php|pypy|python|ruby|sftp|sqlite|tclsh|view)[\d.]*$/
 
 const isAwk = /^[gmn]?awk$/
 
@@ -25,17 +25,23 @@ const inert = new Set(
     whereis which who whoami winget xxd xz yes zcat zypper`)
 )
 
+/** Programs of which some words are known to run others; the rest may, too. */
+const half = new Set(list('cmake ip just mariadb mysql psql'))
+
 /** Whether words of the program that nothing is said of here may begin a command. */
 export function isUnknown(name: string): boolean {
   if (inert.has(name) || runsOthers(name)) return false
-  return !assigning.has(name) && !isLauncher(name) && !interpreters.test(name) && !namesAnew(name) && !riskOf(name)
+  return !assigning.has(name) && !isLauncher(name) && !interpreters.test(name) && !namesAnew(name) && (half.has(name) || !riskOf(name))
 }
+
+export const isInterpreter = (name: string): boolean => interpreters.test(name)
 
 /** Words that hold the text of a program that may run commands: all of an interpreter, of others those after or in flags that run something. */
 export function programTexts(words: readonly string[]): string[] {
   const name = baseOf(words[0] ?? '')
   const risk = riskOf(name)
   if (interpreters.test(name)) return words.slice(1)
+  if (half.has(name)) return []
   return words.filter(
     (word, index) => index > 0 && (risk?.(word, index, words) || (index > 1 && risk?.(words[index - 1]!, index - 1, words)))
   )
@@ -58,7 +64,7 @@ export function readsProgram(words: readonly string[]): boolean {
   const rest = words.slice(1)
   if (rest.some(word => /^(?:-|\/dev\/(?:stdin|fd\/.*))$/.test(word)))
     return interpreters.test(name) || (isAwk.test(name) && rest.includes('-f'))
-  if (!interpreters.test(name) || /^g?make$|vi|^emacs$|^less$|^more$/.test(name)) return false
+  if (!interpreters.test(name) || /^g?make$|vi|^emacs$|^less$|^more$|^sftp$/.test(name)) return false
   return name === 'ed' || name === 'ex' || rest.every(word => word.startsWith('-') && !/^(?:-[hvV]|--(?:help|test|version))$/.test(word))
 }
 

@@ -9,7 +9,10 @@ export const namesAnew = (name: string): boolean => namers.has(name)
 /** Names of programs that get another name. */
 export function namedAnew(words: readonly string[]): string[] {
   if (!namers.has(baseOf(words[0] ?? ''))) return []
-  return words.flatMap(word => /^\/(?:usr\/)?(?:local\/)?s?bin\/([^/]+)$/.exec(word)?.[1] ?? [])
+  return words.flatMap(word => {
+    const found = /^\/(?:usr\/)?(?:local\/)?s?bin\/([^/]+)$|[$`]\(?(?:which|command -v|type -[pP]) +([\w.+-]+)/.exec(word)
+    return found?.[1] ?? found?.[2] ?? []
+  })
 }
 
 /** Programs that do themselves what others are for: `program mark:word=program it stands for ...`. */
@@ -36,17 +39,19 @@ export function spokenFor(words: readonly string[]): string | undefined {
   return verb && [verb, ...words.slice(at + 1)].join(' ')
 }
 
-/** Subcommands that keep settings and aliases. */
+/** Subcommands that keep settings and aliases, or run their words. */
 const keepers = new Map<string, RegExp>([
   ['aws', /^configure$/],
+  ['cargo', /^watch$/],
   ...list('gh glab').map(name => [name, /^(?:alias|ext(?:ension)?|codespace|cs)$/] as const),
   ...list('git hg jj').map(name => [name, /^config$/] as const),
   ['go', /^env$/],
-  ...list('npm pnpm yarn').map(name => [name, /^(?:c|config|set)$/] as const)
+  ['kubectl', /^config$/],
+  ...list('npm pnpm yarn').map(name => [name, /^(?:c|config|explore|set)$/] as const)
 ])
 /** Names of settings whose values are run, or lead to what is run. */
 const programKey =
-  /alias|askpass|browser|\bcc\b|clean|cmd|codespace|command|cxx|driver|editor|exec|ext|external|filter|fsmonitor|helper|hook|include|insteadof|pack|pager|process|program|shell|smudge|ssh|template|tool|update|vcs|viewer/i
+  /alias|askpass|browser|\bcc\b|clean|cmd|codespace|command|credential|cxx|driver|editor|exec|explore|ext|external|filter|fsmonitor|helper|hook|include|insteadof|pack|pager|process|program|shell|smudge|ssh|template|tool|update|vcs|viewer|watch/i
 
 /** Whether the command keeps something that a program will run, as far as the name of the setting tells. */
 export function keepsCommands(words: readonly string[]): boolean {

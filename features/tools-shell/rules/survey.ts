@@ -34,11 +34,14 @@ const settings =
 export class Values {
   /** Those that may hold more than one plain word. */
   readonly #open = new Set<string>()
+  /** Those that the line sets to anything. */
+  readonly #set = new Set<string>()
   #split = false
   #defines = false
 
   learn(node: SyntaxNode): void {
     if (node.type === 'Assignment') {
+      this.#set.add(node.name)
       const text = node.value.type === 'Word' && !node.append ? literal(node.value) : undefined
       if (text === undefined || !/^(?!-)[^\s*?[]*$/.test(text)) this.#open.add(node.name)
       if (node.name === 'IFS') this.#split = true
@@ -54,6 +57,17 @@ export class Values {
     if (name?.value === 'alias' || name?.value === 'hash') this.#defines = true
     if (!assigning.has(name?.value ?? '')) return
     for (const each of args) if (each.type === 'Word' && /^\w+$/.test(each.value)) this.#open.add(each.value)
+  }
+
+  /** Whether a variable in the word has its value from the line. */
+  sets({ parts = [] }: Word): boolean {
+    const set = (name: string) => this.#set.has(name) || this.#open.has(name)
+    return parts.some(part => {
+      const inner = part.type === 'DoubleQuoted' ? part.parts : [part]
+      return inner.some(
+        each => (each.type === 'SimpleExpansion' && set(each.text.slice(1))) || (each.type === 'ParameterExpansion' && set(each.parameter))
+      )
+    })
   }
 
   /** Whether the word may come out as other words than stand there, of the line's own making. `globs`: file patterns count. */

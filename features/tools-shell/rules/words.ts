@@ -6,11 +6,29 @@ export function literal(word: Word): string | undefined {
   return (word.parts ?? []).every(isText) ? word.value : undefined
 }
 
+/** The text that a word gives in a here document: `"$(cat <<'EOF' ...)"`. */
+function echoed({ parts = [] }: Pick<Word, 'parts'>): string | undefined {
+  const [quoted, ...others] = parts
+  const [part, ...more] = quoted?.type === 'DoubleQuoted' ? quoted.parts : []
+  if (others.length + more.length > 0 || part?.type !== 'CommandExpansion' || part.script?.commands.length !== 1) return undefined
+  const command = part.script.commands[0]?.command
+  if (command?.type !== 'Command' || command.name?.text !== 'cat' || command.args.length > 0 || command.prefix.length > 0) return undefined
+  const [input, ...inputs] = command.redirects
+  if (inputs.length > 0 || input?.type !== 'HereDoc' || (!input.delimiter?.quoted && /[\\$`]/.test(input.body.text))) return undefined
+  return input.body.text.replace(/\n+$/, '')
+}
+
+/** As the program gets it, where the text of the line tells; as written, where not. */
+export function textOf(word: Word): string {
+  return echoed(word) ?? word.value
+}
+
 /**
  * Whether a wildcard of a rule may stand for the word: text, file patterns and plain variables, but nothing that runs or computes, and no
  * `$'...'`, which a shell other than bash ends elsewhere.
  */
 export function isPlain(word: Pick<Word, 'parts'>): boolean {
+  if (echoed(word) !== undefined) return true
   return (word.parts ?? []).every(part => part.type !== 'AnsiCQuoted' && (isText(part) || isLookup(part)))
 }
 

@@ -7,6 +7,10 @@ import { bash, judge, rows, wrong } from './judge.ts'
 
 /** Lines of every day. */
 const ordinary = rows(String.raw`
+  git config --get user.email
+  git config --global --list
+  gh pr create --title x --body-file notes/body.md
+  npm run e2e && gh pr checks | head
   git log -n 5 -- config
   git submodule update --init --recursive
   git diff --text --name-only
@@ -306,6 +310,14 @@ const further = rows(String.raw`
   sqlite3 a.db 'select * from t'
   openssl rand -hex 8
   xxd a | head`)
+
+test('a text may be given in a here document', async () => {
+  const line = (text: string) => `git commit -m "$(cat <<'EOF'\nfix: x\n\n${text}\nEOF\n)"`
+  for (const text of ['rm is gone', 'a; b $(c) `d`']) {
+    assert.equal(await judge({ allow: bash('git *') }, line(text)), 'approve', text)
+    assert.equal(await judge({ allow: bash('git *'), deny: bash('npm publish*') }, line(text)), 'approve', text)
+  }
+})
 
 test('what a user allowed by sensible rules is not asked for', async () => {
   assert.deepEqual(await wrong({ usual: ordinary }, () => ({ allow: bash(...usual) }), 'approve'), [])

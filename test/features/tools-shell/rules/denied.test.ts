@@ -60,11 +60,19 @@ const denied: Table = {
       wget --use-askpass="rm x" u
       go run x; go test -exec "rm x"
       cargo --config 'build.rustc-wrapper="rm x"' build
+      LESS='+!rm x' less y
+      sftp -b - h <<< '!rm x'
+      ln -s "$(which rm)" y
+      zip a b -T --unzip-command 'sh -c "rm x"'
       npm --script-shell="rm x" test`),
     'ed y <<EOF\n!rm x\nEOF'
   ],
+  'rm -rf *': rows(String.raw`
+      rm -v -rf x
+      rm $'-rf' x`),
   'git push *': [
     ...rows(String.raw`
+      git config alias.p push; git p
       git -C . push
       git --no-pager push -f
       git -c a.b=c push origin
@@ -132,6 +140,15 @@ const asked: Table = {
       timeout * f
       ssh-agent() { echo rm x; }; eval "$(ssh-agent)"
       eval "$(cat y)"
+      npm explore a -- rm x
+      cargo watch -s 'rm x'
+      docker run --entrypoint=rm a x
+      docker run -i a < y
+      kubectl config set-credentials a --exec-command=rm
+      sqlite3 a <<< '.shell rm x'
+      GIT_CONFIG_PARAMETERS="'alias.z=!rm x'" git z
+      echo '* * * * * rm x' | crontab -
+      npm_config_script_shell=rm npm test
       sem rm x
       original-awk 'BEGIN{system("rm x")}'
       goawk 'BEGIN{system("rm x")}'
@@ -253,6 +270,10 @@ const asked: Table = {
     "julia -e 'run(`rm x`)'",
     'a=(5 rm f); timeout "${a[@]}"'
   ],
+  'rm -rf *': rows(String.raw`
+      x=-rf; rm $x y
+      rm $(echo -rf) y
+      rm "$@"`),
   'git push *': [
     ...rows(String.raw`
       git $x origin
