@@ -1,4 +1,5 @@
 /** Worker: watches paths. In its own thread, because a large tree holds up the event loop for a second while it is read. */
+import type { Stats } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { type ChokidarOptions, FSWatcher } from 'chokidar'
 import { type FileChange, type Trouble, WatchTrouble } from './change.ts'
@@ -21,10 +22,15 @@ let entries = 0
 const tell = (message: FromWatcher) => parentPort?.postMessage(message)
 
 /**
- * A link whose way leads through a file, or is too long, counts as one to nothing: at every other error of resolving it the library would read no
- * further in its directory, and never be ready.
+ * What the library leaves out is told here. Files that look like backups of an editor: with `atomic` it is silent about them, and about whatever lies
+ * below a directory with a dot in its name. And a link whose way leads through a file, or is too long, counts as one to nothing: at every other
+ * error of resolving it the library would read no further in its directory, and never be ready.
  */
-class LinkWatcher extends FSWatcher {
+class WholeWatcher extends FSWatcher {
+  override _isIgnored(path: string, stats?: Stats): boolean {
+    return this.options.ignored.some(matcher => typeof matcher === 'function' && matcher(path, stats))
+  }
+
   override _readdirp(...given: Parameters<FSWatcher['_readdirp']>): ReturnType<FSWatcher['_readdirp']> {
     const stream = super._readdirp(...given)
     if (!stream) return stream
@@ -36,7 +42,7 @@ class LinkWatcher extends FSWatcher {
 }
 
 function watch(path: string, options: ChokidarOptions): FSWatcher {
-  const watcher = new LinkWatcher(options)
+  const watcher = new WholeWatcher(options)
   watcher.add(path)
   return watcher
 }

@@ -122,6 +122,16 @@ test('a path that is not there is told when it comes, goes and comes again, as a
   await told('deleted file notes.md')
 })
 
+test('files with names as editors give to backups and drafts are told as all others', async t => {
+  const { cwd, connect } = await start(t)
+  const { ask, told } = await connect()
+  await ask('watch_fs_add', { paths: ['.'] })
+  for (const name of ['notes~', '.notes.swp', 'v1.2.swx', 'a.subl1.tmp']) {
+    await writeFile(join(cwd, name), '1')
+    await told(`created file ${name}`)
+  }
+})
+
 test('what lies in .git is not told, and a removed watch tells nothing', async t => {
   const { cwd, connect } = await start(t)
   await mkdir(join(cwd, '.git/refs'), { recursive: true })
