@@ -1,7 +1,7 @@
 /** Wire shapes and routes of searches for files (contract 3, fs:search, fs:grep, fs:suggest). */
 import { defineRoute, errorSpec, named, oneOf, type Static, Type } from '../../kernel/index.ts'
 import { localRuntime, RuntimeMissing, SessionMissing } from '../sessions/index.ts'
-import { PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
+import { PathDenied, PathMissing, WorkspaceMissing } from '../workspaces/index.ts'
 
 export const GrepTimeout = errorSpec('grep_timeout', 41305, 'the search took too long')
 
@@ -49,7 +49,7 @@ export const searchNames = defineRoute({
   description: 'In place of a session id there may be a workspace: the id of a registered one, or an absolute directory (percent-encoded).',
   body: Type.Object(names, { default: {} }),
   data: hits,
-  errors: [SessionMissing, RuntimeMissing, PathMissing]
+  errors: [SessionMissing, RuntimeMissing, PathMissing, PathDenied]
 })
 
 const workspace = Type.String({ minLength: 1, description: 'id, or absolute directory, which is registered on the spot' })
@@ -61,7 +61,7 @@ export const searchWorkspaceNames = defineRoute({
   summary: 'Find files of a workspace by name',
   body: Type.Object({ workspace, ...names }, { default: {} }),
   data: hits,
-  errors: [WorkspaceMissing, RuntimeMissing, PathMissing]
+  errors: [WorkspaceMissing, RuntimeMissing, PathMissing, PathDenied]
 })
 
 export const suggestNames = defineRoute({
@@ -71,7 +71,7 @@ export const suggestNames = defineRoute({
   summary: 'What a path that is being typed may become',
   body: Type.Object({ workspace, ...names, show_hidden: Type.Boolean({ default: false }) }, { default: {} }),
   data: hits,
-  errors: [WorkspaceMissing, RuntimeMissing, PathMissing]
+  errors: [WorkspaceMissing, RuntimeMissing, PathMissing, PathDenied]
 })
 
 const Match = Type.Object({
@@ -110,5 +110,5 @@ export const grepFiles = defineRoute({
     truncated: Type.Boolean({ description: 'there is more than the budgets allow' }),
     elapsed_ms: Type.Integer({ minimum: 0 })
   }),
-  errors: [SessionMissing, RuntimeMissing, PathMissing, GrepTimeout]
+  errors: [SessionMissing, RuntimeMissing, PathMissing, PathDenied, GrepTimeout]
 })

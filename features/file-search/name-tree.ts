@@ -191,8 +191,12 @@ export class NameTree {
 }
 
 function signOf(file: string): string {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  return stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false })
+    return stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
+  } catch {
+    return '' // no permission, or no way to it: its rules cannot be read, either
+  }
 }
 
 function timeOf(dir: string): number {

@@ -4,7 +4,7 @@ import { SessionMissing, Sessions } from '../sessions/index.ts'
 import { WorkspaceMissing, Workspaces } from '../workspaces/index.ts'
 import { grepFiles, searchNames, searchWorkspaceNames, suggestNames } from './contract.ts'
 import { Names } from './names.ts'
-import { assertLocal, rootAt, rootOf, workspaceDirectory } from './place.ts'
+import { assertLocal, assertSearchable, rootAt, rootOf, workspaceDirectory } from './place.ts'
 
 type Wanted = Omit<BodyOf<typeof suggestNames>, 'workspace' | 'show_hidden'>
 
@@ -29,10 +29,11 @@ export default definePack({
     ctx.own(() => names.close())
 
     async function find(mode: 'fuzzy' | 'suggest', path: string, wanted: Wanted, show_hidden: boolean, signal: AbortSignal) {
-      const { real } = await rootAt(path)
+      const root = await rootAt(path)
+      await assertSearchable(root)
       const { query, limit, follow_gitignore, include_globs: include = [], exclude_globs: exclude = [] } = wanted
       if (query.length > QUERY_CHARS) return { items: [], truncated: false }
-      const asked = { mode, root: real, follow_gitignore, show_hidden, query, limit, include, exclude }
+      const asked = { mode, root: root.real, follow_gitignore, show_hidden, query, limit, include, exclude }
       const { items, truncated } = await names.find(asked, signal)
       return { items: [...items], truncated }
     }
@@ -62,6 +63,7 @@ export default definePack({
     })
     ctx.route(grepFiles, async input => {
       const { root, body } = await rootOf(sessions, input.params.session_id, input)
+      await assertSearchable(root)
       const { grep } = await import('./grep.ts')
       return await grep(root.real, body, ctx.config.grep_ms, input.signal)
     })

@@ -1,9 +1,9 @@
 /** Where the files of a session are. */
-import { realpath, stat } from 'node:fs/promises'
+import { access, constants, realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { AppError, realAt } from '../../kernel/index.ts'
 import { localRuntime, RuntimeMissing, SessionMissing, type Sessions } from '../sessions/index.ts'
-import { PathMissing, type Workspaces } from '../workspaces/index.ts'
+import { PathDenied, PathMissing, type Workspaces } from '../workspaces/index.ts'
 
 /** A workspace: its directory as registered, and where that is. */
 export interface Root {
@@ -18,6 +18,13 @@ export async function rootAt(path: string): Promise<Root> {
   } catch (cause) {
     throw new AppError(PathMissing, { message: `path ${path} does not exist`, cause })
   }
+}
+
+/** Throws PathDenied (40411) for a directory whose files nobody here may look at: a search would find nothing in it. */
+export async function assertSearchable({ path, real }: Root): Promise<void> {
+  await access(real, constants.R_OK | constants.X_OK).catch((cause: unknown) => {
+    throw new AppError(PathDenied, { message: `no permission for ${path}`, cause })
+  })
 }
 
 /**

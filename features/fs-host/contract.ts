@@ -1,7 +1,7 @@
 /** Wire shapes and routes of the server's machine (contract 3, File system without a session). */
 import { defineRoute, nullable, Type } from '../../kernel/index.ts'
-import { PathDenied, PathExists, PathIsDirectory } from '../fs/index.ts'
-import { PathMissing } from '../workspaces/index.ts'
+import { PathExists, PathIsDirectory } from '../fs/index.ts'
+import { PathDenied, PathMissing } from '../workspaces/index.ts'
 
 const absolute = Type.String({ minLength: 1, description: 'absolute' })
 

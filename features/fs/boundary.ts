@@ -8,8 +8,7 @@ import { join, posix } from 'node:path'
 import { AppError } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
 import { isInside, leadsTo } from '../tools/index.ts'
-import { assertSpelled, PathMissing, PathOutside } from '../workspaces/index.ts'
-import { PathDenied } from './errors.ts'
+import { assertSpelled, PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
 
 /** Linux: a handle that names a file and opens nothing, so that devices and pipes do nothing. Node has no name for it. */
 const O_PATH = 0o10000000

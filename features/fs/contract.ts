@@ -2,8 +2,8 @@
 import { defineRoute, named, oneOf, type Static, Time, Type } from '../../kernel/index.ts'
 import { globs, Kind, runtime, sessionParams } from '../file-search/index.ts'
 import { RuntimeMissing, SessionMissing } from '../sessions/index.ts'
-import { PathMissing, PathOutside } from '../workspaces/index.ts'
-import { FileBinary, FileTooLarge, PathDenied, PathExists, PathIsDirectory } from './errors.ts'
+import { PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
+import { FileBinary, FileTooLarge, PathExists, PathIsDirectory } from './errors.ts'
 
 export const FileStatus = oneOf(['clean', 'modified', 'added', 'deleted', 'renamed', 'untracked', 'ignored', 'conflicted'])
 export type FileStatus = Static<typeof FileStatus>

@@ -3,9 +3,9 @@ import { lstat as lstatCallback, lstatSync, type Stats } from 'node:fs'
 import { basename, posix } from 'node:path'
 import { AppError, fileEtag, yieldToLoop } from '../../kernel/index.ts'
 import type { Root } from '../file-search/index.ts'
+import { PathDenied } from '../workspaces/index.ts'
 import { linkTarget, missing, pin, translated, withParent, withPin } from './boundary.ts'
 import type { Entry } from './contract.ts'
-import { PathDenied } from './errors.ts'
 import { textFacts } from './text.ts'
 
 /** Of the thing itself, not of what a link leads to; undefined when it is gone. The call with a callback is three times as quick as the promise. */

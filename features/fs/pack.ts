@@ -2,6 +2,7 @@
 import { AppError, definePack, Type } from '../../kernel/index.ts'
 import { rootOf } from '../file-search/index.ts'
 import { Sessions } from '../sessions/index.ts'
+import { PathDenied, PathMissing } from '../workspaces/index.ts'
 import { relativePath } from './boundary.ts'
 import {
   downloadFromSession,
@@ -79,7 +80,7 @@ export default definePack({
       const entries: [string, Entry | null][] = []
       for (const [given, path] of wanted) {
         const entry = await entryAt(root, path).catch((error: unknown) => {
-          if (AppError.is(error) && error.code === 40409) return null
+          if (AppError.is(error) && (error.code === PathMissing.code || error.code === PathDenied.code)) return null
           throw error
         })
         entries.push([given, entry])

@@ -1,9 +1,9 @@
 /** Wire shapes and routes of version control in a session (contract 3, fs:git_status and fs:diff). */
 import { defineRoute, named, nullable, oneOf, Type } from '../../kernel/index.ts'
 import { runtime, sessionParams } from '../file-search/index.ts'
-import { FileStatus, PathDenied } from '../fs/index.ts'
+import { FileStatus } from '../fs/index.ts'
 import { RuntimeMissing, SessionMissing } from '../sessions/index.ts'
-import { PathMissing, PathOutside } from '../workspaces/index.ts'
+import { PathDenied, PathMissing, PathOutside } from '../workspaces/index.ts'
 import { GitUnavailable } from './command.ts'
 
 const session = { method: 'POST', params: sessionParams, bodyCheck: 'late' } as const

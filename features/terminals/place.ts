@@ -4,8 +4,8 @@ import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, normalize } from 'node:path'
 import { AppError, invalid } from '../../kernel/index.ts'
 import { rootAt } from '../file-search/index.ts'
-import { PathDenied, relativePath, withPin } from '../fs/index.ts'
-import { PathMissing } from '../workspaces/index.ts'
+import { relativePath, withPin } from '../fs/index.ts'
+import { PathDenied, PathMissing } from '../workspaces/index.ts'
 
 /** Absolute, links resolved. Throws 40001 for a path that is not relative or no directory, PathOutside (41304). */
 export async function directoryOf(cwd: string, given = ''): Promise<string> {

@@ -5,6 +5,7 @@ export const WorkspaceMissing = errorSpec('workspace_missing', 40410, 'workspace
 /** Shared with every route that takes a directory. */
 export const PathOutside = errorSpec('path_outside', 41304, 'the path leads out of the workspace')
 export const PathMissing = errorSpec('path_missing', 40409, 'path not found')
+export const PathDenied = errorSpec('path_denied', 40411, 'no permission for the path')
 
 export interface WorkspaceRecord {
   readonly id: string

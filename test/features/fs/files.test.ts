@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import fileSearch from '../../../features/file-search/pack.ts'
 import { fileScene } from './scene.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of many routes
@@ -271,6 +272,30 @@ test('stat tells one entry, stat_many many and null for what is missing; a path 
   const many = (await ask('stat_many', { paths: ['a.py', './a.py', 'none', '__proto__'] })).data.entries
   assert.deepEqual([many['a.py'].path, many['./a.py'].path, many.none, Object.keys(many).length], ['a.py', 'a.py', null, 4])
   assert.equal((await ask('stat_many', { paths: ['a.py', '../x'] })).code, 41304)
+})
+
+/** These tests need a user whom the system refuses something. */
+const isRoot = process.getuid?.() === 0
+
+test('what nobody here may read is listed, is nothing for many, and says so when it is asked for', { skip: isRoot }, async t => {
+  const { ask, put, cwd } = await fileScene(t, [fileSearch])
+  await put('open.txt', 'x')
+  await chmod(await put('closed', 'x'), 0)
+  await put('locked/in', 'x')
+  await chmod(join(cwd, 'locked'), 0)
+  try {
+    const many = (await ask('stat_many', { paths: ['open.txt', 'closed', 'locked', 'locked/in'] })).data.entries
+    assert.deepEqual([many['open.txt'].kind, many.closed.kind, many.locked.kind, many['locked/in']], ['file', 'file', 'directory', null])
+    assert.deepEqual(names((await ask('list')).data.items), ['locked', 'closed', 'open.txt'])
+    const asked = { read: 'closed', list: 'locked', stat: 'locked/in', mkdir: 'locked/new' }
+    for (const [action, path] of Object.entries(asked)) assert.equal((await ask(action, { path })).code, 40411, action)
+    await chmod(cwd, 0)
+    for (const [action, body] of Object.entries({ list: {}, search: { query: 'x' }, grep: { pattern: 'x' } }))
+      assert.equal((await ask(action, body)).code, 40411, action)
+  } finally {
+    await chmod(cwd, 0o755)
+    await chmod(join(cwd, 'locked'), 0o755)
+  }
 })
 
 test('directories are made with or without their parents', async t => {
