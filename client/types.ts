@@ -5180,7 +5180,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': GrepFilesBody } }
-      responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40420 | 41305 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<GrepFilesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 41305 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:list': {
@@ -5236,7 +5236,7 @@ export interface paths {
     post: {
       parameters: { path: { session_id: string } }
       requestBody: { content: { 'application/json': SearchNamesBody } }
-      responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40420 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<SearchNamesData> | Failure<40001 | 40401 | 40409 | 40411 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/sessions/{session_id}/fs:stat': {
@@ -5516,13 +5516,13 @@ export interface paths {
   '/api/v1/workspace/fs:search': {
     post: {
       requestBody: { content: { 'application/json': SearchWorkspaceNamesBody } }
-      responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<SearchWorkspaceNamesData> | Failure<40001 | 40409 | 40410 | 40411 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspace/fs:suggest': {
     post: {
       requestBody: { content: { 'application/json': SuggestNamesBody } }
-      responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40420 | 50001 | 50003 | 50005>> } & Refused
+      responses: { 200: Content<Success<SuggestNamesData> | Failure<40001 | 40409 | 40410 | 40411 | 40420 | 50001 | 50003 | 50005>> } & Refused
     }
   }
   '/api/v1/workspaces': {
