@@ -193,3 +193,15 @@ test('a file that could not be recorded as seen harms nobody', async () => {
   seen.record('/a', 1)
   await new Promise(resolve => setImmediate(resolve))
 })
+
+test('half a million lines are passed over in a moment, as a decoder hands them out', () => {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const chunk = Buffer.from('some line of a log file\n'.repeat(10_000))
+  const lines = new LineWindow(-2, 10)
+  const before = process.cpuUsage()
+
+  for (let at = 0; at < 50; at++) lines.push(decoder.decode(chunk, { stream: true }))
+
+  assert.deepEqual([lines.end().length, lines.total], [2, 500_000])
+  assert.ok(process.cpuUsage(before).user < 700_000)
+})
