@@ -50,6 +50,12 @@ export interface AppErrorOptions {
 
 const brand = Symbol.for('kernel.AppError')
 
+const messageChars = 2000
+
+/** Messages repeat what they are about, and that may be as long as a body. */
+const shortened = (text: string): string =>
+  text.length <= messageChars ? text : `${text.slice(0, messageChars).replace(/[\ud800-\udbff]$/, '')}…`
+
 /** An expected failure on its way to the envelope. */
 export class AppError extends Error {
   readonly spec: ErrorSpec
@@ -58,7 +64,7 @@ export class AppError extends Error {
   readonly [brand] = true
 
   constructor(spec: ErrorSpec, options: AppErrorOptions = {}) {
-    super(options.message ?? spec.message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(shortened(options.message ?? spec.message), options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'AppError'
     this.spec = spec
     this.data = options.data ?? null
@@ -123,7 +129,11 @@ export const generalErrors: readonly ErrorSpec[] = [
 export function invalid(details: readonly Detail[], cause?: unknown): AppError {
   const first = details[0]
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : undefined
-  return new AppError(ValidationFailed, { message, details, cause })
+  return new AppError(ValidationFailed, {
+    message,
+    details: details.map(detail => ({ ...detail, message: shortened(detail.message) })),
+    cause
+  })
 }
 
 /** Every 40001 lists what was wrong, also when the thrower named no field (contract 1, Response envelope rule 3). */

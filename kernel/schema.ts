@@ -86,7 +86,7 @@ function leaves(error: ValueError): ValueError[] {
   let best: ValueError[] = []
   const tags: ValueError[] = []
   for (const branch of error.errors) {
-    const direct = [...branch] // can be read only once
+    const direct = firstOf(branch) // can be read only once
     tags.push(...direct.filter(leaf => leaf.schema.const !== undefined))
     const found = direct.flatMap(leaves)
     if (found.length === 0) continue
@@ -99,6 +99,15 @@ function leaves(error: ValueError): ValueError[] {
     return [{ ...tag, message: `Expected ${unique(tags.map(leaf => JSON.stringify(leaf.schema.const)))}` }]
   }
   return [{ ...error, message: `Expected ${unique(alternatives(error.schema))}` }]
+}
+
+/** A list in a branch may be wrong in every entry. */
+function firstOf(errors: Iterable<ValueError>): ValueError[] {
+  const first: ValueError[] = []
+  for (const error of errors) {
+    if (first.push(error) >= 1000) break
+  }
+  return first
 }
 
 /** Whether a branch misses by the field that tells it from the others. A tag further down belongs to a union inside of the branch. */

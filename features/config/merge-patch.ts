@@ -5,7 +5,7 @@ import { redact } from './redaction.ts'
 import type { ConfigSection } from './service.ts'
 import type { Settings } from './settings.ts'
 import { copy, isTable, own, put, same, type Table } from './tables.ts'
-import { didYouMean, meant } from './unknown-keys.ts'
+import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 
 /** A body reduced to what it may change: known domains, file spelling, without `raw`, nulls and the derived `yolo`. */
 export interface BodyPatch {
@@ -20,6 +20,8 @@ export function readBody(body: Table, settings: Settings): BodyPatch {
   const domains: Table = {}
   const fields = new Set<string>()
   const faults: Detail[] = []
+  const words = [...settings.names(), 'yolo']
+  let strangers = 0
   let yolo = false
   for (const [key, value] of Object.entries(body)) {
     const given = toSnake(key)
@@ -33,8 +35,8 @@ export function readBody(body: Table, settings: Settings): BodyPatch {
     } else if (section) {
       put(domains, name, both(own(domains, name), convertKeys(name, value, 'snake', section.schema)))
       fields.add(name)
-    } else {
-      const word = meant(key, [...settings.names(), 'yolo'])
+    } else if (strangers++ < maxStrangers) {
+      const word = meant(key, words)
       if (word !== undefined) faults.push({ path: key, message: didYouMean(word) })
     }
   }

@@ -5,7 +5,7 @@ import { faultsOf } from './faults.ts'
 import type { ConfigFile, FileContent, FileProblem } from './file.ts'
 import type { Config, ConfigChange, ConfigDiagnostic, ConfigSection } from './service.ts'
 import { changedKeys, copy, freeze, mergeTable, own, shared, type Table } from './tables.ts'
-import { didYouMean, meant } from './unknown-keys.ts'
+import { didYouMean, maxStrangers, meant } from './unknown-keys.ts'
 
 export interface SettingsOptions {
   readonly file: ConfigFile
@@ -20,9 +20,6 @@ export interface SettingsOptions {
   /** Work on new content that listeners will ask for, done in shares of the event loop before they hear of it. */
   readonly prepare?: () => Promise<unknown>
 }
-
-/** Unknown top-level keys that are told. */
-const maxStrangers = 20
 
 export interface SaveOptions {
   /** Top-level keys that listeners hear of even if their values are as before. */

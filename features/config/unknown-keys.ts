@@ -3,10 +3,13 @@ import { type Detail, nearest, type TSchema } from '../../kernel/index.ts'
 import { isMap, mapValue, toSnake } from './key-case.ts'
 import { RecordMemo } from './record-memo.ts'
 import type { ConfigSection } from './service.ts'
-import { isTable, type Table } from './tables.ts'
+import { isTable } from './tables.ts'
 
 /** Longer words are nobody's typing errors. */
 const maxLength = 60
+
+/** Unknown keys of one table that are told, or held against known ones. */
+export const maxStrangers = 20
 
 /** `offline` for `offlin` or `OffLine`. */
 export function meant(given: string, known: readonly string[]): string | undefined {
@@ -35,16 +38,14 @@ function walk(schema: TSchema, value: unknown, path: string): Detail[] {
   const entries = mapValue(schema)
   if (entries) return Object.entries(value).flatMap(([key, item]) => walk(entries, item, below(path, key)))
   const { properties } = schema as { properties?: Readonly<Record<string, TSchema>> }
-  return properties ? Object.entries(value).flatMap(([key, item]) => judge(properties, key, item, value, below(path, key))) : []
-}
-
-function judge(properties: Readonly<Record<string, TSchema>>, key: string, item: unknown, table: Table, path: string): Detail[] {
-  if (Object.hasOwn(properties, key)) return walk(properties[key]!, item, path)
-  const word = meant(
-    key,
-    Object.keys(properties).filter(known => !Object.hasOwn(table, known))
-  )
-  return word === undefined ? [] : [{ path, message: didYouMean(word) }]
+  if (!properties) return []
+  const free = Object.keys(properties).filter(known => !Object.hasOwn(value, known))
+  let strangers = 0
+  return Object.entries(value).flatMap(([key, item]) => {
+    if (Object.hasOwn(properties, key)) return walk(properties[key]!, item, below(path, key))
+    const word = strangers++ < maxStrangers ? meant(key, free) : undefined
+    return word === undefined ? [] : [{ path: below(path, key), message: didYouMean(word) }]
+  })
 }
 
 const below = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -43,7 +43,9 @@ const SubmitRequest = named(
     prompt_id: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'chosen by the client, for submitting again without a second run' })
     ),
-    skills: Type.Optional(Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), args: Type.Optional(text) }), { minItems: 1 })),
+    skills: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String({ minLength: 1 }), args: Type.Optional(text) }), { minItems: 1, maxItems: 100 })
+    ),
     profile: Type.Optional(Type.String()),
     model: Type.Optional(Type.String()),
     thinking: Type.Optional(Type.String()),

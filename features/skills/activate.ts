@@ -45,8 +45,11 @@ export async function called(skills: Skills, skill: Skill, call: SkillCall, id: 
 
 /** Skills that ride in front of a prompt: a text for each, and their activations in its origin. */
 export function promptSkills(skills: Skills, newId: () => string): PromptSkills {
-  const wanted = (agent: Session, given: readonly { readonly name: string }[]) =>
-    Promise.all(given.map(({ name }) => skillForUser(skills, agent, name)))
+  const wanted = async (session: Session, given: readonly { readonly name: string }[]) => {
+    const found: Skill[] = []
+    for (const { name } of given) found.push(await skillForUser(skills, session, name))
+    return found
+  }
   return {
     async check(session, given) {
       for (const skill of await wanted(session, given)) await skills.render(skill, { session, trigger: 'user-slash' })

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { type AnyRoute, defineRoute } from '../../kernel/contract.ts'
-import { AppError, errorSpec, PersistenceFailed } from '../../kernel/errors.ts'
+import { AppError, errorSpec, invalid, PersistenceFailed } from '../../kernel/errors.ts'
 import { Type } from '../../kernel/schema.ts'
 import { startHttp } from './http-fixture.ts'
 
@@ -239,6 +239,28 @@ test('a record of records is checked in both', async t => {
   assert.deepEqual((await send(fine)).data, { body: { agents: fine } })
   assert.equal((await send({ a: { labels: { side: 5 } } })).details?.[0]?.path, 'body.agents.a.labels.side')
   assert.equal((await send({ a: { more: [{ e: 5 }] } })).details?.[0]?.path, 'body.agents.a.more.0.e')
+})
+
+test('however many entries of a list in a union are wrong, the first ones are named', async t => {
+  const http = await startHttp(t)
+  const list = (kind: string) => Type.Object({ kind: Type.Literal(kind), list: Type.Array(Type.String()) })
+  http.mount([{ ...post, body: Type.Union([list('a'), list('b')]) }, echo])
+  const body = JSON.stringify({ kind: 'b', list: Array(200_000).fill(1) })
+  const { code, details } = (await http.send('POST', '/api/v1/things', { headers: json, body })).json
+  assert.deepEqual([code, details?.length, details?.[0]], [40001, 50, { path: 'body.list.0', message: 'expected string' }])
+})
+
+test('a message repeats no more of what was sent than anybody reads', async t => {
+  const http = await startHttp(t)
+  const message = `no ${'😀'.repeat(50_000)}`
+  http.mount(
+    [post, () => Promise.reject(new AppError(Gone, { message }))],
+    [{ ...post, path: '/api/v1/wrong' }, () => Promise.reject(invalid([{ path: 'body', message }]))]
+  )
+  const send = async (path: string) => (await http.send('POST', path, { headers: json, body: '{"label":"x"}' })).json
+  const { msg } = await send('/api/v1/things')
+  assert.deepEqual([msg.length, /\p{Surrogate}/u.test(msg)], [2000, false])
+  assert.equal((await send('/api/v1/wrong')).details?.[0]?.message.length, 2000)
 })
 
 test('defaults of the body schema are filled in', async t => {
