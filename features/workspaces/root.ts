@@ -5,9 +5,12 @@ import { isAbsolute } from 'node:path'
 import { AppError, invalid, lookAt } from '../../kernel/index.ts'
 import { PathMissing } from './service.ts'
 
-/** The text that identifies a root: forward slashes, no slash at the end. Links and letter case stay as they are. */
+/**
+ * The text that identifies a root: forward slashes, one at a time (Windows begins with two what is on another machine), none at the end, no `.`
+ * segments. Links and letter case stay as they are.
+ */
 export function rootKey(root: string): string {
-  const text = root.replaceAll('\\', '/')
+  const text = `${root.replaceAll('\\', '/')}/`.replace(/(?<=.)\/(?:\.?\/)+/g, '/')
   let end = text.length
   while (end > 0 && text[end - 1] === '/') end--
   return text.slice(0, end)

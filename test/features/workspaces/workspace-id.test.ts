@@ -6,9 +6,13 @@ import { workspaceId } from '../../../features/workspaces/root.ts'
 
 const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
-test('an id is the slug of the last segment and a hash of the root without its trailing slash', () => {
+test('an id is the slug of the last segment and a hash of the root without what says nothing in it', () => {
   assert.equal(workspaceId('/a/proj'), `wd_proj_${hash('/a/proj')}`)
-  assert.equal(workspaceId('/a/proj//'), workspaceId('/a/proj'))
+  for (const same of ['/a/proj//', '/a//proj', '/a/./proj', '/a/proj/.', '/a/././/proj/./'])
+    assert.equal(workspaceId(same), workspaceId('/a/proj'), same)
+  for (const other of ['/a/.proj', '/a/proj/..', '/a/b/../proj', '/a /proj'])
+    assert.notEqual(workspaceId(other), workspaceId('/a/proj'), other)
+  assert.equal(workspaceId('\\\\server\\proj'), `wd_proj_${hash('//server/proj')}`)
   assert.equal(workspaceId('C:\\Work\\My App'), `wd_my-app_${hash('C:/Work/My App')}`)
   assert.notEqual(workspaceId('/a/Proj'), workspaceId('/a/proj'))
 })
