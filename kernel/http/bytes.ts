@@ -9,6 +9,9 @@ import { developerError } from '../errors.ts'
 
 const brand = Symbol.for('kernel.BinaryReply')
 
+/** Files up to this size are read before anything is sent. */
+const WHOLE_BYTES = 64 * 1024
+
 export interface FileReply {
   /** Absolute path, already checked by the route. */
   readonly file: string
@@ -75,12 +78,21 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
       return 304
     }
     await describe(reply, reply.type ?? 'application/octet-stream', res)
-    const range = rangeApplies(req, etag, stat.mtime) ? parseRange(req.headers.range, stat.size) : undefined
-    if (range) res.setHeader('content-range', `bytes ${range.start}-${range.end}/${stat.size}`)
-    const { start, end } = range ?? { start: 0, end: stat.size - 1 }
+    const whole = stat.size <= WHOLE_BYTES ? await wholeOf(file, stat.size) : undefined
+    if (whole === 'more') {
+      res.writeHead(200)
+      if (req.method === 'HEAD') res.end()
+      else await pipeline(file.createReadStream({ start: 0, autoClose: false }), res, { signal })
+      return 200
+    }
+    const size = whole?.length ?? stat.size
+    const range = rangeApplies(req, etag, stat.mtime) ? parseRange(req.headers.range, size) : undefined
+    if (range) res.setHeader('content-range', `bytes ${range.start}-${range.end}/${size}`)
+    const { start, end } = range ?? { start: 0, end: size - 1 }
     const status = range ? 206 : 200
     res.writeHead(status, { 'content-length': end - start + 1 })
-    if (req.method === 'HEAD' || stat.size === 0) res.end()
+    if (req.method === 'HEAD') res.end()
+    else if (whole) res.end(whole.subarray(start, end + 1))
     else await sendBytes(file, { start, end }, res, signal)
     return status
   } catch (error) {
@@ -89,6 +101,21 @@ async function sendFile(reply: FileReply, req: IncomingMessage, res: ServerRespo
   } finally {
     await file.close()
   }
+}
+
+/**
+ * All of a small file: what the system makes up as it is read (/proc, /sys) says a size that is not its own, and what is written anew meanwhile has
+ * another one soon. `more`: there is more than it says, and only its end tells how much.
+ */
+async function wholeOf(file: FileHandle, said: number): Promise<Buffer | 'more'> {
+  const bytes = Buffer.allocUnsafe((said || WHOLE_BYTES) + 1)
+  let filled = 0
+  while (filled < bytes.length) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, filled)
+    if (bytesRead === 0) return bytes.subarray(0, filled)
+    filled += bytesRead
+  }
+  return 'more'
 }
 
 async function sendBytes(file: FileHandle, range: Range, res: ServerResponse, signal: AbortSignal): Promise<void> {

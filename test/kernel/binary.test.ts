@@ -128,6 +128,31 @@ test('an empty file is sent as it is', async t => {
   assert.deepEqual([answer.status, answer.text, answer.headers['content-length']], [200, '', '0'])
 })
 
+test('a file that says another size than it has is sent whole', async t => {
+  let said = 0
+  const http = await serve(t, path => ({
+    file: path,
+    open: async () => {
+      const handle = await open(path)
+      const facts = Object.assign(await handle.stat(), { size: said })
+      handle.stat = (async () => facts) as unknown as typeof handle.stat
+      return handle
+    }
+  }))
+  const { get, file } = http
+  for (said of [0, 4096]) {
+    const [all, head, part] = [await get(), await get({}, 'HEAD'), await get({ range: 'bytes=-3' })]
+    assert.deepEqual([all.status, all.text, all.headers['content-length'], head.headers['content-length']], [200, text, '17', '17'])
+    assert.deepEqual([part.status, part.text, part.headers['content-range']], [206, 'efg', 'bytes 14-16/17'])
+  }
+  const long = text.repeat(10_000)
+  await writeFile(file, long)
+  for (said of [0, 5]) {
+    const [all, head] = [await get({ range: 'bytes=0-1' }), await get({}, 'HEAD')]
+    assert.deepEqual([all.status, all.text === long, head.status, head.headers['content-length']], [200, true, 200, undefined])
+  }
+})
+
 test('a file that cannot be sent answers an envelope without leftovers in the headers', async t => {
   const dir = join(await tempHome(), 'dir')
   await mkdir(dir)
