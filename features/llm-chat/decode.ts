@@ -68,7 +68,7 @@ export class ChatDecoder implements EventDecoder {
     const choice = firstChoice(chunk)
     this.#response_id ??= stringOf(id) || undefined
     const spent = usage ?? choice.usage
-    if (spent) this.#usage = usageOf(recordOf(spent))
+    if (spent) this.#spend(usageOf(recordOf(spent)))
     const delta = recordOf(choice.delta)
     this.#reasoning.feed(delta, parts)
     const { text, thinking } = contentOf(delta.content)
@@ -79,6 +79,11 @@ export class ChatDecoder implements EventDecoder {
     if (answer !== '') parts.push({ type: 'text', text: answer })
     for (const call of calls) this.#calls.feed(call, parts)
     this.#reason = stringOf(choice.finish_reason) || this.#reason
+  }
+
+  /** The later figures count, unless they are none. */
+  #spend(usage: TokenUsage): void {
+    if (!this.#usage || Object.values(usage).some(count => count > 0)) this.#usage = usage
   }
 
   /** Last parts of a whole answer: calls that waited for an id, usage, finish. */

@@ -270,6 +270,17 @@ test('reasons of other families have their meaning, those of a breakdown are err
   assert.equal(failureOf({ choices: [{ delta: {}, finish_reason: 'stop' }] }), undefined)
 })
 
+test('figures that were counted do not become nothing at the end', () => {
+  const decoder = new ChatDecoder({ model: 'm' })
+  const counted = { choices: [{ delta: { content: 'x' }, finish_reason: 'stop' }], usage: { prompt_tokens: 10, completion_tokens: 3 } }
+  for (const each of [counted, { choices: [], usage: {} }, { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } }])
+    decoder.feed(each, [])
+
+  const usage = decoder.end(undefined).find(part => part.type === 'usage')
+
+  assert.deepEqual(usage?.usage, { inputOther: 10, output: 3, inputCacheRead: 0, inputCacheCreation: 0 })
+})
+
 test('usage in every chunk: the last one counts; cached tokens also under the name of hits', () => {
   const decoder = new ChatDecoder({ model: 'm' })
   const chunk = (completion_tokens: number) => ({
