@@ -3,7 +3,6 @@ import {
   credentialHeader,
   type LlmAdapter,
   type LlmError,
-  type LlmPart,
   type LlmRequest,
   modelListRequest,
   type ResolvedModel,
@@ -14,7 +13,7 @@ import {
   type Upstream
 } from '../llm/index.ts'
 import { failureOf, GenaiDecoder } from './decode.ts'
-import { encode, UnsupportedMedia } from './encode.ts'
+import { encode } from './encode.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { KeyTokens } from './key-tokens.ts'
 import { keyHeader } from './names.ts'
@@ -25,22 +24,14 @@ export function genaiAdapter(
   upstream: Upstream,
   { limits, tokens }: { readonly limits?: StreamLimits; readonly tokens?: KeyTokens } = {}
 ): LlmAdapter {
-  async function* stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<LlmPart, void, undefined> {
+  function stream(request: LlmRequest, signal: AbortSignal) {
     const { model } = request
-    let body: Record<string, unknown>
-    try {
-      body = encode(request)
-    } catch (error) {
-      if (!(error instanceof UnsupportedMedia)) throw error
-      const { name, message } = error
-      yield { type: 'error', error: { code: 'provider.api_error', name, message, retryable: false } }
-      return
-    }
     const decoder = new GenaiDecoder()
     const where = `${path(model)}:streamGenerateContent?alt=sse`
-    yield* streamEvents(
+    const headers = credentialHeader(model, keyHeader)
+    return streamEvents(
       upstream,
-      { model, path: where, headers: credentialHeader(model, keyHeader), body, decoder, failureOf, judge, ...(limits && { limits }) },
+      { model, path: where, headers, body: encode(request), decoder, failureOf, judge, ...(limits && { limits }) },
       signal
     )
   }

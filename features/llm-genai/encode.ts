@@ -27,12 +27,7 @@ interface Content {
 }
 type ToolMessage = Extract<LlmMessage, { role: 'tool' }>
 
-/** The request holds media that the wire has no place for. Sending it again would not help. */
-export class UnsupportedMedia extends Error {
-  override readonly name = 'UnsupportedMediaError'
-}
-
-/** Throws UnsupportedMedia. */
+/** Never throws: what the wire has no place for is left out, and said to the model. */
 export function encode(request: LlmRequest): Record<string, unknown> {
   const { model, system, tools } = request
   const limit = request.max_output_tokens ?? model.max_output_size
@@ -141,14 +136,16 @@ function media(part: LlmContent): Part {
   const url = part.type === 'image_url' ? part.url : ''
   const data = /^data:([\w/+.-]+);base64,(.*)$/s.exec(url)
   if (data) return inline(data[1] ?? '', data[2] ?? '')
-  if (!/^(https?|gs):/.test(url)) throw new UnsupportedMedia('an image has an address that the provider cannot read')
+  if (!/^(https?|gs):/.test(url)) return notSent('an image at an address of another kind')
   return { fileData: { mimeType: typeByName(url), fileUri: url } }
 }
 
 function inline(mimeType: string, data: string): Part {
-  if (!imageTypes.includes(mimeType)) throw new UnsupportedMedia(`the provider takes no images of type ${mimeType}`)
-  return { inlineData: { mimeType, data } }
+  return imageTypes.includes(mimeType) ? { inlineData: { mimeType, data } } : notSent(`an image of type ${mimeType}`)
 }
+
+/** Refusing the request would end every later turn, too. */
+const notSent = (what: string): Part => ({ text: `[${what}; it cannot be sent to this provider]` })
 
 /** The type that the name of an address promises; the provider looks at the bytes anyway. */
 function typeByName(url: string): string {

@@ -40,8 +40,8 @@ export function refusedField({ status, code, message }: LlmError, { effort }: Pi
 }
 
 /** What may be wrong with the request, the most likely first; empty: nothing that another form would cure. */
-export function causesOf({ status, code, name, message }: LlmError): readonly Cause[] {
-  if (code !== 'provider.api_error' || name === 'UnsupportedMediaError') return []
+export function causesOf({ status, code, message }: LlmError): readonly Cause[] {
+  if (code !== 'provider.api_error') return []
   const words = message.toLowerCase()
   if (status === 413) return ['media']
   // Errors inside a stream come without a status.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LlmContent, LlmMessage, LlmRequest, ResolvedModel } from '../../../features/llm/index.ts'
-import { encode, UnsupportedMedia } from '../../../features/llm-genai/encode.ts'
+import { encode } from '../../../features/llm-genai/encode.ts'
 import { llmRequest, toolCall, user } from '../../helpers/llm-port.ts'
 import { resolvedModel } from '../../helpers/model.ts'
 
@@ -123,15 +123,17 @@ test('the newest models get a signature with the first call of every step of the
   assert.deepEqual(calls('gemini-3-pro-preview', { replayed_thinking: 'none' }), [undefined, skip, undefined, skip])
 })
 
-test('images go inline or by reference; what the provider cannot take is refused', () => {
+test('images go inline or by reference; what the provider cannot take is said to the model', () => {
   const of = (part: LlmContent) => contents([{ role: 'user', content: [part] }])[0]?.parts[0]
 
   assert.deepEqual(of({ type: 'image_url', url: 'data:image/webp;base64,AA==' }), { inlineData: { mimeType: 'image/webp', data: 'AA==' } })
   assert.deepEqual(of({ type: 'image_url', url: 'https://x/y.png?z=1' }), {
     fileData: { mimeType: 'image/png', fileUri: 'https://x/y.png?z=1' }
   })
-  assert.throws(() => of({ type: 'image_url', url: 'file:///x.png' }), UnsupportedMedia)
-  assert.throws(() => of({ ...image, media_type: 'image/gif' }), UnsupportedMedia)
+  assert.deepEqual(of({ type: 'image_url', url: 'file:///x.png' }), {
+    text: '[an image at an address of another kind; it cannot be sent to this provider]'
+  })
+  assert.deepEqual(of({ ...image, media_type: 'image/gif' }), { text: '[an image of type image/gif; it cannot be sent to this provider]' })
 })
 
 test('effort becomes a level or a budget, by family and by word', () => {

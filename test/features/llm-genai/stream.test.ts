@@ -139,15 +139,6 @@ test('errors in words of the wire: a rejected key, a limit that passes, a quota 
   ])
 })
 
-test('media that the wire has no place for fails the request before it is sent, for good', async t => {
-  const { run, upstream } = await bench(t, [[{ text: 'ok' }]])
-
-  const error = failure(await run({}, { messages: [{ role: 'user', content: [{ type: 'image', media_type: 'image/gif', data: 'AA' }] }] }))
-
-  assert.deepEqual([error.name, error.retryable], ['UnsupportedMediaError', false])
-  assert.equal(upstream.requests.length, 0)
-})
-
 test('the path follows the base URL and the name of the model; a token goes as bearer', async t => {
   const { run, upstream } = await bench(t, [[{ text: 'ok' }]])
 
