@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Llm, type ModelPrice } from '../../../features/llm/index.ts'
-import { readSnapshot } from '../../../features/session-views/index.ts'
+import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import { stub, type TestContextLike } from '../../../kernel/testing.ts'
-import { scriptedLlm } from '../../helpers/scripted-llm.ts'
+import { type Reply, scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
 
-function start(t: TestContextLike, prices: Readonly<Record<string, ModelPrice>>) {
-  const llm = scriptedLlm('done')
+function start(t: TestContextLike, prices: Readonly<Record<string, ModelPrice>>, reply: Reply = 'done') {
+  const llm = scriptedLlm(reply)
   return startAgent(t, { ...llm, pack: stub(Llm, { ...llm.llm, price: alias => prices[alias] }) })
 }
 
@@ -37,4 +37,21 @@ test('without a known price there is no cost', async t => {
   await agent.settled(1)
   const { usage } = (await agent.call(readSnapshot, { params: { session_id: agent.session_id } })).data.session
   assert.deepEqual([usage.input_tokens, 'total_cost_usd' in usage], [10, false])
+})
+
+test('each kind of token is counted for itself; more than the window holds is a window that is full', async t => {
+  const usage = { inputOther: 150_000, output: 5, inputCacheRead: 3, inputCacheCreation: 2 }
+  const agent = await start(t, {}, [
+    { type: 'text', text: 'done' },
+    { type: 'usage', usage },
+    { type: 'finish', reason: 'completed', raw_reason: 'stop' }
+  ])
+  await agent.prompt('go')
+  await agent.settled(1)
+  const params = { session_id: agent.session_id }
+  const { usage: shown } = (await agent.call(readSnapshot, { params })).data.session
+  const { input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens } = shown
+  assert.deepEqual([input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens], [150_000, 5, 3, 2])
+  const { context_tokens, max_context_tokens, context_usage } = (await agent.call(readStatus, { params })).data
+  assert.deepEqual([context_tokens > 150_000, max_context_tokens, context_usage], [true, 100_000, 1])
 })

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agents, StatusFacts } from '../../../features/agent/index.ts'
+import { Permissions } from '../../../features/permissions/index.ts'
 import { readSnapshot, readStatus } from '../../../features/session-views/index.ts'
 import { definePack } from '../../../kernel/index.ts'
+import { stub } from '../../../kernel/testing.ts'
 import { scriptedLlm } from '../../helpers/scripted-llm.ts'
 import { type Started, startAgent } from '../agent/start.ts'
 
@@ -38,11 +40,13 @@ function planning() {
 }
 
 test('without facts of packs a session neither plans nor works in a swarm, and events say nothing of it', async t => {
-  const server = await startAgent(t, scriptedLlm('ok'))
+  const modes = stub(Permissions, { defaultMode: async () => 'yolo', mode: async () => 'auto' })
+  const server = await startAgent(t, scriptedLlm('ok'), { packs: [modes] })
+  assert.equal((await statusOf(server)).permission, 'yolo', 'the mode in which its first turn will run')
   await server.prompt('go')
   await server.settled(1)
-  const { plan_mode, swarm_mode } = await statusOf(server)
-  assert.deepEqual([plan_mode, swarm_mode], [false, false])
+  const { plan_mode, swarm_mode, permission } = await statusOf(server)
+  assert.deepEqual([plan_mode, swarm_mode, permission], [false, false, 'auto'])
   assert.ok(!('planMode' in (told(server) ?? {})))
 })
 

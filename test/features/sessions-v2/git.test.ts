@@ -44,7 +44,7 @@ test('the branch is that of HEAD, also in a directory below, in a linked work tr
 
 test('a pull request comes from the program once per directory; it sees no other secrets, and what it says wrongly is no pull request', async t => {
   const place = await freshProgram(
-    '#!/bin/sh\necho "$PWD $SECRET_OF_TEST" >> "$(dirname "$0")/calls"\ncase "$PWD" in\n*draft) echo \'{"number":7,"state":"OPEN","url":"https://x.example/7"}\';;\n*merged) echo \'{"number":8,"state":"MERGED","url":"https://x.example/8"}\';;\n*) echo \'{"number":"9","state":"OPEN","url":"javascript:alert(1)"}\';;\nesac\n'
+    '#!/bin/sh\necho "$PWD $SECRET_OF_TEST" >> "$(dirname "$0")/calls"\ncase "$PWD" in\n*draft) echo \'{"number":7,"state":"OPEN","isDraft":true,"url":"https://x.example/7"}\';;\n*merged) echo \'{"number":8,"state":"MERGED","url":"https://x.example/8"}\';;\n*) echo \'{"number":"9","state":"OPEN","url":"javascript:alert(1)"}\';;\nesac\n'
   )
   process.env.SECRET_OF_TEST = 'hunter2'
   t.after(() => delete process.env.SECRET_OF_TEST)

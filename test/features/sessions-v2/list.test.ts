@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { archiveSession } from '../../../features/sessions/index.ts'
 import { idsOf, scene } from './scene.ts'
@@ -128,9 +130,18 @@ test('tokens lead through every page once, in every sort; other conditions and d
     assert.deepEqual(new Set(walked), made)
   }
 
-  const { data } = await query({ page_size: 2, 'workspace.id': ['wd_b', 'wd_a'], 'meta.archived': 'all' })
-  assert.equal(data.next_page_token, null)
-  const first = (await query({ page_size: 2 })).data.next_page_token
+  const { data } = await query({ page_size: 2 })
+  const first = data.next_page_token
+  const [{ workspace }] = (data as unknown as { items: [{ workspace: { id: string } }] }).items
+  const both = { 'workspace.id': [workspace.id, 'wd_a'], 'activity.status': ['idle', 'failed'] }
+  const swapped = { 'workspace.id': ['wd_a', workspace.id], 'activity.status': ['failed', 'idle'] }
+  const { next_page_token: page_token } = (await query({ page_size: 2, ...both })).data
+  assert.equal(
+    idsOf((await query({ page_size: 2, ...swapped, page_token })).data).length,
+    2,
+    'values in another order are the same condition'
+  )
+  const read = (token: string | null) => JSON.parse(Buffer.from(token ?? '', 'base64url').toString('utf8'))
   const others = [
     { page_size: 3 },
     { sort: 'meta.created_at_desc' },
@@ -147,7 +158,8 @@ test('tokens lead through every page once, in every sort; other conditions and d
     '',
     Buffer.from('[]').toString('base64url'),
     Buffer.from('null').toString('base64url'),
-    `${first}A`.slice(3)
+    `${first}A`.slice(3),
+    Buffer.from(JSON.stringify({ ...read(first), v: 2 })).toString('base64url')
   ]) {
     assert.equal((await query({ page_size: 2, page_token })).code, 40922, page_token)
   }
@@ -157,17 +169,18 @@ test('pages by number make no token; one behind the end is empty', async t => {
   const { make, query, directory } = await scene(t)
   const cwd = await directory()
   const [a, b, c] = [await make(cwd), await make(cwd), await make(cwd)]
-  const page = async (number: number) => {
-    const { data } = await query({ page_size: 2, page: number })
+  const page = async (number: number, page_size = 2) => {
+    const { data } = await query({ page_size, page: number })
     return [idsOf(data), data.has_more, data.next_page_token, data.total]
   }
   assert.deepEqual(await page(1), [[c, b], true, null, 3])
   assert.deepEqual(await page(2), [[a], false, null, 3])
   assert.deepEqual(await page(9), [[], false, null, 3])
+  assert.deepEqual(await page(1, 3), [[c, b, a], false, null, 3])
 })
 
 test('by workspace: groups by their first session, ties by id, with totals, pages and tokens of their own', async t => {
-  const { make, query, directory, sessions } = await scene(t)
+  const { make, query, directory, sessions, home } = await scene(t)
   const places = [await directory(), await directory(), await directory()]
   const ids = new Map<string, string[]>()
   for (let n = 0; n < 9; n++) {
@@ -196,6 +209,13 @@ test('by workspace: groups by their first session, ties by id, with totals, page
   const marks = (await query({ view: 'by_workspace', fields: 'id,archived', 'group.page_size': 10_000 })).data
   assert.deepEqual(groups(marks)[0]?.sessions.length, 3)
   assert.deepEqual(groups((await query({ ...view, 'meta.has_prompt': true })).data), [])
+
+  const [{ workspace: id } = { workspace: '' }] = expected
+  const older = 'wd_older_0123456789ab'
+  const registry = JSON.parse(await readFile(join(home, 'workspaces.json'), 'utf8'))
+  registry.workspaces = { [older]: registry.workspaces[id], ...registry.workspaces }
+  await writeFile(join(home, 'workspaces.json'), JSON.stringify(registry))
+  assert.equal(groups((await query(view)).data)[0]?.workspace, older, 'also when a page of it was shown before its root got another row')
 })
 
 /** Three looks at the clock share a moment, so that sorts have ties. */

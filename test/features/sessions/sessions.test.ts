@@ -101,6 +101,7 @@ test('where a session may be created', async t => {
 
   assert.equal((await call(createSession, { body: { workspace_id } })).data.metadata.cwd, cwd)
   assert.equal((await call(createSession, { body: { workspace_id, metadata: { cwd } } })).code, 0)
+  assert.equal((await call(createSession, { body: { workspace_id, metadata: { cwd: `${cwd}/` } } })).code, 0)
   const other = await call(createSession, { body: { workspace_id, metadata: { cwd: `${cwd}/else` } } })
   assert.deepEqual([other.code, other.details?.[0]?.path], [40001, 'body.metadata.cwd'])
   const neither = await call(createSession, { body: {} })

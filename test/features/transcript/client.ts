@@ -178,6 +178,7 @@ export class TranscriptClient {
       const last = this.seqs.get(agent_id) ?? 0
       this.seqs.set(agent_id, seq)
       if (type === 'transcript.reset') {
+        assert.ok(seq >= last, `a baseline with ${seq} after ${last}`)
         this.resets++
         this.#copies.set(agent_id, new Copy(payload.snapshot))
         this.#batches.set(agent_id, [])

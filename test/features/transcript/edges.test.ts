@@ -5,12 +5,17 @@ import type { AgentHost, Session } from '../../../features/sessions/index.ts'
 import { Audience } from '../../../features/transcript/audience.ts'
 import type { Grade } from '../../../features/transcript/contract.ts'
 import { Entities } from '../../../features/transcript/entities.ts'
+import { plansOf } from '../../../features/transcript/inputs.ts'
 import { OpJournal } from '../../../features/transcript/op-journal.ts'
 import transcript from '../../../features/transcript/pack.ts'
+import { type PageQuery, pageOf as pageIn } from '../../../features/transcript/page.ts'
+import type { Source } from '../../../features/transcript/source.ts'
 import type { AgentStream } from '../../../features/transcript/stream.ts'
 import { TurnFold } from '../../../features/transcript/turn-fold.ts'
 import type { Connection } from '../../../kernel/index.ts'
-import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
+import { latch } from '../../helpers/latch.ts'
+import { scriptedLlm, text, toolCalls } from '../../helpers/scripted-llm.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { echoRunner, historyOnDisk, startAgent } from '../agent/start.ts'
 import { common, pageOf, TranscriptClient } from './client.ts'
 
@@ -40,6 +45,35 @@ test('when the disk refuses records, followers get a baseline and go on with wha
     page.items.flatMap(item => (item.kind === 'turn' ? [item.state] : [])),
     ['failed', 'completed']
   )
+})
+
+test('a number that a stream gave is given by none behind it, also when nothing got on record in between', { timeout: 30_000 }, async t => {
+  const home = await freshDir()
+  const before = await startAgent(t, scriptedLlm('ok'), { packs: [transcript], home })
+  await before.prompt('go')
+  await before.settled(1)
+  await before.kernel.stop()
+
+  let refused = false
+  const [gate, slow] = [latch(), latch()]
+  const history = historyOnDisk(async records => {
+    if (refused) return await slow.opened
+    refused = records.some(({ type }) => type === 'step.message')
+    if (refused) throw new Error('disk full')
+  })
+  const llm = scriptedLlm([{ type: 'text', text: 'so far' }, { type: 'wait', until: gate.opened }, ...text(' and on')], 'done')
+  const server = await startAgent(t, llm, { packs: [transcript], history, home, session_id: before.session_id })
+  await server.prompt('again')
+  await server.waitFor(({ type }) => type === 'assistant.delta')
+  const client = new TranscriptClient()
+  await client.connect(server) // the stream begins where the last record ends
+  gate.open()
+  while (client.resets < 2) {
+    await pageOf(server) // who looks finds that the journal was read again
+    await client.settle(server)
+  }
+  slow.open()
+  await server.settled(1)
 })
 
 test('of a turn that is too long for memory only the last step is held, and what cannot be told is told anew', () => {
@@ -77,6 +111,46 @@ test('batches are kept up to a number of bytes; who is behind them cannot go on'
   assert.deepEqual([journal.since(8).complete, journal.since(12).complete], [false, false])
   journal.break()
   assert.deepEqual([journal.latest, journal.since(11).complete, journal.since(12).complete], [12, false, true])
+})
+
+test('a page takes at most 8 MB of the journal, but for one turn', async () => {
+  const megabytes = 1024 * 1024
+  const entries = [0, 1, 6, 11].map((at, ordinal) => ({ ordinal, at: at * megabytes }) as Source['entries'][number])
+  const source = { entries, end: 30 * megabytes, records: async function* () {} } as unknown as Source
+  const more = async (query: Omit<PageQuery, 'page_size'>) => (await pageIn(source, { page_size: 4, ...query })).has_more
+  assert.deepEqual(
+    [await more({}), await more({ before_turn: 't3' }), await more({ before_turn: 't2' }), await more({ after_turn: 't0' })],
+    [true, true, false, true]
+  )
+})
+
+test('plans stand in the order of their turns, also one that was put up by a call that never ran', async () => {
+  const display = (plan: string) => ({ kind: 'plan_review', plan })
+  const args = {}
+  const turn = [
+    { type: 'turn.started', turn_id: 1, origin: { kind: 'user' } },
+    { type: 'step.begin', turn_id: 1, step: 1, step_id: 'a' },
+    { type: 'tool.begin', turn_id: 1, step: 1, tool_call_id: 'two', tool_name: 'ExitPlanMode', args, display: display('second') }
+  ]
+  const request = { toolName: 'ExitPlanMode', turnId: 0, display: display('first') }
+  const source = {
+    entries: [
+      { ordinal: 0, at: 0 },
+      { ordinal: 1, at: 10, planned: true }
+    ],
+    end: 20,
+    entities: { interactions: [{ interactionId: 'i', interactionKind: 'approval', toolCallId: 'one', state: 'cancelled', request }] },
+    records: async function* () {
+      for (const [at, value] of turn.entries()) yield { value, at: at + 10, next: at + 11 }
+    }
+  } as unknown as Source
+  assert.deepEqual(
+    (await plansOf(source)).map(({ tool_call_id, turn_id, plan, review }) => [tool_call_id, turn_id, plan, review?.state]),
+    [
+      ['one', 't0', 'first', 'cancelled'],
+      ['two', 't1', 'second', undefined]
+    ]
+  )
 })
 
 test('older entities keep their heads when all together are too large', () => {

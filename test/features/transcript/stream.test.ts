@@ -133,8 +133,9 @@ test('a finer grade gets a baseline, the same or a coarser one gets none', async
 })
 
 test('who comes in the middle of a turn gets the turn as it is, and goes on from there', async t => {
-  const gate = latch()
-  const server = await start(t, scriptedLlm([{ type: 'text', text: 'one ' }, { type: 'wait', until: gate.opened }, ...text('two')]))
+  const [gate, never] = [latch(), latch()]
+  const long = [{ type: 'text', text: 'x'.repeat(257 * 1024) } as const, { type: 'wait', until: never.opened } as const]
+  const server = await start(t, scriptedLlm([{ type: 'text', text: 'one ' }, { type: 'wait', until: gate.opened }, ...text('two')], long))
   await server.prompt('go')
   await server.waitFor(({ type }) => type === 'assistant.delta')
   const socket = await server.connect()
@@ -146,6 +147,14 @@ test('who comes in the middle of a turn gets the turn as it is, and goes on from
   await caughtUp(socket)
   const append = opsIn(socket).find(op => op.op === 'append')
   assert.deepEqual([append?.op === 'append' && append.offset, append?.op === 'append' && append.text], [4, 'two'])
+
+  await server.prompt('long')
+  await server.waitFor(({ type, payload }) => type === 'assistant.delta' && (payload as { turnId: number }).turnId === 1)
+  const late = await server.connect()
+  await follow(late, server, { '*': 'delta' })
+  assert.deepEqual(resetsIn(late)[0]?.payload.snapshot.items, [], 'one of more than 256 KB comes by pages')
+  assert.equal(resetsIn(late)[0]?.payload.has_more_older, true)
+  never.open()
 })
 
 test('after a drop a client gets exactly what it missed, over the socket and over REST', async t => {
