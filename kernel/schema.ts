@@ -191,9 +191,24 @@ export function fillDefaults(schema: TSchema, value: unknown): unknown {
     has = hasDefault(schema)
     defaulted.set(schema, has)
   }
-  // An array is no object, and would be merged into a default that is one.
-  const misfit = Array.isArray(value) && schema[Kind] === 'Object'
-  return has && !misfit ? Value.Default(schema, value) : value
+  return has ? Value.Default(schema, withoutMisfits(schema, value)) : value
+}
+
+/** With null for lists that should be objects, and objects that should be lists: the library would merge them with a default. None of them passes the check. */
+function withoutMisfits(schema: TSchema, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const kind = schema[Kind]
+  if (kind === 'Array' ? !Array.isArray(value) : kind === 'Object' && Array.isArray(value)) return null
+  if (kind === 'Array') {
+    const items = value as unknown[]
+    for (let at = 0; at < items.length; at++) items[at] = withoutMisfits(schema.items as TSchema, items[at])
+  } else if (kind === 'Object') {
+    const fields = value as Record<string, unknown>
+    for (const [key, field] of Object.entries(schema.properties as TProperties)) {
+      if (Object.hasOwn(fields, key)) fields[key] = withoutMisfits(field, fields[key])
+    }
+  }
+  return value
 }
 
 /** Also true for a property of this name. */

@@ -269,6 +269,18 @@ test('defaults of the body schema are filled in', async t => {
   assert.deepEqual((await http.send('POST', '/api/v1/things', { headers: json, body: '{}' })).json.data, { body: { size: 20 } })
 })
 
+test('an object is no list, and a list no object, also where there is a default', async t => {
+  const http = await startHttp(t)
+  const entry = Type.Object({ tags: Type.Array(Type.String(), { default: [] }), more: Type.Object({}, { default: {} }) })
+  http.mount([{ ...post, body: Type.Object({ entries: Type.Array(entry) }) }, echo])
+  const send = (one: object) => http.send('POST', '/api/v1/things', { headers: json, body: JSON.stringify({ entries: [one] }) })
+  assert.deepEqual((await send({})).json.data, { body: { entries: [{ tags: [], more: {} }] } })
+  assert.deepEqual((await send({ tags: { 0: 'x' }, more: ['x'] })).json.details, [
+    { path: 'body.entries.0.tags', message: 'expected array' },
+    { path: 'body.entries.0.more', message: 'expected object' }
+  ])
+})
+
 test('__proto__ in a body reaches neither the handler nor any prototype', async t => {
   const http = await startHttp(t)
   const seen: Record<string, unknown>[] = []
