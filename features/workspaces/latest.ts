@@ -92,7 +92,7 @@ export class Latest<V> {
               settle.push(() => reject(error))
             }
           }
-          return current
+          return before === undefined && current === empty ? undefined : current
         })
       } catch (error) {
         settle = batch.map(

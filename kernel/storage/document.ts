@@ -43,7 +43,7 @@ export class Documents {
         const file = place(id)
         const read = await this.#read(file, codec)
         // Setting aside needs the lock: another process may be replacing the bad file with a good one right now.
-        return read.damaged === undefined ? read.value : this.#alone(file, () => this.#readOrSetAside(file, codec))
+        return read.damaged === undefined ? read.value : this.#alone(file, async () => (await this.#readOrSetAside(file, codec)).value)
       },
       put: async (id, value, { guarded = false } = {}) => {
         const file = place(id)
@@ -62,9 +62,11 @@ export class Documents {
       update: async (id, change) => {
         const file = place(id)
         return this.#alone(file, async lock => {
-          const next = change(await this.#readOrSetAside(file, codec))
-          if (next === undefined) await removeFenced(file, this.#fence(file), files)
-          else await this.#replace(file, codec.encode(next), lock)
+          const before = await this.#readOrSetAside(file, codec)
+          const next = change(before.value)
+          const text = next === undefined ? undefined : codec.encode(next)
+          if (text === undefined) await removeFenced(file, this.#fence(file), files)
+          else if (text !== before.text) await this.#replace(file, text, lock)
           return next
         })
       },
@@ -101,20 +103,21 @@ export class Documents {
     return this.#options.fences?.of(file)
   }
 
-  async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<V | undefined> {
+  async #readOrSetAside<V>(file: string, codec: Codec<V>): Promise<{ value?: V; text?: string }> {
     const read = await this.#read(file, codec)
-    if (read.damaged === undefined) return read.value
+    if (read.damaged === undefined) return read
     const aside = await quarantineFile(file, this.#options.files, this.#fence(file))
     const moved_to = aside && this.#name(aside)
     this.#options.log.warn({ file: this.#name(file), moved_to, reason: read.damaged }, 'damaged document set aside')
-    return undefined
+    return {}
   }
 
-  async #read<V>(file: string, codec: Codec<V>): Promise<{ value?: V; damaged?: string }> {
+  /** `text`: of the file. */
+  async #read<V>(file: string, codec: Codec<V>): Promise<{ value?: V; text?: string; damaged?: string }> {
     const text = await storing(this.#options, file, () => readIfThere(file, this.#options.files))
     if (text === undefined) return {}
     const decoded = codec.decode(text)
-    if (decoded.kind === 'value') return { value: decoded.value }
+    if (decoded.kind === 'value') return { value: decoded.value, text }
     if (decoded.kind === 'damaged') return { damaged: decoded.reason }
     // A newer program's file is fine where it is: neither used nor overwritten.
     throw new AppError(PersistenceFailed, { message: `${this.#name(file)}: ${decoded.reason}` })

@@ -47,6 +47,16 @@ test('a document is the value itself, readable by its owner only, with nothing e
   assert.deepEqual(await readdir(dir), ['a.json'])
 })
 
+test('an update that changes nothing leaves the file as it is', async t => {
+  const { store, dir } = await opened(t, documentSpec)
+  await store.put('a', { n: 1 })
+  const { ino } = await stat(join(dir, 'a.json'))
+  assert.deepEqual(await store.update('a', now => ({ n: now?.n ?? 0 })), { n: 1 })
+  assert.equal((await stat(join(dir, 'a.json'))).ino, ino)
+  assert.deepEqual(await store.update('a', () => ({ n: 2 })), { n: 2 })
+  assert.notEqual((await stat(join(dir, 'a.json'))).ino, ino)
+})
+
 test('a damaged document is set aside with a warning and counts as absent', async t => {
   const { store, dir, log } = await opened(t, documentSpec)
   await mkdir(dir)

@@ -62,6 +62,14 @@ test('an unknown action and a bare id are refused', async t => {
   }
 })
 
+test('a plugin that is not installed leaves no list behind', async t => {
+  const scene = await start(t)
+  for (const route of [enablePlugin, disablePlugin, removePlugin]) {
+    assert.equal((await scene.call(route, { params: { plugin_id: 'nobody' } })).code, 40419)
+  }
+  await assert.rejects(access(join(scene.home, 'plugins', 'installed.json')))
+})
+
 test('a source that is no plugin is refused with the reason, and leaves nothing', async t => {
   const scene = await start(t)
   const link = await directory(manifest('linked'))
