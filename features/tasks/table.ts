@@ -154,10 +154,13 @@ export class TaskTable {
     this.agent.session.work.background(1)
   }
 
-  #gone(task: LiveTask): void {
+  /** `told`: the agent hears of it, with a turn; the session stays at work until that begins. */
+  #gone(task: LiveTask, told?: Promise<void>): void {
     this.#live.delete(task.id)
     this.#ports.background.count--
-    this.agent.session.work.background(-1)
+    const { work } = this.agent.session
+    if (told) void told.then(() => work.background(-1))
+    else work.background(-1)
   }
 
   /** Again and again while the disk refuses; what is not on record when the session closes is lost for the next load. */
@@ -175,10 +178,11 @@ export class TaskTable {
     })
     const reported = claim ? [reportedRecord.of({ task_ids: [id], tool_call_id: claim.tool_call_id })] : []
     const saved = await this.#insist([end, ...reported])
-    this.#gone(task)
-    for (const each of claims) each.take(id)
     const entry = this.#entry(id)
-    if (saved && entry && isUntold(entry) && entry.end?.quiet !== true) void this.telling.tell(entry)
+    const untold = saved && entry && isUntold(entry) && entry.end?.quiet !== true
+    const told = untold ? this.telling.tell(entry) : undefined
+    this.#gone(task, this.agent.record.type === 'sub' ? undefined : told) // a subagent begins nothing by itself
+    for (const each of claims) each.take(id)
   }
 
   async #insist(records: readonly HistoryRecord[]): Promise<boolean> {
