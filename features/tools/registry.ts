@@ -1,5 +1,5 @@
 /** Which tools exist, which of them an agent may use, and how models and clients see them. */
-import { type Accounts, type AppError, type Contribution, defineSlot, packOfTap, type Static } from '../../kernel/index.ts'
+import { type Accounts, type AppError, type Contribution, defineSlot, nearest, packOfTap, type Static } from '../../kernel/index.ts'
 import type { LlmTool } from '../llm/index.ts'
 import type { AgentHost } from '../sessions/index.ts'
 import { closed } from './arguments.ts'
@@ -89,7 +89,18 @@ export class Registry {
     const away = this.#absence(name)
     if (away) return `The tool ${name} cannot be called now: ${away.message} in a moment.`
     const shown = agent.get(OfferSlot).last?.tools.some(each => each.name === name)
-    return shown ? `The tool ${name} is not there any more.` : `Tool not found: ${name.slice(0, 200)}`
+    if (shown) return `The tool ${name} is not there any more.`
+    const near = this.#near(agent, name.slice(0, 200))
+    return `Tool not found: ${name.slice(0, 200)}${near === undefined ? '' : `. Did you mean ${near}?`}`
+  }
+
+  /** A tool that the agent may use and the model may have meant: models write another case, or the name of a namespace in front. */
+  #near(agent: AgentHost, name: string): string | undefined {
+    const all = this.#all(agent)
+    const refused = this.#refusals(agent, all)
+    const known = all.filter(tool => !refused.has(tool)).map(tool => tool.name)
+    const own = name.split(/[\s.:/]/).at(-1) ?? ''
+    return known.find(each => each.toLowerCase() === own.toLowerCase()) ?? nearest(own, known)
   }
 
   /** Aborts when the tool that was found last under this name leaves with its pack. */

@@ -86,6 +86,25 @@ test('missing, empty and unreadable arguments count as an empty object; violatio
   assert.deepEqual(started?.type === 'started' && started.args, {})
 })
 
+test('a tool that is called by nearly its name is named', async t => {
+  const { run } = await scene(t, [scripted({ name: 'Read' }), scripted({ name: 'TodoList' })])
+  const results = await run([
+    ['A', 'functions.Read'],
+    ['B', 'todolist'],
+    ['C', 'ToDoLists'],
+    ['D', 'Fly']
+  ])
+  assert.deepEqual(
+    results.map(result => result?.output),
+    [
+      'Tool not found: functions.Read. Did you mean Read?',
+      'Tool not found: todolist. Did you mean TodoList?',
+      'Tool not found: ToDoLists. Did you mean TodoList?',
+      'Tool not found: Fly'
+    ]
+  )
+})
+
 test('a refusal of the tool reaches the model as it is', async t => {
   const tool = { ...scripted({ name: 'Picky' }), prepare: () => Promise.reject(new ToolRefusal('no such place')) }
   const { run } = await scene(t, [tool])
