@@ -148,6 +148,7 @@ test(`${schedules} disturbed clients of two servers agree with an undisturbed on
         await pause(4)
       } while (await busy())
       await replaced
+      if (chance(0.3)) await ask(':undo', {}) // refused when a turn has begun meanwhile
     }
     while (roamers.length < Math.min(left, perSession)) add()
     for (const roamer of roamers) {
