@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fork as copySession, type ForkPorts } from '../../../features/fork/fork.ts'
 import { createChild, forkSession } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
 import { readGoal } from '../../../features/goals/index.ts'
@@ -10,13 +11,21 @@ import { defineRecord, Histories, HistoryStates, type StateSpec, sessionForked }
 import { listMessages } from '../../../features/messages/index.ts'
 import { listPrompts, submitPrompt } from '../../../features/prompts/index.ts'
 import { readSnapshot } from '../../../features/session-views/index.ts'
-import { archiveSession, listChildren, listSessions, readSession, SessionChecks, updateProfile } from '../../../features/sessions/index.ts'
+import {
+  archiveSession,
+  listChildren,
+  listSessions,
+  readSession,
+  SessionBusy,
+  SessionChecks,
+  updateProfile
+} from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
 import { readTranscript } from '../../../features/transcript/index.ts'
 import transcript from '../../../features/transcript/pack.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import undo from '../../../features/undo/pack.ts'
-import { definePack, Type } from '../../../kernel/index.ts'
+import { AppError, definePack, Type } from '../../../kernel/index.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { echoRunner, insider, type Started, type StartOptions, startAgent } from '../agent/start.ts'
@@ -242,6 +251,7 @@ test('every file goes along but state, locks, logs and links; a source without a
   await mkdir(join(dir, 'agents', 'main', 'plans'), { recursive: true })
   await mkdir(join(dir, 'logs'))
   await writeFile(join(dir, 'agents', 'main', 'plans', 'a.md'), 'plan')
+  await writeFile(join(dir, 'agents', 'main', 'plans', 'a.md.lock'), '')
   await writeFile(join(dir, 'logs', 'x.log'), 'log')
   await symlink('/etc', join(dir, 'agents', 'main', 'link'))
 
@@ -259,6 +269,19 @@ test('every file goes along but state, locks, logs and links; a source without a
     'state.json'
   ])
   assert.equal(await readFile(join(copy.dir, 'agents', 'main', 'plans', 'a.md'), 'utf8'), 'plan')
+
+  const source = await agent.inside.sessions.load(session_id)
+  source.work.turnStarted('agent-0')
+  assert.equal((await agent.fork()).code, 40901, 'a turn of whatever agent')
+  source.work.turnEnded('agent-0', 'completed')
+  const others = Object.create(source, {
+    assertWritable: {
+      value() {
+        throw new AppError(SessionBusy)
+      }
+    }
+  })
+  await assert.rejects(copySession({} as ForkPorts, others, { title: 'x' }), { code: 40901 }, 'one of another server')
 })
 
 test('what must not exist twice ends in the copy, whatever the record says; what was remembered goes on', async t => {

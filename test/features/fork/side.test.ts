@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openSide } from '../../../features/fork/index.ts'
 import fork from '../../../features/fork/pack.ts'
+import { Llm, NoProvider } from '../../../features/llm/index.ts'
 import { listMessages } from '../../../features/messages/index.ts'
 import permissions from '../../../features/permissions/pack.ts'
 import { readSession } from '../../../features/sessions/index.ts'
 import tools from '../../../features/tools/pack.ts'
+import { AppError } from '../../../kernel/index.ts'
+import { stub } from '../../../kernel/testing.ts'
 import { latch } from '../../helpers/latch.ts'
 import { scriptedLlm, toolCalls } from '../../helpers/scripted-llm.ts'
 import { startAgent } from '../agent/start.ts'
@@ -16,7 +19,7 @@ test('a side conversation knows what was said, runs no tools, and leaves the mai
   const llm = scriptedLlm('blue it is', toolCalls({ id: 'a', name: 'Bash', args: { command: 'ls' } }), 'blue, as you said')
   const scene = await startAgent(t, llm, { packs })
   const params = { session_id: scene.session_id }
-  await scene.prompt('my favourite colour is blue')
+  await scene.prompt('my favourite colour is blue', { model: 'big', thinking: 'high' })
   await scene.settled(1)
   const before = (await scene.call(listMessages, { params })).data.items.length
 
@@ -28,7 +31,7 @@ test('a side conversation knows what was said, runs no tools, and leaves the mai
   const side = llm.requests.slice(1)
   assert.match(JSON.stringify(side[0]?.messages), /my favourite colour is blue.*blue it is.*which colour/)
   assert.match(JSON.stringify(side[0]?.messages), /side conversation/)
-  assert.deepEqual(side[0]?.tools, [])
+  assert.deepEqual([side[0]?.tools, side[0]?.model.alias, side[0]?.effort], [[], 'big', 'high'])
   assert.match(JSON.stringify(side[1]?.messages.at(-1)), /No tools run|not found/)
   assert.equal((await scene.call(listMessages, { params })).data.items.length, before)
   assert.equal((await scene.call(readSession, { params })).data.last_prompt, 'my favourite colour is blue')
@@ -56,4 +59,15 @@ test('it opens beside a running turn, which goes on', async t => {
   assert.equal((await scene.call(readSession, { params })).data.main_turn_active, true)
   more.open()
   await scene.settled(2)
+})
+
+test('without a model that can be used none opens, and no agent is left', async t => {
+  const llm = scriptedLlm()
+  const none = () => {
+    throw new AppError(NoProvider)
+  }
+  const scene = await startAgent(t, { ...llm, pack: stub(Llm, { ...llm.llm, resolve: none }) }, { packs })
+  const params = { session_id: scene.session_id }
+  assert.equal((await scene.call(openSide, { params })).code, NoProvider.code)
+  assert.equal(scene.events.filter(({ type }) => type === 'agent.created').length, 1)
 })

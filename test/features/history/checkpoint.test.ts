@@ -260,6 +260,9 @@ test('what was not told before a process died is told once by the next one, and 
   it.written = 9
   it.given = 9
   await first.append(said('a'), said('b'), said('a'))
+  const anew: string[] = []
+  await (await openHistory(log, { ...ports, events, told: anew, eventsAfter: async () => undefined })).recover()
+  assert.deepEqual(anew, ['known event', 'known event', 'known event'], 'without their journal clients read the state anew')
   const told: string[] = []
   const eventsAfter = async () => [{ seq: 1, type: 'event', timestamp: '', payload: { id: 'a', more: 1 } }]
   const next = await openHistory(log, { ...ports, events, told, eventsAfter })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { appendFile, open, readFile } from 'node:fs/promises'
+import { appendFile, open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { wireStore } from '../../../features/history/contract.ts'
+import { copyJournal, type JournalCopy } from '../../../features/history/copy.ts'
 import type { AgentHistory, HistoryPorts } from '../../../features/history/history.ts'
 import type { HistoryRecord, RecordEvents } from '../../../features/history/index.ts'
 import type { LogStore } from '../../../kernel/index.ts'
@@ -257,3 +258,13 @@ function heap(): number {
   const { heapUsed, external } = process.memoryUsage()
   return (heapUsed + external) / 1024 / 1024
 }
+
+test('a copy ends where it is to end, whatever got on record behind that meanwhile', async () => {
+  const [from, to] = [await freshDir(), join(await freshDir(), 'copy')]
+  await writeFile(join(from, 'wire.jsonl'), 'one\ntwo\n')
+  const told: object[] = []
+  const target = { append: async (_id: string, record: object) => void told.push(record), release: async () => undefined }
+  const logs = { source: target, target } as unknown as Pick<JournalCopy, 'source' | 'target'>
+  await copyJournal({ from, to, ...logs, end: 4, now: () => new Date(0) }, [])
+  assert.equal(await readFile(join(to, 'wire.jsonl'), 'utf8'), 'one\n')
+})

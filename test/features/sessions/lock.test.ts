@@ -1,33 +1,38 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Catalog } from '../../../features/sessions/catalog.ts'
 import { firstState } from '../../../features/sessions/create.ts'
 import { SessionTable, type TablePorts } from '../../../features/sessions/table.ts'
+import { freshDir } from '../../helpers/temp.ts'
 import { silent } from '../tools/fakes.ts'
 
 const state = firstState('session_a', 'wd_a_000000000000', '/nowhere', {}, new Date(0))
 
-/** Neither the journal of a session can be read nor its state be saved. */
-function broken(told: string[]): SessionTable {
+interface Parts {
+  readonly dir?: string
+  readonly catalog?: Partial<Catalog>
+  readonly streams?: Partial<TablePorts['streams']>
+  readonly live?: Partial<TablePorts['live']>
+}
+
+/** A table that says what it does, with these parts of what it works with. */
+function tableWith(told: string[], { dir = '/nowhere', catalog = {}, streams = {}, live = {} }: Parts): SessionTable {
   return new SessionTable({
     catalog: {
       find: async () => state,
-      dir: () => '/nowhere',
+      dir: () => dir,
       refresh: async () => state,
-      change: async () => {
-        throw new Error('the state cannot be saved')
-      },
       pin: () => told.push('pinned'),
-      unpin: () => told.push('unpinned')
-    } as unknown as Catalog, // what loading asks of it
-    streams: {
-      takeOver: async () => {
-        throw new Error('the journal cannot be read')
-      }
-    } as unknown as TablePorts['streams'], // as above
+      unpin: () => told.push('unpinned'),
+      ...catalog
+    } as unknown as Catalog, // what is asked of it
+    streams: streams as TablePorts['streams'], // as above
     log: silent,
     lock: async () => ({
-      release: async () => void told.push('released'),
+      release: async () => void told.push(existsSync(dir) ? 'released' : 'released, gone'),
       onLost: () => undefined,
       check: async () => undefined,
       look: async () => undefined,
@@ -36,17 +41,21 @@ function broken(told: string[]): SessionTable {
     }),
     isElsewhere: async () => false,
     isFree: async () => true,
-    live: {} as TablePorts['live'], // nothing changes
+    live: live as TablePorts['live'], // as above
     maxIdle: 1,
-    idleMs: 1,
-    hibernateMs: 1,
+    idleMs: 100_000,
+    hibernateMs: 100_000,
     foreignMs: 1
   })
 }
 
+const fails = (why: string) => async () => {
+  throw new Error(why)
+}
+
 test('a session that could not be loaded leaves its lock to others', async () => {
   const told: string[] = []
-  const table = broken(told)
+  const table = tableWith(told, { dir: '/', streams: { takeOver: fails('the journal cannot be read') } })
 
   await assert.rejects(table.load('session_a'), /the journal cannot be read/)
 
@@ -56,6 +65,41 @@ test('a session that could not be loaded leaves its lock to others', async () =>
 
 test('a session that could not be made leaves its lock to others', async () => {
   const told: string[] = []
-  await assert.rejects(broken(told).create(state), /the state cannot be saved/)
-  assert.deepEqual(told, ['released'])
+  const table = tableWith(told, { dir: join(await freshDir(), 'new'), catalog: { change: fails('the state cannot be saved') } })
+  await assert.rejects(table.create(state), /the state cannot be saved/)
+  assert.deepEqual(told, ['released, gone'])
+})
+
+test('an agent is there once the state that names it is on disk; a deleted session is gone before its lock is', async () => {
+  const dir = join(await freshDir(), 'session_a')
+  await mkdir(dir)
+  const told: string[] = []
+  const table = tableWith(told, {
+    dir,
+    catalog: {
+      show: () => undefined,
+      forget: () => undefined,
+      put: async ({ agents }) => {
+        await new Promise(setImmediate)
+        told.push(`saved ${Object.keys(agents)}`)
+      }
+    },
+    streams: {
+      takeOver: async () => ({ seq: 0, epoch: 'e' }),
+      subscribers: () => 0,
+      close: async () => undefined,
+      remove: async () => undefined
+    },
+    live: { now: () => new Date(1), agentCreated: (_session, agent) => told.push(`created ${agent}`) }
+  })
+  const session = await table.load('session_a')
+  await session.createAgent({ type: 'sub' })
+  assert.deepEqual(told.splice(0), ['pinned', 'saved agent-0', 'created agent-0'])
+
+  await table.remove('session_a')
+  assert.equal(
+    told.find(line => line.startsWith('released')),
+    'released, gone'
+  )
+  await table.closeAll()
 })

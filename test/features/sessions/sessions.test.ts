@@ -141,14 +141,20 @@ test('lists are newest first, sliced by cursors, and filtered', async t => {
   const restored = await call(restoreSession, { params })
   assert.deepEqual([restored.data.archived, restored.data.archived_at], [false, undefined])
   assert.deepEqual((await list({})).ids, ids)
+  const [older = ''] = ids.slice(3)
+  await call(updateProfile, { params: { session_id: older }, body: { metadata: { a: 1 } } })
+  assert.deepEqual((await list({})).ids, [older, ...ids.filter(id => id !== older)])
 })
 
 test('a profile update applies title, metadata and the fields that packs handle; others are ignored', async t => {
   const seen: unknown[] = []
   const handler = definePack({
     name: 'handler',
-    setup: ctx =>
-      ctx.contribute(AgentConfigHandlers, { field: 'model', order: 10, apply: async (_session, value) => void seen.push(value) })
+    setup(ctx) {
+      const apply = async (_session: unknown, value: unknown) => void seen.push(value)
+      ctx.contribute(AgentConfigHandlers, { field: 'model', order: 10, apply })
+      ctx.contribute(AgentConfigHandlers, { field: 'thinking', order: 5, apply })
+    }
   })
   const { call, events } = await start(t, { packs: [handler] })
   const { data } = await call(createSession, { body: { metadata: { cwd: await directory(), a: 1 } } })
@@ -156,13 +162,17 @@ test('a profile update applies title, metadata and the fields that packs handle;
 
   const updated = await call(updateProfile, {
     params,
-    body: { title: 'New', metadata: { b: 2, cwd: '/elsewhere' }, agent_config: { model: 'm', plan_mode: true, system_prompt: 'x' } }
+    body: {
+      title: 'New',
+      metadata: { b: 2, cwd: '/elsewhere' },
+      agent_config: { model: 'm', thinking: 'high', plan_mode: true, system_prompt: 'x' }
+    }
   })
 
   assert.deepEqual(updated.data.metadata, { a: 1, b: 2, cwd: data.metadata.cwd })
   assert.equal(updated.data.title, 'New')
   assert.ok(updated.data.updated_at > data.updated_at)
-  assert.deepEqual(seen, ['m'])
+  assert.deepEqual(seen, ['high', 'm'])
   assert.deepEqual(events.at(-1), { type: 'session.meta.updated', payload: { title: 'New', patch: { title: 'New', isCustomTitle: true } } })
   assert.equal((await call(updateProfile, { params, body: {} })).data.title, 'New')
   assert.equal((await call(updateProfile, { params, body: { agent_config: { goal_control: 'zap' } } as never })).code, 40001)
@@ -302,4 +312,8 @@ test('work is announced once per change, an approval wins over a question, the r
   )
   assert.deepEqual(announced().at(-1), { busy: false, main_turn_active: false, pending_interaction: 'none', last_turn_reason: 'completed' })
   assert.equal((await call(readSession, { params: { session_id: data.id } })).data.last_turn_reason, 'completed')
+
+  work.turnStarted('main')
+  assert.deepEqual(announced().at(-1), { busy: true, main_turn_active: true, pending_interaction: 'none' })
+  await work.turnEnded('main', 'failed')
 })

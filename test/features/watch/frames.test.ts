@@ -6,8 +6,9 @@ import { archiveSession, createSession } from '../../../features/sessions/index.
 import sessions from '../../../features/sessions/pack.ts'
 import { FileWatches } from '../../../features/watch/index.ts'
 import watch from '../../../features/watch/pack.ts'
+import { Room } from '../../../features/watch/room.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
-import { definePack } from '../../../kernel/index.ts'
+import { type Connection, definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -170,7 +171,11 @@ test('bad paths, sessions and runtimes are refused whole, and the number of path
   assert.deepEqual((await ask('watch_fs_add', { paths: ['a', './a', 'b'] })).payload, { watched_paths: ['a', 'b'], current_count: 2 })
   const other = await session()
   assert.equal(await codeOf({ session_id: other, paths: ['a', 'b'] }), 42902)
-  assert.deepEqual((await ask('watch_fs_add', { session_id: other, paths: ['c'] })).payload, { watched_paths: ['c'], current_count: 3 })
+  assert.deepEqual((await ask('watch_fs_add', { session_id: other, paths: ['c'], recursive: false })).payload, {
+    watched_paths: ['c'],
+    current_count: 3
+  })
+  assert.equal(await codeOf({ session_id: other, paths: ['c'] }), 0, 'the same path in another way is none more')
   assert.equal(await codeOf({ paths: ['a'] }), 0)
   assert.equal(await codeOf({ paths: ['d'] }), 42902)
 })
@@ -241,6 +246,17 @@ test('archiving the session ends its watches, and so does the end of the connect
   assert.equal(one.frames().length, 0)
 })
 
+test('a path that is watched in another way is let go of first; with the last path goes what is kept of its session', () => {
+  const told: string[] = []
+  const say = (word: string) => () => void told.push(word)
+  const room = new Room({ session_id: 'session_a', windowMs: 1000, maxChanges: 1, now: () => new Date(0), empty: say('empty') })
+  const connection = {} as Connection
+  room.put(connection, { path: 'a', recursive: false, release: say('flat') })
+  room.put(connection, { path: 'a', recursive: true, release: say('deep') })
+  room.remove(connection, 'a')
+  assert.deepEqual(told, ['flat', 'deep', 'empty'])
+})
+
 test('other packs watch a directory of their own, and share what is watched above it', async t => {
   const { cwd, service } = await start(t)
   const seen: string[] = []
@@ -264,8 +280,20 @@ test('other packs watch a directory of their own, and share what is watched abov
   told = next()
   await writeFile(join(cwd, 'skills/SKILL.md'), '1')
   await told
-  assert.deepEqual([...new Set(seen)], ['skills', 'skills/SKILL.md'])
+  await mkdir(join(cwd, 'skills2'))
+  await writeFile(join(cwd, 'skills2/SKILL.md'), '1')
+  told = next()
+  await writeFile(join(cwd, 'skills/more'), '1')
+  await told
+  assert.deepEqual([...new Set(seen)], ['skills', 'skills/SKILL.md', 'skills/more'])
   undo()
   undoAll()
+  const undoFlat = await service().watch({ root: cwd, recursive: false }, { changed: () => undefined, unknown: () => undefined })
+  const undoDeep = await service().watch({ root: cwd }, listener)
+  told = next()
+  await writeFile(join(cwd, 'skills/deep'), '1')
+  await told
+  undoDeep()
+  undoFlat()
   await assert.rejects(service().watch({ root: join(cwd, 'nope') }, listener), /not there/)
 })
