@@ -114,6 +114,9 @@ test('listings sort by name, time and size; the limit cuts each directory and sa
 test('text of every encoding is read as UTF-8, bytes as base64, in parts that fit together', async t => {
   const { ask, put } = await fileScene(t)
   const read = async (path: string, more: object = {}) => await ask('read', { path, ...more })
+  await put('whole', 'aé')
+  const whole = (await read('whole', { length: 2 })).data
+  assert.deepEqual([whole.content, whole.truncated], ['aé', false], 'the part ends in a character, which is the last')
   await put('a.ts', 'one\ntwo\n')
   const { data } = await read('a.ts')
   const { etag, ...rest } = data
@@ -268,6 +271,10 @@ test('stat tells one entry, stat_many many and null for what is missing; a path 
   assert.deepEqual((await ask('stat', { path: 'link' })).data.kind, 'symlink')
   assert.deepEqual((await ask('stat', { path: 'dangling' })).data.is_symlink_to, 'nowhere')
   assert.equal((await ask('stat', { path: 'astray' })).code, 41304)
+  await mkdir(`${cwd}-beside`)
+  await writeFile(`${cwd}-beside/x`, 'x')
+  await symlink(`${cwd}-beside`, join(cwd, 'beside'))
+  for (const action of ['stat', 'read']) assert.equal((await ask(action, { path: 'beside/x' })).code, 41304, 'a name that begins like it')
   assert.equal((await ask('stat', { path: 'none' })).code, 40409)
   const many = (await ask('stat_many', { paths: ['a.py', './a.py', 'none', '__proto__'] })).data.entries
   assert.deepEqual([many['a.py'].path, many['./a.py'].path, many.none, Object.keys(many).length], ['a.py', 'a.py', null, 4])

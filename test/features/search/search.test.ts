@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { snippetOf } from '../../../features/search/snippet.ts'
 import { archiveSession, deleteSession, restoreSession } from '../../../features/sessions/index.ts'
 import { undoSession } from '../../../features/undo/index.ts'
 import { freshDir } from '../../helpers/temp.ts'
@@ -88,6 +89,7 @@ test('pages follow one another whatever is added, and a token is good for its qu
     { sort: 'time_asc' },
     { role: 'user' },
     { start_time: 1 },
+    { end_time: 4_000_000_000_000 },
     { container: { agent_id: 'main' } },
     { mode: 'literal' }
   ]
@@ -165,6 +167,9 @@ test('another server of the home reads the index and what came later; a damaged 
     [(await two.find({ query: 'figs', role: 'user' })).items.length, (await two.find({ query: 'figs' })).index_state.state],
     [1, 'readonly']
   )
+  const { page_token } = await one.find({ query: 'figs', page_size: 1 })
+  const elsewhere = await two.ask({ query: 'figs', page_size: 1, page_token })
+  assert.deepEqual([page_token !== undefined, elsewhere.code], [true, 40001], 'an index that was built by itself')
   await one.turn('more about figs')
   await one.find({ query: 'figs' })
   while ((await two.find({ query: 'figs', role: 'user' })).items.length < 2);
@@ -183,4 +188,9 @@ test('another server of the home reads the index and what came later; a damaged 
   }
   await rm(join(home, 'search'), { recursive: true })
   await found()
+})
+
+test('a snippet begins and ends with whole characters', () => {
+  const shown = snippetOf(`a${'😀'.repeat(60)} needle ${'😀'.repeat(60)}`, 'terms', ['needle'])
+  assert.ok(shown.startsWith('…😀') && shown.endsWith('😀…'), shown)
 })
