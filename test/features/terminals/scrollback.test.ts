@@ -17,4 +17,8 @@ test('output that is no longer kept does not stay in memory', () => {
     scrollback.since(0).map(({ seq }) => seq),
     Array.from({ length: 16 }, (_, n) => 885 + n)
   )
+  assert.deepEqual(
+    scrollback.since(898).map(({ seq }) => seq),
+    [899, 900]
+  )
 })

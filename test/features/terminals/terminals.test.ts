@@ -5,12 +5,14 @@ import { mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { IPty } from 'node-pty'
-import { archiveSession, createSession, readRuntime, setRuntime } from '../../../features/sessions/index.ts'
+import { archiveSession, createSession, readRuntime, Sessions, setRuntime } from '../../../features/sessions/index.ts'
+import type { LiveSession } from '../../../features/sessions/live.ts'
 import sessions from '../../../features/sessions/pack.ts'
 import { closeTerminal, createTerminal, listTerminals, readTerminal } from '../../../features/terminals/index.ts'
 import terminals from '../../../features/terminals/pack.ts'
 import { Terminal } from '../../../features/terminals/terminal.ts'
 import workspaces from '../../../features/workspaces/pack.ts'
+import { definePack } from '../../../kernel/index.ts'
 import { startTestKernel, type TestContextLike } from '../../../kernel/testing.ts'
 import { freshDir } from '../../helpers/temp.ts'
 
@@ -18,7 +20,15 @@ const bodyOf = (given: Record<string, unknown>) => ({ runtime_id: 'local', cols:
 
 async function start(t: TestContextLike, config: Record<string, Record<string, unknown>> = {}) {
   const cwd = await realpath(await freshDir())
-  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, terminals], config })
+  let isKept = () => false
+  const probe = definePack({
+    name: 'probe',
+    needs: { sessions: Sessions },
+    setup(_ctx, { sessions: service }) {
+      isKept = () => service.allLoaded().some(session => (session as LiveSession).isKept) // the only class of sessions
+    }
+  })
+  const kernel = await startTestKernel(t, { packs: [workspaces, sessions, terminals, probe], config })
   const session_id = (await kernel.call(createSession, { body: { metadata: { cwd } } })).data.id
   const params = { session_id }
   const open = async (body: Record<string, unknown> = {}) => {
@@ -36,12 +46,13 @@ async function start(t: TestContextLike, config: Record<string, Record<string, u
       client.next(({ type }) => type === 'terminal_output' && new RegExp(text).test(printed().slice(-4000)))
     return { client, ask, printed, shows }
   }
-  return { ...kernel, cwd, session_id, params, open, socket }
+  return { ...kernel, cwd, session_id, params, open, socket, isKept: () => isKept() }
 }
 
 test('a terminal runs a shell in the directory of the session, takes keys, and shows its end', async t => {
-  const { open, socket, cwd, call, params } = await start(t)
+  const { open, socket, cwd, call, params, isKept } = await start(t)
   const terminal = await open({ cols: 100, rows: 30 })
+  assert.ok(isKept(), 'its session stays loaded')
   assert.match(terminal.id, /^term_/)
   assert.deepEqual([terminal.cwd, terminal.shell, terminal.cols, terminal.rows, terminal.status], [cwd, '/bin/sh', 100, 30, 'running'])
 
@@ -57,6 +68,7 @@ test('a terminal runs a shell in the directory of the session, takes keys, and s
   await ask('terminal_input', terminal.id, { data: 'exit 3\n' })
   const exit = await client.next(({ type }) => type === 'terminal_exit')
   assert.deepEqual(exit.payload, { exit_code: 3 })
+  assert.ok(!isKept())
   const { data } = await call(readTerminal, { params: { ...params, terminal_id: terminal.id } })
   assert.deepEqual([data.status, data.exit_code, data.cols, typeof data.exited_at], ['exited', 3, 120, 'string'])
   assert.equal((await ask('terminal_input', terminal.id, { data: 'x' })).code, 40414)
@@ -133,6 +145,7 @@ test('a shell that does not lead its session yet is ended, too', async () => {
   }
   const terminal = new Terminal(pty as unknown as IPty, options)
   const closed = terminal.close()
+  assert.equal(terminal.object().status, 'exited', 'it is told at once')
   assert.match(String((await exited)[1]), /^SIG(?:HUP|KILL)$/)
   exit({ exitCode: 0, signal: 1 })
   await closed
