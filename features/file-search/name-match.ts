@@ -49,7 +49,7 @@ interface Candidate {
  * the directory itself and what is in it.
  */
 export function suggest(names: readonly Named[], { query, limit, show_hidden }: NameQuery, fits: Fits | undefined): Found {
-  const typed = query.trim().toLowerCase().replace(/^\.\//, '')
+  const typed = inLowerCase(query.trim()).replace(/^\.\//, '')
   if (typed === '') return topLevel(names, limit, fits ?? (() => true), show_hidden)
   const segments = typed.split('/').filter((segment, at, all) => segment !== '' || at === all.length - 1)
   const last = segments.pop() ?? ''
@@ -79,7 +79,7 @@ export function suggest(names: readonly Named[], { query, limit, show_hidden }: 
 
 /** A query in the name alone. */
 function inName(entry: Named, query: string, floor: number): Candidate | undefined {
-  const name = entry.name.toLowerCase()
+  const name = inLowerCase(entry.name)
   const offset = entry.path.length - entry.name.length
   if (query === '') return { entry, tier: 2, span: 0, positions: [] }
   const positions = subsequence(name, query)
@@ -90,7 +90,7 @@ function inName(entry: Named, query: string, floor: number): Candidate | undefin
 
 /** Directories in order, then the name; nothing behind the last slash: the directory and its children. */
 function inPath(entry: Named, dirs: readonly string[], last: string): Candidate | undefined {
-  const parts = entry.path.toLowerCase().split('/')
+  const parts = inLowerCase(entry.path).split('/')
   const positions: number[] = []
   let want = 0
   let offset = 0
@@ -116,17 +116,23 @@ function inPath(entry: Named, dirs: readonly string[], last: string): Candidate 
   return found && { ...found, positions: [...positions, ...found.positions] }
 }
 
+/** Every character where it was: the one that is longer in lower case (İ) loses its mark. */
+function inLowerCase(text: string): string {
+  const lower = text.toLowerCase()
+  return lower.length === text.length ? lower : Array.from(text, char => char.toLowerCase().slice(0, char.length)).join('')
+}
+
 /** Where the characters of a query are in a text, in order; as one piece where they are. */
 function subsequence(text: string, query: string): number[] | undefined {
   const whole = text.indexOf(query)
-  if (whole >= 0) return Array.from(query, (_, at) => whole + at).slice(0, query.length)
+  if (whole >= 0) return Array.from({ length: query.length }, (_, at) => whole + at)
   const positions: number[] = []
   let from = 0
   for (const char of query) {
     const at = text.indexOf(char, from)
     if (at < 0) return undefined
-    positions.push(at)
     from = at + char.length
+    for (let unit = at; unit < from; unit++) positions.push(unit)
   }
   return positions
 }

@@ -115,6 +115,13 @@ test('a path that is being typed is completed: whole names, beginnings, then par
   assert.ok(paths(await suggest('sub', { show_hidden: true })).includes('.sub'))
   assert.ok(paths(await suggest('sub', { follow_gitignore: false })).includes('out/sub'))
   assert.deepEqual(paths(await suggest('sub', { include_globs: ['*.md'] })), ['sub/deep/sub.md'])
+  await put('İstanbul.txt')
+  await put('😀 smile.txt')
+  for (const query of ['stan', 'istanbul', 'İstanbul', 'itl', '😀', '😀 s', '😀l']) {
+    const [hit] = (await suggest(query)).data.items
+    const spelled = hit.match_positions.map((at: number) => hit.name[at]).join('')
+    assert.equal(spelled.toLowerCase().replace('\u0307', ''), query.toLowerCase().replace('\u0307', ''), query)
+  }
 })
 
 test('lines are found with column, neighbours and budgets', async t => {
