@@ -10,6 +10,8 @@ import { asUtf8, base64Of, encodingOf, factsOf, headBytes, sliceText } from './t
 
 /** Larger files are not read. */
 const MAX_BYTES = 10 * 1024 * 1024
+/** So much is tried first of a file that says it is empty. */
+const UNTOLD_BYTES = 64 * 1024
 
 interface Wanted {
   readonly offset: number
@@ -51,9 +53,11 @@ async function bytesOf(pin: Pin): Promise<Buffer> {
     const file = await pin.open()
     try {
       const { size } = await file.stat()
-      const bytes = await headBytes(file, size === 0 ? 64 * 1024 : Math.min(size, MAX_BYTES) + 1)
-      if (bytes.length > MAX_BYTES) throw tooLarge()
-      return bytes
+      const said = Math.min(size || UNTOLD_BYTES, MAX_BYTES) + 1
+      const bytes = await headBytes(file, said)
+      const all = bytes.length < said ? bytes : await headBytes(file, MAX_BYTES + 1) // it says less than it has
+      if (all.length > MAX_BYTES) throw tooLarge()
+      return all
     } finally {
       await file.close()
     }

@@ -242,6 +242,17 @@ test('what cannot be read says why', async t => {
   assert.equal((await ask('zap', {})).code, 40001)
 })
 
+test('a file that does not tell its size is read to its end', async t => {
+  const whole = await readFile('/proc/kallsyms').catch(() => Buffer.alloc(0))
+  if (whole.length <= 65_536 || whole.length > 10_485_760) return t.skip('this system has no such file')
+  const { rest } = await fileScene(t)
+  const { id } = (await rest.json('POST', '/api/v1/sessions', { metadata: { cwd: '/proc' } })).data as { id: string }
+  const { data } = await rest.json('POST', `/api/v1/sessions/${id}/fs:read`, { path: 'kallsyms', length: 10 })
+  const { content, size, truncated } = data as Json
+  assert.deepEqual([content, truncated], [whole.toString('utf8', 0, 10), true])
+  assert.ok(Math.abs(size - whole.length) < 100_000, `${size} of ${whole.length} bytes`)
+})
+
 test('a file that nobody may read has an entry all the same, and reading it is 40411', async t => {
   const cwd = ['/proc/sys/vm', '/proc/sys/net/ipv4/route'].find(dir => existsSync(join(dir, unreadable(dir))))
   if (cwd === undefined) return t.skip('this system has no file that its superuser may not read')
