@@ -126,7 +126,9 @@ export class Projection {
   #resultOf(call: LlmToolCall, result: HistoryMessage | undefined): LlmMessage {
     const is_error = result === undefined || result.is_error === true
     const content: LlmContent[] = result
-      ? result.content.flatMap(part => asLlm(part, this.#takes) ?? []).map(asData)
+      ? result.content
+          .flatMap(part => asLlm(part, this.#takes) ?? [])
+          .map(part => (part.type === 'text' ? { type: 'text', text: asData(part.text) } : part))
       : [{ type: 'text', text: interruptedResult }]
     if (content.length === 0) content.push({ type: 'text', text: '<system>The tool gave no output.</system>' })
     if (is_error) prependText(content, '<system>The tool call failed.</system>\n')
@@ -139,10 +141,8 @@ function callPart({ after: _, ...call }: LlmToolCall): LlmCallPart {
   return { type: 'tool_call', ...call }
 }
 
-/** What a tool says is data: tags by which the program around the model speaks must not come from there. */
-function asData(part: LlmContent): LlmContent {
-  return part.type === 'text' ? { type: 'text', text: part.text.replace(/<(?=\s*\/?\s*system)/gi, '&lt;') } : part
-}
+/** Text from outside is data: tags by which the program around the model speaks must not come from there. */
+export const asData = (text: string): string => text.replace(/<(?=\s*\/?\s*system)/gi, '&lt;')
 
 function prependText(content: LlmContent[], text: string): void {
   const first = content[0]

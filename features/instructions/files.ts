@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { lookAt, stampAt } from '../../kernel/index.ts'
+import { asData } from '../history/index.ts'
 
 const oversizedBytes = 32 * 1024
 /** A file above this is not an instruction file; reading it would only cost memory. */
@@ -64,7 +65,7 @@ export async function collect(places: readonly (readonly string[])[]): Promise<I
       seen.add(path)
       if (found.problem !== undefined) problems.push(found.problem)
       else if (found.text !== '') {
-        texts.push(`<!-- ${path} -->\n${found.text}`)
+        texts.push(`<!-- ${path} -->\n${asData(found.text)}`)
         bytes += Buffer.byteLength(found.text)
       }
       break

@@ -1,4 +1,5 @@
 /** The text of a skill with the arguments of its call. */
+import { asData } from '../history/index.ts'
 import type { Skill, SkillCall } from './service.ts'
 
 /** Words between blanks; quotes of both kinds hold words together. */
@@ -50,5 +51,5 @@ export function block(skill: Skill, body: string, call: SkillCall): string {
       ? `The user activated the ${skill.command ? 'command' : 'skill'} "${skill.name}". Follow it.`
       : `The skill "${skill.name}" was loaded, as you asked. Follow it.`
   const before = skill.instructions === undefined ? '' : `<plugin-instructions>\n${skill.instructions}\n</plugin-instructions>\n`
-  return `${front}\n<skill-loaded ${written.join(' ')}>\n${before}${expand(body, skill, call)}\n</skill-loaded>`
+  return `${front}\n<skill-loaded ${written.join(' ')}>\n${asData(`${before}${expand(body, skill, call)}`)}\n</skill-loaded>`
 }

@@ -1,4 +1,5 @@
 /** The skills as the system prompt lists them for the model. */
+import { asData } from '../history/index.ts'
 import type { Skill } from './service.ts'
 import { forModel } from './tool.ts'
 
@@ -35,5 +36,5 @@ function entry({ name, description, when_to_use, path }: Skill): string {
     return line.length > descriptionChars ? `${line.slice(0, descriptionChars)}…` : line
   }
   const when = when_to_use === undefined ? '' : `\n  When to use: ${short(when_to_use)}`
-  return `- ${name}: ${short(description)}${when}\n  Path: ${path}`
+  return asData(`- ${name}: ${short(description)}${when}\n  Path: ${path}`)
 }

@@ -1,4 +1,5 @@
 /** What the agent reads of its tasks: the notification of an end, the result of a call that goes on in the background, the lines of a task. */
+import { asData } from '../history/index.ts'
 import type { TaskInfo } from './contract.ts'
 import { endOf } from './output.ts'
 import type { TaskEntry } from './records.ts'
@@ -104,4 +105,4 @@ export function notification({ info, end }: TaskEntry, path: string): string {
 }
 
 /** What a program printed cannot end the notification, nor speak as the system. */
-const quoted = (text: string) => text.replaceAll(/<(?=\/?(?:output|notification|system))/gi, '&lt;')
+const quoted = (text: string) => asData(text).replaceAll(/<(?=\/?(?:output|notification))/gi, '&lt;')

@@ -1,6 +1,7 @@
 /** What the model is told about where it works: the listing of the working directory, the date. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { asData } from '../../history/index.ts'
 import type { AgentHost } from '../../sessions/index.ts'
 import type { StepInjector } from '../service.ts'
 
@@ -28,7 +29,7 @@ export async function listDirectory(cwd: string): Promise<string> {
 async function entries(dir: string): Promise<{ name: string; directory: boolean }[] | undefined> {
   try {
     const found = await readdir(dir, { withFileTypes: true })
-    const all = found.map(entry => ({ name: entry.name, directory: entry.isDirectory() }))
+    const all = found.map(entry => ({ name: asData(entry.name.replace(/\p{Cc}/gu, '?')), directory: entry.isDirectory() }))
     return all.sort((a, b) => Number(b.directory) - Number(a.directory) || a.name.localeCompare(b.name))
   } catch {
     return undefined // shown as unreadable

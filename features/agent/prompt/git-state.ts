@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { lookAt } from '../../../kernel/index.ts'
+import { asData } from '../../history/index.ts'
 
 /** A large work tree on a slow disk must not hold a turn up. */
 const TIME_MS = 2_000
@@ -20,7 +21,7 @@ export async function gitState(cwd: string): Promise<string> {
   if (branch === undefined) return ''
   const shown = changes.slice(0, LINES).map(line => line.slice(0, LINE_CHARS))
   const rest = changes.length - shown.length
-  return [branch.slice(0, LINE_CHARS), ...shown, ...(rest > 0 ? [`... and ${rest} more`] : [])].join('\n')
+  return asData([branch.slice(0, LINE_CHARS), ...shown, ...(rest > 0 ? [`... and ${rest} more`] : [])].join('\n'))
 }
 
 async function isInWorkTree(cwd: string): Promise<boolean> {
