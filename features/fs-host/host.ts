@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, parse, relative, resolve } from 'node:path'
 import { AppError, type BinaryReply, type DataOf, invalid, yieldToLoop } from '../../kernel/index.ts'
 import { passive } from '../files/index.ts'
 import { fileReply, missing, PathExists, PathIsDirectory, translated } from '../fs/index.ts'
-import { assertSpelled, PathMissing } from '../workspaces/index.ts'
+import { assertSpelled, PathDenied, PathMissing } from '../workspaces/index.ts'
 import type { browseDirectories } from './contract.ts'
 
 /** Names that are put in order without a pause. */
@@ -55,7 +55,10 @@ export async function hostFile(given: string): Promise<BinaryReply> {
   if (stats.isDirectory()) throw new AppError(PathIsDirectory, { message: `path ${given} is a directory` })
   if (!stats.isFile()) throw invalid([{ path: 'query.path', message: 'is not a regular file' }])
   const { root } = parse(path)
-  return await fileReply({ path: root, real: root }, relative(root, path), { headers: passive })
+  return await fileReply({ path: root, real: root }, relative(root, path), { headers: passive }).catch((error: unknown) => {
+    if (!AppError.is(error) || error.code !== PathDenied.code) throw error
+    throw new AppError(PathDenied, { message: `no permission for ${given}`, cause: error })
+  })
 }
 
 /** Makes one directory. Throws PathMissing (40409) without its parent, PathExists (40919), PathDenied (40411). */

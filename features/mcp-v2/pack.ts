@@ -70,9 +70,10 @@ export default definePack({
     const named = (name: string, field = 'body.name') => {
       const trimmed = name.trim()
       if (trimmed === '') throw invalid([{ path: field, message: 'must not be empty' }])
-      // What names the server in a path.
-      if (/^\.{1,2}$|[\p{Cc}\p{Surrogate}]/u.test(trimmed))
-        throw invalid([{ path: field, message: 'must not be dots, nor contain control characters' }])
+      // It names the server in paths of requests.
+      if (trimmed.length > 500 || /^\.{1,2}$|[\p{Cc}\p{Surrogate}]/u.test(trimmed)) {
+        throw invalid([{ path: field, message: 'must have at most 500 characters, none of them a control character, and not be dots' }])
+      }
       return trimmed
     }
     const list = async (cwd: string | undefined) => (await catalog(mcp, cwd)).map(managed)

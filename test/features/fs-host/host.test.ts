@@ -1,6 +1,7 @@
 /** The file system of the machine: browsing, the home, contents, directories. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -71,6 +72,14 @@ test('contents are bytes with ranges and an ETag; only regular files are opened'
     [(await get('content', dir)).code, (await get('content', join(dir, 'no'))).code, (await get('content')).code],
     [40906, 40409, 40001]
   )
+})
+
+test('a file that nobody may read is named as the request names it', async t => {
+  const path = '/proc/sys/vm/compact_memory'
+  if (!existsSync(path)) return t.skip('this system has no file that its superuser may not read')
+  const { get } = await start(t)
+  const { code, msg } = await get('content', path)
+  assert.deepEqual([code, msg], [40411, `no permission for ${path}`])
 })
 
 test('one directory is made', async t => {

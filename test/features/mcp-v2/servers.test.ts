@@ -74,6 +74,7 @@ test('what is wrong is named, and the file stays as it is', async t => {
     [{ name: 'a', transport: 'stdio', command: 'x', toolTimeoutMs: 0 }, /"body.toolTimeoutMs"/],
     [{ name: '  ', transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: 'a\nb', transport: 'stdio', command: 'x' }, /"body.name"/],
+    [{ name: 'x'.repeat(501), transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: '..', transport: 'stdio', command: 'x' }, /"body.name"/],
     [{ name: 'db', transport: 'stdio', command: 'x' }, /already exists/]
   ]
