@@ -41,25 +41,10 @@ const compiled = new WeakMap<TSchema, TypeCheck<TSchema>>()
 export function checker<S extends TSchema>(schema: S): TypeCheck<S> {
   let check = compiled.get(schema)
   if (!check) {
-    check = TypeCompiler.Compile(forCompiler(schema))
+    check = TypeCompiler.Compile(schema)
     compiled.set(schema, check)
   }
   return check as TypeCheck<S>
-}
-
-const anyName = TypeBuilder.String({ pattern: '^[\\s\\S]*$' })
-
-/** The library compiles `additionalProperties` inside of others to code that takes the outer name for the inner one; patterns it compiles right. */
-function forCompiler<T>(value: T): T {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(forCompiler) as T
-  const inner = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, forCompiler(each)]))
-  const schema = { ...value, ...inner } as unknown as TSchema // the library's marks are symbols
-  if (schema[Kind] !== 'Object' || typeof schema.additionalProperties !== 'object') return schema as T
-  const { [Kind]: _, type: __, properties, additionalProperties, ...options } = schema
-  return (
-    Object.keys(properties as object).length === 0 ? TypeBuilder.Record(anyName, additionalProperties as TSchema, options) : schema
-  ) as T
 }
 
 /** Fields that miss the schema; empty when the value is fine. `root` prefixes the paths (`body`). At most 50 entries. */
