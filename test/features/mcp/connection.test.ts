@@ -2,6 +2,56 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
 import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
+import { McpServer } from '../../../features/mcp/server.ts'
+import { silent } from '../tools/fakes.ts'
+
+/** Ports to a server with these pages of tools. */
+function portsTo(pages: readonly (readonly string[])[], tools: number): ConnectPorts {
+  const answerTo = (method: string, params: { protocolVersion?: string; cursor?: string }) => {
+    if (method === 'initialize') {
+      const serverInfo = { name: 'paged', version: '1' }
+      return { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo }
+    }
+    const page = Number(params.cursor ?? 0)
+    const next = page + 1 < pages.length ? { nextCursor: `${page + 1}` } : {}
+    return { tools: (pages[page] ?? []).map(name => ({ name, inputSchema: { type: 'object' } })), ...next }
+  }
+  const fetch = async (_url: string | URL, init?: RequestInit) => {
+    if (init?.method !== 'POST') return new Response(null, { status: 405 })
+    const { id, method, params = {} } = JSON.parse(String(init.body))
+    if (id === undefined) return new Response(null, { status: 202 })
+    return Response.json({ jsonrpc: '2.0', id, result: answerTo(method, params) })
+  }
+  return {
+    remote: { fetch, close: () => Promise.resolve() },
+    shell: () => undefined,
+    version: '1',
+    tokens: () => undefined,
+    startupMs: 10_000,
+    limits: { tools, messageBytes: 1000, messagesPerSecond: 1 }
+  }
+}
+const config = { transport: 'http', url: 'http://127.0.0.1:1/mcp' } as const
+const entry = { name: 'paged', config, source: 'global', origin: 'mcp.json', mutable: true } as const
+
+test('tools are listed page by page, as many as may be; those beyond are counted', async () => {
+  const events = { closed: () => undefined, toolsChanged: () => undefined }
+  const connection = await connect(entry, '/', portsTo([['a', 'b'], ['c', 'd'], ['e']], 4), new AbortController().signal, events)
+  assert.deepEqual([connection.tools.map(({ name }) => name), connection.omitted], [['a', 'b', 'c', 'd'], 1])
+  await connection.close()
+})
+
+test('a call that was prepared for a server which was started anew since is not made', async () => {
+  const server = new McpServer(entry, '/', { ...portsTo([['a']], 9), log: silent, backoffMs: [], changed: () => undefined })
+  server.start()
+  await server.settled
+  const { generation } = server
+  await server.restart()
+  await server.settled
+  const options = { signal: new AbortController().signal, timeoutMs: 1000, progress: () => undefined }
+  await assert.rejects(server.call(generation, 'a', {}, options), /was started anew: call the tool again/)
+  await server.close()
+})
 
 test('a start that is given up while the library still loads rejects, and nothing of it fails where nobody listens', async t => {
   const escaped: unknown[] = []
