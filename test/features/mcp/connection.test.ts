@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
 import { type ConnectPorts, connect } from '../../../features/mcp/connection.ts'
+import { resultOf } from '../../../features/mcp/results.ts'
 import { McpServer } from '../../../features/mcp/server.ts'
 import { silent } from '../tools/fakes.ts'
 
@@ -39,6 +40,15 @@ test('tools are listed page by page, as many as may be; those beyond are counted
   const connection = await connect(entry, '/', portsTo([['a', 'b'], ['c', 'd'], ['e']], 4), new AbortController().signal, events)
   assert.deepEqual([connection.tools.map(({ name }) => name), connection.omitted], [['a', 'b', 'c', 'd'], 1])
   await connection.close()
+})
+
+test('texts of a result are bounded together; structured content counts where there is no other', () => {
+  const text = { type: 'text', text: 'x'.repeat(60_000) } as const
+  const { output, note } = resultOf({ content: [text, text] })
+  assert.deepEqual([output.length, note], [100_001, 'The output was cut at 100000 characters.'])
+  const structuredContent = { a: 1 }
+  assert.equal(resultOf({ content: [{ type: 'text', text: 'plain' }], structuredContent }).output, 'plain')
+  assert.equal(resultOf({ content: [], structuredContent }).output, '{"a":1}')
 })
 
 test('a call that was prepared for a server which was started anew since is not made', async () => {
